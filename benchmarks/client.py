@@ -1,0 +1,93 @@
+"""A bare MCP client over stdio that costs next to nothing, so that it measures only the server."""
+
+import json
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from benchmarks.process import cpu_seconds
+
+PROTOCOL = "2025-11-25"
+TIMEOUT_SECONDS = 300.0
+
+
+class Client:
+    """A server started as a client would start it, spoken to one request at a time."""
+
+    def __init__(self, command: Sequence[str], *, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
+        self._command = command
+        self._last_id = 0
+        self._started = time.perf_counter()
+        # What the server logs goes to our own stderr: a failure should show.
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._watch = threading.Timer(timeout_seconds, self._process.kill)
+        self._watch.daemon = True
+        self._watch.start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def wall_seconds(self) -> float:
+        """Time since the server was started."""
+        return time.perf_counter() - self._started
+
+    def cpu_seconds(self) -> float:
+        """CPU time of the server since it was started, all threads."""
+        return cpu_seconds(self.pid)
+
+    def initialize(self) -> dict[str, Any]:
+        """Shake hands."""
+        about = {"name": "benchmark", "version": "1"}
+        answer = self.ask("initialize", protocolVersion=PROTOCOL, capabilities={}, clientInfo=about)
+        self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        return answer
+
+    def tool(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Call a tool; its structured answer."""
+        answer = self.ask("tools/call", name=name, arguments=arguments)
+        if answer.get("isError"):
+            raise RuntimeError(f"{name} failed: {answer['content']}")
+        structured: dict[str, Any] = answer["structuredContent"]
+        return structured
+
+    def ask(self, method: str, **params: Any) -> dict[str, Any]:
+        """Send a request and wait for its result."""
+        self._last_id += 1
+        self._send({"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params})
+        assert self._process.stdout is not None
+        while line := self._process.stdout.readline():
+            message = json.loads(line)
+            if message.get("id") == self._last_id:
+                if "error" in message:
+                    raise RuntimeError(f"{method} failed: {message['error']}")
+                result: dict[str, Any] = message["result"]
+                return result
+        raise RuntimeError(f"{' '.join(self._command)} ended before it answered {method}")
+
+    def close(self) -> None:
+        """End the server the way clients do: close its stdin and wait."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.close()
+            self._process.wait()
+        finally:
+            self._watch.cancel()
+            self._process.stdout.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _send(self, message: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(message).encode() + b"\n")
+        self._process.stdin.flush()

@@ -1,0 +1,115 @@
+"""Ways into the engine: its operations called in this process, or through `vestige-mcp`."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from benchmarks.client import Client
+from benchmarks.conversation import Turn
+from vestige.app import open_app
+from vestige.embed.protocol import Embedder
+
+MODEL_SECONDS = 60.0
+
+Item = dict[str, str | int]
+
+
+def items_of(turns: Sequence[Turn], *, threaded: bool) -> list[Item]:
+    """The turns as `smart_ingest` takes them: parts of threads, or plain notes."""
+    if not threaded:
+        return [{"content": turn.content} for turn in turns]
+    return [
+        {"content": turn.content, "author": turn.speaker, "thread": turn.thread, "position": turn.position}
+        for turn in turns
+    ]
+
+
+class Ingester(Protocol):
+    """Something that remembers."""
+
+    decisions: Counter[str]
+
+    def ingest(self, items: Sequence[Item]) -> None:
+        """Remember all items in one request."""
+
+    def cpu_seconds(self) -> float:
+        """CPU time used so far, by all threads of the process that does the work."""
+
+
+class InProcess:
+    """The engine of this process, on a store of its own, with its model loaded."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._app = open_app({"data_dir": str(data_dir)})
+        self.decisions: Counter[str] = Counter()
+        embedder = self._app.engine.embedders.get(MODEL_SECONDS)
+        if embedder is None:
+            reason = self._app.engine.embedders.status().detail
+            self._app.close()
+            raise SystemExit(f"There is no embedding model ({reason}). Run `vestige model install` first.")
+        self.embedder: Embedder = embedder
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Run a tool as a transport does."""
+        return self._app.call_tool(
+            tool, arguments, request_id="", progress=lambda *_: None, cancelled=threading.Event()
+        )
+
+    def ingest(self, items: Sequence[Item]) -> None:
+        """Remember all items in one request."""
+        self.decisions.update(decisions_in(self.call("smart_ingest", request(items))))
+
+    def cpu_seconds(self) -> float:
+        """CPU time of this process."""
+        return time.process_time()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._app.close()
+
+
+class OverStdio:
+    """The engine of a `vestige-mcp` process, on a store of its own, with its model loaded."""
+
+    def __init__(self, command: str, data_dir: Path) -> None:
+        self._client = Client([command, "--data-dir", str(data_dir)], timeout_seconds=3600)
+        self.decisions: Counter[str] = Counter()
+        self._client.initialize()
+        self._client.tool("search", {"query": "anything", "record": False})  # waits for the model
+
+    def ingest(self, items: Sequence[Item]) -> None:
+        """Remember all items in one request."""
+        self.decisions.update(decisions_in(self._client.tool("smart_ingest", request(items))))
+
+    def cpu_seconds(self) -> float:
+        """CPU time of the server."""
+        return self._client.cpu_seconds()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._client.close()
+
+
+def request(items: Sequence[Item]) -> dict[str, Any]:
+    """The arguments for these items: a single one goes by itself, as clients send it."""
+    return dict(items[0]) if len(items) == 1 else {"items": list(items)}
+
+
+def decisions_in(answer: dict[str, Any]) -> list[str]:
+    """What became of each item. An item without vectors would make us look faster than we are."""
+    results = answer.get("results", [answer])
+    if not all(result["hasEmbedding"] for result in results):
+        raise RuntimeError("an item was stored without being embedded")
+    return [str(result["decision"]) for result in results]

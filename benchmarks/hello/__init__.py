@@ -1,0 +1,1 @@
+"""Hello-world servers on the official MCP SDK, which `benchmarks.startup` compares ours with."""

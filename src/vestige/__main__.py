@@ -1,0 +1,5 @@
+"""`python -m vestige` is `vestige`."""
+
+from vestige.app import main
+
+main()

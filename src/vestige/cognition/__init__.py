@@ -1,0 +1,1 @@
+"""The thinking: pure functions over numbers and arrays. No IO, no clock, no randomness of their own."""

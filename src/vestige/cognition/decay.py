@@ -1,0 +1,132 @@
+"""FSRS-6: how fast a memory fades, and what a review does to it.
+
+Pure functions over arrays: numbers or arrays in, float64 out, days may be fractions. The formulas and the
+21 default weights are those of FSRS-6 (J. Ye and others, open-spaced-repetition, 2025), a descendant of
+J. Ye, J. Su, Y. Cao, "A Stochastic Shortest Path Algorithm for Optimizing Spaced Repetition Scheduling",
+KDD 2022. Where the published descriptions differ, py-fsrs 6.3 and fsrs-rs decide; tests compare with both.
+"""
+
+import enum
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+W = (
+    0.212, 1.2931, 2.3065, 8.2956,  # 0-3    stability after a first Again, Hard, Good, Easy
+    6.4133, 0.8334, 3.0194, 0.001,  # 4-7    difficulty: start, spread by grade, step, pull to the mean
+    1.8722, 0.1666, 0.796,          # 8-10   recall: gain, less for the stable, more for the nearly forgotten
+    1.4835, 0.0614, 0.2629, 1.6483,  # 11-14 lapse: what is left
+    0.6014, 1.8729,                 # 15-16  recall: Hard penalty, Easy bonus
+    0.5425, 0.0912, 0.0658,         # 17-19  reviews within a day
+    0.1542,                         # 20     how curved forgetting is
+)  # fmt: skip
+"""The default weights of FSRS-6, fitted to some hundred million reviews of Anki users."""
+
+W20 = W[20]
+DESIRED_RETENTION = 0.9
+MIN_STABILITY_DAYS = 0.001
+MAX_STABILITY_DAYS = 36_500.0
+MIN_DIFFICULTY = 1.0
+MAX_DIFFICULTY = 10.0
+
+
+class Grade(enum.IntEnum):
+    """How well a memory was recalled."""
+
+    AGAIN = 1
+    HARD = 2
+    GOOD = 3
+    EASY = 4
+
+
+def retrievability(elapsed_days: ArrayLike, stability: ArrayLike, *, decay: float = W20) -> Floats:
+    """The chance of recall after some days: 1 at once, 0.9 after one stability. Negative days count as 0."""
+    elapsed = np.maximum(_floats(elapsed_days), 0.0)
+    return np.power(1.0 + _factor(decay) * elapsed / _stability(stability), -decay)
+
+
+def elapsed_at(retrievability: ArrayLike, stability: ArrayLike, *, decay: float = W20) -> Floats:
+    """The days after which the chance of recall has fallen to `retrievability` (in (0, 1]; 0 is never)."""
+    level = np.clip(_floats(retrievability), 0.0, 1.0)
+    with np.errstate(divide="ignore"):
+        return _stability(stability) / _factor(decay) * (np.power(level, -1.0 / decay) - 1.0)
+
+
+def interval_days(stability: ArrayLike, desired_retention: float = DESIRED_RETENTION) -> Floats:
+    """The whole days until a review is due: at least one, at most the largest stability."""
+    return np.clip(np.round(elapsed_at(desired_retention, stability)), 1.0, MAX_STABILITY_DAYS)
+
+
+def initial_stability(grade: ArrayLike) -> Floats:
+    """The stability of something just learned."""
+    return _floats(W)[np.asarray(grade, dtype=np.int64) - 1]
+
+
+def initial_difficulty(grade: ArrayLike) -> Floats:
+    """The difficulty of something just learned."""
+    return np.clip(_raw_difficulty(grade), MIN_DIFFICULTY, MAX_DIFFICULTY)
+
+
+def next_difficulty(difficulty: ArrayLike, grade: ArrayLike) -> Floats:
+    """The difficulty after a review: up for Again and Hard, down for Easy, ever less near the top."""
+    before = _floats(difficulty)
+    moved = before - W[6] * (_floats(grade) - 3.0) * (MAX_DIFFICULTY - before) / 9.0
+    after = W[7] * _raw_difficulty(Grade.EASY) + (1.0 - W[7]) * moved
+    return np.clip(after, MIN_DIFFICULTY, MAX_DIFFICULTY)
+
+
+def next_stability(
+    stability: ArrayLike,
+    difficulty: ArrayLike,
+    retrievability: ArrayLike,
+    grade: ArrayLike,
+    elapsed_days: ArrayLike,
+) -> Floats:
+    """The stability after a review with this grade, `elapsed_days` after the one before."""
+    before, given = _stability(stability), _floats(grade)
+    forgotten = 1.0 - _floats(retrievability)
+    recalled = _after_recall(before, _floats(difficulty), forgotten, given)
+    lapsed = _after_lapse(before, _floats(difficulty), forgotten)
+    later = np.where(given == Grade.AGAIN, lapsed, recalled)
+    after = np.where(_floats(elapsed_days) < 1.0, _within_a_day(before, given), later)
+    return _stability(after)
+
+
+def _after_recall(before: Floats, difficulty: Floats, forgotten: Floats, grade: Floats) -> Floats:
+    bonus: Floats = np.select([grade == Grade.HARD, grade == Grade.EASY], [W[15], W[16]], 1.0)
+    gain: Floats = np.exp(W[8]) * (11.0 - difficulty) * np.power(before, -W[9]) * np.expm1(W[10] * forgotten)
+    return before * (1.0 + gain * bonus)
+
+
+def _after_lapse(before: Floats, difficulty: Floats, forgotten: Floats) -> Floats:
+    left: Floats = W[11] * np.power(difficulty, -W[12]) * (np.power(before + 1.0, W[13]) - 1.0)
+    left *= np.exp(W[14] * forgotten)
+    # The first term alone could leave more than there was.
+    return np.minimum(left, before / math.exp(W[17] * W[18]))
+
+
+def _within_a_day(before: Floats, grade: Floats) -> Floats:
+    change: Floats = np.exp(W[17] * (grade - 3.0 + W[18])) * np.power(before, -W[19])
+    factor: Floats = np.where(grade == Grade.AGAIN, change, np.maximum(change, 1.0))
+    return before * factor
+
+
+def _raw_difficulty(grade: ArrayLike) -> Floats:
+    spread: Floats = np.exp(W[5] * (_floats(grade) - 1.0))
+    return W[4] - spread + 1.0
+
+
+def _factor(decay: float) -> float:
+    """What makes the curve pass through 0.9 after one stability."""
+    return float(0.9 ** (-1.0 / decay) - 1.0)
+
+
+def _stability(days: ArrayLike) -> Floats:
+    return np.clip(_floats(days), MIN_STABILITY_DAYS, MAX_STABILITY_DAYS)
+
+
+def _floats(values: ArrayLike) -> Floats:
+    return np.asarray(values, dtype=np.float64)

@@ -1,0 +1,219 @@
+"""Prediction-error gating: what a new text is to what is already known.
+
+The decision takes two signals, similarity and conflict, and conflict is looked at first: nothing
+is reinforced by its own contradiction. Text that is not identical never replaces or joins another
+record by itself (DESIGN §1.9). Thresholds on cosine are the reference's (.92, .75, .70, .675).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vestige.cognition.conflict import Conflict, announces_correction, find_conflict
+
+SAME = 0.92
+"""From here on a text without conflict says the same thing."""
+CLOSE = 0.75
+"""From here on a text is about the same thing."""
+CORRECTABLE = 0.70
+"""From here on a text can correct another."""
+RELATED = 0.675
+"""Two rivals from here on are candidates for a merge that somebody may choose."""
+VALUE_CHANGE = 0.80
+"""A bare change of a number supersedes only from here on."""
+DEMOTED_RETRIEVAL = 0.3
+"""Below this a memory was judged wrong or useless, and a close newcomer takes its place."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rival:
+    """A known memory near the new text."""
+
+    memory_id: str
+    content: str
+    similarity: float
+    retrieval: float = 1.0
+    pinned: bool = False
+    threaded: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A new text, with what is known of its place. `identical_id` and `place_id` are the memories
+    that have the same normal form, or the same source and position."""
+
+    content: str
+    threaded: bool = False
+    force_create: bool = False
+    identical_id: str | None = None
+    place_id: str | None = None
+    place_pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reasoned:
+    """Why: the reason in words, and both signals."""
+
+    reason: str
+    similarity: float | None = None
+    conflict: Conflict | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Create(Reasoned):
+    """Keep it as a new memory, linked to `related` and marked against `contradicts`."""
+
+    related: tuple[str, ...] = ()
+    contradicts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Update(Reasoned):
+    """Make it the next revision of a memory."""
+
+    memory_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reinforce(Reasoned):
+    """Strengthen a memory; other words are kept as a further phrasing."""
+
+    memory_id: str
+    identical: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supersede(Reasoned):
+    """Keep it as a new memory that ends the validity of an old one."""
+
+    memory_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merge(Reasoned):
+    """Keep it as a new memory, linked to several it could be merged with by choice."""
+
+    memory_ids: tuple[str, ...]
+
+
+Decision = Create | Update | Reinforce | Supersede | Merge
+
+
+def decide(proposal: Proposal, rivals: Sequence[Rival]) -> Decision:
+    """What the proposal is. Rivals come most similar first; none of them is identical to it."""
+    if proposal.force_create:
+        return Create(reason="Asked to create.")
+    if proposal.identical_id:
+        return Reinforce(
+            memory_id=proposal.identical_id, identical=True, similarity=1.0, reason="Says exactly the same."
+        )
+    if proposal.threaded:
+        return Create(reason="Part of a thread: every turn is kept.")
+    if proposal.place_id and not proposal.place_pinned:
+        return Update(memory_id=proposal.place_id, reason="Same source and position, new text.")
+    near = [rival for rival in rivals if rival.similarity >= RELATED]
+    if not near:
+        best = rivals[0].similarity if rivals else None
+        return Create(similarity=best, reason="Nothing like it is known.")
+    return _beside(proposal, near)
+
+
+def _beside(proposal: Proposal, near: list[Rival]) -> Decision:
+    best = near[0]
+    untouchable = best.pinned or best.threaded
+    if best.similarity >= CLOSE and not untouchable and _extends(proposal.content, best.content):
+        return Update(
+            memory_id=best.memory_id,
+            similarity=best.similarity,
+            reason="Repeats the known text and adds to it.",
+        )
+    if best.similarity >= CORRECTABLE:
+        conflict = find_conflict(proposal.content, best.content)
+        if conflict:
+            return _conflicting(proposal, best, conflict, untouchable)
+    if best.similarity >= CLOSE and not untouchable:
+        decision = _agreeing(proposal, best)
+        if decision:
+            return decision
+    if len(near) > 1 and not untouchable:
+        return Merge(
+            memory_ids=tuple(rival.memory_id for rival in near),
+            similarity=best.similarity,
+            reason=f"New, but close to {len(near)} memories it could be merged with.",
+        )
+    related = (best.memory_id,) if best.similarity >= CLOSE else ()
+    return Create(similarity=best.similarity, related=related, reason="New, close to what is known.")
+
+
+def _conflicting(proposal: Proposal, best: Rival, conflict: Conflict, untouchable: bool) -> Decision:
+    decisive = (
+        conflict.corrects
+        or (conflict.kind == "polarity" and best.similarity >= CLOSE)
+        or (conflict.kind == "value" and best.similarity >= VALUE_CHANGE)
+    )
+    if decisive and not untouchable:
+        return Supersede(
+            memory_id=best.memory_id,
+            similarity=best.similarity,
+            conflict=conflict,
+            reason=f"Corrects what was known ({conflict.kind}: {conflict.detail}).",
+        )
+    if conflict.kind == "slot" and not decisive:
+        # "Ada likes tea" and "Ada likes coffee" can both be true.
+        return Create(
+            similarity=best.similarity,
+            conflict=conflict,
+            related=(best.memory_id,),
+            reason=f"Differs from what is known in one value ({conflict.detail}).",
+        )
+    why = "the other is protected" if decisive else "which of them is right is not clear"
+    return Create(
+        similarity=best.similarity,
+        conflict=conflict,
+        contradicts=(best.memory_id,),
+        reason=f"Disagrees with what is known ({conflict.kind}: {conflict.detail}); {why}.",
+    )
+
+
+def _agreeing(proposal: Proposal, best: Rival) -> Decision | None:
+    if _plain(best.content) in _plain(proposal.content):
+        return Update(
+            memory_id=best.memory_id,
+            similarity=best.similarity,
+            reason="Contains the known text and adds to it.",
+        )
+    if announces_correction(proposal.content):
+        return Supersede(
+            memory_id=best.memory_id,
+            similarity=best.similarity,
+            reason="Says that it corrects something this close.",
+        )
+    if best.similarity >= SAME:
+        return Reinforce(
+            memory_id=best.memory_id,
+            identical=False,
+            similarity=best.similarity,
+            reason="Says the same in other words.",
+        )
+    if best.retrieval < DEMOTED_RETRIEVAL:
+        return Supersede(
+            memory_id=best.memory_id,
+            similarity=best.similarity,
+            reason="Takes the place of a demoted memory.",
+        )
+    return None
+
+
+def _extends(longer: str, shorter: str) -> bool:
+    """Whether the new text is the old one and a further clause, which cannot turn it around.
+
+    "Use tabs" inside "Do not use tabs" is not: that is for the conflict check to see.
+    """
+    rest = _plain(longer).removeprefix(_plain(shorter))
+    return rest != _plain(longer) and rest[:1] in _CLAUSE_MARKS and not announces_correction(rest)
+
+
+_CLAUSE_MARKS = tuple(",;:.(–—")
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.lower().split()).rstrip(".")

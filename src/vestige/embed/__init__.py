@@ -1,0 +1,1 @@
+"""Text to vectors: one contract (protocol.py), several models."""

@@ -1,0 +1,188 @@
+"""An embedder that arrives later: it is brought in a thread while full-text search already answers.
+
+    absent ──start──► loading ◄──► installing
+                         │
+           ready · failed · offline · absent        start() again retries the last three
+
+This module imports nothing heavy (numpy comes with the embedder), so a server can set it going
+before it has answered its first message.
+"""
+
+import enum
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from vestige.embed.progress import Progress, Step
+from vestige.errors import EmbedderError, VestigeError
+
+if TYPE_CHECKING:
+    from vestige.embed.protocol import Embedder, Signature
+
+_CLOSE_SECONDS = 5.0
+
+log = logging.getLogger(__name__)
+
+
+class State(enum.StrEnum):
+    """Where the embedder is."""
+
+    ABSENT = "absent"
+    INSTALLING = "installing"
+    LOADING = "loading"
+    READY = "ready"
+    OFFLINE = "offline"
+    FAILED = "failed"
+    OFF = "off"
+
+
+_AT_WORK = (State.INSTALLING, State.LOADING)
+_STATE_OF_REASON = {"offline": State.OFFLINE, "absent": State.ABSENT}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbedderStatus:
+    """The state with what a person wants to know about it; `error` is the value of the failure."""
+
+    state: State
+    detail: str = ""
+    progress: float = 0.0
+    signature: "Signature | None" = None
+    error: Mapping[str, Any] | None = None
+
+
+@runtime_checkable
+class Closeable(Protocol):
+    """An embedder that holds something open, such as connections."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+class EmbedderSource:
+    """Brings an embedder with `load` in a daemon thread, and hands it out once it is there."""
+
+    def __init__(self, load: "Callable[[Progress], Embedder]") -> None:
+        self._load = load
+        self._changed = threading.Condition()
+        self._status = EmbedderStatus(state=State.ABSENT, detail="not loaded yet")
+        self._embedder: Embedder | None = None
+        self._thread: threading.Thread | None = None
+        self._waiting: list[Callable[[Embedder], None]] = []
+
+    @classmethod
+    def of(cls, embedder: "Embedder") -> "EmbedderSource":
+        """A source whose embedder is there already."""
+        source = cls(lambda _progress: embedder)
+        source._become_ready(embedder)
+        return source
+
+    @classmethod
+    def off(cls, reason: str) -> "EmbedderSource":
+        """A source that never has an embedder, because the user wants none."""
+
+        def refuse(_progress: Progress) -> "Embedder":
+            raise EmbedderError(reason)
+
+        source = cls(refuse)
+        source._status = EmbedderStatus(state=State.OFF, detail=reason)
+        return source
+
+    def start(self) -> None:
+        """Begin to load, or begin again after a failure; nothing happens while it is at work or done."""
+        with self._changed:
+            if self._status.state in (*_AT_WORK, State.READY, State.OFF):
+                return
+            self._status = EmbedderStatus(state=State.LOADING, detail=Step.LOADING)
+            self._thread = threading.Thread(target=self._bring, name="vestige-embedder", daemon=True)
+            self._thread.start()
+
+    def status(self) -> EmbedderStatus:
+        """Where the embedder is now."""
+        with self._changed:
+            return self._status
+
+    def get(self, wait_seconds: float = 0.0) -> "Embedder | None":
+        """The embedder, waiting for one that is loading; None when there is none (yet).
+
+        Loading takes a fraction of a second, installing can take minutes: that is not waited for.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._status.state is not State.LOADING, wait_seconds)
+            return self._embedder
+
+    def on_ready(self, callback: "Callable[[Embedder], None]") -> None:
+        """Call `callback` once with the embedder, in the loading thread; at once if it is there."""
+        with self._changed:
+            embedder = self._embedder
+            if embedder is None and self._status.state is not State.OFF:
+                self._waiting.append(callback)
+        if embedder is not None:
+            _notify(callback, embedder)
+
+    def close(self) -> None:
+        """Give the embedder up. A load under way is waited for, an installation is not.
+
+        A thread that is inside native code when the interpreter ends can take the process down with
+        it; loading is native code, installing happens in child processes.
+        """
+        with self._changed:
+            thread = self._thread if self._status.state is State.LOADING else None
+            embedder, self._embedder = self._embedder, None
+            self._waiting.clear()
+            self._status = EmbedderStatus(state=State.OFF, detail="closed")
+            self._changed.notify_all()
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(_CLOSE_SECONDS)
+        if isinstance(embedder, Closeable):
+            embedder.close()
+
+    def _bring(self) -> None:
+        try:
+            embedder = self._load(self._report)
+        except VestigeError as error:
+            self._fail(error)
+        except Exception as error:  # whatever it was, the memory goes on without an embedder
+            log.exception("loading the embedder failed")
+            self._fail(EmbedderError(f"Loading the embedding model failed: {error}"))
+        else:
+            self._become_ready(embedder)
+
+    def _report(self, step: Step, share: float) -> None:
+        state = State.LOADING if step is Step.LOADING else State.INSTALLING
+        self._move(EmbedderStatus(state=state, detail=step, progress=min(1.0, max(0.0, share))))
+
+    def _fail(self, error: VestigeError) -> None:
+        state = _STATE_OF_REASON.get(str(error.details.get("reason")), State.FAILED)
+        self._move(EmbedderStatus(state=state, detail=error.message, error=error.value()))
+        log.warning("no embedder: %s", error.message)
+
+    def _become_ready(self, embedder: "Embedder") -> None:
+        ready = EmbedderStatus(state=State.READY, progress=1.0, signature=embedder.signature)
+        if not self._move(ready, embedder):
+            if isinstance(embedder, Closeable):
+                embedder.close()
+            return
+        with self._changed:
+            callbacks, self._waiting = self._waiting, []
+        for callback in callbacks:
+            _notify(callback, embedder)
+
+    def _move(self, status: EmbedderStatus, embedder: "Embedder | None" = None) -> bool:
+        """Take the next state; False when the source was closed in the meantime."""
+        with self._changed:
+            if self._status.state is State.OFF:
+                return False
+            self._status = status
+            self._embedder = embedder
+            self._changed.notify_all()
+            return True
+
+
+def _notify(callback: "Callable[[Embedder], None]", embedder: "Embedder") -> None:
+    try:
+        callback(embedder)
+    except Exception:  # one listener's failure is no reason to lose the embedder
+        log.exception("a listener failed when the embedder became ready")

@@ -1,0 +1,172 @@
+"""The default embedder: all-MiniLM-L6-v2 in int8 on onnxruntime.
+
+Every text is one run of the model, without padding, and the texts of a batch are spread over
+`threads` workers. That is a matter of truth before speed: dynamic quantisation takes the range of the
+activations over everything in a run, so texts that run together change each other's vectors (cosine
+0.98-0.99 to the vector each has alone, as much as int8 itself costs). Alone, a text has one vector,
+whatever company it came in, and two workers with one thread each are as fast as the best padded
+batch on two threads. Numbers: docs/concepts/embeddings.md.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vestige.embed.manifest import GRAPH, TOKENIZER, damaged, read_manifest
+from vestige.embed.protocol import Encoded, Signature, TokenStates, Vectors
+from vestige.errors import EmbedderError, MissingExtra
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+    from tokenizers import Tokenizer
+
+MAX_TOKENS = 256
+"""What the model was trained to see, [CLS] and [SEP] included."""
+
+_SENTENCE = "sentence_embedding"
+_STATES = "last_hidden_state"
+_SPECIAL = 2
+
+_Made = TypeVar("_Made")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tokens:
+    """One text as the model reads it: `ids` with [CLS] and [SEP], `spans` without."""
+
+    ids: NDArray[np.int64]
+    spans: NDArray[np.int32]
+
+
+class OnnxEmbedder:
+    """Embeds with a converted model folder. One session and one tokenizer serve all threads."""
+
+    def __init__(self, model_dir: Path, *, threads: int) -> None:
+        self._signature = read_manifest(model_dir).signature
+        self._threads = max(1, threads)
+        self._session = _open_session(model_dir)
+        self._tokenizer = _open_tokenizer(model_dir)
+        self._first = self._special_id("[CLS]")
+        self._last = self._special_id("[SEP]")
+
+    @property
+    def signature(self) -> Signature:
+        """The space of the converted weights."""
+        return self._signature
+
+    @property
+    def max_tokens(self) -> int:
+        """How many word pieces of a text are seen."""
+        return MAX_TOKENS - _SPECIAL
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """How many word pieces each text has."""
+        return [len(self._pieces(text)[0]) for text in texts]
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """One unit row per text; the same row whatever else is in the batch."""
+        rows = self._spread(self.embed_query, texts)
+        return np.array(rows, dtype=np.float32).reshape(len(rows), self._signature.dimension)
+
+    def embed_query(self, text: str) -> Vectors:
+        """The text's unit vector. Token states are neither computed into an output nor copied."""
+        (vectors,) = self._run(self._read(text), [_SENTENCE])
+        vector: Vectors = vectors[0]
+        return vector
+
+    def encode_documents(self, texts: Sequence[str]) -> list[Encoded]:
+        """Vectors with token states."""
+        return self._spread(self.encode_query, texts)
+
+    def encode_query(self, text: str) -> Encoded:
+        """The text's vector with its token states."""
+        tokens = self._read(text)
+        vectors, states = self._run(tokens, [_SENTENCE, _STATES])
+        inner = states[0, 1:-1]  # without [CLS] and [SEP]
+        lengths = np.linalg.norm(inner, axis=1, keepdims=True)
+        return Encoded(
+            vector=vectors[0],
+            tokens=TokenStates(
+                ids=tokens.ids[1:-1].astype(np.int32),
+                spans=tokens.spans,
+                states=inner / np.maximum(lengths, np.float32(1e-12)),
+            ),
+        )
+
+    def _spread(self, one: Callable[[str], _Made], texts: Sequence[str]) -> list[_Made]:
+        """`one` of every text, in order, with the work shared out over the threads."""
+        workers = min(self._threads, len(texts))
+        if workers <= 1:
+            return [one(text) for text in texts]
+        # Longest first: the last text to be taken is then a short one, and no worker idles for long.
+        order = sorted(range(len(texts)), key=lambda index: len(texts[index]), reverse=True)
+        with ThreadPoolExecutor(workers, thread_name_prefix="vestige-embed") as pool:
+            made = dict(zip(order, pool.map(lambda index: one(texts[index]), order), strict=True))
+        return [made[index] for index in range(len(texts))]
+
+    def _read(self, text: str) -> _Tokens:
+        ids, spans = self._pieces(text)
+        kept = ids[: self.max_tokens]
+        return _Tokens(
+            ids=np.array([self._first, *kept, self._last], dtype=np.int64),
+            spans=np.array(spans[: self.max_tokens], dtype=np.int32).reshape(-1, 2),
+        )
+
+    def _pieces(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        # A lone surrogate is no Unicode text; `replace` puts one character in its place.
+        readable = text.encode("utf-8", "replace").decode("utf-8")
+        encoding = self._tokenizer.encode(readable, add_special_tokens=False)
+        return encoding.ids, encoding.offsets
+
+    def _run(self, tokens: _Tokens, outputs: list[str]) -> list[Vectors]:
+        ids = tokens.ids[np.newaxis]
+        feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        try:
+            results: list[Vectors] = self._session.run(outputs, feed)
+        except Exception as error:  # onnxruntime's errors share no base class
+            raise EmbedderError(f"The embedding model failed: {error}") from error
+        return results
+
+    def _special_id(self, token: str) -> int:
+        found: int | None = self._tokenizer.token_to_id(token)
+        if found is None:
+            raise EmbedderError(f"The model's tokenizer has no {token} token.")
+        return found
+
+
+def _open_session(model_dir: Path) -> "InferenceSession":
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise MissingExtra.named("local", "The local embedding model") from error
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1  # the workers are the parallelism
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    # A spinning thread would take a core from the agent next to us between two queries.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    try:
+        return onnxruntime.InferenceSession(
+            str(model_dir / GRAPH), options, providers=["CPUExecutionProvider"]
+        )
+    except Exception as error:  # onnxruntime's errors share no base class
+        raise damaged(model_dir, f"{GRAPH} cannot be loaded ({error})") from error
+
+
+def _open_tokenizer(model_dir: Path) -> "Tokenizer":
+    try:
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise MissingExtra.named("local", "The local embedding model") from error
+    try:
+        tokenizer = Tokenizer.from_file(str(model_dir / TOKENIZER))
+    except Exception as error:  # tokenizers raises bare Exception
+        raise damaged(model_dir, f"{TOKENIZER} cannot be loaded ({error})") from error
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer

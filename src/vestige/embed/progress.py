@@ -1,0 +1,21 @@
+"""How far the model is on its way from nothing to ready."""
+
+import enum
+from collections.abc import Callable
+
+
+class Step(enum.StrEnum):
+    """What is being done to bring the model."""
+
+    FETCHING = "fetching"
+    CHECKING = "checking"
+    CONVERTING = "converting"
+    LOADING = "loading"
+
+
+Progress = Callable[[Step, float], None]
+"""Called with the step that begins and the share of the whole work (0..1) that is done."""
+
+
+def silent(_step: Step, _share: float) -> None:
+    """Progress that nobody watches."""

@@ -1,0 +1,81 @@
+"""The contract of an embedder: text in, unit vectors out, with a signature that names the space.
+
+Stores never embed; callers do, and hand the vectors over with the signature (DESIGN §1.4, §4).
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from typing import Protocol
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signature:
+    """What makes two vectors comparable. Never our own version: an upgrade must not orphan them."""
+
+    name: str
+    revision: str
+    dimension: int
+    precision: str = "float32"
+    pooling: str = "mean"
+    document_prefix: str = ""
+    query_prefix: str = ""
+
+    @property
+    def profile(self) -> str:
+        """The id vectors of this signature are stored under."""
+        canonical = orjson.dumps(asdict(self), option=orjson.OPT_SORT_KEYS)
+        return f"{self.name}@{blake2b(canonical, digest_size=8).hexdigest()}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenStates:
+    """The last hidden state of one text, a unit vector per word piece, without special tokens.
+
+    `ids` are the word pieces, `spans` the (start, end) characters of each in the text.
+    """
+
+    ids: NDArray[np.int32]
+    spans: NDArray[np.int32]
+    states: Vectors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Encoded:
+    """One text's pooled unit vector with its token states (None when the model has none)."""
+
+    vector: Vectors
+    tokens: TokenStates | None
+
+
+class Embedder(Protocol):
+    """Turns text into unit vectors. Thread-safe. Raises EmbedderError, never a library's own error."""
+
+    @property
+    def signature(self) -> Signature:
+        """The space the vectors live in."""
+
+    @property
+    def max_tokens(self) -> int:
+        """How many tokens of a text are seen; the rest is cut off, so callers cut it up first."""
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each text has, uncut, special tokens not counted."""
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """One L2-normalised row per text, in the order given; (0, dimension) for no texts."""
+
+    def embed_query(self, text: str) -> Vectors:
+        """One L2-normalised vector of shape (dimension,), with the query prefix if there is one."""
+
+    def encode_documents(self, texts: Sequence[str]) -> list[Encoded]:
+        """Vectors with token states, from one pass of the model."""
+
+    def encode_query(self, text: str) -> Encoded:
+        """The query's vector with its token states, from one pass of the model."""

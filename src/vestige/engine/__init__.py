@@ -1,0 +1,1 @@
+"""What Vestige does: load, decide, save, emit."""

@@ -1,0 +1,63 @@
+"""What an operation works with: the `Engine` (one per process) and the `Call` (one per request)."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from vestige.embed.background import EmbedderSource
+from vestige.errors import Cancelled, DeadlineExceeded, Forbidden
+from vestige.events import EventBus
+from vestige.models import EVERYTHING, Access
+from vestige.settings import Settings
+from vestige.store.protocol import MemoryStore
+
+Progress = Callable[[float, float | None, str | None], None]
+"""Told how far a long call is: (done, total, what)."""
+
+
+def _ignore_progress(done: float, total: float | None, what: str | None) -> None:
+    """Nobody is watching."""
+
+
+def _never_cancelled() -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """The parts of a running Vestige. Clock, ids and randomness come from outside (app.py)."""
+
+    store: MemoryStore
+    embedders: EmbedderSource
+    settings: Settings
+    events: EventBus
+    now: Callable[[], datetime]
+    monotonic: Callable[[], float]
+    new_id: Callable[[], str]
+    rng: random.Random
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One request: what it may reach, how long it may take, whom it tells how far it is."""
+
+    engine: Engine
+    access: Access = EVERYTHING
+    permissions: frozenset[str] = field(default_factory=lambda: frozenset({"read", "write", "admin"}))
+    deadline: float | None = None
+    cancelled: Callable[[], bool] = _never_cancelled
+    progress: Progress = _ignore_progress
+    request_id: str = ""
+
+    def check(self) -> None:
+        """Stop here if the caller has gone or time is up. Long work calls this between steps."""
+        if self.cancelled():
+            raise Cancelled()
+        if self.deadline is not None and self.engine.monotonic() > self.deadline:
+            raise DeadlineExceeded()
+
+    def require(self, permission: str) -> None:
+        """Raise Forbidden unless the caller has this permission."""
+        if permission not in self.permissions:
+            raise Forbidden(f"This needs the permission `{permission}`.", details={"permission": permission})

@@ -1,0 +1,44 @@
+"""What people and agents say about a memory: reviews, promotion, demotion, usefulness."""
+
+from dataclasses import dataclass
+
+from vestige.cognition.strength import retention_of
+from vestige.engine.context import Call
+from vestige.engine.revising import load
+from vestige.events import MemoryDemoted, MemoryPromoted
+from vestige.models import Evidence, Record
+from vestige.store.protocol import Remark
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remarked:
+    """A memory before and after a piece of evidence."""
+
+    before: Record
+    after: Record
+    retention_before: float
+    retention_after: float
+
+
+def remark(call: Call, memory_id: str, evidence: Evidence, *, reason: str | None = None) -> Remarked:
+    """Log the evidence and fold it into the memory's strength."""
+    engine = call.engine
+    before = load(call, memory_id)
+    now = engine.now()
+    # A reason is free text about the memory, so it stays out of the log, which outlives deletion.
+    details = {"reasoned": True} if reason else {}
+    engine.store.commit(
+        [Remark(memory_id=memory_id, evidence=evidence, at=now, details=details)], access=call.access
+    )
+    after = load(call, memory_id)
+    kept = retention_of(after.strength, now)
+    if evidence is Evidence.PROMOTED:
+        engine.events.emit(MemoryPromoted(timestamp=now, id=memory_id, new_retention=kept))
+    elif evidence is Evidence.DEMOTED:
+        engine.events.emit(MemoryDemoted(timestamp=now, id=memory_id, new_retention=kept))
+    return Remarked(
+        before=before,
+        after=after,
+        retention_before=retention_of(before.strength, now),
+        retention_after=kept,
+    )

@@ -1,0 +1,73 @@
+"""The write path: drafts → embed → rivals → decide → one transaction → events.
+
+A batch is decided item by item, each seeing what the earlier ones did, and written whole.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from vestige.engine.context import Call
+from vestige.engine.deciding import Batch, Draft, Ingested, decide_all
+from vestige.errors import Conflict, IdempotencyConflict, ModelMismatch
+from vestige.store.protocol import Claim
+
+ATTEMPTS = 4
+"""How often a batch is decided anew when somebody else changed the same memory meanwhile."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promise:
+    """An idempotency key: the digest of its request, and how to write its answer down."""
+
+    key: str
+    digest: str
+    answer: Callable[[list[Ingested]], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    """The stored answer of a request that was made before."""
+
+    answer: str
+
+
+def ingest(
+    call: Call, drafts: Sequence[Draft], *, promise: Promise | None = None
+) -> list[Ingested] | Replayed:
+    """Remember every draft or none; a promise kept before gives its answer again."""
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return _attempt(call, drafts, promise)
+        except (IdempotencyConflict, ModelMismatch) as exc:
+            if promise is None or isinstance(exc, ModelMismatch):
+                raise
+            if not call.engine.store.claimed(promise.key):
+                raise
+        except Conflict:
+            call.check()
+    return _attempt(call, drafts, promise)
+
+
+def _attempt(call: Call, drafts: Sequence[Draft], promise: Promise | None) -> list[Ingested] | Replayed:
+    store = call.engine.store
+    claim = None
+    if promise:
+        earlier = store.claimed(promise.key)
+        if earlier:
+            return _replay(earlier, promise)
+    batch: Batch = decide_all(call, drafts)
+    if promise:
+        claim = Claim(
+            key=promise.key, digest=promise.digest, answer=promise.answer(batch.results), at=batch.now
+        )
+    store.commit(batch.changes, access=call.access, claim=claim)
+    call.engine.events.emit(*batch.happenings)
+    return batch.results
+
+
+def _replay(earlier: Claim, promise: Promise) -> Replayed:
+    if earlier.digest != promise.digest:
+        raise IdempotencyConflict(
+            hint="Use a new key for a new request.", details={"idempotency_key": promise.key}
+        )
+    return Replayed(answer=earlier.answer)

@@ -1,0 +1,88 @@
+"""Changing a memory that exists: load → change → save, again when somebody else was quicker.
+
+Every change of a canonical field makes a revision; the earlier one stays in the history.
+"""
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from datetime import datetime
+
+from vestige.engine.context import Call
+from vestige.engine.embedding import embed_memories, embedder_or_none
+from vestige.errors import Conflict, IdempotencyConflict, ModelMismatch, NotFound
+from vestige.events import MemoryUpdated, preview
+from vestige.models import Memory, Record
+from vestige.store.protocol import Change, Revise
+
+ATTEMPTS = 4
+BOOKKEEPING = frozenset({"revision", "updated_at"})
+TEXT_FIELDS = frozenset({"content", "phrasings"})
+
+
+def load(call: Call, memory_id: str) -> Record:
+    """One record, or NotFound that says whether it was deleted."""
+    found = call.engine.store.get_many([memory_id], access=call.access)
+    if found:
+        return found[0]
+    grave = call.engine.store.tombstone(memory_id, access=call.access)
+    if grave:
+        raise NotFound(
+            f"The memory {memory_id} was deleted on {grave.deleted_at:%Y-%m-%d %H:%M} UTC.",
+            details={"id": memory_id, "deletedAt": grave.deleted_at.isoformat()},
+        )
+    raise NotFound(
+        f"There is no memory {memory_id}.",
+        hint="Find the right id with `search` or `memory list`.",
+        details={"id": memory_id},
+    )
+
+
+def next_revision(memory: Memory, now: datetime) -> Memory:
+    """The memory as its own next revision; time does not run backwards in a history."""
+    return replace(memory, revision=memory.revision + 1, updated_at=max(memory.updated_at, now))
+
+
+def revise(
+    call: Call, memory_id: str, change: Callable[[Memory], Memory], *, reason: str
+) -> tuple[Record, bool]:
+    """Apply `change` to a memory and save it: the record, and whether there was anything to change."""
+    for attempt in range(ATTEMPTS):
+        record = load(call, memory_id)
+        wanted = change(record.memory)
+        names = changed_fields(record.memory, wanted)
+        if not names:
+            return record, False
+        memory = next_revision(wanted, call.engine.now())
+        try:
+            call.engine.store.commit([revision(call, memory, names, reason)], access=call.access)
+        except (IdempotencyConflict, ModelMismatch):
+            raise
+        except Conflict:
+            if attempt == ATTEMPTS - 1:
+                raise
+            continue
+        call.engine.events.emit(
+            MemoryUpdated(
+                timestamp=memory.updated_at,
+                id=memory.id,
+                content_preview=preview(memory.content),
+                field=", ".join(names),
+            )
+        )
+        return load(call, memory_id), True
+    raise AssertionError("the last attempt returns or raises")
+
+
+def revision(call: Call, memory: Memory, names: list[str], reason: str) -> Change:
+    """The change that saves a revision, with new vectors when its text is new."""
+    made = None
+    embedder = embedder_or_none(call.engine) if TEXT_FIELDS & set(names) else None
+    if embedder is not None:
+        made = embed_memories(embedder, [memory])[0]
+    return Revise(memory=memory, reason=reason, embedded=made)
+
+
+def changed_fields(before: Memory, after: Memory) -> list[str]:
+    """The names of the fields that differ, bookkeeping apart."""
+    names = (field.name for field in fields(Memory))
+    return [n for n in names if n not in BOOKKEEPING and getattr(before, n) != getattr(after, n)]

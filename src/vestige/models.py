@@ -1,0 +1,351 @@
+"""The values everything else speaks in: frozen, checked when made, free of IO.
+
+A `Memory` is canonical: what somebody told us, with where and when. A `Strength` is derived: how
+well it is remembered, folded from the event log. A `Record` is the two together.
+"""
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
+from typing import Any
+
+from vestige.errors import InvalidInput, TooLarge
+
+MAX_CONTENT_BYTES = 1_000_000
+MAX_LABEL_CHARS = 1_000
+MAX_TAGS = 100
+MAX_METADATA_BYTES = 100_000
+ROOT_SCOPE = "/"
+
+NO_METADATA: Mapping[str, Any] = MappingProxyType({})
+"""The empty mapping that records without metadata can share."""
+
+
+class LearningState(enum.StrEnum):
+    """Where a memory stands in FSRS."""
+
+    NEW = "new"
+    REVIEW = "review"
+    RELEARNING = "relearning"
+
+
+class Evidence(enum.StrEnum):
+    """What happened to a memory that changes how strongly it is remembered."""
+
+    ENCODED = "encoded"
+    EXPOSED = "exposed"
+    AGAIN = "again"
+    HARD = "hard"
+    GOOD = "good"
+    EASY = "easy"
+    PROMOTED = "promoted"
+    DEMOTED = "demoted"
+    USEFUL = "useful"
+    REINFORCED = "reinforced"
+
+
+class MemoryState(enum.StrEnum):
+    """How easily a memory comes to mind, from its accessibility (cognition/strength.py)."""
+
+    ACTIVE = "active"
+    DORMANT = "dormant"
+    SILENT = "silent"
+    UNAVAILABLE = "unavailable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """One thing remembered.
+
+    `created_at`/`updated_at` are transaction time (when the store learned it), `valid_from`/
+    `valid_until` valid time (when it was true; the end is exclusive, None is open), `occurred_at`
+    when it happened. `revision` counts every change of any field here; earlier revisions are kept.
+    `phrasings` are other wordings of the same thing that were offered later.
+    """
+
+    id: str
+    content: str
+    created_at: datetime
+    updated_at: datetime
+    node_type: str = "fact"
+    tags: tuple[str, ...] = ()
+    scope: str = ROOT_SCOPE
+    source: str | None = None
+    author: str | None = None
+    agent_id: str | None = None
+    session_id: str | None = None
+    thread: str | None = None
+    position: int | None = None
+    occurred_at: datetime | None = None
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    superseded_by: str | None = None
+    pinned: bool = False
+    suppression_count: int = 0
+    suppressed_at: datetime | None = None
+    revision: int = 1
+    phrasings: tuple[str, ...] = ()
+    domains: tuple[str, ...] = ()
+    domain_scores: Mapping[str, float] = field(default_factory=lambda: NO_METADATA)
+    metadata: Mapping[str, Any] = field(default_factory=lambda: NO_METADATA)
+
+    def __post_init__(self) -> None:
+        check_content(self.content)
+        for phrasing in self.phrasings:
+            check_content(phrasing)
+        for name in ("node_type", "source", "author", "agent_id", "session_id", "thread"):
+            label = getattr(self, name)
+            if label is not None:
+                check_label(name, label)
+        if len(self.tags) > MAX_TAGS:
+            raise TooLarge(f"A memory has at most {MAX_TAGS} tags; this one has {len(self.tags)}.")
+        for tag in (*self.tags, *self.domains):
+            check_label("tags", tag)
+        if self.scope != normal_scope(self.scope):
+            raise InvalidInput(f"The scope {self.scope!r} is not in normal form.")
+        if self.position is not None and not -(2**63) <= self.position < 2**63:
+            raise InvalidInput("`position` does not fit in 64 bits.")
+        for name in ("created_at", "updated_at", "occurred_at", "valid_from", "valid_until"):
+            check_moment(name, getattr(self, name))
+        if self.valid_from and self.valid_until and self.valid_until < self.valid_from:
+            raise InvalidInput(
+                "A memory cannot stop being true before it starts.",
+                hint="Give a `valid_until` that is later than `valid_from`.",
+            )
+
+    def valid_at(self, moment: datetime) -> bool:
+        """Whether this was true at `moment`."""
+        begun = self.valid_from is None or self.valid_from <= moment
+        return begun and (self.valid_until is None or moment < self.valid_until)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strength:
+    """How strongly a memory is held. Derived: a fold over its evidence in the event log.
+
+    Retrievability decays on the FSRS-6 curve from `decay_from` with `stability` (days); `retrieval`
+    is the level it decays from (1 unless demoted), `storage` (0..10) only grows. `due_at` is the
+    next review. `retention` is a snapshot of the blend of the two taken at `retention_at`.
+    """
+
+    stability: float
+    difficulty: float
+    decay_from: datetime
+    due_at: datetime
+    last_accessed: datetime
+    retention: float
+    retention_at: datetime
+    retrieval: float = 1.0
+    storage: float = 1.0
+    learning_state: LearningState = LearningState.NEW
+    reps: int = 0
+    lapses: int = 0
+    exposed_at: datetime | None = None
+    times_retrieved: int = 0
+    times_useful: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """A memory with its strength, as a store hands it out."""
+
+    memory: Memory
+    strength: Strength
+    embedded: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """An earlier state of a memory: what the store knew from `recorded_at` until `ended_at`."""
+
+    memory: Memory
+    recorded_at: datetime
+    ended_at: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tombstone:
+    """What is left of a deleted memory: nothing of its content."""
+
+    memory_id: str
+    deleted_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edge:
+    """A directed link between two memories of the same access."""
+
+    source_id: str
+    target_id: str
+    kind: str
+    weight: float = 1.0
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogEvent:
+    """One line of the append-only log.
+
+    `position` is this store's commit order; (`node`, `seq`) names the event everywhere; `clock` is a
+    hybrid logical clock (milliseconds << 16 | counter). The payload never holds a memory's text.
+    """
+
+    position: int
+    node: str
+    seq: int
+    clock: int
+    at: datetime
+    kind: str
+    memory_id: str | None
+    scope: str
+    payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """What a call may see and touch. None means everything; a scope covers what is below it."""
+
+    scopes: tuple[str, ...] | None = None
+    domains: tuple[str, ...] | None = None
+
+    def allows(self, memory: Memory) -> bool:
+        """Whether this access reaches `memory`."""
+        if self.scopes is not None and not any(covers(s, memory.scope) for s in self.scopes):
+            return False
+        return self.domains is None or bool(set(self.domains) & set(memory.domains))
+
+
+EVERYTHING = Access()
+"""The access of the local user: the CLI and a stdio server on one's own machine."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Which memories a search, list or count is about. Unset fields do not filter.
+
+    `scope` covers what is below it, unless `scope_only` is set. `tags_any`/`tags_all` compare exactly.
+    `created_from` is inclusive, `created_to` exclusive. `valid_at` keeps what was true then (and drops
+    what was superseded by then). `due_by` keeps what is due then or before. `min_retention` and
+    `max_retention` (both inclusive) are judged at `now`, which they need. `include_suppressed` lets
+    suppressed memories through.
+    """
+
+    scope: str | None = None
+    scope_only: bool = False
+    domains: tuple[str, ...] = ()
+    tags_any: tuple[str, ...] = ()
+    tags_all: tuple[str, ...] = ()
+    node_types: tuple[str, ...] = ()
+    exclude_types: tuple[str, ...] = ()
+    source: str | None = None
+    author: str | None = None
+    agent_id: str | None = None
+    session_id: str | None = None
+    thread: str | None = None
+    position: int | None = None
+    created_from: datetime | None = None
+    created_to: datetime | None = None
+    valid_at: datetime | None = None
+    pinned: bool | None = None
+    include_suppressed: bool = True
+    min_retention: float | None = None
+    max_retention: float | None = None
+    due_by: datetime | None = None
+    now: datetime | None = None
+
+
+ANYTHING = Filter()
+
+
+class Order(enum.StrEnum):
+    """How a list is sorted; ties go by id, ascending."""
+
+    NEWEST = "newest"
+    OLDEST = "oldest"
+    DUE = "due"
+    RETENTION = "retention"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreStats:
+    """Counts over what an access reaches."""
+
+    memories: int
+    embedded: int
+    pinned: int
+    suppressed: int
+    superseded: int
+    edges: int
+    due: int
+    retentions: tuple[float, ...]
+    oldest: datetime | None
+    newest: datetime | None
+    by_type: Mapping[str, int]
+    by_scope: Mapping[str, int]
+
+
+def covers(scope: str, other: str) -> bool:
+    """Whether `scope` is `other` or above it."""
+    return scope == ROOT_SCOPE or other == scope or other.startswith(scope + "/")
+
+
+def normal_scope(scope: str) -> str:
+    """A scope as a normalised absolute path, or InvalidInput."""
+    check_label("scope", scope)
+    parts = [part for part in scope.strip().split("/") if part]
+    if any(part in (".", "..") or part != part.strip() for part in parts):
+        raise InvalidInput(
+            f"The scope {scope!r} is not a plain path.",
+            hint="Use a path such as /project/vestige or /user/ada.",
+        )
+    return "/" + "/".join(parts)
+
+
+def check_content(content: str) -> None:
+    """Refuse text that is empty, too long, or that no store could keep faithfully."""
+    if not content.strip():
+        raise InvalidInput("The content is empty.", hint="Give the text to remember.")
+    size = len(check_text("content", content))
+    if size > MAX_CONTENT_BYTES:
+        raise TooLarge(
+            f"The content has {size:,} bytes; at most {MAX_CONTENT_BYTES:,} are taken.",
+            hint="Split it into several memories that share a `thread`, with a `position` each.",
+            details={"bytes": size, "limit": MAX_CONTENT_BYTES},
+        )
+
+
+def check_label(name: str, label: str) -> None:
+    """Refuse a short text field that is blank, too long, or not storable."""
+    check_text(name, label)
+    if not label.strip():
+        raise InvalidInput(f"`{name}` is blank.", hint="Leave it out instead.")
+    if len(label) > MAX_LABEL_CHARS:
+        raise TooLarge(f"`{name}` has {len(label):,} characters; at most {MAX_LABEL_CHARS:,} are taken.")
+
+
+def check_text(name: str, text: str) -> bytes:
+    """The text as UTF-8; InvalidInput for NUL characters and lone surrogates."""
+    if "\0" in text:
+        raise InvalidInput(f"`{name}` contains a NUL character.", hint="Remove it and send the text again.")
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as exc:
+        raise InvalidInput(
+            f"`{name}` is not valid Unicode: a lone surrogate at character {exc.start}.",
+            hint="Send whole characters; a surrogate is half of one.",
+            details={"position": exc.start},
+        ) from exc
+
+
+def check_moment(name: str, moment: datetime | None) -> None:
+    """Refuse a datetime that is not aware and in UTC."""
+    if moment is not None and moment.utcoffset() != timedelta(0):
+        raise InvalidInput(f"`{name}` must be a UTC time.")
+
+
+def utc(moment: datetime) -> datetime:
+    """The moment in UTC; one without a zone is taken as UTC."""
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

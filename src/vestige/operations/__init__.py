@@ -1,0 +1,1 @@
+"""Every operation, written once. Transports are views of the registry."""

@@ -1,0 +1,189 @@
+"""Looking after the store: `system_status`, `backup`, `rebuild`."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from vestige import __version__
+from vestige.engine.backup import backup
+from vestige.engine.context import Call
+from vestige.engine.health import health
+from vestige.engine.rebuild import rebuild
+from vestige.operations.catalog import registry
+from vestige.operations.prose import count, day, fields, percent
+from vestige.operations.registry import Wire
+
+
+class ModelView(Wire):
+    """The embedding model."""
+
+    state: str
+    detail: str | None = None
+    name: str | None = None
+    dimension: int | None = None
+    progress: float | None = None
+
+
+class Status(Wire):
+    """How the memory is doing."""
+
+    status: str
+    version: str
+    node: str
+    data_dir: str
+    read_only: bool
+    total_memories: int
+    average_retention: float
+    state_distribution: dict[str, int]
+    due_for_review: int
+    pinned: int
+    suppressed: int
+    superseded: int
+    connections: int
+    with_embeddings: int
+    embedding_coverage: float
+    embedding_model: ModelView
+    by_type: dict[str, int]
+    by_scope: dict[str, int]
+    oldest: datetime | None = None
+    newest: datetime | None = None
+    warnings: list[str]
+    recommendations: list[str]
+
+
+class BackedUp(Wire):
+    """Where the copy is."""
+
+    path: str
+    size_bytes: int
+    timestamp: datetime
+
+
+class RebuiltView(Wire):
+    """What was derived again."""
+
+    success: bool = True
+    strengths: int
+    drifted: int
+    words: int
+    vectors: int
+
+
+def render_status(status: Status) -> str:
+    """The state of the memory for a person."""
+    text = fields(
+        (
+            ("status", status.status),
+            ("memories", f"{status.total_memories:,}"),
+            ("retention", percent(status.average_retention)),
+            ("states", ", ".join(f"{name} {n}" for name, n in status.state_distribution.items() if n)),
+            ("due for review", status.due_for_review),
+            ("pinned", status.pinned),
+            ("connections", status.connections),
+            ("found by meaning", percent(status.embedding_coverage)),
+            ("model", f"{status.embedding_model.name or '–'} ({status.embedding_model.state})"),
+            ("scopes", ", ".join(f"{name} {n}" for name, n in status.by_scope.items())),
+            ("newest", day(status.newest)),
+            ("data directory", status.data_dir),
+            ("version", status.version),
+        )
+    )
+    notes = [f"! {line}" for line in status.warnings] + [f"→ {line}" for line in status.recommendations]
+    return "\n".join([text, *([""] if notes else []), *notes])
+
+
+@registry.operation(
+    "system_status",
+    permission="read",
+    effect="none",
+    example={},
+    command="status",
+    title="Memory status",
+    render=render_status,
+)
+def system_status(call: Call) -> Status:
+    """Say how the memory is doing: counts, retention, the model, and what would help."""
+    seen, engine = health(call), call.engine
+    stats = seen.stats
+    signature = seen.embedder.signature
+    return Status(
+        status=seen.status,
+        version=__version__,
+        node=engine.store.node,
+        data_dir=str(engine.settings.data_dir),
+        read_only=engine.store.read_only,
+        total_memories=stats.memories,
+        average_retention=round(seen.average_retention, 4),
+        state_distribution={name.value: n for name, n in seen.states.items()},
+        due_for_review=stats.due,
+        pinned=stats.pinned,
+        suppressed=stats.suppressed,
+        superseded=stats.superseded,
+        connections=stats.edges,
+        with_embeddings=stats.embedded,
+        embedding_coverage=round(stats.embedded / stats.memories, 4) if stats.memories else 1.0,
+        embedding_model=ModelView(
+            state=seen.embedder.state,
+            detail=seen.embedder.detail,
+            name=signature.name if signature else None,
+            dimension=signature.dimension if signature else None,
+            progress=seen.embedder.progress,
+        ),
+        by_type=dict(stats.by_type),
+        by_scope=dict(stats.by_scope),
+        oldest=stats.oldest,
+        newest=stats.newest,
+        warnings=list(seen.warnings),
+        recommendations=list(seen.advice),
+    )
+
+
+@registry.operation(
+    "backup",
+    permission="admin",
+    effect="none",
+    example={},
+    positional=("path",),
+    lane="long",
+    command_only=True,
+    render=lambda result: f"{result.path} ({result.size_bytes:,} bytes), checked by opening it.",
+)
+def backup_store(
+    call: Call,
+    path: Annotated[str | None, Field(description="Where to; default: backups/ beside the store.")] = None,
+) -> BackedUp:
+    """Copy the whole store to a file while it is in use, and check the copy."""
+    where, size = backup(call, Path(path) if path else None)
+    return BackedUp(path=str(where), size_bytes=size, timestamp=call.engine.now())
+
+
+@registry.operation(
+    "rebuild",
+    permission="admin",
+    effect="write",
+    example={"strengths": True, "words": True},
+    lane="long",
+    command_only=True,
+    render=lambda r: (
+        f"{count(r.strengths, 'strength')} replayed from the log ({r.drifted} had drifted), "
+        f"{count(r.words, 'memory')} indexed again, {count(r.vectors, 'memory')} embedded."
+    ),
+)
+def rebuild_derived(
+    call: Call,
+    strengths: Annotated[bool, Field(description="Replay strengths from the event log.")] = False,
+    words: Annotated[bool, Field(description="Derive the lexical index again from the text.")] = False,
+    vectors: Annotated[bool, Field(description="Embed what has no vectors of the configured model.")] = False,
+) -> RebuiltView:
+    """Derive again what is derived from the log and the texts; without a choice, all of it.
+
+    Memories themselves are only read. After a change of embedding model, `vectors` moves the store
+    over to the new one.
+    """
+    everything = not (strengths or words or vectors)
+    done = rebuild(
+        call, strengths=strengths or everything, words=words or everything, vectors=vectors or everything
+    )
+    return RebuiltView(strengths=done.strengths, drifted=done.drifted, words=done.words, vectors=done.vectors)

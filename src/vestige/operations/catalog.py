@@ -1,0 +1,5 @@
+"""The one registry. Importing `vestige.operations.all` fills it."""
+
+from vestige.operations.registry import Registry
+
+registry = Registry()

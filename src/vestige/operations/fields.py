@@ -1,0 +1,58 @@
+"""Argument types that several operations share, described once."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from vestige.errors import VestigeError
+from vestige.models import normal_scope
+
+_DATE_ONLY = re.compile(r"^\d{4}-\d{2}-\d{2}$")
+
+
+def _moment(value: Any) -> Any:
+    """A UTC datetime from `YYYY-MM-DD` or RFC 3339; anything else is left to pydantic to refuse."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value.strip())
+        except ValueError as exc:
+            raise ValueError("expected a date (2026-03-01) or a time (2026-03-01T14:05:00Z)") from exc
+    if isinstance(value, datetime):
+        try:
+            return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+        except OverflowError as exc:
+            raise ValueError("the time is out of range") from exc
+    return value
+
+
+def _end_moment(value: Any) -> Any:
+    """As `_moment`, but a bare date means the end of that day."""
+    moment = _moment(value)
+    if isinstance(value, str) and _DATE_ONLY.match(value.strip()) and isinstance(moment, datetime):
+        return moment + timedelta(days=1)
+    return moment
+
+
+def _scope(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return normal_scope(value)
+    except VestigeError as exc:
+        raise ValueError(f"{exc.message} {exc.hint or ''}".strip()) from exc
+
+
+def _one_or_many(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+Moment = Annotated[datetime, BeforeValidator(_moment)]
+EndMoment = Annotated[datetime, BeforeValidator(_end_moment)]
+Scope = Annotated[str, BeforeValidator(_scope)]
+Tags = Annotated[list[str], BeforeValidator(_one_or_many), Field(max_length=100)]
+Names = Annotated[list[str], BeforeValidator(_one_or_many), Field(max_length=50)]
+MemoryId = Annotated[str, Field(min_length=1, max_length=64, description="Id of the memory.")]
+Reason = Annotated[str | None, Field(max_length=1000, description="Why, for your own record.")]
+DetailLevel = Literal["brief", "summary", "full"]

@@ -1,0 +1,246 @@
+"""Remembering: `smart_ingest`."""
+
+from collections import Counter
+from datetime import datetime
+from hashlib import blake2b
+from typing import Annotated, Any
+
+import orjson
+from pydantic import Field, JsonValue
+
+from vestige.cognition.gating import Create, Decision, Merge, Reinforce, Supersede, Update
+from vestige.engine.context import Call
+from vestige.engine.deciding import Draft, Ingested
+from vestige.engine.ingest import Promise, Replayed, ingest
+from vestige.errors import Forbidden, InvalidInput, TooLarge
+from vestige.models import MAX_METADATA_BYTES, Memory, check_text, covers
+from vestige.operations.catalog import registry
+from vestige.operations.fields import Moment, Names, Scope, Tags
+from vestige.operations.prose import count, table
+from vestige.operations.registry import Arguments, Wire
+
+MAX_BATCH = 500
+
+
+class Item(Arguments):
+    """One text to remember, with everything that can be said of it."""
+
+    content: Annotated[str, Field(description="The text to remember.")]
+    tags: Annotated[Tags, Field(description="Labels to find it by.")] = []
+    node_type: Annotated[
+        str, Field(description="fact, concept, event, person, place, note, pattern, decision, …")
+    ] = "fact"
+    source: Annotated[str | None, Field(description="Where it comes from: a URL, file or system.")] = None
+    scope: Annotated[Scope | None, Field(description="Where it belongs, such as /project/vestige.")] = None
+    author: Annotated[str | None, Field(description="Who said it.")] = None
+    agent_id: Annotated[str | None, Field(description="The agent that stores it.")] = None
+    session_id: Annotated[str | None, Field(description="The session it comes from.")] = None
+    thread: Annotated[
+        str | None, Field(description="The conversation or document it is part of; every part is kept.")
+    ] = None
+    position: Annotated[int | None, Field(description="Its place in the thread or source.")] = None
+    occurred_at: Annotated[Moment | None, Field(description="When it happened.")] = None
+    valid_from: Annotated[Moment | None, Field(description="From when on it is true.")] = None
+    valid_until: Annotated[Moment | None, Field(description="Until when it is true (exclusive).")] = None
+    pinned: Annotated[bool, Field(description="Never touch it automatically.")] = False
+    domains: Annotated[Names, Field(description="Topics it belongs to.")] = []
+    metadata: Annotated[dict[str, JsonValue], Field(description="Any JSON object to keep with it.")] = {}
+    force_create: Annotated[bool, Field(description="Keep it as new, whatever is known.")] = False
+
+
+class IngestArguments(Item):
+    """One text, or several."""
+
+    content: Annotated[str | None, Field(description="The text to remember.")] = None  # type: ignore[assignment]  # optional here: `items` may stand in for it
+    items: Annotated[
+        list[Item] | None,
+        Field(max_length=MAX_BATCH, description="Several texts instead of one, all or none written."),
+    ] = None
+    idempotency_key: Annotated[
+        str | None,
+        Field(min_length=1, max_length=200, description="Makes a retry safe: same key, same answer."),
+    ] = None
+
+
+class IngestedView(Wire):
+    """What became of one text."""
+
+    index: int | None = None
+    decision: str
+    node_id: str
+    message: str
+    reason: str
+    has_embedding: bool
+    similarity: float | None = None
+    prediction_error: float | None = None
+    conflict: str | None = None
+    superseded_id: str | None = None
+    related_ids: list[str] | None = None
+
+
+class SmartIngested(IngestedView):
+    """The answer to a single text."""
+
+    success: bool = True
+    replayed: bool = False
+
+
+class BatchIngested(Wire):
+    """The answer to a batch."""
+
+    success: bool = True
+    mode: str = "batch"
+    summary: dict[str, int]
+    results: list[IngestedView]
+    replayed: bool = False
+
+
+def render_ingested(result: SmartIngested | BatchIngested) -> str:
+    """What became of the texts, for a person."""
+    if isinstance(result, SmartIngested):
+        return f"{result.message}\n{result.reason}\n{result.node_id}"
+    rows = ((r.index, r.decision, r.node_id, r.reason) for r in result.results)
+    return f"{table(('#', 'decision', 'id', 'reason'), rows)}\n\n{count(len(result.results), 'text')} taken."
+
+
+@registry.operation(
+    "smart_ingest",
+    permission="write",
+    effect="write",
+    example={"content": "Ada prefers TypeScript over JavaScript.", "tags": ["preference"]},
+    positional=("content",),
+    command="ingest",
+    title="Remember",
+    render=render_ingested,
+)
+def smart_ingest(call: Call, told: IngestArguments) -> SmartIngested | BatchIngested:
+    """Remember something, deciding what it is to what is already known.
+
+    The text becomes a new memory, strengthens one that says the same, revises one it extends, or
+    supersedes one it corrects; the answer says which and why. Nothing is overwritten: revisions and
+    superseded facts stay in the history. Turns of a `thread` are all kept. Give one `content`, or
+    `items` for up to 500 texts in one transaction.
+    """
+    batch = told.items is not None
+    now = call.engine.now()
+    drafts = [_draft(call, item, index, now) for index, item in enumerate(_items(told))]
+    promise = None
+    if told.idempotency_key is not None:
+        promise = Promise(
+            key=told.idempotency_key,
+            digest=_digest(told),
+            answer=lambda results: _answer(results, batch).model_dump_json(),
+        )
+    outcome = ingest(call, drafts, promise=promise)
+    if isinstance(outcome, Replayed):
+        kind = BatchIngested if batch else SmartIngested
+        return kind.model_validate_json(outcome.answer).model_copy(update={"replayed": True})
+    return _answer(outcome, batch)
+
+
+def _items(told: IngestArguments) -> list[Item]:
+    if (told.content is None) == (told.items is None):
+        raise InvalidInput(
+            "Give either `content` or `items`.", hint='For example {"content": "Ada prefers tea."}.'
+        )
+    if told.items is None:
+        return [told]
+    if not told.items:
+        raise InvalidInput("`items` is empty.", hint="Give at least one text.")
+    beside = told.model_fields_set - {"items", "idempotency_key"}
+    if beside:
+        raise InvalidInput(
+            f"With `items`, {', '.join(sorted(beside))} would be ignored.",
+            hint="Say it in each item.",
+            details={"arguments": sorted(beside)},
+        )
+    return told.items
+
+
+def _draft(call: Call, item: Item, index: int, now: datetime) -> Draft:
+    scope = item.scope or call.engine.settings.memory.scope
+    if call.access.scopes is not None and not any(covers(allowed, scope) for allowed in call.access.scopes):
+        raise Forbidden(f"This caller may not write to the scope {scope}.", details={"scope": scope})
+    try:
+        _check_metadata(item)
+        memory = Memory(
+            id=call.engine.new_id(),
+            created_at=now,
+            updated_at=now,
+            scope=scope,
+            tags=tuple(dict.fromkeys(tag.strip() for tag in item.tags)),
+            domains=tuple(dict.fromkeys(item.domains)),
+            metadata=item.metadata,
+            **{name: getattr(item, name) for name in _PLAIN},
+        )
+    except InvalidInput as exc:
+        exc.details.setdefault("index", index)
+        raise
+    return Draft(memory=memory, force_create=item.force_create)
+
+
+_PLAIN = (
+    "content", "node_type", "source", "author", "agent_id", "session_id", "thread", "position",
+    "occurred_at", "valid_from", "valid_until", "pinned",
+)  # fmt: skip
+
+
+def _check_metadata(item: Item) -> None:
+    try:
+        size = len(orjson.dumps(item.metadata))
+    except (orjson.JSONEncodeError, TypeError) as exc:
+        raise InvalidInput(f"`metadata` cannot be kept as JSON: {exc}.") from exc
+    if size > MAX_METADATA_BYTES:
+        raise TooLarge(f"`metadata` has {size:,} bytes; at most {MAX_METADATA_BYTES:,} are taken.")
+    check_text("metadata", orjson.dumps(item.metadata).decode("utf-8"))
+
+
+def _digest(told: IngestArguments) -> str:
+    """What makes two requests the same: every argument but the key."""
+    said = told.model_dump_json(exclude={"idempotency_key"}, exclude_defaults=True)
+    return blake2b(said.encode("utf-8"), digest_size=16).hexdigest()
+
+
+def _answer(results: list[Ingested], batch: bool) -> SmartIngested | BatchIngested:
+    if not batch:
+        return SmartIngested(**_told(results[0]))
+    views = [IngestedView(index=index, **_told(result)) for index, result in enumerate(results)]
+    tally = Counter(view.decision for view in views)
+    return BatchIngested(summary={"total": len(views), **tally}, results=views)
+
+
+def _told(result: Ingested) -> dict[str, Any]:  # fields of IngestedView, which checks them
+    decision = result.decision
+    similarity = None if decision.similarity is None else round(decision.similarity, 4)
+    return {
+        "decision": type(decision).__name__.lower(),
+        "node_id": result.memory_id,
+        "message": _MESSAGES[type(decision)],
+        "reason": decision.reason,
+        "has_embedding": result.embedded,
+        "similarity": similarity,
+        "prediction_error": None if similarity is None else round(1 - similarity, 4),
+        "conflict": decision.conflict.kind if decision.conflict else None,
+        **_others(decision),
+    }
+
+
+_MESSAGES: dict[type[Decision], str] = {
+    Create: "Remembered as a new memory.",
+    Update: "An existing memory got a new revision.",
+    Reinforce: "Already known; the memory was strengthened.",
+    Supersede: "Remembered; it supersedes an older memory.",
+    Merge: "Remembered as a new memory, linked to similar ones.",
+}
+
+
+def _others(decision: Decision) -> dict[str, Any]:
+    match decision:
+        case Supersede(memory_id=old):
+            return {"superseded_id": old}
+        case Create(related=related, contradicts=contradicts):
+            return {"related_ids": [*related, *contradicts] or None}
+        case Merge(memory_ids=others):
+            return {"related_ids": list(others)}
+        case _:
+            return {}

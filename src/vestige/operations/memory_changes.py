@@ -1,0 +1,305 @@
+"""Changing memories: the writing half of the tool `memory`, and `mark_reviewed`."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
+
+from vestige.engine.context import Call
+from vestige.engine.feedback import remark
+from vestige.engine.forgetting import forget
+from vestige.engine.revising import revise
+from vestige.engine.tags import rename_tag
+from vestige.errors import InvalidInput
+from vestige.models import Evidence, Memory, Record
+from vestige.operations.catalog import registry
+from vestige.operations.fields import EndMoment, MemoryId, Moment, Reason, Scope, Tags
+from vestige.operations.memory import EXAMPLE_ID
+from vestige.operations.prose import count, percent
+from vestige.operations.registry import Wire
+from vestige.operations.views import MemoryView, memory_card, view
+
+GRADES = {1: Evidence.AGAIN, 2: Evidence.HARD, 3: Evidence.GOOD, 4: Evidence.EASY}
+
+
+class Changed(Wire):
+    """A memory after a change."""
+
+    action: str
+    success: bool = True
+    changed: bool
+    node: MemoryView
+
+
+class Strengthened(Wire):
+    """A memory's strength before and after."""
+
+    action: str
+    success: bool = True
+    id: str
+    before: dict[str, float]
+    after: dict[str, float]
+    next_review: datetime
+    message: str
+
+
+class Deleted(Wire):
+    """What was deleted."""
+
+    action: str = "delete"
+    success: bool = True
+    id: str
+    deleted: bool = True
+
+
+class Renamed(Wire):
+    """A renamed tag."""
+
+    action: str = "rename_tag"
+    success: bool = True
+    tag: str
+    renamed_to: str
+    memories: int
+
+
+def _render_changed(result: Changed) -> str:
+    head = "Changed." if result.changed else "Nothing to change: it was so already."
+    return f"{head}\n\n{memory_card(result.node)}"
+
+
+def _render_strengthened(result: Strengthened) -> str:
+    return result.message
+
+
+@registry.operation(
+    "memory.edit",
+    permission="write",
+    effect="write",
+    example={"id": EXAMPLE_ID, "content": "Ada prefers TypeScript 5 over JavaScript."},
+    positional=("id", "content"),
+    render=_render_changed,
+)
+def memory_edit(
+    call: Call,
+    id: MemoryId,
+    content: Annotated[str, Field(description="The new text.")],
+) -> Changed:
+    """Replace a memory's text; the old text stays in its history as a revision.
+
+    Strength, links and other wordings are kept.
+    """
+    return _revised(call, "edit", id, lambda memory: replace(memory, content=content), reason="edit")
+
+
+@registry.operation(
+    "memory.tag",
+    permission="write",
+    effect="write",
+    example={"id": EXAMPLE_ID, "add": ["language"], "remove": ["draft"]},
+    positional=("id",),
+    render=_render_changed,
+)
+def memory_tag(
+    call: Call,
+    id: MemoryId,
+    add: Annotated[Tags, Field(description="Tags to add.")] = [],  # noqa: B006  pydantic copies defaults
+    remove: Annotated[Tags, Field(description="Tags to remove.")] = [],  # noqa: B006  pydantic copies defaults
+) -> Changed:
+    """Add tags to a memory, or take them off."""
+    if not add and not remove:
+        raise InvalidInput("Neither `add` nor `remove` is given.", hint="Say which tags to change.")
+
+    def retagged(memory: Memory) -> Memory:
+        kept = [tag for tag in memory.tags if tag not in remove]
+        return replace(memory, tags=tuple(dict.fromkeys((*kept, *(tag.strip() for tag in add)))))
+
+    return _revised(call, "tag", id, retagged, reason="tag")
+
+
+@registry.operation(
+    "memory.rename_tag",
+    permission="write",
+    effect="write",
+    example={"tag": "preference", "to": "preferences"},
+    positional=("tag", "to"),
+    render=lambda r: f"{r.tag} is now {r.renamed_to} on {count(r.memories, 'memory')}.",
+)
+def memory_rename_tag(
+    call: Call,
+    tag: Annotated[str, Field(min_length=1, description="The tag as it is.")],
+    to: Annotated[str, Field(min_length=1, description="What it shall be called.")],
+    scope: Annotated[Scope | None, Field(description="Only this scope and what is below it.")] = None,
+) -> Renamed:
+    """Rename a tag on every memory that carries it; a tag that exists already is joined."""
+    changed = rename_tag(call, tag, to.strip(), scope=scope)
+    return Renamed(tag=tag, renamed_to=to.strip(), memories=changed)
+
+
+@registry.operation(
+    "memory.pin",
+    permission="write",
+    effect="write",
+    example={"id": EXAMPLE_ID},
+    positional=("id",),
+    render=_render_changed,
+)
+def memory_pin(call: Call, id: MemoryId) -> Changed:
+    """Pin a memory: no automatic path changes, supersedes or removes it."""
+    return _revised(call, "pin", id, lambda memory: replace(memory, pinned=True), reason="pin")
+
+
+@registry.operation(
+    "memory.unpin",
+    permission="write",
+    effect="write",
+    example={"id": EXAMPLE_ID},
+    positional=("id",),
+    render=_render_changed,
+)
+def memory_unpin(call: Call, id: MemoryId) -> Changed:
+    """Unpin a memory."""
+    return _revised(call, "unpin", id, lambda memory: replace(memory, pinned=False), reason="unpin")
+
+
+@registry.operation(
+    "memory.set_validity",
+    permission="write",
+    effect="write",
+    example={"id": EXAMPLE_ID, "valid_from": "2026-01-01", "valid_until": "2026-12-31"},
+    positional=("id",),
+    render=_render_changed,
+)
+def memory_set_validity(
+    call: Call,
+    id: MemoryId,
+    valid_from: Annotated[
+        Moment | None, Field(description="From when on it is true; absent: always was.")
+    ] = None,
+    valid_until: Annotated[
+        EndMoment | None,
+        Field(description="Until when it is true (a date includes that day); absent: still is."),
+    ] = None,
+) -> Changed:
+    """Say from when until when a memory is true. An end that is left out is open."""
+
+    def limited(memory: Memory) -> Memory:
+        # A memory that is true again is not superseded any more.
+        replaced = memory.superseded_by if valid_until is not None else None
+        return replace(memory, valid_from=valid_from, valid_until=valid_until, superseded_by=replaced)
+
+    return _revised(call, "set_validity", id, limited, reason="validity")
+
+
+def _revised(
+    call: Call, action: str, memory_id: str, change: Callable[[Memory], Memory], *, reason: str
+) -> Changed:
+    record, changed = revise(call, memory_id, change, reason=reason)
+    return Changed(action=action, changed=changed, node=view(record, call.engine.now()))
+
+
+@registry.operation(
+    "memory.promote",
+    permission="write",
+    effect="write",
+    example={"id": EXAMPLE_ID, "reason": "It solved the problem."},
+    positional=("id",),
+    render=_render_strengthened,
+)
+def memory_promote(call: Call, id: MemoryId, reason: Reason = None) -> Strengthened:
+    """Say that a memory was right or helpful: it is remembered longer and ranks higher."""
+    return _strengthened(call, id, Evidence.PROMOTED, reason)
+
+
+@registry.operation(
+    "memory.demote",
+    permission="write",
+    effect="write",
+    example={"id": EXAMPLE_ID, "reason": "It was out of date."},
+    positional=("id",),
+    render=_render_strengthened,
+)
+def memory_demote(call: Call, id: MemoryId, reason: Reason = None) -> Strengthened:
+    """Say that a memory was wrong or unhelpful: it fades sooner and ranks lower. It is not deleted."""
+    return _strengthened(call, id, Evidence.DEMOTED, reason)
+
+
+@registry.operation(
+    "memory.useful",
+    permission="write",
+    effect="write",
+    example={"id": EXAMPLE_ID},
+    positional=("id",),
+    render=_render_strengthened,
+)
+def memory_useful(call: Call, id: MemoryId) -> Strengthened:
+    """Say that a memory that was shown was used."""
+    return _strengthened(call, id, Evidence.USEFUL, None)
+
+
+@registry.operation(
+    "mark_reviewed",
+    permission="write",
+    effect="write",
+    example={"id": EXAMPLE_ID, "rating": 3},
+    positional=("id", "rating"),
+    command="review",
+    title="Review a memory",
+    render=_render_strengthened,
+)
+def mark_reviewed(
+    call: Call,
+    id: MemoryId,
+    rating: Annotated[int, Field(ge=1, le=4, description="1 again, 2 hard, 3 good, 4 easy.")],
+) -> Strengthened:
+    """Record a review: how well a memory was recalled. The next one is scheduled by FSRS-6."""
+    return _strengthened(call, id, GRADES[rating], None)
+
+
+def _strengthened(call: Call, memory_id: str, evidence: Evidence, reason: str | None) -> Strengthened:
+    result = remark(call, memory_id, evidence, reason=reason)
+    return Strengthened(
+        action=evidence.value,
+        id=memory_id,
+        before=_numbers(result.before, result.retention_before),
+        after=_numbers(result.after, result.retention_after),
+        next_review=result.after.strength.due_at,
+        message=f"Retention {percent(result.retention_before)} → {percent(result.retention_after)}, "
+        f"stability {result.before.strength.stability:.1f} → {result.after.strength.stability:.1f} days.",
+    )
+
+
+def _numbers(record: Record, retention: float) -> dict[str, float]:
+    strength = record.strength
+    return {
+        "retention": round(retention, 4),
+        "stability": round(strength.stability, 4),
+        "difficulty": round(strength.difficulty, 4),
+        "storage": round(strength.storage, 4),
+        "reps": strength.reps,
+        "lapses": strength.lapses,
+        "timesUseful": strength.times_useful,
+    }
+
+
+@registry.operation(
+    "memory.delete",
+    permission="write",
+    effect="delete",
+    example={"id": EXAMPLE_ID},
+    positional=("id",),
+    render=lambda result: f"Deleted {result.id}.",
+)
+def memory_delete(
+    call: Call,
+    id: MemoryId,
+    even_pinned: Annotated[bool, Field(description="Delete it although it is pinned.")] = False,
+) -> Deleted:
+    """Delete a memory for good: its text, revisions, wordings, vectors and links.
+
+    Only a mark without content stays, so that it does not come back from elsewhere. To let a wrong
+    memory fade instead, use `demote`; to correct it, `edit` it or remember the right thing.
+    """
+    forget(call, id, even_pinned=even_pinned)
+    return Deleted(id=id)

@@ -1,0 +1,91 @@
+"""Memories by day: `memory_timeline`."""
+
+from collections import defaultdict
+from datetime import timedelta
+from typing import Annotated
+
+from pydantic import Field
+
+from vestige.engine.context import Call
+from vestige.errors import InvalidInput
+from vestige.models import Filter
+from vestige.operations.catalog import registry
+from vestige.operations.fields import DetailLevel, EndMoment, Moment, Scope, Tags
+from vestige.operations.prose import count
+from vestige.operations.registry import Arguments, Wire
+from vestige.operations.views import MemoryView, memory_table, view
+
+
+class Day(Wire):
+    """The memories of one day (UTC)."""
+
+    date: str
+    count: int
+    memories: list[MemoryView]
+
+
+class Timeline(Wire):
+    """Days, newest first."""
+
+    start: str
+    end: str
+    total: int
+    shown: int
+    days: list[Day]
+
+
+class TimelineArguments(Arguments):
+    """Which days, and which memories of them."""
+
+    start: Annotated[Moment | None, Field(description="First moment; default a week ago.")] = None
+    end: Annotated[EndMoment | None, Field(description="Last moment or day; default now.")] = None
+    node_type: Annotated[str | None, Field(description="Only this node type.")] = None
+    tags: Annotated[Tags, Field(description="Only memories with any of these tags.")] = []
+    scope: Annotated[Scope | None, Field(description="Only this scope and what is below it.")] = None
+    limit: Annotated[int, Field(ge=1, le=200, description="Most memories to show.")] = 50
+    detail_level: Annotated[DetailLevel, Field(description="How much of each to show.")] = "summary"
+
+
+def render_timeline(timeline: Timeline) -> str:
+    """Days for a person."""
+    parts = [
+        f"{day.date} ({count(day.count, 'memory')})\n{memory_table(day.memories)}" for day in timeline.days
+    ]
+    parts.append(f"{timeline.shown} of {count(timeline.total, 'memory')}.")
+    return "\n\n".join(parts)
+
+
+@registry.operation(
+    "memory_timeline",
+    permission="read",
+    effect="none",
+    example={"start": "2020-01-01", "limit": 10},
+    command="timeline",
+    render=render_timeline,
+)
+def memory_timeline(call: Call, asked: TimelineArguments) -> Timeline:
+    """Show what was remembered when, day by day, newest first."""
+    now = call.engine.now()
+    # "Until now" includes what is written in this very moment.
+    end = asked.end or now + timedelta(microseconds=1)
+    start = asked.start or end - timedelta(days=7)
+    if start >= end:
+        raise InvalidInput("`start` is not before `end`.", hint="Give an earlier `start`.")
+    where = Filter(
+        created_from=start,
+        created_to=end,
+        node_types=(asked.node_type,) if asked.node_type else (),
+        tags_any=tuple(asked.tags),
+        scope=asked.scope,
+    )
+    records = call.engine.store.find(where, access=call.access, limit=asked.limit)
+    days: dict[str, list[MemoryView]] = defaultdict(list)
+    for record in records:
+        days[f"{record.memory.created_at:%Y-%m-%d}"].append(view(record, now, asked.detail_level))
+    return Timeline(
+        start=start.isoformat(),
+        end=end.isoformat(),
+        total=call.engine.store.count(where, access=call.access),
+        shown=len(records),
+        days=[Day(date=date, count=len(memories), memories=memories) for date, memories in days.items()],
+    )

@@ -1,0 +1,275 @@
+"""Settings: built-in defaults, then `vestige.toml`, then `VESTIGE_*`, then flags; the last one wins.
+
+This is the only module that reads the environment. A `vestige.toml` that comes with a project (a
+data directory called `.vestige`, or any inside a version-controlled tree) may only set what cannot
+send memories elsewhere or run anything: a cloned repository must not redirect anybody's memories.
+"""
+
+import os
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic.fields import FieldInfo
+
+from vestige.errors import ConfigError
+from vestige.models import ROOT_SCOPE
+from vestige.nearest import nearest_name
+
+CONFIG_NAME = "vestige.toml"
+DATABASE_NAME = "vestige.db"
+PROJECT_DIRECTORY = ".vestige"
+
+# Marks a setting that a project's own file may change.
+FROM_PROJECT: dict[str, JsonValue] = {"project": True}
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class MemorySettings(_Section):
+    """How memories are written and found when a call does not say."""
+
+    scope: str = Field(ROOT_SCOPE, description="Scope of new memories.", json_schema_extra=FROM_PROJECT)
+    limit: Annotated[int, Field(ge=1, le=100)] = Field(
+        10, description="Most results of a search.", json_schema_extra=FROM_PROJECT
+    )
+    detail_level: Literal["brief", "summary", "full"] = Field(
+        "summary", description="How much of each memory a search shows.", json_schema_extra=FROM_PROJECT
+    )
+    record: bool = Field(
+        True,
+        description="Whether a search leaves a trace on what it showed (the testing effect).",
+        json_schema_extra=FROM_PROJECT,
+    )
+
+
+class EmbeddingSettings(_Section):
+    """Which model turns text into vectors."""
+
+    provider: Literal["local", "fastembed", "openai", "hashing", "off"] = Field(
+        "local",
+        description="`local` is MiniLM on this machine; `openai` is any compatible endpoint; "
+        "`hashing` is for tests; `off` means full text only.",
+    )
+    model: str = Field("all-MiniLM-L6-v2", description="Model name, for `fastembed` and `openai`.")
+    url: str = Field("", description="Base URL of an OpenAI-compatible endpoint, ending in /v1.")
+    api_key: str = Field("", description="Key for that endpoint.", repr=False)
+    dimension: int = Field(0, ge=0, le=4096, description="Vector length of the endpoint; 0 asks it.")
+    threads: int = Field(
+        0, ge=0, le=64, description="Texts embedded at once; 0 means one per core, at most four."
+    )
+    model_path: str = Field("", description="A folder with the files of a `fastembed` model.")
+    cache_dir: str = Field("", description="Where models are kept; empty means the user's cache directory.")
+    wait_seconds: float = Field(
+        5.0,
+        ge=0,
+        le=120,
+        description="How long a call waits for a model that is being loaded from disk before it goes on "
+        "without it.",
+    )
+
+
+class StorageSettings(_Section):
+    """Where and how memories are kept."""
+
+    backend: Literal["sqlite", "memory"] = Field(
+        "sqlite", description="`sqlite` is one file in the data directory; `memory` forgets at exit."
+    )
+    busy_seconds: float = Field(
+        5.0, gt=0, le=600, description="How long a write waits for other writers before it gives up."
+    )
+
+
+class Settings(_Section):
+    """Everything that can be set. Frozen; built once, in app.py."""
+
+    data_dir: Path = Field(description="The data directory: the database, backups and `vestige.toml`.")
+    offline: bool = Field(False, description="Never use the network: no model is fetched.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "warning", description="What is logged to standard error.", json_schema_extra=FROM_PROJECT
+    )
+    memory: MemorySettings = MemorySettings()
+    embeddings: EmbeddingSettings = EmbeddingSettings()
+    storage: StorageSettings = StorageSettings()
+
+    @property
+    def database(self) -> Path:
+        """The SQLite file."""
+        return self.data_dir / DATABASE_NAME
+
+    @property
+    def model_cache(self) -> Path:
+        """Where embedding models are kept, outside any memory directory."""
+        return Path(self.embeddings.cache_dir).expanduser()
+
+
+def load_settings(
+    flags: Mapping[str, Any] | None = None, *, environ: Mapping[str, str] | None = None
+) -> Settings:
+    """The settings in force. `flags` are `data_dir`, `config` and dotted names such as `memory.scope`."""
+    environ = os.environ if environ is None else environ
+    flags = {name: value for name, value in (flags or {}).items() if value is not None}
+    data_dir = _directory(flags.pop("data_dir", None) or environ.get("VESTIGE_DATA_DIR"), environ)
+    explicit = flags.pop("config", None) or environ.get("VESTIGE_CONFIG")
+    merged: dict[str, Any] = {}
+    for layer in (_from_file(explicit, data_dir), _from_environment(environ), _nested(flags)):
+        _merge(merged, layer)
+    merged["data_dir"] = data_dir
+    cache = merged.setdefault("embeddings", {})
+    if not cache.get("cache_dir"):
+        cache["cache_dir"] = str(_cache_root(environ) / "models")
+    try:
+        return Settings.model_validate(merged)
+    except ValidationError as exc:
+        raise _refusal(exc) from exc
+
+
+def is_project_directory(data_dir: Path) -> bool:
+    """Whether a data directory belongs to a project rather than to the user."""
+    absolute = data_dir.absolute()
+    if absolute.name == PROJECT_DIRECTORY:
+        return True
+    marks = (".git", ".hg", ".svn")
+    return any((parent / mark).exists() for parent in absolute.parents for mark in marks)
+
+
+def documented_fields(
+    section: type[BaseModel] = Settings, prefix: str = ""
+) -> Iterator[tuple[str, FieldInfo]]:
+    """Every setting with its dotted name, for the reference page and the tests."""
+    for name, field in section.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from documented_fields(kind, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", field
+
+
+def environment_name(dotted: str) -> str:
+    """The environment variable of a setting."""
+    return "VESTIGE_" + dotted.upper().replace(".", "_")
+
+
+def allowed_in_project(field: FieldInfo) -> bool:
+    """Whether a project's own file may set this."""
+    extra = field.json_schema_extra
+    return isinstance(extra, dict) and bool(extra.get("project"))
+
+
+def _directory(given: str | None, environ: Mapping[str, str]) -> Path:
+    if given is not None and given.strip():
+        # MCP clients start us without a shell, so nobody else expands the tilde.
+        return Path(given).expanduser().absolute()
+    home = Path(environ.get("HOME") or Path.home())
+    if sys.platform == "darwin":
+        return home / "Library" / "Application Support" / "com.vestige.core"
+    if sys.platform == "win32":
+        return Path(environ.get("APPDATA") or home / "AppData" / "Roaming") / "vestige" / "core"
+    return Path(environ.get("XDG_DATA_HOME") or home / ".local" / "share") / "vestige" / "core"
+
+
+def _cache_root(environ: Mapping[str, str]) -> Path:
+    home = Path(environ.get("HOME") or Path.home())
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches" / "vestige"
+    if sys.platform == "win32":
+        return Path(environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "vestige" / "cache"
+    return Path(environ.get("XDG_CACHE_HOME") or home / ".cache") / "vestige"
+
+
+def _from_file(explicit: str | None, data_dir: Path) -> dict[str, Any]:
+    path = Path(explicit).expanduser() if explicit else data_dir / CONFIG_NAME
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError as exc:
+        if explicit:
+            raise ConfigError(f"There is no settings file {path}.", hint="Check --config.") from exc
+        return {}
+    except NotADirectoryError as exc:
+        raise ConfigError(
+            f"The data directory {data_dir} is not a directory.", hint="Give another --data-dir."
+        ) from exc
+    except OSError as exc:
+        raise ConfigError(f"The settings file {path} cannot be read: {exc.strerror}.") from exc
+    try:
+        values = tomllib.loads(raw.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
+        raise ConfigError(f"{path} is not valid TOML: {exc}.") from exc
+    if "data_dir" in values:
+        raise ConfigError(
+            f"{path} sets `data_dir`, but it is found by way of it.",
+            hint="Use --data-dir or VESTIGE_DATA_DIR.",
+        )
+    if not explicit and is_project_directory(data_dir):
+        _check_project_file(path, values)
+    return values
+
+
+def _check_project_file(path: Path, values: Mapping[str, Any]) -> None:
+    allowed = {name for name, field in documented_fields() if allowed_in_project(field)}
+    forbidden = sorted(name for name in _dotted(values) if name not in allowed)
+    if forbidden:
+        raise ConfigError(
+            f"{path} comes with a project and may not set {', '.join(forbidden)}.",
+            hint=f"A project may set {', '.join(sorted(allowed))}. Set the others with --config, "
+            "VESTIGE_* or in your own data directory.",
+            details={"settings": forbidden},
+        )
+
+
+def _dotted(values: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    for name, value in values.items():
+        if isinstance(value, Mapping) and value:
+            yield from _dotted(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}"
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    found = {}
+    for name, field in documented_fields():
+        if name == "data_dir" or not environ.get(environment_name(name), "").strip():
+            continue
+        text = environ[environment_name(name)].strip()
+        # An option keeps its case ("OpenAI" would be a typo); a switch is forgiving.
+        found[name] = text.lower() if get_args(field.annotation) else text
+    return _nested(found)
+
+
+def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for dotted, value in flat.items():
+        *sections, name = dotted.split(".")
+        level = tree
+        for section in sections:
+            level = level.setdefault(section, {})
+        level[name] = value
+    return tree
+
+
+def _merge(into: dict[str, Any], layer: Mapping[str, Any]) -> None:
+    for name, value in layer.items():
+        if isinstance(value, Mapping) and isinstance(into.get(name), dict):
+            _merge(into[name], value)
+        else:
+            into[name] = dict(value) if isinstance(value, Mapping) else value
+
+
+def _refusal(exc: ValidationError) -> ConfigError:
+    first = exc.errors()[0]
+    name = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        known = [dotted for dotted, _ in documented_fields()]
+        close = nearest_name(name, known)
+        return ConfigError(
+            f"There is no setting `{name}`.",
+            hint=f"Did you mean `{close}`?" if close else "See `vestige docs settings`.",
+            details={"setting": name},
+        )
+    # The value is not repeated: it could be a key.
+    return ConfigError(f"The setting `{name}` cannot be used: {first['msg']}.", details={"setting": name})

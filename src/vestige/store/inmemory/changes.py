@@ -1,0 +1,223 @@
+"""Applying changes to a state that nobody else sees yet."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, assert_never
+
+import numpy as np
+
+from vestige.cognition import strength
+from vestige.cognition.text import text_hash
+from vestige.embed.protocol import Signature
+from vestige.errors import Conflict, Forbidden, InvalidInput, ModelMismatch, NotFound
+from vestige.models import Access, LogEvent, Memory, Revision, Tombstone, check_label
+from vestige.store.inmemory.state import (
+    Buried,
+    Held,
+    State,
+    apart,
+    as_json,
+    fingerprints_of,
+    quotes,
+    words_of,
+)
+from vestige.store.protocol import Add, Change, Embedded, Forget, Link, Piece, Remark, Revise
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MILLISECOND = timedelta(milliseconds=1)
+LAST_MILLISECOND = 2**46 - 1
+"""In the year 4199. Beyond it the clock only counts on, so that it never leaves 64 bits."""
+
+
+def apply(state: State, change: Change, *, node: str, access: Access) -> LogEvent:
+    """Make one change to the state and log it."""
+    match change:
+        case Add():
+            return _add(state, change, node, access)
+        case Revise():
+            return _revise(state, change, node, access)
+        case Remark():
+            return _remark(state, change, node, access)
+        case Link():
+            return _link(state, change, node, access)
+        case Forget():
+            return _forget(state, change, node, access)
+        case _:
+            assert_never(change)
+
+
+def touched(changes: Iterable[Change]) -> frozenset[str]:
+    """The ids of the memories these changes are about."""
+    return frozenset(memory_id for change in changes for memory_id in _about(change))
+
+
+def take_vectors(state: State, memory_id: str, embedded: Embedded) -> bool:
+    """Give a memory its vectors, unless they were made from another text; whether it took them."""
+    require_signature(state, embedded.signature)
+    pieces = tuple(_checked(piece, embedded.signature) for piece in embedded.pieces)
+    held = state.held.get(memory_id)
+    if held is None or not pieces or text_hash(held.memory) != embedded.text_hash:
+        return False
+    state.signature = embedded.signature
+    state.held[memory_id] = replace(held, pieces=pieces)
+    return True
+
+
+def require_signature(state: State, signature: Signature) -> None:
+    """Refuse a signature other than the one this store already has."""
+    if state.signature not in (None, signature):
+        raise ModelMismatch(
+            f"This store holds vectors of {state.signature.profile}, not of {signature.profile}.",
+            hint="Use the model the store was filled with, or embed its memories again with the new one.",
+            details={"stored": state.signature.profile, "given": signature.profile},
+        )
+
+
+def _about(change: Change) -> tuple[str, ...]:
+    match change:
+        case Add(memory=memory) | Revise(memory=memory):
+            return (memory.id,)
+        case Remark(memory_id=memory_id) | Forget(memory_id=memory_id):
+            return (memory_id,)
+        case Link(edge=edge):
+            return (edge.source_id, edge.target_id)
+
+
+def _add(state: State, change: Add, node: str, access: Access) -> LogEvent:
+    memory = apart(change.memory)
+    check_label("id", memory.id)
+    _require_writable(memory, access)
+    if memory.id in state.held or memory.id in state.buried:
+        raise Conflict(
+            f"The id {memory.id} is already taken.",
+            hint="Ids are never used twice, not even after a deletion.",
+            details={"memory_id": memory.id},
+        )
+    state.arrivals += 1
+    state.held[memory.id] = Held(
+        arrival=state.arrivals,
+        memory=memory,
+        strength=strength.encode(memory.created_at),
+        words=words_of(memory),
+        fingerprints=fingerprints_of(memory),
+    )
+    if change.embedded is not None:
+        take_vectors(state, memory.id, change.embedded)
+    return _log(state, node, memory.created_at, "memory.created", memory, {})
+
+
+def _revise(state: State, change: Revise, node: str, access: Access) -> LogEvent:
+    held = _require(state, change.memory.id, access)
+    old = held.memory
+    new = apart(replace(change.memory, created_at=old.created_at))
+    _require_writable(new, access)
+    if new.revision != old.revision + 1:
+        raise Conflict(
+            f"The memory {old.id} is at revision {old.revision}; {new.revision} cannot follow it.",
+            hint="Load the memory again and repeat the change.",
+            details={"memory_id": old.id, "revision": old.revision},
+        )
+    past = Revision(memory=old, recorded_at=old.updated_at, ended_at=new.updated_at, reason=change.reason)
+    state.held[new.id] = replace(
+        held,
+        memory=new,
+        words=words_of(new),
+        fingerprints=fingerprints_of(new),
+        past=(*held.past, past),
+        pieces=held.pieces if text_hash(new) == text_hash(old) else (),
+    )
+    if change.embedded is not None:
+        take_vectors(state, new.id, change.embedded)
+    payload = {"fields": _changed_fields(old, new), "reason": change.reason}
+    return _log(state, node, new.updated_at, "memory.revised", new, payload)
+
+
+def _remark(state: State, change: Remark, node: str, access: Access) -> LogEvent:
+    held = _require(state, change.memory_id, access)
+    state.held[held.memory.id] = replace(
+        held, strength=strength.after(held.strength, change.evidence, change.at)
+    )
+    payload = {"evidence": change.evidence.value, "details": dict(change.details)}
+    return _log(state, node, change.at, "memory.remarked", held.memory, payload)
+
+
+def _link(state: State, change: Link, node: str, access: Access) -> LogEvent:
+    edge = change.edge
+    if edge.source_id == edge.target_id:
+        raise InvalidInput("A memory cannot be linked to itself.", details={"memory_id": edge.source_id})
+    if not math.isfinite(edge.weight):
+        raise InvalidInput("The weight of an edge is a finite number.")
+    source = _require(state, edge.source_id, access)
+    _require(state, edge.target_id, access)
+    key = (edge.source_id, edge.target_id, edge.kind)
+    known = state.edges.get(key)
+    state.edges[key] = edge if known is None else replace(known, weight=edge.weight)
+    payload = {"target": edge.target_id, "kind": edge.kind, "weight": edge.weight}
+    return _log(state, node, edge.created_at, "edge.linked", source.memory, payload)
+
+
+def _forget(state: State, change: Forget, node: str, access: Access) -> LogEvent:
+    held = _require(state, change.memory_id, access)
+    memory = held.memory
+    del state.held[memory.id]
+    state.edges = {key: edge for key, edge in state.edges.items() if memory.id not in key[:2]}
+    # an answer kept for a retry must not keep deleted text alive
+    state.claims = {
+        key: kept
+        for key, kept in state.claims.items()
+        if memory.id not in kept.memory_ids or not quotes(kept.claim.answer, held.wordings())
+    }
+    tombstone = Tombstone(memory_id=memory.id, deleted_at=change.at)
+    state.buried[memory.id] = Buried(tombstone=tombstone, scope=memory.scope)
+    return _log(state, node, change.at, "memory.deleted", memory, {"reason": change.reason})
+
+
+def _require(state: State, memory_id: str, access: Access) -> Held:
+    held = state.reach(memory_id, access)
+    if held is None:
+        raise NotFound(f"There is no memory {memory_id}.", details={"memory_id": memory_id})
+    return held
+
+
+def _require_writable(memory: Memory, access: Access) -> None:
+    if not access.allows(memory):
+        raise Forbidden(
+            f"This caller may not write into the scope {memory.scope}.", details={"scope": memory.scope}
+        )
+
+
+def _checked(piece: Piece, signature: Signature) -> Piece:
+    vector = np.array(piece.vector, dtype=np.float32)
+    if vector.shape != (signature.dimension,) or not np.isfinite(vector).all():
+        raise InvalidInput(f"A vector of {signature.name} has {signature.dimension} finite numbers.")
+    vector.flags.writeable = False
+    return replace(piece, vector=vector)
+
+
+def _changed_fields(old: Memory, new: Memory) -> list[str]:
+    names = [field.name for field in fields(Memory) if field.name not in ("revision", "updated_at")]
+    return sorted(name for name in names if getattr(old, name) != getattr(new, name))
+
+
+def _log(
+    state: State, node: str, at: datetime, kind: str, memory: Memory, payload: Mapping[str, Any]
+) -> LogEvent:
+    last_clock = state.log[-1].clock if state.log else 0
+    millisecond = min((at - EPOCH) // MILLISECOND, LAST_MILLISECOND)
+    position = len(state.log) + 1
+    event = LogEvent(
+        position=position,
+        node=node,
+        seq=position,  # one node writes here, so its own count is the store's
+        # a wall clock that was set back must not take the log with it
+        clock=max(last_clock + 1, millisecond << 16),
+        at=at,
+        kind=kind,
+        memory_id=memory.id,
+        scope=memory.scope,
+        payload=as_json(payload),
+    )
+    state.log.append(event)
+    return event

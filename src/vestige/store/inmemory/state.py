@@ -1,0 +1,158 @@
+"""Everything an in-memory store knows, as one value that is copied before it is changed.
+
+A published `State` is never written to again: a commit changes a copy and publishes it when every
+change has succeeded. That makes a commit all-or-nothing, and a read consistent without a lock.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+import orjson
+
+from vestige.cognition import text
+from vestige.embed.protocol import Signature
+from vestige.errors import InvalidInput
+from vestige.models import Access, Edge, LogEvent, Memory, Record, Revision, Strength, Tombstone, covers
+from vestige.store.protocol import Claim, Piece
+
+EdgeKey = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """One memory with all that belongs to it. `arrival` is its place in the order of adding."""
+
+    arrival: int
+    memory: Memory
+    strength: Strength
+    words: Mapping[str, int]
+    fingerprints: frozenset[str]
+    past: tuple[Revision, ...] = ()
+    pieces: tuple[Piece, ...] = ()
+
+    def record(self) -> Record:
+        """The memory as the store hands it out."""
+        return Record(memory=apart(self.memory), strength=self.strength, embedded=bool(self.pieces))
+
+    def wordings(self) -> set[str]:
+        """Every text this memory has or had."""
+        versions = (self.memory, *(revision.memory for revision in self.past))
+        return {wording for memory in versions for wording in (memory.content, *memory.phrasings)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Buried:
+    """A tombstone, and the scope that decides who may see it."""
+
+    tombstone: Tombstone
+    scope: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimed:
+    """A claim, and the memories its request touched."""
+
+    claim: Claim
+    memory_ids: frozenset[str]
+
+
+@dataclass(slots=True, kw_only=True)
+class State:
+    """Plain containers of frozen values, so that a shallow copy is a whole one."""
+
+    arrivals: int = 0
+    signature: Signature | None = None
+    held: dict[str, Held] = field(default_factory=dict)
+    edges: dict[EdgeKey, Edge] = field(default_factory=dict)
+    buried: dict[str, Buried] = field(default_factory=dict)
+    claims: dict[str, Claimed] = field(default_factory=dict)
+    log: list[LogEvent] = field(default_factory=list)
+
+    def copy(self) -> "State":
+        """A state that can be changed without changing this one."""
+        return replace(
+            self,
+            held=dict(self.held),
+            edges=dict(self.edges),
+            buried=dict(self.buried),
+            claims=dict(self.claims),
+            log=list(self.log),
+        )
+
+    def within(self, access: Access) -> list[Held]:
+        """What the access reaches, in the order of arrival."""
+        reached = (held for held in self.held.values() if access.allows(held.memory))
+        return sorted(reached, key=lambda held: held.arrival)
+
+    def reach(self, memory_id: str, access: Access) -> Held | None:
+        """One memory, or None when it does not exist or is out of reach."""
+        held = self.held.get(memory_id)
+        return held if held is not None and access.allows(held.memory) else None
+
+    def edges_within(self, access: Access) -> list[Edge]:
+        """The edges with both ends in reach, sorted by (source, target, kind)."""
+        return [
+            edge
+            for _, edge in sorted(self.edges.items())
+            if self.reach(edge.source_id, access) and self.reach(edge.target_id, access)
+        ]
+
+    def log_within(self, access: Access) -> list[LogEvent]:
+        """The events in scopes the access covers; limited domains also need a living memory in them."""
+        return [event for event in self.log if self._may_read(event, access)]
+
+    def _may_read(self, event: LogEvent, access: Access) -> bool:
+        if access.scopes is not None and not any(covers(scope, event.scope) for scope in access.scopes):
+            return False
+        if access.domains is None:
+            return True
+        held = self.held.get(event.memory_id or "")
+        return held is not None and not set(access.domains).isdisjoint(held.memory.domains)
+
+
+def words_of(memory: Memory) -> Mapping[str, int]:
+    """How often each index term occurs in a memory."""
+    return Counter(text.memory_terms(memory))
+
+
+def fingerprints_of(memory: Memory) -> frozenset[str]:
+    """The fingerprints of a memory's content and of its other phrasings."""
+    return frozenset(text.fingerprint(wording) for wording in (memory.content, *memory.phrasings))
+
+
+def quotes(answer: str, wordings: set[str]) -> bool:
+    """Whether an answer holds one of the texts, plain or inside JSON."""
+    return any(text in answer or orjson.dumps(text).decode("utf-8")[1:-1] in answer for text in wordings)
+
+
+def apart(memory: Memory) -> Memory:
+    """The memory with metadata of its own, so that nobody outside can change what is stored."""
+    if not memory.metadata and not memory.domain_scores:
+        return memory
+    return replace(
+        memory, metadata=as_json(memory.metadata), domain_scores=MappingProxyType(dict(memory.domain_scores))
+    )
+
+
+def as_json(mapping: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A copy holding what JSON can hold; InvalidInput for anything else.
+
+    Stores on disk keep metadata and payloads as JSON. The oracle must not be more faithful than they.
+    """
+    try:
+        copied: dict[str, Any] = orjson.loads(orjson.dumps(dict(mapping), default=_plain))
+    except (TypeError, ValueError) as exc:
+        raise InvalidInput(
+            f"This cannot be kept as JSON: {exc}.",
+            hint="Use text, numbers, booleans, null, and lists and objects of them.",
+        ) from exc
+    return MappingProxyType(copied)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is not a JSON type")

@@ -1,0 +1,287 @@
+"""InMemoryStore: the store contract in its plainest form."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vestige.cognition.strength import retention_of
+from vestige.embed.protocol import Signature
+from vestige.errors import IdempotencyConflict, InvalidInput, NotFound, StoreError
+from vestige.models import (
+    ANYTHING,
+    Access,
+    Edge,
+    Filter,
+    LogEvent,
+    Memory,
+    Order,
+    Record,
+    Revision,
+    StoreStats,
+    Strength,
+    Tombstone,
+    covers,
+)
+from vestige.store.inmemory import search
+from vestige.store.inmemory.changes import apply, take_vectors, touched
+from vestige.store.inmemory.state import Claimed, Held, State, apart, as_json, words_of
+from vestige.store.protocol import Change, Claim, Embedded, Scored
+
+
+class InMemoryStore:
+    """A `MemoryStore` of dicts and lists, scanned whole on every question.
+
+    It is the oracle the other stores are compared with, and a fast double for tests of programs that
+    use Vestige. Nothing survives the process. What each method promises is said in `MemoryStore`.
+    """
+
+    def __init__(self, *, node: str) -> None:
+        self._node = node
+        self._lock = threading.Lock()
+        self._published: State | None = State()
+
+    @property
+    def node(self) -> str:
+        """The id given when this store was made."""
+        return self._node
+
+    @property
+    def read_only(self) -> bool:
+        """Never: memory can always be written."""
+        return False
+
+    # -- canonical writes ------------------------------------------------------------------------
+
+    def commit(
+        self, changes: Sequence[Change], *, access: Access, claim: Claim | None = None
+    ) -> list[LogEvent]:
+        """Apply all changes in order, or none; the events logged for them."""
+        with self._writing() as state:
+            signature = state.signature
+            if claim is not None and claim.key in state.claims:
+                raise IdempotencyConflict(details={"key": claim.key})
+            events = [apply(state, change, node=self._node, access=access) for change in changes]
+            if not any(held.pieces for held in state.held.values()):
+                state.signature = signature  # the first vectors choose it, if they outlive their commit
+            if claim is not None:
+                state.claims[claim.key] = Claimed(claim=claim, memory_ids=touched(changes))
+        return [_handed_out(event) for event in events]
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def get_many(self, memory_ids: Sequence[str], *, access: Access) -> list[Record]:
+        """The records in the order asked for, each once, without the unknown ones."""
+        state = self._state()
+        found = (state.reach(memory_id, access) for memory_id in dict.fromkeys(memory_ids))
+        return [held.record() for held in found if held is not None]
+
+    def find(
+        self,
+        where: Filter,
+        *,
+        access: Access,
+        order: Order = Order.NEWEST,
+        limit: int,
+        offset: int = 0,
+    ) -> list[Record]:
+        """A page of the records that match."""
+        start = search.at_least_none(offset)
+        stop = start + search.at_least_none(limit)
+        matching = search.sort(search.select(self._state(), where, access), where, order)
+        return [held.record() for held in matching[start:stop]]
+
+    def stream(self, where: Filter = ANYTHING, *, access: Access, batch: int = 500) -> Iterator[list[Record]]:
+        """Every matching record in the order of arrival, `batch` at a time."""
+        if batch < 1:
+            raise InvalidInput("A batch holds at least one record.", details={"given": batch})
+        seen = 0
+        while True:
+            later = [one for one in search.select(self._state(), where, access) if one.arrival > seen][:batch]
+            if not later:
+                return
+            seen = later[-1].arrival
+            yield [held.record() for held in later]
+
+    def count(self, where: Filter, *, access: Access) -> int:
+        """How many records match."""
+        return len(search.select(self._state(), where, access))
+
+    def stats(self, *, access: Access, now: datetime) -> StoreStats:
+        """Counts over what the access reaches."""
+        state = self._state()
+        reached = state.within(access)
+        memories = [held.memory for held in reached]
+        created = [memory.created_at for memory in memories]
+        return StoreStats(
+            memories=len(memories),
+            embedded=sum(bool(held.pieces) for held in reached),
+            pinned=sum(memory.pinned for memory in memories),
+            suppressed=sum(memory.suppression_count > 0 for memory in memories),
+            superseded=sum(memory.superseded_by is not None for memory in memories),
+            edges=len(state.edges_within(access)),
+            due=sum(held.strength.due_at <= now for held in reached),
+            retentions=tuple(sorted(retention_of(held.strength, now) for held in reached)),
+            oldest=min(created, default=None),
+            newest=max(created, default=None),
+            by_type=Counter(memory.node_type for memory in memories),
+            by_scope=Counter(memory.scope for memory in memories),
+        )
+
+    def tag_counts(self, *, access: Access) -> dict[str, int]:
+        """Every tag with the number of memories that carry it."""
+        return dict(Counter(tag for held in self._state().within(access) for tag in set(held.memory.tags)))
+
+    def history(self, memory_id: str, *, access: Access) -> list[Revision]:
+        """A memory's earlier revisions, oldest first."""
+        held = self._state().reach(memory_id, access)
+        if held is None:
+            raise NotFound(f"There is no memory {memory_id}.", details={"memory_id": memory_id})
+        return [replace(revision, memory=apart(revision.memory)) for revision in held.past]
+
+    def tombstone(self, memory_id: str, *, access: Access) -> Tombstone | None:
+        """What is left of a deleted memory, or None. It has no domains: limited ones never reach it."""
+        buried = self._state().buried.get(memory_id)
+        if buried is None or access.domains is not None:
+            return None
+        seen = access.scopes is None or any(covers(scope, buried.scope) for scope in access.scopes)
+        return buried.tombstone if seen else None
+
+    def log(
+        self,
+        *,
+        access: Access,
+        memory_id: str | None = None,
+        after: int = 0,
+        limit: int = 1000,
+    ) -> list[LogEvent]:
+        """Logged events with position > `after`, in commit order."""
+        events = [
+            event
+            for event in self._state().log_within(access)
+            if event.position > after and memory_id in (None, event.memory_id)
+        ]
+        return [_handed_out(event) for event in events[: search.at_least_none(limit)]]
+
+    def edges(self, memory_ids: Sequence[str], *, access: Access) -> list[Edge]:
+        """Edges that touch any of the ids, with both ends in reach."""
+        asked = set(memory_ids)
+        edges = self._state().edges_within(access)
+        return [edge for edge in edges if not asked.isdisjoint((edge.source_id, edge.target_id))]
+
+    def claimed(self, key: str) -> Claim | None:
+        """The claim made under this key, or None."""
+        kept = self._state().claims.get(key)
+        return None if kept is None else kept.claim
+
+    def same_text(self, fingerprints: Sequence[str], *, scope: str, access: Access) -> dict[str, str]:
+        """For each fingerprint known in exactly this scope, the oldest memory that carries it."""
+        state = self._state()
+        here = search.sort(state.within(access), ANYTHING, Order.OLDEST)
+        living = [one for one in here if one.memory.scope == scope and one.memory.superseded_by is None]
+        return {
+            asked: next(one.memory.id for one in living if asked in one.fingerprints)
+            for asked in fingerprints
+            if any(asked in one.fingerprints for one in living)
+        }
+
+    # -- search arms -----------------------------------------------------------------------------
+
+    def lexical(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> list[Scored]:
+        """The best memories by BM25 over the analyser's terms."""
+        return search.lexical(self._state(), terms, where, access=access, limit=limit)
+
+    def nearest(
+        self,
+        vectors: NDArray[np.float32],
+        signature: Signature,
+        where: Filter,
+        *,
+        access: Access,
+        limit: int,
+    ) -> list[list[Scored]]:
+        """For each row of `vectors`, the memories whose best piece has the highest cosine."""
+        return search.nearest(self._state(), vectors, signature, where, access=access, limit=limit)
+
+    # -- derived data ----------------------------------------------------------------------------
+
+    def signature(self) -> Signature | None:
+        """The signature of the vectors held here; None before the first one."""
+        return self._state().signature
+
+    def adopt(self, signature: Signature) -> None:
+        """Make this the store's signature and drop the vectors of any other."""
+        with self._writing() as state:
+            if state.signature not in (None, signature):
+                _each(state, lambda held: replace(held, pieces=()))
+            state.signature = signature
+
+    def unembedded(self, signature: Signature, *, limit: int) -> list[Memory]:
+        """Memories without vectors of their present text, oldest first."""
+        state = self._state()
+        foreign = state.signature != signature
+        bare = [held for held in state.held.values() if foreign or not held.pieces]
+        first = search.sort(bare, ANYTHING, Order.OLDEST)[: search.at_least_none(limit)]
+        return [apart(held.memory) for held in first]
+
+    def put_vectors(self, embedded: Mapping[str, Embedded]) -> int:
+        """Add vectors made after the fact; how many memories took them."""
+        with self._writing() as state:
+            return sum(take_vectors(state, memory_id, given) for memory_id, given in embedded.items())
+
+    def put_strengths(self, strengths: Mapping[str, Strength]) -> int:
+        """Overwrite strengths with replayed ones; how many memories exist to take them."""
+        with self._writing() as state:
+            known = strengths.keys() & state.held.keys()
+            for memory_id in known:
+                state.held[memory_id] = replace(state.held[memory_id], strength=strengths[memory_id])
+            return len(known)
+
+    def rebuild_words(self) -> int:
+        """Derive all term counts again from the text; how many memories."""
+        with self._writing() as state:
+            _each(state, lambda held: replace(held, words=words_of(held.memory)))
+            return len(state.held)
+
+    # -- care ------------------------------------------------------------------------------------
+
+    def backup(self, destination: Path) -> None:
+        """Refuse: an in-memory store has no file to copy. StoreError."""
+        self._state()
+        raise StoreError(
+            "An in-memory store cannot be backed up.",
+            hint="It has no file and ends with the process. Use a store on disk to keep memories.",
+            details={"destination": str(destination)},
+        )
+
+    def close(self) -> None:
+        """Drop everything. Safe to call twice."""
+        with self._lock:
+            self._published = None
+
+    def _state(self) -> State:
+        state = self._published
+        if state is None:
+            raise StoreError("This store is closed.", hint="Open it again.")
+        return state
+
+    @contextmanager
+    def _writing(self) -> Iterator[State]:
+        with self._lock:
+            draft = self._state().copy()
+            yield draft
+            self._published = draft
+
+
+def _each(state: State, change: Callable[[Held], Held]) -> None:
+    state.held = {memory_id: change(held) for memory_id, held in state.held.items()}
+
+
+def _handed_out(event: LogEvent) -> LogEvent:
+    return replace(event, payload=as_json(event.payload))

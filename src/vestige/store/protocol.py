@@ -1,0 +1,270 @@
+"""The store contract. Every store obeys the same suite, `tests/store/test_contract_*.py`.
+
+What holds for all methods:
+
+- `access` says what the caller may reach. A memory outside it behaves exactly like one that does
+  not exist: reads skip it, writes raise NotFound. Writing *into* a scope outside it is Forbidden.
+- Ids are the caller's. Orders are total: ties go by id, ascending. Scores are higher-better.
+- The store never embeds and has no clock: vectors and times are arguments.
+- `commit` is the only way canonical data changes; it is one transaction. Other writes touch derived
+  data only, and are ignored where the text they were derived from has changed.
+- Driver errors never escape: they become StoreError and its children.
+- Methods may be called from any thread. `close` ends the store; using it afterwards is StoreError.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vestige.embed.protocol import Signature
+from vestige.models import (
+    ANYTHING,
+    NO_METADATA,
+    Access,
+    Edge,
+    Evidence,
+    Filter,
+    LogEvent,
+    Memory,
+    Order,
+    Record,
+    Revision,
+    StoreStats,
+    Strength,
+    Tombstone,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """The vector of characters `start`..`end` of a memory's searchable text."""
+
+    start: int
+    end: int
+    vector: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embedded:
+    """The vectors of one memory, guarded by the hash of the text they were made from.
+
+    `text_hash` is `cognition.text.text_hash(memory)`. A store drops vectors whose hash is not the
+    memory's present one, and refuses (ModelMismatch) those of another signature than its own.
+    """
+
+    signature: Signature
+    text_hash: str
+    pieces: tuple[Piece, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Add:
+    """A new memory, encoded at its `created_at`. An id that exists, or existed, is a Conflict."""
+
+    memory: Memory
+    embedded: Embedded | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revise:
+    """A memory's next revision; the present one moves to its history.
+
+    `memory.revision` must be the present revision + 1, else Conflict (load again and retry).
+    `created_at` stays what it was. Vectors are kept while the text hash is the same.
+    """
+
+    memory: Memory
+    reason: str
+    embedded: Embedded | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remark:
+    """Evidence about a memory. Its strength is folded forward inside the transaction."""
+
+    memory_id: str
+    evidence: Evidence
+    at: datetime
+    details: Mapping[str, Any] = field(default_factory=lambda: NO_METADATA)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """An edge, created or given a new weight. Both ends must exist; a loop is InvalidInput."""
+
+    edge: Edge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forget:
+    """The end of a memory: text, revisions, phrasings, vectors, lexical rows and edges go, and a
+    tombstone without content stays. Its events stay too; they never held text."""
+
+    memory_id: str
+    at: datetime
+    reason: str
+
+
+Change = Add | Revise | Remark | Link | Forget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """An idempotency key with the digest of its request and the answer given to it."""
+
+    key: str
+    digest: str
+    answer: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """A memory with one arm's score; for vectors, the piece that matched best."""
+
+    memory_id: str
+    score: float
+    start: int = 0
+    end: int = 0
+
+
+class MemoryStore(Protocol):
+    """Keeps memories, their strength, history, links, words and vectors."""
+
+    @property
+    def node(self) -> str:
+        """This installation's id: a copied store gets a new one when it is first opened."""
+
+    @property
+    def read_only(self) -> bool:
+        """Whether writes are impossible here (read-only media)."""
+
+    # -- canonical writes ------------------------------------------------------------------------
+
+    def commit(
+        self, changes: Sequence[Change], *, access: Access, claim: Claim | None = None
+    ) -> list[LogEvent]:
+        """Apply all changes in order, or none, in one transaction; the events logged for them.
+
+        Kinds logged: `memory.created`, `memory.revised` (payload `fields`: names of what changed,
+        `reason`), `memory.remarked` (`evidence`, `details`), `edge.linked` (`target`, `kind`,
+        `weight`), `memory.deleted` (`reason`). A change made earlier in the list is seen by later
+        ones. A claim whose key exists raises IdempotencyConflict and writes nothing.
+        """
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def get_many(self, memory_ids: Sequence[str], *, access: Access) -> list[Record]:
+        """The records in the order asked for; unknown ids are left out, repeats answered once."""
+
+    def find(
+        self,
+        where: Filter,
+        *,
+        access: Access,
+        order: Order = Order.NEWEST,
+        limit: int,
+        offset: int = 0,
+    ) -> list[Record]:
+        """A page of records. NEWEST/OLDEST go by created_at, DUE by due_at (soonest first),
+        RETENTION by retention at `where.now` (lowest first)."""
+
+    def stream(self, where: Filter = ANYTHING, *, access: Access, batch: int = 500) -> Iterator[list[Record]]:
+        """Every matching record in the order of arrival, a batch at a time. Records added while it
+        runs may or may not appear; nothing appears twice."""
+
+    def count(self, where: Filter, *, access: Access) -> int:
+        """How many records match."""
+
+    def stats(self, *, access: Access, now: datetime) -> StoreStats:
+        """Counts; `retentions` holds every memory's retention at `now`, ascending."""
+
+    def tag_counts(self, *, access: Access) -> dict[str, int]:
+        """Every tag with the number of memories that carry it."""
+
+    def history(self, memory_id: str, *, access: Access) -> list[Revision]:
+        """A memory's earlier revisions, oldest first; NotFound for an unknown id."""
+
+    def tombstone(self, memory_id: str, *, access: Access) -> Tombstone | None:
+        """What is left of a deleted memory, or None."""
+
+    def log(
+        self,
+        *,
+        access: Access,
+        memory_id: str | None = None,
+        after: int = 0,
+        limit: int = 1000,
+    ) -> list[LogEvent]:
+        """Logged events with position > `after`, in commit order. Access goes by scope here: with
+        `access.domains` set, events of memories that no longer exist are left out."""
+
+    def edges(self, memory_ids: Sequence[str], *, access: Access) -> list[Edge]:
+        """Edges that touch any of the ids, in either direction, with both ends in reach; sorted by
+        (source, target, kind)."""
+
+    def claimed(self, key: str) -> Claim | None:
+        """The claim made under this key, or None."""
+
+    def same_text(self, fingerprints: Sequence[str], *, scope: str, access: Access) -> dict[str, str]:
+        """For each `cognition.text.fingerprint` known in exactly this scope, the id of the oldest
+        memory that carries it (in its content or a phrasing) and has not been superseded."""
+
+    # -- search arms -----------------------------------------------------------------------------
+
+    def lexical(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> list[Scored]:
+        """The best memories by BM25 over the analyser's terms (content, phrasings, tags).
+
+        The score is Σ idf·tf·(k1+1)/(tf + k1·(1 − b + b·len/avglen)) with k1 = 1.2, b = 0.75 and
+        idf = max(1e-6, ln((N − df + .5)/(df + .5))); N, df and avglen are of the whole store,
+        whatever the filter, so that a filter never changes a score. Repeated terms count once; a
+        term ending in `*` matches as a prefix. No terms: no results.
+        """
+
+    def nearest(
+        self,
+        vectors: NDArray[np.float32],
+        signature: Signature,
+        where: Filter,
+        *,
+        access: Access,
+        limit: int,
+    ) -> list[list[Scored]]:
+        """For each row of `vectors`, the memories whose best piece has the highest cosine, exactly.
+
+        The filter is applied before the limit. A signature other than the store's is ModelMismatch;
+        a store without vectors answers with empty lists.
+        """
+
+    # -- derived data ----------------------------------------------------------------------------
+
+    def signature(self) -> Signature | None:
+        """The signature of the vectors held here; None before the first one is written."""
+
+    def adopt(self, signature: Signature) -> None:
+        """Make this the store's signature and drop the vectors of any other."""
+
+    def unembedded(self, signature: Signature, *, limit: int) -> list[Memory]:
+        """Memories without vectors of their present text, oldest first."""
+
+    def put_vectors(self, embedded: Mapping[str, Embedded]) -> int:
+        """Add vectors made after the fact; how many memories took them (stale ones do not)."""
+
+    def put_strengths(self, strengths: Mapping[str, Strength]) -> int:
+        """Overwrite strengths with replayed ones; how many memories exist to take them."""
+
+    def rebuild_words(self) -> int:
+        """Derive all lexical rows and term statistics again from the text; how many memories."""
+
+    # -- care ------------------------------------------------------------------------------------
+
+    def backup(self, destination: Path) -> None:
+        """Write a complete, verified copy to a path that does not exist yet, while others write."""
+
+    def close(self) -> None:
+        """Let go of everything this store opened. Safe to call twice."""

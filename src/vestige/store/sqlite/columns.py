@@ -1,0 +1,77 @@
+"""How values are written into columns and read back: times, JSON, float32 vectors."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from vestige.errors import InvalidInput
+from vestige.models import NO_METADATA, utc
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+MAX_INTEGER = 2**63 - 1
+
+
+def moment_text(moment: datetime) -> str:
+    """A time as fixed-width text in UTC: sorting the text sorts the times."""
+    return utc(moment).isoformat(timespec="microseconds")
+
+
+def optional_text(moment: datetime | None) -> str | None:
+    """A time that may be missing."""
+    return None if moment is None else moment_text(moment)
+
+
+def optional_moment(text: str | None) -> datetime | None:
+    """The time back from its text."""
+    return None if text is None else datetime.fromisoformat(text)
+
+
+def microseconds(moment: datetime) -> int:
+    """A time as an integer, exactly."""
+    return (utc(moment) - EPOCH) // MICROSECOND
+
+
+def from_microseconds(count: int) -> datetime:
+    """The time back from its integer."""
+    return EPOCH + timedelta(microseconds=count)
+
+
+def json_text(value: object) -> str:
+    """A value as compact JSON; InvalidInput for what JSON cannot hold."""
+    try:
+        return orjson.dumps(value, default=_plain).decode("utf-8")
+    except TypeError as exc:
+        raise InvalidInput(f"A value cannot be stored as JSON: {exc}.") from exc
+
+
+def json_mapping(text: str) -> Mapping[str, Any]:
+    """A mapping back from its JSON, closed against changes."""
+    return NO_METADATA if text == "{}" else MappingProxyType(orjson.loads(text))
+
+
+def json_strings(text: str) -> tuple[str, ...]:
+    """A tuple of strings back from its JSON."""
+    return () if text == "[]" else tuple(orjson.loads(text))
+
+
+def keys_text(keys: NDArray[np.int64] | Sequence[int]) -> str:
+    """Integer keys as a JSON array, for `IN (SELECT value FROM json_each(?))`: one statement text for
+    any number of keys, so that it is prepared once."""
+    return json_text([int(key) for key in keys])
+
+
+def vector_bytes(vector: NDArray[np.float32]) -> bytes:
+    """A vector as little-endian float32, whatever the machine."""
+    return np.ascontiguousarray(vector, dtype="<f4").tobytes()
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is not JSON")

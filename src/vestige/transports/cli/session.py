@@ -1,0 +1,139 @@
+"""One run of the command line: what was asked for before and after the command, and how to answer."""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Literal, Protocol, Self
+
+import click
+import orjson
+
+from vestige.engine.context import Engine, Progress
+from vestige.errors import VestigeError
+from vestige.operations.registry import Operation, Wire
+from vestige.settings import Settings, load_settings
+from vestige.transports.mcp.service import Service
+
+Form = Literal["json", "table"]
+
+
+class Application(Service, Protocol):
+    """A running Vestige, as `vestige.app.open_app` opens it."""
+
+    @property
+    def engine(self) -> Engine:
+        """Its parts."""
+
+    def run(self, operation: Operation, arguments: Mapping[str, Any], progress: Progress) -> Wire:
+        """Run an operation for the local user."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+OpenApp = Callable[[Mapping[str, Any]], Application]
+"""Opens the application with flags such as `data_dir`: slow, and may raise VestigeError."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Session:
+    """What the options that work everywhere said, and where answers go."""
+
+    open_app: OpenApp
+    flags: dict[str, Any] = field(default_factory=dict)
+    form: Form | None = None
+    colour: bool = False
+
+    def open(self, **flags: Any) -> Application:
+        """The application, with the flags given and those of the caller."""
+        return self.open_app({**self.flags, **flags})
+
+    def settings(self) -> Settings:
+        """The settings in force, for what needs no store."""
+        return load_settings(self.flags)
+
+    @property
+    def wants_json(self) -> bool:
+        """Whether answers and errors are for a program."""
+        return self.form == "json" if self.form else not sys.stdout.isatty()
+
+    def answer(self, value: Any, text: Callable[[], str]) -> None:
+        """Show a result: as JSON for a program, as text for a person."""
+        if self.wants_json:
+            write(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+        else:
+            write_text(text())
+
+    def refuse(self, error: VestigeError) -> int:
+        """Show an error; its exit code."""
+        if self.wants_json:
+            click.echo(_json({"error": error.value()}), err=True)
+        else:
+            # `color` None lets click colour a terminal and nothing else.
+            shown = None if self.colour else False
+            click.echo(click.style("Error: ", fg="red") + error.message, err=True, color=shown)
+            if error.hint:
+                click.echo(click.style("Hint: ", fg="yellow") + error.hint, err=True, color=shown)
+        return error.exit_code
+
+
+class ProgressLine:
+    """One line on standard error that says how far a long command is; silent when nobody looks."""
+
+    def __init__(self) -> None:
+        self._watched = sys.stderr.isatty()
+        self._shown = False
+
+    def __call__(self, done: float, total: float | None, what: str | None) -> None:
+        """Show (done, total, what)."""
+        if not self._watched:
+            return
+        share = f"{done:,.0f} of {total:,.0f}" if total else f"{done:,.0f}"
+        self._draw(f"{what or 'Working'}: {share}")
+        self._shown = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown:
+            self._draw("")
+
+    def _draw(self, text: str) -> None:
+        # Back to the beginning of the line, and clear what is left of the previous text.
+        click.echo(f"\r{text}\x1b[K", nl=False, err=True, color=True)
+
+
+def write_text(text: str) -> None:
+    """Write lines to standard output."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    # A terminal that lacks a character shows a question mark rather than nothing at all.
+    write((text.rstrip("\n") + "\n").encode(encoding, "replace"))
+
+
+def write(data: bytes) -> None:
+    """Write to standard output; a reader that has seen enough (`| head`) is not an error."""
+    stream = click.get_binary_stream("stdout")
+    try:
+        stream.write(data)
+        stream.flush()
+    except BrokenPipeError:
+        # What is still buffered would fail again when the interpreter closes the stream.
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        with suppress(OSError, ValueError):
+            os.dup2(nothing, stream.fileno())
+        os.close(nothing)
+
+
+def _json(value: Any) -> str:
+    try:
+        return orjson.dumps(value).decode("utf-8")
+    except TypeError:  # an error about bytes that are not UTF-8 quotes them; only escapes can carry those
+        return json.dumps(value)

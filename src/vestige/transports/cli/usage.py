@@ -1,0 +1,63 @@
+"""Mistakes on the command line, as the error value every transport uses."""
+
+import click
+from click.exceptions import BadArgumentUsage, BadOptionUsage, BadParameter, NoSuchOption
+
+from vestige.errors import InvalidInput, UnknownArgument
+from vestige.nearest import nearest_name
+
+
+def refusal(error: click.UsageError) -> InvalidInput:
+    """What a mistake that click found is in our words."""
+    if isinstance(error, NoSuchOption):
+        return _unknown_option(error)
+    if isinstance(error, BadParameter) and error.param is not None:
+        return _bad_value(error, error.param)
+    hint = _help_hint(error.ctx)
+    if isinstance(error, BadOptionUsage | BadArgumentUsage):
+        return InvalidInput(error.message, hint=hint)
+    if "unexpected extra argument" in error.message:
+        hint = f"Put a text of several words in quotes. {hint}"
+    return InvalidInput(error.message, hint=hint)
+
+
+def unknown_command(ctx: click.Context, name: str, known: list[str]) -> InvalidInput:
+    """There is no command of that name in this group."""
+    close = nearest_name(name, known)
+    return InvalidInput(
+        f"`{ctx.command_path}` has no command `{name}`.",
+        hint=f"Did you mean `{ctx.command_path} {close}`?" if close else _help_hint(ctx),
+        details={"command": name},
+    )
+
+
+def _unknown_option(error: NoSuchOption) -> InvalidInput:
+    name, ctx = error.option_name, error.ctx
+    known = [flag for param in ctx.command.params for flag in _flags(param)] if ctx else []
+    where = f"`{ctx.command_path}`" if ctx else "The command"
+    close = nearest_name(name, known)
+    hint = (
+        f"Did you mean `{close}`?"
+        if close
+        else f"Put `--` before a text that begins with a dash. {_help_hint(ctx)}"
+    )
+    return UnknownArgument(f"{where} has no option `{name}`.", hint=hint, details={"argument": name})
+
+
+def _flags(param: click.Parameter) -> list[str]:
+    return [flag for flag in (*param.opts, *param.secondary_opts) if flag.startswith("--")]
+
+
+def _bad_value(error: BadParameter, param: click.Parameter) -> InvalidInput:
+    name = param.name or ""
+    details: dict[str, object] = {"argument": name}
+    hint = _help_hint(error.ctx)
+    if isinstance(param.type, click.Choice):
+        allowed = [str(choice) for choice in param.type.choices]
+        details["allowed"] = allowed
+        hint = f"One of: {', '.join(allowed)}."
+    return InvalidInput(f"`{name}`: {error.message}", hint=hint, details=details)
+
+
+def _help_hint(ctx: click.Context | None) -> str:
+    return f"See `{ctx.command_path if ctx else 'vestige'} --help`."

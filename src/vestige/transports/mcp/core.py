@@ -1,0 +1,310 @@
+"""The protocol, without IO: a line comes in, actions come out. No clock, no threads, no imports of weight.
+
+One `Connection` serves one client. `receive` reads a line; `progress` and `finish` report on the jobs
+it started. All three answer with actions for the driver, which must call them from one thread at a
+time. Lists and handshakes are answered at once; only tools and resources become jobs.
+"""
+
+from collections.abc import Callable
+from math import isfinite
+
+from vestige.transports.mcp import eras
+from vestige.transports.mcp.catalog import LONG, Catalog
+from vestige.transports.mcp.jsonrpc import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    Message,
+    ProtocolError,
+    Request,
+    RequestId,
+    as_id,
+    as_object,
+    dumps,
+    error_reply,
+    is_reply,
+    notification,
+    parse,
+    read_request,
+    result_reply,
+    shown,
+)
+from vestige.transports.mcp.messages import (
+    RESOURCE,
+    TOOL,
+    Action,
+    Batch,
+    Cancel,
+    Done,
+    Failed,
+    Job,
+    Outcome,
+    Send,
+    Start,
+)
+
+_CALLER_ERRORS = ("invalid_input", "unknown_argument", "too_large")
+UNPRINTABLE: Message = {"code": "internal", "message": "The answer could not be written as JSON."}
+
+
+class Connection:
+    """One client's conversation, in whichever eras it speaks."""
+
+    def __init__(self, catalog: Catalog, version: str) -> None:
+        self._catalog = catalog
+        self._server_info: Message = {"name": "vestige", "title": "Vestige", "version": version}
+        self._handshake: str | None = None
+        self._seen_modern = False
+        self._jobs: dict[RequestId, Job] = {}
+        self._methods: dict[str, Callable[[Request, str], Message | Job]] = {
+            "tools/list": self._list_tools,
+            "tools/call": self._call_tool,
+            "resources/list": self._list_resources,
+            "resources/templates/list": self._list_templates,
+            "resources/read": self._read_resource,
+        }
+        self.listed_tools = False
+        """Whether the client has asked for the tools, and so is likely to call one soon."""
+
+    @property
+    def greeted(self) -> bool:
+        """Whether the client has said which version it speaks."""
+        return self._handshake is not None or self._seen_modern
+
+    # -- what comes in ---------------------------------------------------------------------------
+
+    def receive(self, line: bytes) -> list[Action]:
+        """Take one line from the client. Never raises, whatever is in it."""
+        if not line.strip():
+            return []
+        try:
+            message = parse(line)
+        except ProtocolError as error:
+            return [Send(self._error(None, error))]
+        if isinstance(message, list):
+            return self._receive_batch(message)
+        return self._receive_one(message, None)
+
+    def _receive_batch(self, messages: list[object]) -> list[Action]:
+        if self._handshake != eras.BATCHING or not messages:
+            why = "an empty batch" if not messages else f"batches are part of version {eras.BATCHING} only"
+            return [Send(self._error(None, ProtocolError(INVALID_REQUEST, f"Invalid request: {why}")))]
+        batch = Batch()
+        batch.expect()  # this loop: the array must not leave before all of it has been read
+        actions = [action for message in messages for action in self._receive_one(message, batch)]
+        return actions + batch.settle(None)
+
+    def _receive_one(self, message: object, batch: Batch | None) -> list[Action]:
+        if is_reply(message):
+            return []
+        fields = as_object(message) or {}
+        try:
+            request = read_request(message)
+            if request.id is None:
+                return self._notified(request)
+            answer = self._answer(request, batch)
+        except ProtocolError as error:
+            if (
+                "id" not in fields
+                and isinstance(fields.get("method"), str)
+                and fields.get("jsonrpc") == "2.0"
+            ):
+                return []  # a notification, however wrong, is never answered
+            return self._reply(self._error(as_id(fields.get("id")), error), batch)
+        if isinstance(answer, Job):
+            return [self._start(answer, batch)]
+        return self._reply(result_reply(request.id, answer), batch)
+
+    def _notified(self, request: Request) -> list[Action]:
+        if request.method != "notifications/cancelled":
+            return []
+        request_id = as_id(request.params.get("requestId"))
+        job = self._jobs.pop(request_id, None) if request_id is not None else None
+        if job is None:
+            return []
+        return [Cancel(job), *(job.batch.settle(None) if job.batch else [])]
+
+    def _answer(self, request: Request, batch: Batch | None) -> Message | Job:
+        if request.id in self._jobs:
+            raise ProtocolError(INVALID_REQUEST, "Invalid request: this id is still being served")
+        if eras.is_modern(request):
+            return self._answer_modern(request, batch)
+        return self._answer_legacy(request, batch)
+
+    def _answer_modern(self, request: Request, batch: Batch | None) -> Message | Job:
+        self._seen_modern = True
+        version = eras.modern_version(request)
+        if batch is not None:
+            raise ProtocolError(INVALID_REQUEST, f"Invalid request: there are no batches in {version}")
+        if request.method == "server/discover":
+            eras.check_options(request)
+            return self._complete(version, self._introduction(version), eras.STATIC)
+        method = self._methods.get(request.method)
+        if method is None:
+            raise _no_method(request)
+        eras.check_options(request)
+        return method(request, version)
+
+    def _answer_legacy(self, request: Request, batch: Batch | None) -> Message | Job:
+        if request.method == "ping":
+            return {}
+        if request.method == "initialize":
+            if batch is not None:
+                raise ProtocolError(INVALID_REQUEST, "Invalid request: initialize cannot be in a batch")
+            self._handshake = eras.legacy_version(request)
+            return self._introduction(self._handshake)
+        if self._handshake is None:
+            raise ProtocolError(
+                INVALID_REQUEST,
+                "Server not initialized: send `initialize`, or the 2026-07-28 envelope in `_meta`",
+            )
+        method = self._methods.get(request.method)
+        if method is None:
+            raise _no_method(request)
+        return method(request, self._handshake)
+
+    # -- the methods -----------------------------------------------------------------------------
+
+    def _introduction(self, version: str) -> Message:
+        body: Message = {"capabilities": eras.capabilities(version)}
+        if self._catalog.instructions:
+            body["instructions"] = self._catalog.instructions
+        if version in eras.MODERN:
+            return {"supportedVersions": list(eras.MODERN), **body}
+        return {"protocolVersion": version, **body, "serverInfo": self._server_info}
+
+    def _list_tools(self, request: Request, version: str) -> Message:
+        self.listed_tools = True
+        return self._page(request, version, {"tools": self._catalog.tools})
+
+    def _list_resources(self, request: Request, version: str) -> Message:
+        return self._page(request, version, {"resources": self._catalog.resources})
+
+    def _list_templates(self, request: Request, version: str) -> Message:
+        return self._page(request, version, {"resourceTemplates": self._catalog.templates})
+
+    def _page(self, request: Request, version: str, body: Message) -> Message:
+        # Each list is one page, so we never gave out a cursor.
+        if request.params.get("cursor") is not None:
+            raise ProtocolError(INVALID_PARAMS, "Invalid params: unknown cursor")
+        return self._complete(version, body, eras.STATIC)
+
+    def _call_tool(self, request: Request, version: str) -> Job:
+        name = request.params.get("name")
+        if not isinstance(name, str):
+            raise ProtocolError(INVALID_PARAMS, 'Invalid params: "name" must be a string')
+        lane = self._catalog.lane(name)
+        if lane is None:
+            nearest = self._catalog.nearest_tool(name)
+            data: Message | None = {"nearest": nearest} if nearest else None
+            suffix = f" (did you mean {nearest}?)" if nearest else ""
+            raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {shown(name)}{suffix}", data)
+        arguments = request.params.get("arguments")
+        if arguments is not None and not isinstance(arguments, dict):
+            raise ProtocolError(INVALID_PARAMS, 'Invalid params: "arguments" must be an object')
+        # The name goes on as it was called: what an old name means is the registry's knowledge.
+        return _job(request, TOOL, name, version, arguments, long=lane == LONG)
+
+    def _read_resource(self, request: Request, version: str) -> Job:
+        uri = request.params.get("uri")
+        if not isinstance(uri, str):
+            raise ProtocolError(INVALID_PARAMS, 'Invalid params: "uri" must be a string')
+        if self._catalog.resource(uri) is None:
+            raise eras.resource_not_found(version, uri)
+        return _job(request, RESOURCE, uri, version, None, long=False)
+
+    # -- what jobs report ------------------------------------------------------------------------
+
+    def progress(self, job: Job, value: float, total: float | None, message: str | None) -> list[Action]:
+        """Tell the client how far a job is, if it asked to know and this is further than before."""
+        if job.progress_token is None or self._jobs.get(job.id) is not job or not isfinite(value):
+            return []
+        if job.last_progress is not None and value <= job.last_progress:
+            return []
+        job.last_progress = value
+        params: Message = {"progressToken": job.progress_token, "progress": value}
+        if total is not None and isfinite(total):
+            params["total"] = total
+        if message is not None:
+            params["message"] = message
+        return [Send(notification("notifications/progress", params))]
+
+    def finish(self, job: Job, outcome: Outcome) -> list[Action]:
+        """Answer a job. A cancelled one is not answered."""
+        if self._jobs.get(job.id) is not job:
+            return []
+        del self._jobs[job.id]
+        text, outcome = _written(outcome)
+        try:
+            shape = self._tool_result if job.kind == TOOL else self._resource_result
+            reply = result_reply(job.id, shape(job, text, outcome))
+        except ProtocolError as error:
+            reply = self._error(job.id, error)
+        return job.batch.settle(reply) if job.batch else [Send(reply)]
+
+    def _tool_result(self, job: Job, text: str, outcome: Outcome) -> Message:
+        failed = isinstance(outcome, Failed)
+        structured = {"error": outcome.error} if isinstance(outcome, Failed) else outcome.value
+        content = [{"type": "text", "text": text}]
+        body: Message = {"content": content, "structuredContent": structured, "isError": failed}
+        return self._complete(job.version, body)
+
+    def _resource_result(self, job: Job, text: str, outcome: Outcome) -> Message:
+        if isinstance(outcome, Failed):
+            raise _resource_error(job, outcome.error)
+        content = {"uri": job.name, "mimeType": self._catalog.resource(job.name), "text": text}
+        return self._complete(job.version, {"contents": [content]}, eras.PERSONAL)
+
+    # -- replies ---------------------------------------------------------------------------------
+
+    def _start(self, job: Job, batch: Batch | None) -> Start:
+        self._jobs[job.id] = job
+        if batch is not None:
+            job.batch = batch
+            batch.expect()
+        return Start(job)
+
+    def _reply(self, reply: Message, batch: Batch | None) -> list[Action]:
+        if batch is None:
+            return [Send(reply)]
+        batch.expect()
+        return batch.settle(reply)
+
+    def _complete(self, version: str, body: Message, cache: Message | None = None) -> Message:
+        return eras.complete(version, body, self._server_info, cache)
+
+    def _error(self, request_id: RequestId | None, error: ProtocolError) -> Message:
+        reply = error_reply(request_id, error)
+        if request_id is None and self._seen_modern and self._handshake is None:
+            del reply["id"]  # the modern schema lets it be absent, never null
+        return reply
+
+
+def _job(
+    request: Request, kind: str, name: str, version: str, arguments: Message | None, *, long: bool
+) -> Job:
+    if request.id is None:
+        raise ProtocolError(INVALID_REQUEST, "Invalid request: a job needs an id")
+    token = as_id(request.meta.get("progressToken"))
+    return Job(request.id, kind, name, version=version, arguments=arguments, progress_token=token, long=long)
+
+
+def _no_method(request: Request) -> ProtocolError:
+    return ProtocolError(METHOD_NOT_FOUND, f"Method not found: {shown(request.method)}")
+
+
+def _written(outcome: Outcome) -> tuple[str, Outcome]:
+    """The outcome's JSON text; an outcome JSON cannot hold becomes a failure that it can."""
+    try:
+        return dumps(outcome.value if isinstance(outcome, Done) else {"error": outcome.error}), outcome
+    except (ValueError, TypeError, RecursionError):
+        return dumps({"error": UNPRINTABLE}), Failed(UNPRINTABLE)
+
+
+def _resource_error(job: Job, error: Message) -> ProtocolError:
+    """Resources have no `isError`: the error value goes into the JSON-RPC error's data."""
+    if error.get("code") == "not_found":
+        return eras.resource_not_found(job.version, job.name, error)
+    code = INVALID_PARAMS if error.get("code") in _CALLER_ERRORS else INTERNAL_ERROR
+    return ProtocolError(code, str(error.get("message")), {"uri": job.name, "error": error})

@@ -1,0 +1,122 @@
+"""What the core and its driver say to each other: jobs, their outcomes, and actions to take.
+
+Plain slotted classes: `dataclasses` imports inspect and more, 8 ms where the whole start takes 20.
+"""
+
+from vestige.transports.mcp.jsonrpc import Message, RequestId
+
+TOOL = "tool"
+RESOURCE = "resource"
+
+
+class Job:
+    """A request that needs Vestige itself: a tool to call, or a resource to read (`name` is its uri).
+
+    Jobs are compared by identity: a client may reuse the id of a request it has cancelled.
+    """
+
+    __slots__ = (
+        "arguments",
+        "batch",
+        "id",
+        "kind",
+        "last_progress",
+        "long",
+        "name",
+        "progress_token",
+        "version",
+    )
+
+    def __init__(
+        self,
+        request_id: RequestId,
+        kind: str,
+        name: str,
+        *,
+        version: str,
+        arguments: Message | None = None,
+        progress_token: RequestId | None = None,
+        long: bool = False,
+        batch: "Batch | None" = None,
+    ) -> None:
+        self.id = request_id
+        self.kind = kind
+        self.name = name
+        self.version = version
+        self.arguments: Message = arguments or {}
+        self.progress_token = progress_token
+        self.long = long
+        self.batch = batch
+        self.last_progress: float | None = None
+
+
+class Done:
+    """A job that succeeded, with its JSON object."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Message) -> None:
+        self.value = value
+
+
+class Failed:
+    """A job that failed, with the error value {code, message, hint, details}."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: Message) -> None:
+        self.error = error
+
+
+Outcome = Done | Failed
+
+
+class Send:
+    """Write this message to the client."""
+
+    __slots__ = ("message",)
+
+    def __init__(self, message: Message | list[Message]) -> None:
+        self.message = message
+
+
+class Start:
+    """Begin this job."""
+
+    __slots__ = ("job",)
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+
+
+class Cancel:
+    """Stop this job: its client no longer wants the answer."""
+
+    __slots__ = ("job",)
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+
+
+Action = Send | Start | Cancel
+
+
+class Batch:
+    """The replies to one JSON-RPC array, sent as one array when the last is there."""
+
+    __slots__ = ("_replies", "_waiting")
+
+    def __init__(self) -> None:
+        self._replies: list[Message] = []
+        self._waiting = 0
+
+    def expect(self) -> None:
+        """One more part will settle."""
+        self._waiting += 1
+
+    def settle(self, reply: Message | None) -> list[Action]:
+        """One part is finished, with or without a reply."""
+        self._waiting -= 1
+        if reply is not None:
+            self._replies.append(reply)
+        return [Send(self._replies)] if self._replies and self._waiting == 0 else []

@@ -1,0 +1,254 @@
+"""MCP over stdin and stdout: the driver of the core, and the console entry `vestige-mcp`.
+
+One thread owns the connection and everything that is written: it takes lines, reports of jobs and
+signals from one inbox, in order, so nothing here needs a lock and no reply can overtake a
+cancellation. A second thread reads stdin; jobs run in `workers`.
+
+The end (stdin closed, SIGTERM, SIGINT, or a client that no longer reads): no new lines are taken, all
+jobs accepted so far are finished and answered, the application is closed. Jobs of which nothing is
+heard for `GRACE_SECONDS` are abandoned. A second signal ends the process at once.
+"""
+
+import os
+import signal
+import sys
+import threading
+from queue import Empty, SimpleQueue
+
+from vestige import __version__
+from vestige.transports.mcp import catalog
+from vestige.transports.mcp.core import Connection
+from vestige.transports.mcp.jsonrpc import encode
+from vestige.transports.mcp.messages import Action, Cancel, Send, Start
+from vestige.transports.mcp.options import USAGE, UsageError, parse_options
+from vestige.transports.mcp.workers import Finished, Progressed, Workers
+
+TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without importing typing (3 ms)
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from io import FileIO
+    from types import FrameType
+
+    from vestige.transports.mcp.service import OpenApp, Service
+
+GRACE_SECONDS = 10.0
+CLOSE_SECONDS = 1.0
+GREETED_SECONDS = 0.5
+LISTED_SECONDS = 0.05
+_CHUNK_BYTES = 1 << 16
+
+
+class Stop:
+    """Why the conversation ends: a signal's number, or 0 when the client went away."""
+
+    __slots__ = ("signal",)
+
+    def __init__(self, number: int) -> None:
+        self.signal = number
+
+
+Inbox = SimpleQueue[bytes | Progressed | Finished | Stop]
+
+
+class Server:
+    """Serves one client on two unbuffered binary streams until it goes away."""
+
+    def __init__(
+        self,
+        stdin: "FileIO",
+        stdout: "FileIO",
+        open_app: "OpenApp",
+        tools: catalog.Catalog | None = None,
+        grace_seconds: float = GRACE_SECONDS,
+    ) -> None:
+        self._stdin = stdin
+        self._stdout = stdout
+        self._connection = Connection(tools or catalog.packaged(), __version__)
+        self._inbox: Inbox = SimpleQueue()
+        self._workers = Workers(open_app, self._inbox.put)
+        self._grace_seconds = grace_seconds
+        self._warm = False
+        self._broken = False
+        self._stopped: Stop | None = None
+
+    def stop(self, number: int = 0) -> None:
+        """Ask the server to end. May be called from a signal handler."""
+        self._inbox.put(Stop(number))
+
+    def run(self) -> tuple[int, bool]:
+        """Serve until the end; the signal that caused it (or 0), and whether all threads are done."""
+        threading.Thread(target=self._read, name="vestige-stdin", daemon=True).start()
+        while self._stopped is None:
+            try:
+                self._take(self._inbox.get(timeout=self._patience()))
+            except Empty:
+                self._warm_up()
+        self._drain()
+        return self._stopped.signal, self._workers.close(CLOSE_SECONDS)
+
+    # -- the inbox -------------------------------------------------------------------------------
+
+    def _read(self) -> None:
+        """Cut stdin into lines of any size. A last line without its newline still counts."""
+        parts: list[bytes] = []
+        while self._stopped is None and (chunk := self._chunk()):
+            *lines, rest = chunk.split(b"\n")
+            for line in lines:
+                self._inbox.put(b"".join([*parts, line]))
+                parts.clear()
+            parts.append(rest)
+        self._inbox.put(b"".join(parts))
+        self._inbox.put(Stop(0))
+
+    def _chunk(self) -> bytes | None:
+        try:
+            return self._stdin.read(_CHUNK_BYTES)
+        except (OSError, ValueError):  # the terminal or socket behind it is gone, or it was closed
+            return None
+
+    def _take(self, item: bytes | Progressed | Finished | Stop) -> None:
+        if isinstance(item, bytes):
+            self._act(self._connection.receive(item))
+        elif isinstance(item, Progressed):
+            self._act(self._connection.progress(item.job, item.value, item.total, item.message))
+        elif isinstance(item, Finished):
+            self._workers.forget(item.job)
+            if item.outcome is not None:
+                self._act(self._connection.finish(item.job, item.outcome))
+        else:
+            self._stopped = item
+
+    def _act(self, actions: list[Action]) -> None:
+        for action in actions:
+            if isinstance(action, Send):
+                self._write(encode(action.message))
+            elif isinstance(action, Start):
+                self._warm = True  # the job opens the application
+                self._workers.start(action.job)
+            elif isinstance(action, Cancel):
+                self._workers.cancel(action.job)
+
+    def _write(self, line: bytes) -> None:
+        if self._broken:
+            return
+        left = memoryview(line)
+        try:
+            while left:
+                left = left[self._stdout.write(left) or 0 :]
+        except (OSError, ValueError):  # the client closed its end: there is nobody left to tell
+            self._broken = True
+            self.stop()
+
+    # -- the beginning and the end ---------------------------------------------------------------
+
+    def _patience(self) -> float | None:
+        """How long to stay idle before opening the application unasked.
+
+        The client gets its first answers before anything heavy competes with them; afterwards it
+        usually waits for its user, which is the time to warm up.
+        """
+        if self._warm or not self._connection.greeted:
+            return None
+        return LISTED_SECONDS if self._connection.listed_tools else GREETED_SECONDS
+
+    def _warm_up(self) -> None:
+        self._warm = True
+        self._workers.warm_up()
+
+    def _drain(self) -> None:
+        while self._workers.unfinished:
+            try:
+                item = self._inbox.get(timeout=self._grace_seconds)
+            except Empty:
+                return self._abandon()
+            if isinstance(item, Progressed | Finished):
+                self._take(item)
+        return None
+
+    def _abandon(self) -> None:
+        jobs = self._workers.unfinished
+        for job in jobs:
+            self._workers.cancel(job)
+        names = ", ".join(sorted({job.name for job in jobs}))
+        _say(f"gave up waiting for {len(jobs)} unfinished: {names}\n")
+
+
+def main() -> int:
+    """Run `vestige-mcp`; the exit code."""
+    try:
+        options = parse_options(sys.argv[1:])
+    except UsageError as error:
+        _say(f"{error}\n\n{USAGE}")
+        return 1
+    if options.question:
+        sys.stdout.write(USAGE if options.question == "help" else f"vestige-mcp {__version__}\n")
+        return 0
+
+    def open_app() -> "Service":
+        from vestige.app import open_server  # everything heavy, when it is first needed
+
+        return open_server(options.settings)
+
+    return serve_process(open_app)
+
+
+def serve_process(open_app: "OpenApp") -> int:
+    """Serve on this process's own stdin and stdout until the end; the exit code."""
+    try:
+        stdin, stdout = _private_streams()
+    except OSError as error:
+        _say(f"stdin and stdout must be open: {error}\n")
+        return 1
+    server = Server(stdin, stdout, open_app)
+    _on_signals(server.stop)
+    number, clean = server.run()
+    code = 128 + number if number == signal.SIGINT else 0
+    if not clean:
+        # Threads still run that would be torn down with the interpreter under them. Replies are
+        # unbuffered and the database survives being left, so leave.
+        os._exit(code)
+    return code
+
+
+def _private_streams() -> "tuple[FileIO, FileIO]":
+    """Take stdin and stdout away from everybody else.
+
+    The real ones move to descriptors of our own. What prints to stdout, in Python or in C, now
+    reaches stderr, and what reads stdin finds it empty.
+    """
+    for descriptor in (0, 1):
+        os.fstat(descriptor)
+    try:
+        os.fstat(2)
+    except OSError:  # started without stderr: keep its number from becoming a pipe of ours
+        os.open(os.devnull, os.O_WRONLY)
+    streams = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    for descriptor in streams:
+        os.set_blocking(descriptor, True)
+    return open(streams[0], "rb", buffering=0), open(streams[1], "wb", buffering=0)  # noqa: PTH123 - no path
+
+
+def _on_signals(stop: "Callable[[int], None]") -> None:
+    """Let SIGTERM and SIGINT end the server in order; the second of its kind ends it at once."""
+
+    def handle(number: int, _frame: "FrameType | None") -> None:
+        signal.signal(number, signal.SIG_DFL)
+        stop(number)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, handle)
+
+
+def _say(text: str) -> None:
+    try:
+        os.write(2, f"vestige-mcp: {text}".encode())
+    except OSError:  # stderr may be closed, and that is no reason to fail
+        return
+
+
+if __name__ == "__main__":
+    sys.exit(main())

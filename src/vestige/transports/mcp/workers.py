@@ -1,0 +1,163 @@
+"""The threads that run jobs, and the application they share, opened when first needed.
+
+Jobs run one after another in the order they arrived, so that a client that stores something and then
+searches finds it, without waiting for the first answer. Tools marked long run beside that queue, each
+on a thread of its own.
+"""
+
+import threading
+from queue import SimpleQueue
+
+from vestige.transports.mcp.messages import TOOL, Done, Failed, Job, Outcome
+
+TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without importing typing (3 ms)
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from vestige.transports.mcp.service import OpenApp, Service
+
+
+class Progressed:
+    """A job got further."""
+
+    __slots__ = ("job", "message", "total", "value")
+
+    def __init__(self, job: Job, value: float, total: float | None, message: str | None) -> None:
+        self.job = job
+        self.value = value
+        self.total = total
+        self.message = message
+
+
+class Finished:
+    """A job ended; without an outcome when it was cancelled before it began."""
+
+    __slots__ = ("job", "outcome")
+
+    def __init__(self, job: Job, outcome: Outcome | None) -> None:
+        self.job = job
+        self.outcome = outcome
+
+
+class Workers:
+    """Runs jobs on threads and reports what becomes of them. Every job is reported finished once."""
+
+    def __init__(self, open_app: "OpenApp", report: "Callable[[Progressed | Finished], None]") -> None:
+        self._open_app = open_app
+        self._report = report
+        self._app: Service | None = None
+        self._opening = threading.Lock()
+        self._cancelled: dict[Job, threading.Event] = {}
+        self._queue: SimpleQueue[Job | bool] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def start(self, job: Job) -> None:
+        """Run a job soon."""
+        self._cancelled[job] = threading.Event()
+        if job.long:
+            threading.Thread(target=self._run, args=(job,), name="vestige-long", daemon=True).start()
+        else:
+            self._enqueue(job)
+
+    def warm_up(self) -> None:
+        """Open the application now, so that the first job need not wait for it."""
+        self._enqueue(True)
+
+    def cancel(self, job: Job) -> None:
+        """Tell a job to stop, or never to begin."""
+        if event := self._cancelled.get(job):
+            event.set()
+
+    @property
+    def unfinished(self) -> list[Job]:
+        """The jobs that have not been reported finished yet."""
+        return list(self._cancelled)
+
+    def forget(self, job: Job) -> None:
+        """The report about a job has been read."""
+        self._cancelled.pop(job, None)
+
+    def close(self, timeout_seconds: float) -> bool:
+        """Close the application and end the queue's thread; False if some thread would not end."""
+        if self._thread is not None:
+            self._queue.put(False)
+            self._thread.join(timeout_seconds)
+            if self._thread.is_alive():
+                return False
+        if self._cancelled:
+            return False
+        if self._app is not None:
+            try:
+                self._app.close()
+            except Exception:
+                _log_exception("closing failed")
+        return True
+
+    def _enqueue(self, item: Job | bool) -> None:
+        if self._thread is None:
+            # A daemon: a job that never returns must not keep the process from ending.
+            self._thread = threading.Thread(target=self._work, name="vestige-jobs", daemon=True)
+            self._thread.start()
+        self._queue.put(item)
+
+    def _work(self) -> None:
+        while item := self._queue.get():
+            if isinstance(item, Job):
+                self._run(item)
+            else:
+                self._warm_up()
+
+    def _warm_up(self) -> None:
+        try:
+            self._opened()
+        except BaseException as error:  # the next call tries again, and gives the client the reason
+            _log_warning("opening failed, the next call will try again: %s", error)
+
+    def _opened(self) -> "Service":
+        with self._opening:
+            if self._app is None:
+                self._app = self._open_app()
+            return self._app
+
+    def _run(self, job: Job) -> None:
+        outcome: Outcome | None = None
+        if not self._cancelled[job].is_set():
+            outcome = self._outcome(job)
+        self._report(Finished(job, outcome))
+
+    def _outcome(self, job: Job) -> Outcome:
+        from vestige.errors import VestigeError  # imported here, on the worker, to keep the start lean
+
+        try:
+            return Done(self._called(job))
+        except VestigeError as error:
+            return Failed(error.value())
+        except BaseException:  # even SystemExit: a job that is not answered hangs its client
+            _log_exception(f"{job.kind} {job.name} failed")
+            hint = "The server's log on stderr has the details."
+            return Failed(
+                {"code": "internal", "message": "Something went wrong inside Vestige.", "hint": hint}
+            )
+
+    def _called(self, job: Job) -> dict[str, object]:
+        def progress(value: float, total: float | None = None, message: str | None = None) -> None:
+            self._report(Progressed(job, value, total, message))
+
+        app, cancelled, request_id = self._opened(), self._cancelled[job], str(job.id)
+        if job.kind == TOOL:
+            return app.call_tool(
+                job.name, job.arguments, request_id=request_id, progress=progress, cancelled=cancelled
+            )
+        return app.read_resource(job.name, request_id=request_id, progress=progress, cancelled=cancelled)
+
+
+def _log_exception(what: str) -> None:
+    import logging  # imported here to keep the start lean
+
+    logging.getLogger(__name__).exception("%s", what)
+
+
+def _log_warning(text: str, error: BaseException) -> None:
+    import logging
+
+    logging.getLogger(__name__).warning(text, error)

@@ -1,0 +1,174 @@
+"""What the gate decides: every branch, and the laws that hold for all inputs."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vestige.cognition.conflict import find_conflict
+from vestige.cognition.gating import (
+    Create,
+    Merge,
+    Proposal,
+    Reinforce,
+    Rival,
+    Supersede,
+    Update,
+    decide,
+)
+
+
+def rival(content: str, similarity: float, memory_id: str = "old", **fields: object) -> Rival:
+    return Rival(memory_id=memory_id, content=content, similarity=similarity, **fields)  # type: ignore[arg-type]  # test data
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        ("Always squash before merging.", "Never squash before merging.", "polarity"),
+        ("We use tabs here.", "We don't use tabs here.", "polarity"),
+        ("The flag is enabled in prod.", "The flag is disabled in prod.", "polarity"),
+        ("Ada likes coffee.", "Ada hates coffee.", "polarity"),
+        ("Runs on PostgreSQL 14.", "Runs on PostgreSQL 16.", "value"),
+        ("Python 3.11 is required.", "Python 3.12 is required.", "value"),
+        ("The limit is 50% of memory.", "The limit is 75% of memory.", "value"),
+        ("The queue is RabbitMQ in staging.", "The queue is Kafka in staging.", "slot"),
+        ("Ada lives in Paris with Tom.", "Ada lives in Lyon with Tom.", "slot"),
+        ("Task 12 is finished.", "Task 13 is finished.", "slot"),
+        ("Deploy on 2026-03-01 went well.", "Deploy on 2026-04-01 went well.", "slot"),
+    ],
+)
+def test_statements_that_do_not_say_the_same_are_told_apart(old: str, new: str, kind: str) -> None:
+    found = find_conflict(new, old)
+    assert found is not None
+    assert found.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Ada prefers tea.", "Ada prefers tea in the mornings."),
+        ("The server was restarted.", "The servers were restarted."),
+        ("Python 3.11 is required.", "Python is required, version 3.11 or later."),
+        ("Grace wrote the parser.", "The cafeteria serves lunch at noon."),
+    ],
+)
+def test_statements_that_agree_or_have_nothing_to_do_with_each_other_do_not_conflict(
+    old: str, new: str
+) -> None:
+    assert find_conflict(new, old) is None
+
+
+def test_a_correction_that_says_so_supersedes_even_a_slot() -> None:
+    decision = decide(
+        Proposal(content="Correction: the queue is Kafka in staging."),
+        [rival("The queue is RabbitMQ in staging.", 0.72)],
+    )
+    assert isinstance(decision, Supersede)
+
+
+def test_nothing_known_is_a_new_memory() -> None:
+    assert isinstance(decide(Proposal(content="x"), []), Create)
+    far = decide(Proposal(content="x"), [rival("y", 0.3)])
+    assert isinstance(far, Create)
+    assert far.similarity == 0.3
+
+
+def test_conflict_is_looked_at_before_similarity() -> None:
+    decision = decide(
+        Proposal(content="Never cache this response."), [rival("Always cache this response.", 0.99)]
+    )
+    assert isinstance(decision, Supersede)
+    assert decision.conflict is not None
+
+
+def test_other_words_for_the_same_reinforce() -> None:
+    decision = decide(
+        Proposal(content="In the morning, tea is what Ada wants."),
+        [rival("Tea is what Ada wants in the morning.", 0.95)],
+    )
+    assert isinstance(decision, Reinforce)
+    assert not decision.identical
+
+
+def test_a_text_that_contains_the_old_one_updates_it() -> None:
+    decision = decide(
+        Proposal(content="Ada prefers tea, and she takes it without milk"), [rival("Ada prefers tea", 0.85)]
+    )
+    assert isinstance(decision, Update)
+
+
+def test_a_text_that_turns_the_old_one_around_does_not_update_it() -> None:
+    decision = decide(Proposal(content="Do not use tabs in this code"), [rival("use tabs in this code", 0.9)])
+    assert isinstance(decision, Supersede)
+
+
+def test_a_demoted_memory_makes_way_for_a_close_one() -> None:
+    known = rival("Clearing the cache helps with stale pages.", 0.8, retrieval=0.2)
+    decision = decide(Proposal(content="Stale pages vanish after a hard reload of the tab."), [known])
+    assert isinstance(decision, Supersede)
+
+
+def test_one_changed_value_is_kept_beside_the_old_unless_it_says_it_corrects() -> None:
+    known = rival("The queue is RabbitMQ in staging.", 0.9)
+    beside = decide(Proposal(content="The queue is Kafka in staging."), [known])
+    assert isinstance(beside, Create)
+    assert beside.related == ("old",)
+    assert beside.contradicts == ()
+
+
+def test_several_close_memories_propose_a_merge_and_touch_none() -> None:
+    decision = decide(
+        Proposal(content="Nightly jobs copy the ledger to cold storage."),
+        [
+            rival("Ledger copies are made nightly.", 0.8, "a"),
+            rival("Cold storage holds the ledger.", 0.7, "b"),
+        ],
+    )
+    assert isinstance(decision, Merge)
+    assert decision.memory_ids == ("a", "b")
+
+
+def test_the_same_place_updates_unless_it_is_pinned() -> None:
+    assert isinstance(decide(Proposal(content="new", place_id="p"), []), Update)
+    assert isinstance(decide(Proposal(content="new", place_id="p", place_pinned=True), []), Create)
+
+
+TEXTS = st.text(min_size=1, max_size=60)
+RIVALS = st.lists(
+    st.builds(
+        Rival,
+        memory_id=st.uuids().map(str),
+        content=TEXTS,
+        similarity=st.floats(-1, 1),
+        retrieval=st.floats(0, 1),
+        pinned=st.booleans(),
+        threaded=st.booleans(),
+    ),
+    max_size=5,
+).map(lambda rivals: sorted(rivals, key=lambda one: -one.similarity))
+
+
+@given(TEXTS, RIVALS)
+def test_a_turn_of_a_thread_is_only_ever_created(text: str, rivals: list[Rival]) -> None:
+    assert isinstance(decide(Proposal(content=text, threaded=True), rivals), Create)
+
+
+@given(TEXTS, RIVALS)
+def test_pinned_and_threaded_memories_are_never_touched(text: str, rivals: list[Rival]) -> None:
+    decision = decide(Proposal(content=text), rivals)
+    touched = getattr(decision, "memory_id", None)
+    protected = {one.memory_id for one in rivals if one.pinned or one.threaded}
+    assert touched not in protected
+
+
+@given(TEXTS, RIVALS)
+def test_nothing_is_reinforced_by_what_contradicts_it(text: str, rivals: list[Rival]) -> None:
+    decision = decide(Proposal(content=text), rivals)
+    if isinstance(decision, Reinforce):
+        known = next(one for one in rivals if one.memory_id == decision.memory_id)
+        assert find_conflict(text, known.content) is None
+
+
+@given(TEXTS, RIVALS)
+def test_the_same_question_gets_the_same_decision(text: str, rivals: list[Rival]) -> None:
+    assert decide(Proposal(content=text), rivals) == decide(Proposal(content=text), rivals)

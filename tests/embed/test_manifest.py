@@ -1,0 +1,93 @@
+"""What is noticed when an installed model changes on disk."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from vestige.embed.manifest import MODEL_FILES, VERIFIED, read_manifest, verify
+from vestige.errors import ModelDamaged
+
+
+@pytest.fixture
+def folder(tiny_model: Path, tmp_path: Path) -> Path:
+    copy = tmp_path / "model"
+    shutil.copytree(tiny_model, copy)
+    verify(copy)
+    return copy
+
+
+def flip_a_byte(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    path.write_bytes(content)
+
+
+def test_an_untouched_model_is_good_and_knows_its_size(folder: Path) -> None:
+    manifest = verify(folder, full=True)
+    assert manifest.size == sum((folder / name).stat().st_size for name in MODEL_FILES)
+
+
+@pytest.mark.parametrize("name", MODEL_FILES)
+def test_a_flipped_byte_is_noticed(name: str, folder: Path) -> None:
+    flip_a_byte(folder / name)
+    with pytest.raises(ModelDamaged, match=f"content of {name}") as caught:
+        verify(folder)
+    assert caught.value.hint == "vestige model install --force"
+    assert caught.value.code == "model_damaged"
+
+
+def test_a_flipped_byte_is_noticed_when_the_modification_time_was_set_back(folder: Path) -> None:
+    path = folder / "embeddings.bin"
+    before = path.stat()
+    flip_a_byte(path)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(ModelDamaged, match="content of embeddings"):
+        verify(folder)
+
+
+@pytest.mark.parametrize("name", MODEL_FILES)
+def test_a_truncated_file_is_noticed(name: str, folder: Path) -> None:
+    os.truncate(folder / name, (folder / name).stat().st_size // 2)
+    with pytest.raises(ModelDamaged, match="bytes instead of"):
+        verify(folder)
+
+
+@pytest.mark.parametrize("name", MODEL_FILES)
+def test_a_missing_file_is_noticed(name: str, folder: Path) -> None:
+    (folder / name).unlink()
+    with pytest.raises(ModelDamaged, match=f"{name} is missing"):
+        verify(folder)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"format": 1}', b'{"format": 99}', b"null", b"\xff"])
+def test_a_manifest_that_cannot_be_understood_is_a_damaged_model(content: bytes, folder: Path) -> None:
+    (folder / "manifest.json").write_bytes(content)
+    with pytest.raises(ModelDamaged):
+        read_manifest(folder)
+
+
+def test_a_good_model_is_read_in_full_only_once(folder: Path) -> None:
+    """The note about the last verification is what saves the reading: forging it fools a quick look."""
+    flip_a_byte(folder / "model.onnx")
+    stats = {name: (folder / name).stat() for name in MODEL_FILES}
+    note = {name: [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns] for name, stat in stats.items()}
+    (folder / VERIFIED).write_text(json.dumps(note), encoding="utf-8")
+    verify(folder)
+    with pytest.raises(ModelDamaged):
+        verify(folder, full=True)
+
+
+@pytest.mark.parametrize("note", [b"", b"{}", b"\x00garbage"])
+def test_a_lost_or_torn_note_means_reading_again(note: bytes, folder: Path) -> None:
+    good = (folder / VERIFIED).read_bytes()
+    (folder / VERIFIED).write_bytes(note)
+    verify(folder)
+    assert (folder / VERIFIED).read_bytes() == good
+
+
+def test_a_copied_model_is_good(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "copy")
+    assert verify(tmp_path / "copy").signature == verify(folder).signature

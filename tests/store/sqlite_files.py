@@ -1,0 +1,80 @@
+"""How the SQLite tests open stores, and look into their files."""
+
+import random
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+
+from vestige.store.sqlite.connection import WRITE_DEADLINE_SECONDS, Waiting
+from vestige.store.sqlite.opening import Surroundings
+from vestige.store.sqlite.store import SqliteStore
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+class FakeClock:
+    """A monotonic clock that only sleeping moves."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.naps: list[float] = []
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def sleep(self, seconds: float) -> None:
+        self.naps.append(seconds)
+        self.seconds += seconds + 0.5  # the attempt itself took a while too
+
+
+def ids(prefix: str = "node") -> Callable[[], str]:
+    numbers = count(1)
+    return lambda: f"{prefix}-{next(numbers)}"
+
+
+def around(clock: FakeClock | None = None, *, prefix: str = "node", machine: str = "here") -> Surroundings:
+    clock = clock or FakeClock()
+    waiting = Waiting(rng=random.Random(7), sleep=clock.sleep, monotonic=clock.monotonic)
+    return Surroundings(waiting=waiting, new_id=ids(prefix), now=lambda: NOW, machine=machine)
+
+
+def open_at(
+    path: Path,
+    *,
+    clock: FakeClock | None = None,
+    prefix: str = "node",
+    machine: str = "here",
+    busy_seconds: float = WRITE_DEADLINE_SECONDS,
+    read_only: bool = False,
+) -> SqliteStore:
+    clock = clock or FakeClock()
+    return SqliteStore.open(
+        path,
+        rng=random.Random(7),
+        sleep=clock.sleep,
+        monotonic=clock.monotonic,
+        new_id=ids(prefix),
+        now=lambda: NOW,
+        machine=machine,
+        busy_seconds=busy_seconds,
+        read_only=read_only,
+    )
+
+
+def query(path: Path, sql: str, *params: object) -> list[tuple[object, ...]]:
+    """What any SQLite client would answer."""
+    with closing(sqlite3.connect(path)) as db:
+        return db.execute(sql, params).fetchall()
+
+
+def every_text(path: Path) -> Iterator[str]:
+    """Every value of every table, shadow tables and blobs included."""
+    with closing(sqlite3.connect(path)) as db:
+        tables = [row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        for table in tables:
+            for row in db.execute(f'SELECT * FROM "{table}"'):
+                for value in row:
+                    yield value.decode("latin-1") if isinstance(value, bytes) else str(value)

@@ -1,0 +1,58 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.store.generators import SIGNATURE, T0, a_memory, add, axis, rows
+
+from vestige.errors import StoreError
+from vestige.models import ANYTHING, EVERYTHING
+from vestige.store.protocol import MemoryStore
+
+USES: dict[str, Callable[[MemoryStore], object]] = {
+    "commit": lambda store: add(store, a_memory("b")),
+    "empty commit": lambda store: store.commit([], access=EVERYTHING),
+    "get_many": lambda store: store.get_many(["a"], access=EVERYTHING),
+    "find": lambda store: store.find(ANYTHING, access=EVERYTHING, limit=5),
+    "stream": lambda store: list(store.stream(access=EVERYTHING)),
+    "count": lambda store: store.count(ANYTHING, access=EVERYTHING),
+    "stats": lambda store: store.stats(access=EVERYTHING, now=T0),
+    "tag_counts": lambda store: store.tag_counts(access=EVERYTHING),
+    "history": lambda store: store.history("a", access=EVERYTHING),
+    "tombstone": lambda store: store.tombstone("a", access=EVERYTHING),
+    "log": lambda store: store.log(access=EVERYTHING),
+    "edges": lambda store: store.edges(["a"], access=EVERYTHING),
+    "claimed": lambda store: store.claimed("k"),
+    "same_text": lambda store: store.same_text(["f"], scope="/", access=EVERYTHING),
+    "lexical": lambda store: store.lexical(["zinc"], ANYTHING, access=EVERYTHING, limit=5),
+    "nearest": lambda store: store.nearest(rows(axis(0)), SIGNATURE, ANYTHING, access=EVERYTHING, limit=5),
+    "signature": lambda store: store.signature(),
+    "adopt": lambda store: store.adopt(SIGNATURE),
+    "unembedded": lambda store: store.unembedded(SIGNATURE, limit=5),
+    "put_vectors": lambda store: store.put_vectors({}),
+    "put_strengths": lambda store: store.put_strengths({}),
+    "rebuild_words": lambda store: store.rebuild_words(),
+    "backup": lambda store: store.backup(Path("nowhere/copy.db")),
+}
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES.keys())
+def test_a_closed_store_refuses_every_use(store: MemoryStore, use: Callable[[MemoryStore], object]) -> None:
+    add(store, a_memory("a"))
+    store.close()
+    with pytest.raises(StoreError):
+        use(store)
+
+
+def test_closing_twice_is_safe(store: MemoryStore) -> None:
+    add(store, a_memory("a"))
+    store.close()
+    store.close()
+
+
+def test_every_method_of_the_contract_is_tried_on_a_closed_store() -> None:
+    methods = {name for name in vars(MemoryStore) if not name.startswith("_")}
+    assert methods - set(USES) == {"node", "read_only", "close"}
+
+
+def test_a_store_in_use_can_be_written(store: MemoryStore) -> None:
+    assert not store.read_only

@@ -1,0 +1,101 @@
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from tests.store.generators import DAY, HOUR, T0, a_memory, add, forget, held, ids, remark, revise
+
+from vestige.cognition.strength import after, encode, fold
+from vestige.models import EVERYTHING, Evidence, Filter, Order, Strength
+from vestige.store.protocol import MemoryStore, Remark
+
+EVIDENCE = [evidence for evidence in Evidence if evidence is not Evidence.ENCODED]
+
+
+def replayed(store: MemoryStore, name: str) -> Strength:
+    """The strength as `rebuild` derives it: from the log alone."""
+    created, *events = store.log(access=EVERYTHING, memory_id=name)
+    assert created.kind == "memory.created"
+    return fold(
+        created.at,
+        [
+            (Evidence(event.payload["evidence"]), event.at)
+            for event in events
+            if event.kind == "memory.remarked"
+        ],
+    )
+
+
+def test_a_new_memory_is_encoded_at_its_creation(store: MemoryStore) -> None:
+    add(store, a_memory("a", at=T0.replace(microsecond=999_999)))
+    assert held(store, "a").strength == encode(T0.replace(microsecond=999_999))
+
+
+@pytest.mark.parametrize("evidence", EVIDENCE)
+def test_evidence_folds_the_strength_forward(store: MemoryStore, evidence: Evidence) -> None:
+    add(store, a_memory("a"), a_memory("b"))
+    remark(store, "a", evidence, T0 + 3 * DAY)
+    assert held(store, "a").strength == after(encode(T0), evidence, T0 + 3 * DAY)
+    assert held(store, "b").strength == encode(T0)
+
+
+def test_evidence_in_one_commit_adds_up_in_order(store: MemoryStore) -> None:
+    add(store, a_memory("a"))
+    at = [T0 + DAY, T0 + 2 * DAY, T0 + HOUR]
+    kinds = [Evidence.GOOD, Evidence.DEMOTED, Evidence.EXPOSED]
+    store.commit(
+        [Remark(memory_id="a", evidence=kind, at=when) for kind, when in zip(kinds, at, strict=True)],
+        access=EVERYTHING,
+    )
+    expected = encode(T0)
+    for kind, when in zip(kinds, at, strict=True):
+        expected = after(expected, kind, when)
+    assert held(store, "a").strength == expected
+
+
+def test_replaying_the_log_gives_the_stored_strength(store: MemoryStore) -> None:
+    add(store, a_memory("a"), a_memory("b", at=T0 + DAY))
+    for number, evidence in enumerate(EVIDENCE * 3):
+        remark(store, "ab"[number % 2], evidence, T0 + (number * 7 % 11) * DAY)
+    revise(store, replace(a_memory("a", "changed"), revision=2, updated_at=T0 + 40 * DAY))
+    remark(store, "a", Evidence.EASY, T0 + 50 * DAY)
+    for name in "ab":
+        assert held(store, name).strength == replayed(store, name)
+
+
+def test_a_revision_leaves_the_strength_alone(store: MemoryStore) -> None:
+    add(store, a_memory("a"))
+    remark(store, "a", Evidence.GOOD, T0 + DAY)
+    before = held(store, "a").strength
+    revise(store, replace(a_memory("a", "changed"), revision=2, updated_at=T0 + 9 * DAY))
+    assert held(store, "a").strength == before
+
+
+def test_strengths_can_be_overwritten_by_replayed_ones(store: MemoryStore) -> None:
+    add(store, a_memory("a"), a_memory("b"), a_memory("gone"))
+    forget(store, "gone")
+    strong = after(encode(T0), Evidence.EASY, T0 + DAY)
+    odd = replace(strong, stability=1 / 3, retrieval=0.1 + 0.2, exposed_at=T0.replace(microsecond=1))
+    assert store.put_strengths({"a": odd, "unknown": strong, "gone": strong}) == 1
+    assert held(store, "a").strength == odd
+    assert held(store, "b").strength == encode(T0)
+    assert store.put_strengths({}) == 0
+
+
+def test_overwritten_strengths_count_in_orders_filters_and_further_evidence(store: MemoryStore) -> None:
+    add(store, a_memory("a"), a_memory("b"))
+    late = replace(encode(T0), due_at=T0 + 90 * DAY, stability=90.0)
+    store.put_strengths({"a": late})
+    assert ids(store.find(Filter(), access=EVERYTHING, order=Order.DUE, limit=5)) == ["b", "a"]
+    assert store.count(Filter(due_by=T0 + 89 * DAY), access=EVERYTHING) == 1
+    remark(store, "a", Evidence.GOOD, T0 + 30 * DAY)
+    assert held(store, "a").strength == after(late, Evidence.GOOD, T0 + 30 * DAY)
+
+
+def test_the_retention_snapshot_carries_its_time(store: MemoryStore) -> None:
+    add(store, a_memory("a"))
+    moments = []
+    for days in (1, 5, 20):
+        remark(store, "a", Evidence.GOOD, T0 + days * DAY)
+        moments.append(held(store, "a").strength.retention_at)
+    assert all(earlier < later for earlier, later in pairwise(moments))
+    assert moments[-1] == T0 + 20 * DAY

@@ -1,0 +1,294 @@
+"""Any sequence of commits, good and bad, leaves a store as the reference and a simple fold say."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import count, pairwise
+
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from tests.store.comparing import (
+    assert_same_log,
+    assert_same_ranking,
+    assert_same_records,
+    assert_same_stats,
+    assert_same_strength,
+)
+from tests.store.generators import (
+    DAY,
+    OTHER_SIGNATURE,
+    SIGNATURE,
+    T0,
+    NewStore,
+    a_memory,
+    add,
+    axis,
+    embedded,
+    flat,
+    held,
+    hits,
+    rows,
+)
+
+from vestige.cognition.strength import fold
+from vestige.cognition.text import fingerprint, memory_terms
+from vestige.embed.protocol import Signature
+from vestige.errors import InvalidInput, VestigeError
+from vestige.models import ANYTHING, EVERYTHING, Access, Edge, Evidence, LogEvent, Memory
+from vestige.store.protocol import (
+    Add,
+    Change,
+    Embedded,
+    Forget,
+    Link,
+    MemoryStore,
+    Remark,
+    Revise,
+)
+
+TEXTS = ("zinc cobalt", "Zinc, cobalt.", "zinc zinc", "日本語 über", "copper 16", "copper 14")
+SCOPES = ("/", "/a", "/a/b", "/ab")
+ACCESSES = (EVERYTHING, Access(scopes=("/a",)), Access(domains=("home",)))
+EVIDENCE = [evidence for evidence in Evidence if evidence is not Evidence.ENCODED]
+WISHES = ("add", "add", "revise", "revise", "remark", "link", "link", "forget")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """A change somebody would like, of memories picked by number; a wild one rarely can be made."""
+
+    kind: str
+    pick: int
+    other: int
+    text: str
+    scope: str
+    tags: tuple[str, ...]
+    domains: tuple[str, ...]
+    days: int
+    evidence: Evidence
+    pieces: int
+    wild: bool
+
+
+wishes = st.builds(
+    Wish,
+    kind=st.sampled_from(WISHES),
+    pick=st.integers(0, 99),
+    other=st.integers(0, 99),
+    text=st.sampled_from(TEXTS),
+    scope=st.sampled_from(SCOPES),
+    tags=st.sampled_from([(), ("red",), ("red", "cobalt blue")]),
+    domains=st.sampled_from([(), ("home",), ("home", "work")]),
+    days=st.integers(-3, 60),
+    evidence=st.sampled_from(EVIDENCE),
+    pieces=st.integers(0, 2),
+    wild=st.integers(0, 19).map(lambda chance: chance == 19),
+)
+
+
+def attempt(store: MemoryStore, changes: list[Change], access: Access) -> list[LogEvent] | type[VestigeError]:
+    try:
+        return store.commit(changes, access=access)
+    except VestigeError as error:
+        return type(error)
+
+
+class Life(RuleBasedStateMachine):
+    """The store under test, the reference, and `known`: what a dict of accepted changes would hold."""
+
+    def __init__(self, store: MemoryStore, reference: MemoryStore) -> None:
+        super().__init__()
+        self.store, self.reference = store, reference
+        self.names: list[str] = []
+        self.known: dict[str, Memory] = {}
+        self.links: set[tuple[str, str]] = set()
+
+    @rule(
+        wanted=st.lists(wishes, min_size=1, max_size=4),
+        access=st.sampled_from([EVERYTHING, EVERYTHING, EVERYTHING, *ACCESSES]),
+    )
+    def commit(self, wanted: list[Wish], access: Access) -> None:
+        revisions = {name: memory.revision for name, memory in self.known.items()}
+        changes = [self.change(wish, revisions) for wish in wanted]
+        outcome = attempt(self.store, changes, access)
+        expected = attempt(self.reference, changes, access)
+        if isinstance(outcome, type) or isinstance(expected, type):
+            assert outcome == expected
+            return
+        assert_same_log(outcome, expected)
+        for change in changes:
+            self.accept(change)
+
+    @precondition(lambda self: self.names)
+    @rule(pick=st.integers(0, 99), text=st.sampled_from(TEXTS), number=st.integers(0, 7))
+    def put_vectors(self, pick: int, text: str, number: int) -> None:
+        """Vectors that may be stale by now, or of a memory that is gone."""
+        name = self.names[pick % len(self.names)]
+        late = {name: self.vectors(a_memory(name, text), 1, number)}
+        assert self.store.put_vectors(late) == self.reference.put_vectors(late)
+
+    @rule(signature=st.sampled_from([SIGNATURE, OTHER_SIGNATURE]))
+    def adopt(self, signature: Signature) -> None:
+        self.store.adopt(signature)
+        self.reference.adopt(signature)
+
+    @rule()
+    def rebuild_words(self) -> None:
+        assert self.store.rebuild_words() == len(self.known)
+
+    def change(self, wish: Wish, revisions: dict[str, int]) -> Change:
+        """The wish as a change; `revisions` says what will be there by then."""
+        at = T0 + wish.days * DAY
+        name, other = self.named(wish, wish.pick, revisions), self.named(wish, wish.other, revisions)
+        memory = replace(
+            a_memory(name, wish.text, at), scope=wish.scope, tags=wish.tags, domains=wish.domains
+        )
+        given = self.vectors(memory, wish.pieces, wish.days % 8) if wish.pieces else None
+        match wish.kind:
+            case "revise" if name in revisions:
+                revisions[name] += 0 if wish.wild else 1
+                return Revise(
+                    memory=replace(memory, revision=revisions[name]), reason="wished", embedded=given
+                )
+            case "remark" if name in revisions or wish.wild:
+                return Remark(memory_id=name, evidence=wish.evidence, at=at, details={"n": wish.days})
+            case "link" if name != other or wish.wild:
+                return Link(edge=Edge(source_id=name, target_id=other, kind="k", created_at=at))
+            case "forget" if name in revisions or wish.wild:
+                revisions.pop(name, None)
+                return Forget(memory_id=name, at=at, reason="wished")
+            case _:
+                fresh = name if wish.wild else f"m{len(self.names)}"
+                self.names.append(fresh)
+                revisions[fresh] = 1
+                return Add(memory=replace(memory, id=fresh), embedded=given)
+
+    def named(self, wish: Wish, pick: int, revisions: dict[str, int]) -> str:
+        """One of the memories that will be there; for a wild wish, any id ever tried."""
+        options = self.names if wish.wild else list(revisions)
+        return options[pick % len(options)] if options else "unknown"
+
+    def vectors(self, memory: Memory, pieces: int, number: int) -> Embedded:
+        chosen = [axis((number + piece) % 8) for piece in range(pieces)]
+        return embedded(memory, *chosen, signature=self.reference.signature() or SIGNATURE)
+
+    def accept(self, change: Change) -> None:
+        match change:
+            case Add(memory=memory):
+                self.known[memory.id] = memory
+            case Revise(memory=memory):
+                self.known[memory.id] = replace(memory, created_at=self.known[memory.id].created_at)
+            case Link(edge=edge):
+                self.links.add((edge.source_id, edge.target_id))
+            case Forget(memory_id=name):
+                del self.known[name]
+                self.links = {ends for ends in self.links if name not in ends}
+            case Remark():
+                pass
+
+    @invariant()
+    def holds_what_was_accepted(self) -> None:
+        records = flat(self.store.stream(access=EVERYTHING, batch=2))
+        assert {record.memory.id: record.memory for record in records} == self.known
+        assert {
+            (edge.source_id, edge.target_id) for edge in self.store.edges(self.names, access=EVERYTHING)
+        } == self.links
+
+    @invariant()
+    def keeps_a_log_that_explains_it(self) -> None:
+        log = self.store.log(access=EVERYTHING)
+        assert [event.seq for event in log] == list(range(1, len(log) + 1))
+        assert all(one.clock < two.clock and one.position < two.position for one, two in pairwise(log))
+        for name in self.known:
+            mine = [event for event in log if event.memory_id == name]
+            remarks = [event for event in mine if event.kind == "memory.remarked"]
+            evidence = [(Evidence(event.payload["evidence"]), event.at) for event in remarks]
+            assert_same_strength(held(self.store, name).strength, fold(mine[0].at, evidence))
+
+    @invariant()
+    def answers_as_the_reference_does(self) -> None:
+        mine, theirs = self.store, self.reference
+        for access in ACCESSES:
+            assert_same_records(flat(mine.stream(access=access)), flat(theirs.stream(access=access)))
+            assert_same_log(mine.log(access=access), theirs.log(access=access))
+            assert mine.edges(self.names, access=access) == theirs.edges(self.names, access=access)
+            assert mine.tag_counts(access=access) == theirs.tag_counts(access=access)
+            assert_same_stats(mine.stats(access=access, now=T0), theirs.stats(access=access, now=T0))
+            assert_same_ranking(
+                mine.lexical(["zinc", "co*", "日本"], ANYTHING, access=access, limit=3),
+                theirs.lexical(["zinc", "co*", "日本"], ANYTHING, access=access, limit=3),
+            )
+        for name in self.names:
+            assert mine.tombstone(name, access=EVERYTHING) == theirs.tombstone(name, access=EVERYTHING)
+        for name in self.known:
+            assert mine.history(name, access=EVERYTHING) == theirs.history(name, access=EVERYTHING)
+        prints = [fingerprint(text) for text in TEXTS]
+        for scope in SCOPES:
+            known = theirs.same_text(prints, scope=scope, access=EVERYTHING)
+            assert mine.same_text(prints, scope=scope, access=EVERYTHING) == known
+        self.compare_vectors()
+
+    def compare_vectors(self) -> None:
+        signature = self.reference.signature()
+        assert self.store.signature() == signature
+        asked = signature or SIGNATURE
+        assert self.store.unembedded(asked, limit=99) == self.reference.unembedded(asked, limit=99)
+        for number in range(3):
+            query = rows(axis(number))
+            answers = [
+                store.nearest(query, asked, ANYTHING, access=EVERYTHING, limit=2)
+                for store in (self.store, self.reference)
+            ]
+            assert answers[0] == answers[1]
+
+    def teardown(self) -> None:
+        self.store.close()
+        self.reference.close()
+
+
+def test_any_life_of_a_store_is_the_one_the_reference_lives(
+    new_store: NewStore, new_oracle: NewStore
+) -> None:
+    class Fresh(Life):
+        def __init__(self) -> None:
+            super().__init__(new_store(), new_oracle())
+
+    run_state_machine_as_test(
+        Fresh,
+        settings=settings(
+            max_examples=30, stateful_step_count=15, deadline=None, derandomize=True, database=None
+        ),
+    )
+
+
+new_number: Callable[[], int] = count(1).__next__
+
+
+@settings(
+    max_examples=100,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    # one store takes all the examples, each under an id of its own
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(text=st.text(min_size=1, max_size=60), tag=st.text(min_size=1, max_size=10))
+def test_any_text_that_can_be_made_comes_back_and_is_found_by_its_terms(
+    store: MemoryStore, text: str, tag: str
+) -> None:
+    name = f"m{new_number()}"
+    try:
+        memory = replace(a_memory(name, text), tags=(tag,), phrasings=(text[::-1],))
+    except InvalidInput:
+        assume(False)
+    add(store, memory)
+    assert held(store, name).memory == memory
+    for term in set(memory_terms(memory)):
+        assert name in hits(store.lexical([term], ANYTHING, access=EVERYTHING, limit=1_000)), term
+    assert fingerprint(text) in store.same_text([fingerprint(text)], scope="/", access=EVERYTHING)

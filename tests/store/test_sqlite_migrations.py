@@ -1,0 +1,153 @@
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.store.generators import a_memory, add
+from tests.store.sqlite_files import around, open_at, query
+
+from vestige import __version__
+from vestige.errors import StoreError, StoreTooNew
+from vestige.store.migrate import Applied, Migration, load, pending
+from vestige.store.sqlite.opening import open_file, schema
+
+SECOND = Migration(version=2, name="second", sql="CREATE TABLE second (x);\nINSERT INTO second VALUES (1);\n")
+RACER = """
+import sys
+from pathlib import Path
+from tests.store.sqlite_files import open_at
+from tests.store.generators import a_memory, add
+import time, random, uuid
+from datetime import datetime, UTC
+from vestige.store.sqlite.store import SqliteStore
+store = SqliteStore.open(
+    Path(sys.argv[1]), rng=random.Random(), sleep=time.sleep, monotonic=time.monotonic,
+    new_id=lambda: sys.argv[2], now=lambda: datetime(2026, 1, 1, tzinfo=UTC), machine="here",
+)
+add(store, a_memory(sys.argv[2]))
+print(store.node)
+store.close()
+"""
+
+
+def test_every_statement_of_a_migration_is_found_one_by_one() -> None:
+    tricky = Migration(
+        version=1,
+        name="tricky",
+        sql="-- a; comment\nCREATE TABLE a (x TEXT DEFAULT ';');\nCREATE TRIGGER t AFTER INSERT ON a BEGIN\n"
+        "  DELETE FROM a;\n  SELECT 1;\nEND;\n-- the end\n",
+    )
+    first, second = tricky.statements()
+    assert first.endswith("';');")
+    assert second.startswith("CREATE TRIGGER")
+    assert second.endswith("END;")
+
+
+def test_a_migration_that_ends_inside_a_statement_is_refused() -> None:
+    with pytest.raises(StoreError, match="inside a statement"):
+        list(Migration(version=1, name="cut", sql="CREATE TABLE a (x").statements())
+
+
+def test_line_ends_do_not_change_a_checksum() -> None:
+    unix = Migration(version=1, name="a", sql="CREATE TABLE a (x);\nCREATE TABLE b (x);\n")
+    windows = Migration(version=1, name="a", sql=unix.sql.replace("\n", "\r\n"))
+    assert windows.checksum == unix.checksum
+
+
+def test_migrations_are_numbered_without_gaps_or_repeats(tmp_path: Path) -> None:
+    (tmp_path / "0001_one.sql").write_text("SELECT 1;", encoding="utf-8")
+    (tmp_path / "README.md").write_text("not a migration", encoding="utf-8")
+    assert [one.name for one in load(tmp_path)] == ["one"]
+    (tmp_path / "0003_three.sql").write_text("SELECT 3;", encoding="utf-8")
+    with pytest.raises(StoreError, match="gaps"):
+        load(tmp_path)
+    (tmp_path / "0002_two.sql").write_text("SELECT 2;", encoding="utf-8")
+    assert [one.version for one in load(tmp_path)] == [1, 2, 3]
+    (tmp_path / "0002_twin.sql").write_text("SELECT 2;", encoding="utf-8")
+    with pytest.raises(StoreError, match="repeats"):
+        load(tmp_path)
+
+
+def test_what_was_applied_is_recorded_with_its_checksum_and_author(tmp_path: Path) -> None:
+    open_at(tmp_path / "vestige.db").close()
+    rows = query(tmp_path / "vestige.db", "SELECT version, name, checksum, written_by FROM schema_migrations")
+    assert rows == [(one.version, one.name, one.checksum, __version__) for one in schema()]
+
+
+def test_a_newer_database_is_refused_by_version_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "vestige.db"
+    open_at(path).close()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("INSERT INTO schema_migrations VALUES (99, 'future', 'then', 'x', '7.5.0')")
+        db.commit()
+    before = path.read_bytes()
+    with pytest.raises(StoreTooNew) as caught:
+        open_at(path)
+    assert "7.5.0" in caught.value.message
+    assert "Upgrade" in (caught.value.hint or "")
+    assert path.read_bytes() == before
+
+
+def test_a_schema_step_of_another_text_is_refused() -> None:
+    (first, *_) = schema()
+    done = [Applied(version=1, name=first.name, checksum="other", written_by="0.0.1")]
+    with pytest.raises(StoreError, match="not the one this Vestige has"):
+        pending(schema(), done)
+
+
+def test_upgrading_keeps_the_memories_and_a_backup_of_what_was(tmp_path: Path) -> None:
+    path = tmp_path / "vestige.db"
+    store = open_at(path)
+    add(store, a_memory("m1"))
+    store.close()
+    connections, node = open_file(path, around(), migrations=[*schema(), SECOND])
+    connections.close()
+    assert node == "node-1"
+    assert query(path, "SELECT x FROM second") == [(1,)]
+    assert query(path, "SELECT id FROM memories") == [("m1",)]
+    (kept,) = (tmp_path / "backups").iterdir()
+    assert query(kept, "SELECT id FROM memories") == [("m1",)]
+    assert query(kept, "SELECT max(version) FROM schema_migrations") == [(len(schema()),)]
+    assert kept.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_new_store_needs_no_backup(tmp_path: Path) -> None:
+    open_at(tmp_path / "vestige.db").close()
+    assert not (tmp_path / "backups").exists()
+
+
+def test_a_failing_migration_leaves_nothing_behind_and_can_be_repeated(tmp_path: Path) -> None:
+    path = tmp_path / "vestige.db"
+    open_at(path).close()
+    broken = Migration(
+        version=2, name="broken", sql="CREATE TABLE second (x);\nINSERT INTO nowhere VALUES (1);\n"
+    )
+    with pytest.raises(StoreError, match="nowhere"):
+        open_file(path, around(), migrations=[*schema(), broken])
+    assert query(path, "SELECT name FROM sqlite_master WHERE name = 'second'") == []
+    connections, _ = open_file(path, around(prefix="later"), migrations=[*schema(), SECOND])
+    connections.close()
+    assert query(path, "SELECT max(version) FROM schema_migrations") == [(2,)]
+
+
+@pytest.mark.slow
+def test_processes_that_open_a_new_store_at_once_all_succeed(tmp_path: Path) -> None:
+    here = Path(__file__).parents[2]
+    racers = [
+        subprocess.Popen(
+            [sys.executable, "-c", RACER, str(tmp_path / "data" / "vestige.db"), f"racer-{number}"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=here,
+            env={"PYTHONPATH": f"{here / 'src'}:{here}"},
+        )
+        for number in range(3)
+    ]
+    said = [racer.communicate(timeout=60) for racer in racers]
+    assert [racer.returncode for racer in racers] == [0, 0, 0], said
+    assert len({out for out, _ in said}) == 1, "one installation is one node"
+    rows = query(tmp_path / "data" / "vestige.db", "SELECT id FROM memories ORDER BY id")
+    assert rows == [("racer-0",), ("racer-1",), ("racer-2",)]

@@ -1,0 +1,320 @@
+"""Bad input and bad places, through the shipped entry points: a clear error, nothing half-written."""
+
+import json
+import os
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.world import HandClock, World, open_world
+
+from vestige.engine.context import Call
+from vestige.errors import VestigeError
+from vestige.models import Access
+from vestige.operations.all import registry
+
+NOBODY = 65534
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "code", "said"),
+    [
+        ("smart_ingest", {"content": ""}, "invalid_input", "empty"),
+        ("smart_ingest", {"content": " \n\t "}, "invalid_input", "empty"),
+        ("smart_ingest", {"content": "x" * 2_000_000}, "too_large", "2,000,000"),
+        ("smart_ingest", {"content": "a\0b"}, "invalid_input", "NUL"),
+        ("smart_ingest", {"content": "a\ud800b"}, "invalid_input", "content"),
+        ("smart_ingest", {"content": "a", "tags": ["x\0"]}, "invalid_input", "NUL"),
+        ("smart_ingest", {"content": "a", "tags": [""]}, "invalid_input", "blank"),
+        ("smart_ingest", {"content": "a", "tags": ["t"] * 101}, "too_large", "tags"),
+        ("smart_ingest", {"content": "a", "metadata": {"x": "y" * 200_000}}, "too_large", "metadata"),
+        ("smart_ingest", {"content": "a", "metadata": [1]}, "invalid_input", "metadata"),
+        ("smart_ingest", {"content": "a", "scope": "/a/../b"}, "invalid_input", "scope"),
+        ("smart_ingest", {"content": "a", "position": 2**70}, "invalid_input", "position"),
+        ("smart_ingest", {"content": "a", "valid_from": "2026-02-30"}, "invalid_input", "valid_from"),
+        (
+            "smart_ingest",
+            {"content": "a", "valid_from": "2026-02-02", "valid_until": "2026-02-01"},
+            "invalid_input",
+            "before it starts",
+        ),
+        ("smart_ingest", {}, "invalid_input", "content"),
+        ("smart_ingest", {"content": "a", "items": [{"content": "b"}]}, "invalid_input", "either"),
+        ("smart_ingest", {"items": []}, "invalid_input", "empty"),
+        ("smart_ingest", {"items": [{"content": "a"}], "tags": ["x"]}, "invalid_input", "tags"),
+        ("smart_ingest", {"items": [{"content": "a"}] * 501}, "too_large", "items"),
+        ("smart_ingest", {"content": 7}, "invalid_input", "content"),
+        ("search", {"query": ""}, "invalid_input", "query"),
+        ("search", {"query": "   "}, "invalid_input", "blank"),
+        ("search", {"query": "a\0"}, "invalid_input", "NUL"),
+        ("search", {"query": "a\udfff"}, "invalid_input", "query"),
+        ("search", {"query": "x" * 20_000}, "too_large", "query"),
+        ("search", {"query": "a", "limit": 0}, "invalid_input", "limit"),
+        ("search", {"query": "a", "limit": 101}, "invalid_input", "limit"),
+        ("search", {"query": "a", "limit": "many"}, "invalid_input", "limit"),
+        ("search", {"query": "a", "detail_level": "huge"}, "invalid_input", "detail_level"),
+        ("search", {"query": "a", "min_retention": 2}, "invalid_input", "min_retention"),
+        ("search", {"query": "a", "token_budget": 1}, "invalid_input", "token_budget"),
+        ("search", {"query": "a", "as_of": "yesterday-ish"}, "invalid_input", "as_of"),
+        ("search", {"querry": "a"}, "invalid_input", "query"),
+        ("search", {"query": "a", "limt": 3}, "unknown_argument", "limt"),
+        ("memory", {"action": "get", "id": "no-such-id"}, "not_found", "no-such-id"),
+        ("memory", {"action": "get", "id": "x" * 100}, "too_large", "id"),
+        ("memory", {"action": "explode", "id": "x"}, "invalid_input", "explode"),
+        ("memory", {"id": "x"}, "invalid_input", "action"),
+        ("memory", {"action": ["get"], "id": "x"}, "invalid_input", "action"),
+        ("memory", {"action": "get_batch", "ids": []}, "invalid_input", "ids"),
+        ("memory", {"action": "list", "limit": 1000}, "invalid_input", "limit"),
+        ("memory", {"action": "list", "offset": -1}, "invalid_input", "offset"),
+        ("mark_reviewed", {"id": "x", "rating": 5}, "invalid_input", "rating"),
+        ("memory_timeline", {"limit": 0}, "invalid_input", "limit"),
+        ("nonsense", {}, "not_found", "nonsense"),
+    ],
+)
+def test_bad_arguments_get_a_clear_error_and_change_nothing(
+    world: World, tool: str, arguments: dict[str, Any], code: str, said: str
+) -> None:
+    world.remember("The only memory.")
+    before = world.call("system_status")
+
+    error = world.refused(tool, **arguments)
+
+    assert error["code"] == code
+    assert said in str(error)
+    assert world.call("system_status") == before
+
+
+def test_an_unknown_argument_is_answered_with_the_nearest_name(world: World) -> None:
+    assert world.refused("search", query="a", limt=3)["hint"] == "Did you mean `limit`?"
+    nested = world.refused("smart_ingest", items=[{"content": "a", "tagz": []}])
+    assert nested["hint"] == "Did you mean `tags`?"
+    assert world.refused("serch")["hint"] == "Did you mean `search`?"
+
+
+@pytest.mark.parametrize("operation", ["memory.get", "memory.edit", "memory.delete", "memory.promote"])
+def test_a_memory_outside_the_callers_scope_does_not_exist(world: World, operation: str) -> None:
+    memory_id = world.remember("Private to project a.", scope="/project/a")
+    call = Call(engine=world.app.engine, access=Access(scopes=("/project/b",)))
+    arguments: dict[str, Any] = {"id": memory_id}
+    if operation == "memory.edit":
+        arguments["content"] = "Taken over."
+
+    with pytest.raises(VestigeError) as refused:
+        registry.operations[operation].call(call, arguments)
+
+    assert refused.value.code == "not_found"
+    assert world.get(memory_id)["content"] == "Private to project a."
+
+
+def test_writing_outside_the_callers_scope_is_forbidden(world: World) -> None:
+    call = Call(engine=world.app.engine, access=Access(scopes=("/project/b",)))
+
+    with pytest.raises(VestigeError) as refused:
+        registry.operations["smart_ingest"].call(call, {"content": "Hello.", "scope": "/project/bc"})
+
+    assert refused.value.code == "forbidden"
+    assert world.call("system_status")["totalMemories"] == 0
+    allowed = registry.operations["smart_ingest"].call(call, {"content": "Hi.", "scope": "/project/b/c"})
+    assert allowed["decision"] == "create"
+    seen = registry.operations["search"].call(call, {"query": "hi"})
+    assert seen["total"] == 1
+
+
+def test_a_caller_without_the_permission_is_refused(world: World) -> None:
+    reader = Call(engine=world.app.engine, permissions=frozenset({"read"}))
+
+    with pytest.raises(VestigeError) as refused:
+        registry.operations["smart_ingest"].call(reader, {"content": "No."})
+
+    assert refused.value.code == "forbidden"
+    assert registry.operations["memory.list"].call(reader, {})["total"] == 0
+
+
+def test_a_copied_store_gets_a_new_node_id(tmp_path: Path) -> None:
+    clock = HandClock()
+    with open_world(tmp_path / "one", clock=clock) as world:
+        world.remember("Copied by hand.")
+        first = world.call("system_status")["node"]
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+
+    with open_world(tmp_path / "two", clock=clock) as copy:
+        second = copy.call("system_status")["node"]
+        assert copy.find("copied by hand") == ["Copied by hand."]
+    with open_world(tmp_path / "one", clock=clock) as world:
+        assert world.call("system_status")["node"] == first
+    with open_world(tmp_path / "two", clock=clock) as copy:
+        assert copy.call("system_status")["node"] == second
+    assert first != second
+
+
+@pytest.mark.parametrize("damage", [b"this is not a database at all, sorry" * 40, b""])
+def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path, damage: bytes) -> None:
+    (tmp_path / "vestige.db").write_bytes(damage)
+    if not damage:
+        # An empty file is what SQLite itself makes first: it becomes a new store.
+        with open_world(tmp_path) as world:
+            assert world.call("system_status")["totalMemories"] == 0
+        return
+
+    with pytest.raises(VestigeError) as refused, open_world(tmp_path):
+        pass
+
+    assert refused.value.code == "store_corrupt"
+    assert refused.value.hint
+    assert (tmp_path / "vestige.db").read_bytes() == damage
+
+
+def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    with open_world(tmp_path) as world:
+        world.remember("From the future.")
+    with sqlite3.connect(tmp_path / "vestige.db") as db:
+        db.execute(
+            "INSERT INTO schema_migrations (version, name, applied_at, checksum, written_by)"
+            " VALUES (9999, '9999_future', '2030-01-01T00:00:00.000000+00:00', 'x', '9.0.0')"
+        )
+    db.close()
+
+    with pytest.raises(VestigeError) as refused, open_world(tmp_path):
+        pass
+
+    assert refused.value.code == "store_too_new"
+
+
+def _as_nobody(data: Path) -> subprocess.CompletedProcess[str]:
+    """Use a store in a child without privileges, since root may read and write everything."""
+    # Python itself may live where nobody else may look, so the child imports everything first.
+    drop = f"os.setgid({NOBODY}); os.setuid({NOBODY})" if os.getuid() == 0 else ""
+    return subprocess.run(
+        [sys.executable, "-c", CHILD.replace("DROP", drop), str(data)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def _open_to_all(path: Path) -> None:
+    for parent in (path, *path.parents):
+        if parent == Path("/"):
+            break
+        if os.access(parent, os.W_OK):
+            parent.chmod(parent.stat().st_mode | stat.S_IXUSR | stat.S_IXOTH | stat.S_IROTH)
+
+
+CHILD = """
+import json, os, sys, tempfile, threading
+from vestige.app import open_app
+from vestige.errors import VestigeError
+
+def answers(data):
+    told = []
+    def tell(tool, **arguments):
+        try:
+            answer = app.call_tool(
+                tool, arguments, request_id="", progress=print, cancelled=threading.Event()
+            )
+        except VestigeError as error:
+            answer = error.value()
+        told.append(answer)
+    try:
+        app = open_app({"data_dir": data, "embeddings.provider": "hashing"})
+    except VestigeError as error:
+        return [error.value()]
+    tell("search", query="heron")
+    tell("smart_ingest", content="Cannot be kept.")
+    tell("system_status")
+    app.close()
+    return told
+
+with tempfile.TemporaryDirectory() as warm:
+    answers(warm)
+DROP
+print(json.dumps(answers(sys.argv[1])))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
+def test_a_read_only_directory_can_be_searched_but_not_written(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with open_world(data) as world:
+        world.remember("The heron stands in the pond.")
+    for file in data.iterdir():
+        if file.is_file():
+            file.chmod(0o444)
+    data.chmod(0o555)
+    _open_to_all(tmp_path)
+
+    child = _as_nobody(data)
+
+    assert child.returncode == 0, child.stderr
+    found, refused, status = json.loads(child.stdout)
+    assert [hit["content"] for hit in found["results"]] == ["The heron stands in the pond."]
+    assert refused["code"] == "store_read_only"
+    assert refused["hint"]
+    assert (status["readOnly"], status["totalMemories"]) == (True, 1)
+    data.chmod(0o755)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
+def test_an_unreadable_directory_gets_a_clear_error(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with open_world(data) as world:
+        world.remember("Behind a locked door.")
+    _open_to_all(tmp_path)
+    data.chmod(0o000)
+
+    child = _as_nobody(data)
+    data.chmod(0o755)
+
+    assert child.returncode == 0, child.stderr
+    (error,) = json.loads(child.stdout)
+    assert error["code"] in ("store", "store_read_only", "config")
+    assert str(data) in error["message"]
+    assert "Traceback" not in child.stderr
+
+
+def test_a_full_disk_is_said_and_leaves_nothing_half_written(tmp_path: Path) -> None:
+    with open_world(tmp_path) as world:
+        world.remember("Before the disk was full.")
+        before = world.call("system_status")
+        connections = world.app.engine.store._connections  # type: ignore[attr-defined]  # to fill the disk
+        with connections.writing() as db:
+            pages = db.execute("PRAGMA page_count").fetchone()[0]
+            db.execute(f"PRAGMA max_page_count = {pages}")
+
+        error = world.refused(
+            "smart_ingest", items=[{"content": f"{n} " + "words " * 2000} for n in range(40)]
+        )
+
+        assert error["code"] == "store_full"
+        assert error["hint"]
+        assert world.call("system_status") == before
+        with connections.writing() as db:
+            db.execute("PRAGMA max_page_count = 1000000")
+        world.remember("After room was made.")
+        assert world.call("system_status")["totalMemories"] == 2
+
+
+def test_cancelling_between_steps_writes_nothing(world: World) -> None:
+    cancelled = threading.Event()
+    cancelled.set()
+
+    with pytest.raises(VestigeError) as stopped:
+        world.app.call_tool(
+            "smart_ingest",
+            {"content": "Never."},
+            request_id="",
+            progress=lambda *_: None,
+            cancelled=cancelled,
+        )
+
+    assert stopped.value.code == "cancelled"
+    assert world.call("system_status")["totalMemories"] == 0

@@ -1,0 +1,36 @@
+"""Serves a small application on this process's own stdin and stdout; run by test_mcp_process.
+
+Its one argument is a file descriptor: `search` with `wait` reads a byte from it before it answers.
+"""
+
+import os
+import sys
+
+from vestige.transports.mcp.jsonrpc import Message
+from vestige.transports.mcp.service import Progress, Signal
+from vestige.transports.mcp.stdio import serve_process
+
+
+class NoisyApp:
+    """Prints to stdout and reads stdin, as a library might."""
+
+    def call_tool(
+        self, name: str, arguments: Message, *, request_id: str, progress: Progress, cancelled: Signal
+    ) -> Message:
+        print("a stray print")  # noqa: T201 - the point of the test
+        sys.stdout.flush()
+        os.write(1, b"a stray write\n")
+        progress(1, None, None)
+        if "wait" in arguments:
+            os.read(int(sys.argv[1]), 1)
+        return {"stdin": os.read(0, 100).decode()}
+
+    def read_resource(self, uri: str, *, request_id: str, progress: Progress, cancelled: Signal) -> Message:
+        return {}
+
+    def close(self) -> None:
+        print("closed")  # noqa: T201 - seen on stderr
+
+
+if __name__ == "__main__":
+    sys.exit(serve_process(NoisyApp))

@@ -1,0 +1,158 @@
+"""The official MCP client against our stdio server, in this process or as a child, without async.
+
+    with sdk_client(app, mode="2026-07-28") as call:
+        call.tool("search", {"query": "tea"}).structured_content
+
+`mode` is the client's: "auto" probes, "legacy" handshakes, "2026-07-28" goes straight ahead.
+"""
+
+import os
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from io import BufferedReader, FileIO
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import mcp_types as types
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from mcp import Client
+from mcp.client._transport import Transport, TransportStreams
+from mcp.client.stdio import StdioServerParameters
+from mcp.shared.message import SessionMessage
+
+from vestige.transports.mcp.catalog import Catalog
+from vestige.transports.mcp.jsonrpc import Message
+from vestige.transports.mcp.service import Progress, Service, Signal
+from vestige.transports.mcp.stdio import Server
+
+MODES = ("auto", "legacy", "2026-07-28")
+
+
+class SdkClient:
+    """A connected official client with plain methods."""
+
+    def __init__(self, portal: BlockingPortal, client: Client) -> None:
+        self._portal = portal
+        self._client = client
+        self.progress: list[tuple[float, float | None, str | None]] = []
+
+    @property
+    def version(self) -> str:
+        return self._client.protocol_version
+
+    @property
+    def instructions(self) -> str | None:
+        return self._client.instructions
+
+    def tools(self) -> list[types.Tool]:
+        return self._portal.call(self._client.list_tools).tools
+
+    def resources(self) -> list[types.Resource]:
+        return self._portal.call(self._client.list_resources).resources
+
+    def templates(self) -> list[types.ResourceTemplate]:
+        return self._portal.call(self._client.list_resource_templates).resource_templates
+
+    def resource(self, uri: str) -> types.ReadResourceResult:
+        return self._portal.call(self._client.read_resource, uri)
+
+    def tool(self, name: str, arguments: dict[str, Any] | None = None) -> types.CallToolResult:
+        async def progressed(progress: float, total: float | None, message: str | None) -> None:
+            self.progress.append((progress, total, message))
+
+        async def call() -> types.CallToolResult:
+            return await self._client.call_tool(name, arguments or {}, progress_callback=progressed)
+
+        return self._portal.call(call)
+
+
+class _Borrowed:
+    """An application that belongs to the test, so the server's closing it does nothing."""
+
+    def __init__(self, app: Service) -> None:
+        self._app = app
+
+    def call_tool(
+        self, name: str, arguments: Message, *, request_id: str, progress: Progress, cancelled: Signal
+    ) -> Message:
+        return self._app.call_tool(
+            name, arguments, request_id=request_id, progress=progress, cancelled=cancelled
+        )
+
+    def read_resource(self, uri: str, *, request_id: str, progress: Progress, cancelled: Signal) -> Message:
+        return self._app.read_resource(uri, request_id=request_id, progress=progress, cancelled=cancelled)
+
+    def close(self) -> None:
+        pass
+
+
+@contextmanager
+def sdk_client(app: Service, *, mode: str = "auto", catalog: Catalog | None = None) -> Iterator[SdkClient]:
+    """Connect to `app` served by our driver on a thread of this process; it is left open afterwards."""
+    with _connected(_piped(_Borrowed(app), catalog), mode) as client:
+        yield client
+
+
+@contextmanager
+def sdk_process(command: str, *arguments: str, mode: str = "auto", **environment: str) -> Iterator[SdkClient]:
+    """Connect to a server started as a child process."""
+    server = StdioServerParameters(command=command, args=list(arguments), env=environment)
+    with _connected(server, mode) as client:
+        yield client
+
+
+@contextmanager
+def _connected(server: Transport | StdioServerParameters, mode: str) -> Iterator[SdkClient]:
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(Client(server, mode=mode, read_timeout_seconds=60)) as client,
+    ):
+        yield SdkClient(portal, client)
+
+
+@asynccontextmanager
+async def _piped(app: Service, catalog: Catalog | None) -> AsyncIterator[TransportStreams]:
+    """The streams of a client whose other ends are held by our server, on real pipes."""
+    server_reads, client_writes = os.pipe()
+    client_reads, server_writes = os.pipe()
+    thread = threading.Thread(target=_serve, args=(server_reads, server_writes, app, catalog))
+    thread.start()
+    to_session, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    outgoing, from_session = anyio.create_memory_object_stream[SessionMessage](0)
+
+    async def read() -> None:
+        with BufferedReader(FileIO(client_reads, "rb")) as lines:
+            while line := await anyio.to_thread.run_sync(lines.readline):
+                message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+                try:
+                    await to_session.send(SessionMessage(message))
+                except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    continue  # the session has gone: read the rest away, so that the server can end
+
+    async def write() -> None:
+        with FileIO(client_writes, "wb") as pipe:
+            async for message in from_session:
+                line = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                await anyio.to_thread.run_sync(_write_all, pipe, line.encode() + b"\n")
+
+    async with anyio.create_task_group() as tasks, to_session, incoming, outgoing, from_session:
+        tasks.start_soon(read)
+        tasks.start_soon(write)
+        try:
+            yield incoming, outgoing
+        finally:
+            incoming.close()
+            outgoing.close()  # ends `write` and with it the server's stdin, then the server, then `read`
+    await anyio.to_thread.run_sync(thread.join)
+
+
+def _write_all(pipe: FileIO, line: bytes) -> None:
+    while line:
+        line = line[pipe.write(line) :]
+
+
+def _serve(stdin: int, stdout: int, app: Service, catalog: Catalog | None) -> None:
+    with FileIO(stdin, "rb") as reading, FileIO(stdout, "wb") as writing:
+        Server(reading, writing, lambda: app, catalog).run()

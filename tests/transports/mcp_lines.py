@@ -1,0 +1,95 @@
+"""A conversation with the pure MCP core: a small catalog, and functions that speak to a connection."""
+
+import json
+from typing import Any
+
+from vestige.transports.mcp.catalog import Catalog
+from vestige.transports.mcp.core import Connection
+from vestige.transports.mcp.jsonrpc import encode
+from vestige.transports.mcp.messages import Action, Job, Send, Start
+
+LEGACY_VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
+MODERN_VERSION = "2026-07-28"
+META = "io.modelcontextprotocol/"
+ENVELOPE: dict[str, Any] = {META + "protocolVersion": MODERN_VERSION, META + "clientCapabilities": {}}
+STAMP = {META + "serverInfo": {"name": "vestige", "title": "Vestige", "version": "9.9"}}
+
+CATALOG = Catalog(
+    {
+        "tools": [
+            {"name": "search", "description": "Find.", "inputSchema": {"type": "object"}, "_vestige": {}},
+            {
+                "name": "dream",
+                "description": "Replay.",
+                "inputSchema": {"type": "object"},
+                "_vestige": {"lane": "long"},
+            },
+        ],
+        "aliases": {"hybrid_search": "search"},
+        "resources": [{"uri": "memory://stats", "name": "stats", "mimeType": "application/json"}],
+        "resourceTemplates": [
+            {"uriTemplate": "memory://item/{id}", "name": "item", "mimeType": "application/x-item"}
+        ],
+        "instructions": "Remember.",
+    }
+)
+
+
+def connect(version: str | None = None) -> Connection:
+    """A connection, after the handshake for `version` when one is given."""
+    connection = Connection(CATALOG, "9.9")
+    if version:
+        ask(connection, "initialize", {"protocolVersion": version}, request_id="hello")
+    return connection
+
+
+def line(message: object) -> bytes:
+    return json.dumps(message).encode()
+
+
+def ask(
+    connection: Connection, method: str, params: dict[str, Any] | None = None, *, request_id: Any = 1
+) -> dict[str, Any]:
+    """The one reply to a request that is answered at once."""
+    message = {"jsonrpc": "2.0", "id": request_id, "method": method}
+    return only_reply(connection.receive(line(message if params is None else {**message, "params": params})))
+
+
+def ask_modern(
+    connection: Connection,
+    method: str,
+    params: dict[str, Any] | None = None,
+    meta: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    return ask(connection, method, {**(params or {}), "_meta": {**ENVELOPE, **(meta or {})}})
+
+
+def only_reply(actions: list[Action]) -> dict[str, Any]:
+    (action,) = actions
+    assert isinstance(action, Send)
+    reply: dict[str, Any] = json.loads(encode(action.message))
+    return reply
+
+
+def start(
+    connection: Connection,
+    method: str = "tools/call",
+    params: dict[str, Any] | None = None,
+    *,
+    request_id: str | int = 7,
+    modern: bool = False,
+    meta: dict[str, Any] | None = None,
+) -> Job:
+    """The job that a request begins."""
+    params = dict(params or {"name": "search", "arguments": {"query": "tea"}})
+    params["_meta"] = {**(ENVELOPE if modern else {}), **(meta or {})}
+    (action,) = connection.receive(
+        line({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
+    )
+    assert isinstance(action, Start)
+    return action.job
+
+
+def cancel(connection: Connection, request_id: object) -> list[Action]:
+    params = {"requestId": request_id, "reason": "changed my mind"}
+    return connection.receive(line({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}))

@@ -1,0 +1,198 @@
+"""The MCP server as a process of its own: its streams, signals, flags and imports."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.transports.mcp_apps import TIMEOUT_SECONDS
+from tests.transports.mcp_harness import MODES, sdk_process
+
+from vestige import __version__
+
+pytestmark = pytest.mark.slow
+
+CHILD = Path(__file__).with_name("mcp_child.py")
+COMMAND = str(Path(sys.executable).with_name("vestige-mcp"))
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": "hello",
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-11-25"},
+}
+
+
+class Child:
+    """A running server and the end of the pipe that its tool waits on."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", gate: int) -> None:
+        assert process.stdin
+        assert process.stdout
+        self.process, self.gate = process, gate
+        self.stdin, self.stdout = process.stdin, process.stdout
+
+    def send(self, message: dict[str, Any]) -> None:
+        self.stdin.write(json.dumps(message).encode() + b"\n")
+        self.stdin.flush()
+
+    def call(self, request_id: object, **arguments: Any) -> None:
+        params = {"name": "search", "arguments": arguments, "_meta": {"progressToken": "p"}}
+        self.send({"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": params})
+
+    def read(self) -> dict[str, Any]:
+        message: dict[str, Any] = json.loads(self.stdout.readline())
+        return message
+
+
+@contextmanager
+def child() -> Iterator[Child]:
+    held, gate = os.pipe()
+    with subprocess.Popen(
+        [sys.executable, str(CHILD), str(held)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        pass_fds=[held],
+    ) as process:
+        try:
+            running = Child(process, gate)
+            running.send(HELLO)
+            assert running.read()["id"] == "hello"
+            yield running
+        finally:
+            process.kill()
+            os.close(held)
+            os.close(gate)
+
+
+def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [COMMAND, *arguments],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_SECONDS,
+        check=False,
+    )
+
+
+def test_stray_output_reaches_stderr_and_stray_reads_find_nothing() -> None:
+    with child() as server:
+        server.call(1)
+        assert server.read()["method"] == "notifications/progress"
+        assert server.read()["result"]["structuredContent"] == {"stdin": ""}
+        out, err = server.process.communicate(timeout=TIMEOUT_SECONDS)
+
+    assert out == b""
+    assert err.decode().splitlines() == ["a stray print", "a stray write", "closed"]
+    assert server.process.returncode == 0
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_a_signal_lets_the_running_job_finish_and_ends_with_its_code(number: int, code: int) -> None:
+    with child() as server:
+        server.call("job", wait=True)
+        assert server.read()["method"] == "notifications/progress"
+        server.process.send_signal(number)
+        os.write(server.gate, b"x")
+        assert server.read()["id"] == "job"
+
+        assert server.process.wait(TIMEOUT_SECONDS) == code
+        assert server.process.stderr
+        assert server.process.stderr.read().endswith(b"closed\n")
+
+
+def test_a_second_signal_does_not_wait_for_the_job() -> None:
+    with child() as server:
+        server.call("job", wait=True)
+        assert server.read()["method"] == "notifications/progress"
+        while server.process.poll() is None:
+            server.process.send_signal(signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                server.process.wait(0.05)
+
+    assert server.process.returncode == -signal.SIGTERM
+
+
+def test_a_client_that_closes_its_reading_end_ends_the_process_quietly() -> None:
+    with child() as server:
+        server.stdout.close()
+        server.send({"jsonrpc": "2.0", "id": 1, "method": "ping"})
+
+        assert server.process.wait(TIMEOUT_SECONDS) == 0
+        assert server.process.stderr
+        assert server.process.stderr.read() == b""
+
+
+LEAN = """
+import sys
+before = set(sys.modules)
+from io import FileIO
+from vestige.transports.mcp import stdio
+stdio.Server(FileIO(0), FileIO(1, "w"), lambda: 1 / 0).run()
+sys.stderr.write(" ".join(set(sys.modules) - before))
+"""
+
+
+def test_nothing_heavy_is_imported_before_the_first_answers() -> None:
+    listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+    answer = subprocess.run(
+        [sys.executable, "-c", LEAN],
+        input=f"{json.dumps(HELLO)}\n{json.dumps(listing)}\n",
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_SECONDS,
+        check=True,
+    )
+    modules = set(answer.stderr.split())
+
+    assert [json.loads(line)["id"] for line in answer.stdout.splitlines()] == ["hello", 2]
+    heavy = {"numpy", "pydantic", "asyncio", "typing", "dataclasses", "inspect", "logging", "pathlib"}
+    assert heavy & modules == set()
+    ours = {name for name in modules if name.startswith("vestige.")}
+    assert {name for name in ours if "transports" not in name} == {"vestige.nearest"}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_installed_command_serves_the_official_client(mode: str, tmp_path: Path) -> None:
+    with sdk_process(COMMAND, "--data-dir", str(tmp_path), mode=mode, VESTIGE_OFFLINE="1") as call:
+        assert "search" in [tool.name for tool in call.tools()]
+
+
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_help_is_on_stdout(flag: str) -> None:
+    shown = run(flag)
+
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "--data-dir PATH" in shown.stdout
+
+
+@pytest.mark.parametrize("flag", ["--version", "-V"])
+def test_the_version_is_on_stdout(flag: str) -> None:
+    assert run(flag).stdout == f"vestige-mcp {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--data-dri", "x"], "unknown flag --data-dri (did you mean --data-dir?)"),
+        (["--cofnig=x"], "unknown flag --cofnig (did you mean --config?)"),
+        (["-x"], "unknown flag -x"),
+        (["serve"], "unexpected argument 'serve'"),
+        (["--data-dir"], "--data-dir needs a path"),
+        (["--data-dir", "--config"], "--data-dir needs a path"),
+        (["--config="], "--config needs a path"),
+    ],
+)
+def test_a_wrong_command_line_is_explained_on_stderr(arguments: list[str], message: str) -> None:
+    refused = run(*arguments)
+
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.startswith(f"vestige-mcp: {message}\n")
+    assert "usage:" in refused.stderr

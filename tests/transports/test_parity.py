@@ -1,0 +1,192 @@
+"""Every operation's example gives the same answer, and every error the same value, on every transport.
+
+Each run starts from the same planted store with the same clock and ids, so answers are compared
+whole; only the folder's own name is blanked out.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.transports.cli_harness import invoke
+from tests.transports.mcp_harness import MODES, sdk_client
+from tests.world import HandClock, World, open_world
+from vestige.engine.context import Call
+from vestige.engine.embedding import embed_memories
+from vestige.errors import VestigeError
+from vestige.models import EVERYTHING, Memory
+from vestige.operations.all import registry
+from vestige.operations.memory import EXAMPLE_ID
+from vestige.operations.registry import Operation
+from vestige.store.protocol import Add
+
+Answer = dict[str, Any]
+Transport = Callable[[World, Operation, Answer], Answer]
+"""Runs an operation; an error comes back as {"error": value}."""
+
+
+@contextmanager
+def planted(folder: Path) -> Iterator[World]:
+    """A store that has the memory the examples are about, and two more."""
+    clock = HandClock()
+    with open_world(folder, clock=clock) as world:
+        embedder = world.app.engine.embedders.get(10)
+        assert embedder is not None
+        memory = Memory(
+            id=EXAMPLE_ID,
+            content="Ada prefers TypeScript over JavaScript for the web.",
+            created_at=clock.now,
+            updated_at=clock.now,
+            tags=("preference", "draft"),
+        )
+        made = embed_memories(embedder, [memory])[0]
+        world.app.engine.store.commit([Add(memory=memory, embedded=made)], access=EVERYTHING)
+        clock.advance(days=2)
+        world.remember("Grace maintains the parser.", tags=["people"])
+        world.remember("The parser is written in Rust.")
+        clock.advance(days=1)
+        yield world
+
+
+def direct(world: World, operation: Operation, arguments: Answer) -> Answer:
+    """The operation itself."""
+    try:
+        return operation.call(Call(engine=world.app.engine), arguments)
+    except VestigeError as error:
+        return {"error": error.value()}
+
+
+def over_mcp(mode: str) -> Transport:
+    """The official client against our server."""
+
+    def run(world: World, operation: Operation, arguments: Answer) -> Answer:
+        tool, fixed = tool_of(operation)
+        with sdk_client(world.app, mode=mode) as client:
+            result = client.tool(tool, {**fixed, **arguments})
+        answer = result.structured_content
+        assert isinstance(answer, dict)
+        text = result.content[0]
+        assert text.type == "text"
+        assert json.loads(text.text) == answer
+        assert bool(result.is_error) == ("error" in answer)
+        return answer
+
+    return run
+
+
+def over_cli(world: World, operation: Operation, arguments: Answer) -> Answer:
+    """The command line, with JSON output."""
+    code, stdout, stderr = invoke(world.app, [*operation.command, *argv_of(operation, arguments)])
+    if code == 0:
+        answer: Answer = json.loads(stdout)
+        return answer
+    refused: Answer = json.loads(stderr)
+    assert code == 2 if refused["error"]["code"] in ("invalid_input", "unknown_argument") else 1
+    return refused
+
+
+def tool_of(operation: Operation) -> tuple[str, Answer]:
+    """The tool, and its action, that run an operation over MCP."""
+    for tool in registry.tools.values():
+        for action, name in tool.actions.items():
+            if name == operation.name:
+                return tool.name, {"action": action} if action else {}
+    raise AssertionError(f"{operation.name} is on no tool")
+
+
+def argv_of(operation: Operation, arguments: Answer) -> list[str]:
+    """The arguments as a person would type them."""
+    typed = ["--json"]
+    if operation.effect == "delete":
+        typed.append("--yes")
+    for name, value in arguments.items():
+        if name in operation.positional:
+            continue
+        flag = "--" + name.replace("_", "-")
+        if isinstance(value, bool):
+            typed.append(flag if value else flag.replace("--", "--no-", 1))
+        else:
+            for one in value if isinstance(value, list) else [value]:
+                typed.extend((flag, str(one)))
+    for name in operation.positional:
+        value = arguments.get(name)
+        if value is not None:
+            typed.extend(str(one) for one in (value if isinstance(value, list) else [value]))
+    return typed
+
+
+TRANSPORTS: dict[str, Transport] = {
+    **{f"mcp {mode}": over_mcp(mode) for mode in MODES},
+    "command line": over_cli,
+}
+
+
+def asked(folder: Path, transport: Transport, operation: Operation, arguments: Answer) -> Answer:
+    """The answer of one transport on a store of its own, without the folder's name."""
+    with planted(folder) as world:
+        answer = transport(world, operation, arguments)
+    plain: Answer = json.loads(json.dumps(answer).replace(str(folder), "FOLDER"))
+    return plain
+
+
+def offered(operation: Operation, transport: str) -> bool:
+    return not (operation.command_only and transport.startswith("mcp"))
+
+
+@pytest.mark.parametrize("name", list(registry.operations))
+@pytest.mark.parametrize("transport", list(TRANSPORTS))
+def test_the_example_gives_the_same_answer_everywhere(tmp_path: Path, transport: str, name: str) -> None:
+    operation = registry.operations[name]
+    if not offered(operation, transport):
+        assert name not in [op for tool in registry.tools.values() for op in tool.actions.values()]
+        return
+    example = dict(operation.example)
+
+    expected = asked(tmp_path / "direct", direct, operation, example)
+    answer = asked(tmp_path / "other", TRANSPORTS[transport], operation, example)
+
+    assert "error" not in expected
+    assert answer == expected
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, op in registry.operations.items() if "id" in op.arguments.model_fields]
+)
+@pytest.mark.parametrize("transport", list(TRANSPORTS))
+def test_an_unknown_id_is_the_same_error_everywhere(tmp_path: Path, transport: str, name: str) -> None:
+    operation = registry.operations[name]
+    arguments = {**operation.example, "id": "no-such-memory"}
+
+    expected = asked(tmp_path / "direct", direct, operation, arguments)
+    answer = asked(tmp_path / "other", TRANSPORTS[transport], operation, arguments)
+
+    assert expected["error"]["code"] == "not_found"
+    assert answer == expected
+
+
+@pytest.mark.parametrize("name", list(registry.operations))
+@pytest.mark.parametrize("transport", list(TRANSPORTS))
+def test_an_unknown_argument_is_refused_everywhere(tmp_path: Path, transport: str, name: str) -> None:
+    operation = registry.operations[name]
+    if not offered(operation, transport):
+        return
+    arguments = {**operation.example, "zzzz": "1"}
+
+    answer = asked(tmp_path / "other", TRANSPORTS[transport], operation, arguments)
+
+    assert answer["error"]["code"] == "unknown_argument"
+    assert "zzzz" in answer["error"]["message"]
+
+
+def test_resources_answer_as_the_operations_behind_them(tmp_path: Path) -> None:
+    with planted(tmp_path) as world, sdk_client(world.app, mode="2026-07-28") as client:
+        listed = {str(resource.uri) for resource in client.resources()}
+        assert listed == {uri for uri in registry.resources if "{" not in uri}
+        for uri in [*sorted(listed), f"memory://memories/{EXAMPLE_ID}"]:
+            content = client.resource(uri).contents[0]
+            operation, arguments = registry.match_resource(uri)
+            assert json.loads(getattr(content, "text", "null")) == direct(world, operation, arguments)
