@@ -5,11 +5,14 @@ well it is remembered, folded from the event log. A `Record` is the two together
 """
 
 import enum
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any
+
+import orjson
 
 from vestige.errors import InvalidInput, TooLarge
 
@@ -18,6 +21,13 @@ MAX_LABEL_CHARS = 1_000
 MAX_TAGS = 100
 MAX_METADATA_BYTES = 100_000
 ROOT_SCOPE = "/"
+
+LABELS = (
+    "id", "node_type", "source", "author", "agent_id", "session_id", "thread", "superseded_by",
+)  # fmt: skip
+MOMENTS = ("created_at", "updated_at", "occurred_at", "valid_from", "valid_until", "suppressed_at")
+
+_NUL_IN_JSON = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 NO_METADATA: Mapping[str, Any] = MappingProxyType({})
 """The empty mapping that records without metadata can share."""
@@ -92,13 +102,14 @@ class Memory:
     metadata: Mapping[str, Any] = field(default_factory=lambda: NO_METADATA)
 
     def __post_init__(self) -> None:
-        check_content(self.content)
-        for phrasing in self.phrasings:
-            check_content(phrasing)
-        for name in ("node_type", "source", "author", "agent_id", "session_id", "thread"):
+        for wording in (self.content, *self.phrasings):
+            check_content(wording)
+        for name in LABELS:
             label = getattr(self, name)
             if label is not None:
                 check_label(name, label)
+        if self.metadata:
+            check_metadata(self.metadata)
         if len(self.tags) > MAX_TAGS:
             raise TooLarge(f"A memory has at most {MAX_TAGS} tags; this one has {len(self.tags)}.")
         for tag in (*self.tags, *self.domains):
@@ -107,13 +118,9 @@ class Memory:
             raise InvalidInput(f"The scope {self.scope!r} is not in normal form.")
         if self.position is not None and not -(2**63) <= self.position < 2**63:
             raise InvalidInput("`position` does not fit in 64 bits.")
-        for name in ("created_at", "updated_at", "occurred_at", "valid_from", "valid_until"):
+        for name in MOMENTS:
             check_moment(name, getattr(self, name))
-        if self.valid_from and self.valid_until and self.valid_until < self.valid_from:
-            raise InvalidInput(
-                "A memory cannot stop being true before it starts.",
-                hint="Give a `valid_until` that is later than `valid_from`.",
-            )
+        check_window(self.valid_from, self.valid_until)
 
     def valid_at(self, moment: datetime) -> bool:
         """Whether this was true at `moment`."""
@@ -340,10 +347,31 @@ def check_text(name: str, text: str) -> bytes:
         ) from exc
 
 
+def check_metadata(metadata: Mapping[str, Any]) -> None:
+    """Refuse metadata that is not a JSON object of text every store can keep, or too large."""
+    try:
+        written = orjson.dumps(metadata, default=dict)
+    except (orjson.JSONEncodeError, TypeError) as exc:
+        raise InvalidInput(f"`metadata` cannot be kept as JSON: {exc}.") from exc
+    if len(written) > MAX_METADATA_BYTES:
+        raise TooLarge(f"`metadata` has {len(written):,} bytes; at most {MAX_METADATA_BYTES:,} are taken.")
+    if _NUL_IN_JSON.search(written):
+        raise InvalidInput("`metadata` contains a NUL character.", hint="Remove it and send it again.")
+
+
 def check_moment(name: str, moment: datetime | None) -> None:
     """Refuse a datetime that is not aware and in UTC."""
     if moment is not None and moment.utcoffset() != timedelta(0):
         raise InvalidInput(f"`{name}` must be a UTC time.")
+
+
+def check_window(begin: datetime | None, end: datetime | None) -> None:
+    """Refuse a time window that ends before it begins."""
+    if begin is not None and end is not None and end < begin:
+        raise InvalidInput(
+            "A memory cannot stop being true before it starts.",
+            hint="Give a `valid_until` that is later than `valid_from`.",
+        )
 
 
 def utc(moment: datetime) -> datetime:

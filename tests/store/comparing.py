@@ -5,8 +5,8 @@ from dataclasses import fields, replace
 from math import isclose
 
 import pytest
-from tests.store.generators import T0
 
+from tests.store.generators import T0
 from vestige.models import LogEvent, Record, StoreStats, Strength
 from vestige.store.protocol import Scored
 

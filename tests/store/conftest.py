@@ -6,8 +6,8 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.store.generators import T0, NewStore
 
+from tests.store.generators import T0, NewStore
 from vestige.store.inmemory import InMemoryStore
 from vestige.store.protocol import MemoryStore
 from vestige.store.sqlite.store import SqliteStore

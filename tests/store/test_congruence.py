@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+
 from tests.store.comparing import (
     assert_same_log,
     assert_same_ranking,
@@ -24,7 +25,6 @@ from tests.store.generators import (
     memory_id,
     rows,
 )
-
 from vestige.cognition.text import fingerprint, query_terms
 from vestige.models import EVERYTHING, Access, Edge, Evidence, Memory, Order
 from vestige.store.protocol import Add, Change, Embedded, Forget, Link, MemoryStore, Remark, Revise

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+
 from tests.store.generators import (
     DAY,
     SIGNATURE,
@@ -21,7 +22,6 @@ from tests.store.generators import (
     revise,
     rows,
 )
-
 from vestige.cognition.text import fingerprint
 from vestige.errors import Conflict, Forbidden, NotFound
 from vestige.models import ANYTHING, EVERYTHING, Access, Edge, Evidence, Filter
@@ -120,6 +120,12 @@ def test_history_and_tombstone_out_of_reach_are_not_there(shared: MemoryStore) -
     forget(shared, "near")
     assert shared.tombstone("near", access=MINE) is None
     assert shared.tombstone("near", access=Access(scopes=("/user/adam",))) is not None
+
+
+def test_a_tombstone_has_no_domains_so_limited_ones_never_reach_it(shared: MemoryStore) -> None:
+    forget(shared, "root")
+    assert shared.tombstone("root", access=HOME) is None
+    assert shared.tombstone("root", access=EVERYTHING) is not None
 
 
 def test_same_text_out_of_reach_is_not_there(shared: MemoryStore) -> None:

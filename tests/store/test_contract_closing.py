@@ -2,8 +2,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.store.generators import SIGNATURE, T0, a_memory, add, axis, rows
 
+from tests.store.generators import SIGNATURE, T0, a_memory, add, axis, rows
 from vestige.errors import StoreError
 from vestige.models import ANYTHING, EVERYTHING
 from vestige.store.protocol import MemoryStore

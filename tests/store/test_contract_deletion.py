@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 import pytest
+
 from tests.store.generators import (
     DAY,
     SIGNATURE,
@@ -18,7 +19,6 @@ from tests.store.generators import (
     revise,
     rows,
 )
-
 from vestige.cognition.text import fingerprint
 from vestige.errors import Conflict, NotFound
 from vestige.models import ANYTHING, EVERYTHING, Access, Edge, Evidence, Filter, Tombstone

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from tests.store.generators import (
     DAY,
     HOUR,
@@ -19,7 +20,6 @@ from tests.store.generators import (
     remark,
     revise,
 )
-
 from vestige.cognition.strength import retention_of
 from vestige.errors import InvalidInput
 from vestige.models import ANYTHING, EVERYTHING, Evidence, Filter, Memory

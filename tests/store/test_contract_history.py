@@ -2,8 +2,8 @@ from dataclasses import replace
 from datetime import datetime
 
 import pytest
-from tests.store.generators import DAY, HOUR, T0, a_memory, add, forget, held, remark, revise
 
+from tests.store.generators import DAY, HOUR, T0, a_memory, add, forget, held, remark, revise
 from vestige.errors import NotFound
 from vestige.models import EVERYTHING, Evidence, Memory
 from vestige.store.protocol import MemoryStore

@@ -4,8 +4,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import pytest
-from tests.store.generators import SCOPES, T0, a_memory, add, forget, held, hits, ids
 
+from tests.store.generators import SCOPES, T0, a_memory, add, forget, held, hits, ids
 from vestige.cognition.text import query_terms
 from vestige.errors import InvalidInput, TooLarge
 from vestige.models import ANYTHING, EVERYTHING, MAX_CONTENT_BYTES, Filter

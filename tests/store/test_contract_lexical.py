@@ -2,8 +2,8 @@ from dataclasses import replace
 from math import log
 
 import pytest
-from tests.store.generators import T0, a_memory, add, forget, hits, memory_id, revise
 
+from tests.store.generators import T0, a_memory, add, forget, hits, memory_id, revise
 from vestige.cognition.text import memory_terms, query_terms
 from vestige.models import ANYTHING, EVERYTHING, Access, Filter
 from vestige.store.protocol import MemoryStore, Scored

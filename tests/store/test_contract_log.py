@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 import orjson
+
 from tests.store.generators import (
     DAY,
     HOUR,
@@ -19,7 +20,6 @@ from tests.store.generators import (
     remark,
     revise,
 )
-
 from vestige.models import EVERYTHING, Evidence
 from vestige.store.protocol import MemoryStore, Remark
 

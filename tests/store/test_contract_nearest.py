@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from tests.store.generators import (
     OTHER_SIGNATURE,
     SIGNATURE,
@@ -16,7 +17,6 @@ from tests.store.generators import (
     memory_id,
     rows,
 )
-
 from vestige.errors import InvalidInput, ModelMismatch
 from vestige.models import ANYTHING, EVERYTHING, Filter
 from vestige.store.protocol import Add, MemoryStore, Scored

@@ -2,6 +2,7 @@ from dataclasses import replace
 from threading import Thread
 
 import pytest
+
 from tests.store.generators import (
     DAY,
     HOUR,
@@ -19,7 +20,6 @@ from tests.store.generators import (
     remark,
     revise,
 )
-
 from vestige.cognition.strength import retention_of
 from vestige.cognition.text import fingerprint
 from vestige.errors import InvalidInput, NotFound

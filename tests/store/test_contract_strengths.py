@@ -2,8 +2,8 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from tests.store.generators import DAY, HOUR, T0, a_memory, add, forget, held, ids, remark, revise
 
+from tests.store.generators import DAY, HOUR, T0, a_memory, add, forget, held, ids, remark, revise
 from vestige.cognition.strength import after, encode, fold
 from vestige.models import EVERYTHING, Evidence, Filter, Order, Strength
 from vestige.store.protocol import MemoryStore, Remark

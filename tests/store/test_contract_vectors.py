@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+
 from tests.store.generators import (
     DAY,
     OTHER_SIGNATURE,
@@ -19,7 +20,6 @@ from tests.store.generators import (
     revise,
     rows,
 )
-
 from vestige.embed.protocol import Signature
 from vestige.errors import Conflict, ModelMismatch
 from vestige.models import ANYTHING, EVERYTHING, Memory

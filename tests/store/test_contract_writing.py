@@ -2,8 +2,8 @@ from dataclasses import replace
 from types import MappingProxyType
 
 import pytest
-from tests.store.generators import DAY, HOUR, T0, a_memory, add, forget, held, ids, link, remark, revise
 
+from tests.store.generators import DAY, HOUR, T0, a_memory, add, forget, held, ids, link, remark, revise
 from vestige.cognition.text import fingerprint
 from vestige.errors import Conflict, IdempotencyConflict, InvalidInput, NotFound, VestigeError
 from vestige.models import ANYTHING, EVERYTHING, Edge, Evidence, Memory

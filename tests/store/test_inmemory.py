@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from tests.store.generators import a_memory, add
 
+from tests.store.generators import a_memory, add
 from vestige.errors import StoreError
 from vestige.store.inmemory import InMemoryStore
 

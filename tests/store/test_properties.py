@@ -13,6 +13,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+
 from tests.store.comparing import (
     assert_same_log,
     assert_same_ranking,
@@ -35,7 +36,6 @@ from tests.store.generators import (
     hits,
     rows,
 )
-
 from vestige.cognition.strength import fold
 from vestige.cognition.text import fingerprint, memory_terms
 from vestige.embed.protocol import Signature

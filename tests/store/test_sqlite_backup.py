@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.store.generators import SIGNATURE, a_memory, add, add_with, axis, held, revise
 from tests.store.sqlite_files import open_at, query
-
 from vestige.errors import InvalidInput, StoreCorrupt, StoreError
 from vestige.models import ANYTHING, EVERYTHING, Memory
 from vestige.store.sqlite import backup

@@ -11,9 +11,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+
 from tests.store.generators import DAY, T0, a_memory, add, add_with, axis, held, remark
 from tests.store.sqlite_files import around, open_at, query
-
 from vestige.errors import StoreCorrupt, StoreError, StoreReadOnly
 from vestige.models import ANYTHING, EVERYTHING, Evidence
 from vestige.store.migrate import Migration

@@ -5,9 +5,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+
 from tests.store.generators import a_memory, add
 from tests.store.sqlite_files import around, open_at, query
-
 from vestige import __version__
 from vestige.errors import StoreError, StoreTooNew
 from vestige.store.migrate import Applied, Migration, load, pending

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from tests.store.generators import (
     DAY,
     OTHER_SIGNATURE,
@@ -27,7 +28,6 @@ from tests.store.generators import (
     revise,
 )
 from tests.store.sqlite_files import FakeClock, every_text, open_at, query
-
 from vestige.errors import IdempotencyConflict, InvalidInput, StoreBusy, StoreError, StoreFull
 from vestige.models import ANYTHING, EVERYTHING, Filter, Memory
 from vestige.store.protocol import Add, Change, Claim, Forget

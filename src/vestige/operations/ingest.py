@@ -5,15 +5,14 @@ from datetime import datetime
 from hashlib import blake2b
 from typing import Annotated, Any
 
-import orjson
 from pydantic import Field, JsonValue
 
 from vestige.cognition.gating import Create, Decision, Merge, Reinforce, Supersede, Update
 from vestige.engine.context import Call
 from vestige.engine.deciding import Draft, Ingested
 from vestige.engine.ingest import Promise, Replayed, ingest
-from vestige.errors import Forbidden, InvalidInput, TooLarge
-from vestige.models import MAX_METADATA_BYTES, Memory, check_text, covers
+from vestige.errors import Forbidden, InvalidInput
+from vestige.models import Memory, covers
 from vestige.operations.catalog import registry
 from vestige.operations.fields import Moment, Names, Scope, Tags
 from vestige.operations.prose import count, table
@@ -162,7 +161,6 @@ def _draft(call: Call, item: Item, index: int, now: datetime) -> Draft:
     if call.access.scopes is not None and not any(covers(allowed, scope) for allowed in call.access.scopes):
         raise Forbidden(f"This caller may not write to the scope {scope}.", details={"scope": scope})
     try:
-        _check_metadata(item)
         memory = Memory(
             id=call.engine.new_id(),
             created_at=now,
@@ -183,16 +181,6 @@ _PLAIN = (
     "content", "node_type", "source", "author", "agent_id", "session_id", "thread", "position",
     "occurred_at", "valid_from", "valid_until", "pinned",
 )  # fmt: skip
-
-
-def _check_metadata(item: Item) -> None:
-    try:
-        size = len(orjson.dumps(item.metadata))
-    except (orjson.JSONEncodeError, TypeError) as exc:
-        raise InvalidInput(f"`metadata` cannot be kept as JSON: {exc}.") from exc
-    if size > MAX_METADATA_BYTES:
-        raise TooLarge(f"`metadata` has {size:,} bytes; at most {MAX_METADATA_BYTES:,} are taken.")
-    check_text("metadata", orjson.dumps(item.metadata).decode("utf-8"))
 
 
 def _digest(told: IngestArguments) -> str:

@@ -131,7 +131,7 @@ class Registry:
         def register(function: Callable[..., Wire]) -> Callable[..., Wire]:
             summary, description = _prose(function)
             arguments, run = _arguments_of(name, function)
-            self.operations[name] = Operation(
+            operation = Operation(
                 name=name,
                 title=title or summary.rstrip("."),
                 summary=summary,
@@ -147,16 +147,18 @@ class Registry:
                 command=tuple((command or name.replace(".", " ").replace("_", "-")).split()),
                 command_only=command_only,
             )
-            if not command_only and "." not in name:
-                self.tools[name] = Tool(
-                    name=name,
-                    title=self.operations[name].title,
-                    description=description,
-                    actions={"": name},
-                )
+            self._take(operation)
             return function
 
         return register
+
+    def _take(self, operation: Operation) -> None:
+        name = operation.name
+        self.operations[name] = operation
+        if not operation.command_only and "." not in name:
+            self.tools[name] = Tool(
+                name=name, title=operation.title, description=operation.description, actions={"": name}
+            )
 
     def group(self, tool: str, *, title: str, description: str, actions: Mapping[str, str]) -> None:
         """Offer several operations as one tool with an `action` argument.

@@ -4,7 +4,9 @@ What holds for all methods:
 
 - `access` says what the caller may reach. A memory outside it behaves exactly like one that does
   not exist: reads skip it, writes raise NotFound. Writing *into* a scope outside it is Forbidden.
-- Ids are the caller's. Orders are total: ties go by id, ascending. Scores are higher-better.
+- Ids are the caller's. Orders are total: ties go by id, ascending. Scores are higher-better. A
+  negative limit or offset is InvalidInput, a limit of 0 an empty answer.
+- Metadata, details and payloads are JSON, copied in and out; weights and vectors are finite.
 - The store never embeds and has no clock: vectors and times are arguments.
 - `commit` is the only way canonical data changes; it is one transaction. Other writes touch derived
   data only, and are ignored where the text they were derived from has changed.
@@ -75,7 +77,8 @@ class Revise:
     """A memory's next revision; the present one moves to its history.
 
     `memory.revision` must be the present revision + 1, else Conflict (load again and retry).
-    `created_at` stays what it was. Vectors are kept while the text hash is the same.
+    `created_at` stays what it was. Vectors are kept while the text hash is the same. The earlier
+    revision is kept as recorded from its `updated_at` until the new one's, ended by `reason`.
     """
 
     memory: Memory
@@ -95,7 +98,8 @@ class Remark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """An edge, created or given a new weight. Both ends must exist; a loop is InvalidInput."""
+    """An edge, created or given a new weight (`created_at` stays). Both ends must exist; a loop is
+    InvalidInput."""
 
     edge: Edge
 
@@ -103,7 +107,8 @@ class Link:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forget:
     """The end of a memory: text, revisions, phrasings, vectors, lexical rows and edges go, and a
-    tombstone without content stays. Its events stay too; they never held text."""
+    tombstone without content stays. Its events stay too; they never held text. Claims whose answer
+    quotes it go as well."""
 
     memory_id: str
     at: datetime
@@ -154,7 +159,8 @@ class MemoryStore(Protocol):
         Kinds logged: `memory.created`, `memory.revised` (payload `fields`: names of what changed,
         `reason`), `memory.remarked` (`evidence`, `details`), `edge.linked` (`target`, `kind`,
         `weight`), `memory.deleted` (`reason`). A change made earlier in the list is seen by later
-        ones. A claim whose key exists raises IdempotencyConflict and writes nothing.
+        ones. A claim whose key exists raises IdempotencyConflict and writes nothing. An event's scope
+        is its memory's after the change; milliseconds in `clock` end in the year 4199.
         """
 
     # -- reading ---------------------------------------------------------------------------------
@@ -172,7 +178,7 @@ class MemoryStore(Protocol):
         offset: int = 0,
     ) -> list[Record]:
         """A page of records. NEWEST/OLDEST go by created_at, DUE by due_at (soonest first),
-        RETENTION by retention at `where.now` (lowest first)."""
+        RETENTION by retention at `where.now` (lowest first), which must be given."""
 
     def stream(self, where: Filter = ANYTHING, *, access: Access, batch: int = 500) -> Iterator[list[Record]]:
         """Every matching record in the order of arrival, a batch at a time. Records added while it
@@ -191,7 +197,8 @@ class MemoryStore(Protocol):
         """A memory's earlier revisions, oldest first; NotFound for an unknown id."""
 
     def tombstone(self, memory_id: str, *, access: Access) -> Tombstone | None:
-        """What is left of a deleted memory, or None."""
+        """What is left of a deleted memory, or None; its domains are gone, so an access limited by
+        domains sees none."""
 
     def log(
         self,
@@ -244,7 +251,8 @@ class MemoryStore(Protocol):
     # -- derived data ----------------------------------------------------------------------------
 
     def signature(self) -> Signature | None:
-        """The signature of the vectors held here; None before the first one is written."""
+        """The signature of the vectors held here, also after the last of them went; None before the
+        first one was written."""
 
     def adopt(self, signature: Signature) -> None:
         """Make this the store's signature and drop the vectors of any other."""

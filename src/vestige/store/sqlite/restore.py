@@ -86,13 +86,17 @@ def restore(backup: Path, database: Path, *, prove: Callable[[], None]) -> Resto
 
 
 def _check_header(backup: Path) -> None:
-    with backup.open("rb") as file:
-        if file.read(len(HEADER)) != HEADER:
-            raise InvalidInput(
-                f"{backup} is not a backup: it is not an SQLite database.",
-                hint="Give a file made by `vestige backup`, or a copy of vestige.db.",
-                details={"path": str(backup)},
-            )
+    if not _is_database(backup):
+        raise InvalidInput(
+            f"{backup} is not a backup: it is not an SQLite database.",
+            hint="Give a file made by `vestige backup`, or a copy of vestige.db.",
+            details={"path": str(backup)},
+        )
+
+
+def _is_database(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(HEADER)) == HEADER
 
 
 def _reading(backup: Path) -> str:
@@ -165,7 +169,8 @@ def _taken(database: Path) -> Iterator[sqlite3.Connection | None]:
     there is no other, and an exclusive transaction keeps it so. A store too damaged for that (None)
     is one that nobody works with.
     """
-    if not database.exists():
+    # SQLite would throw away the log beside a file that is no database, and with it what could be saved.
+    if not database.exists() or not _is_database(database):
         yield None
         return
     with ExitStack() as open_files:
