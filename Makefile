@@ -32,7 +32,7 @@ all: test ## check and test everything (the default)
 # -- using it ----------------------------------------------------------------------------------------
 
 demo: .venv/.demo ## set up, store memories, ask for them, and show how to connect an agent
-	@$(PY) -m vestige model install || echo "The demo goes on without the model: words only." >&2
+	@$(PY) -m vestige --table model install || echo "The demo goes on without the model: words only." >&2
 	@$(PY) -m vestige.demo
 
 # -- checking it -------------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ help: ## show this
 # -- setting it up -----------------------------------------------------------------------------------
 
 model: .venv/.dev
-	@$(PY) -m vestige model install
+	@$(PY) -m vestige --table model install
 
 .venv/.demo: .venv/pyvenv.cfg pyproject.toml constraints.txt
 	@echo "Installing Vestige with its local model…"

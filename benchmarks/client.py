@@ -2,16 +2,30 @@
 
 import json
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from benchmarks.process import cpu_seconds
 
+Json = dict[str, Any]  # Any: messages as they come and go
+
+OURS = "vestige-mcp"
 PROTOCOL = "2025-11-25"
 TIMEOUT_SECONDS = 300.0
+
+
+def console_script() -> str:
+    """Our server as it is installed in this environment."""
+    script = Path(sys.executable).parent / OURS
+    if not script.exists():
+        raise SystemExit(f"{script} is not there: install the project into this environment first.")
+    return str(script)
 
 
 class Client:
@@ -39,22 +53,22 @@ class Client:
         """CPU time of the server since it was started, all threads."""
         return cpu_seconds(self.pid)
 
-    def initialize(self) -> dict[str, Any]:
+    def initialize(self) -> Json:
         """Shake hands."""
         about = {"name": "benchmark", "version": "1"}
         answer = self.ask("initialize", protocolVersion=PROTOCOL, capabilities={}, clientInfo=about)
         self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
         return answer
 
-    def tool(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    def tool(self, name: str, arguments: Json) -> Json:
         """Call a tool; its structured answer."""
         answer = self.ask("tools/call", name=name, arguments=arguments)
         if answer.get("isError"):
             raise RuntimeError(f"{name} failed: {answer['content']}")
-        structured: dict[str, Any] = answer["structuredContent"]
+        structured: Json = answer["structuredContent"]
         return structured
 
-    def ask(self, method: str, **params: Any) -> dict[str, Any]:
+    def ask(self, method: str, **params: object) -> Json:
         """Send a request and wait for its result."""
         self._last_id += 1
         self._send({"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params})
@@ -64,16 +78,17 @@ class Client:
             if message.get("id") == self._last_id:
                 if "error" in message:
                     raise RuntimeError(f"{method} failed: {message['error']}")
-                result: dict[str, Any] = message["result"]
+                result: Json = message["result"]
                 return result
-        raise RuntimeError(f"{' '.join(self._command)} ended before it answered {method}")
+        raise self._ended()
 
     def close(self) -> None:
         """End the server the way clients do: close its stdin and wait."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
-            self._process.stdin.close()
+            with suppress(BrokenPipeError):  # it went away by itself
+                self._process.stdin.close()
             self._process.wait()
         finally:
             self._watch.cancel()
@@ -87,7 +102,13 @@ class Client:
     ) -> None:
         self.close()
 
-    def _send(self, message: dict[str, Any]) -> None:
+    def _send(self, message: Json) -> None:
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(message).encode() + b"\n")
-        self._process.stdin.flush()
+        try:
+            self._process.stdin.write(json.dumps(message).encode() + b"\n")
+            self._process.stdin.flush()
+        except BrokenPipeError as error:
+            raise self._ended() from error
+
+    def _ended(self) -> RuntimeError:
+        return RuntimeError(f"{' '.join(self._command)} ended before it answered")

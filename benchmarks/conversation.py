@@ -43,7 +43,7 @@ def load_turns(data: Path | None, count: int) -> tuple[list[Turn], str]:
     return [*found, *made], origin
 
 
-def _told(talk: dict[str, Any]) -> Iterator[Turn]:  # Any: the file as it is
+def _told(talk: dict[str, Any]) -> Iterator[Turn]:  # Any: JSON as it is
     for name, session in talk["conversation"].items():
         if not isinstance(session, list):  # dates and speakers stand beside the sessions
             continue

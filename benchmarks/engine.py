@@ -6,14 +6,15 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
-from benchmarks.client import Client
+from benchmarks.client import Client, Json, console_script
 from benchmarks.conversation import Turn
 from vestige.app import open_app
 from vestige.embed.protocol import Embedder
 
 MODEL_SECONDS = 60.0
+FILL_BATCH = 100
 
 Item = dict[str, str | int]
 
@@ -53,7 +54,7 @@ class InProcess:
             raise SystemExit(f"There is no embedding model ({reason}). Run `vestige model install` first.")
         self.embedder: Embedder = embedder
 
-    def call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    def call(self, tool: str, arguments: Json) -> Json:
         """Run a tool as a transport does."""
         return self._app.call_tool(
             tool, arguments, request_id="", progress=lambda *_: None, cancelled=threading.Event()
@@ -79,8 +80,8 @@ class InProcess:
 class OverStdio:
     """The engine of a `vestige-mcp` process, on a store of its own, with its model loaded."""
 
-    def __init__(self, command: str, data_dir: Path) -> None:
-        self._client = Client([command, "--data-dir", str(data_dir)], timeout_seconds=3600)
+    def __init__(self, data_dir: Path) -> None:
+        self._client = Client([console_script(), "--data-dir", str(data_dir)], timeout_seconds=3600)
         self.decisions: Counter[str] = Counter()
         self._client.initialize()
         self._client.tool("search", {"query": "anything", "record": False})  # waits for the model
@@ -102,12 +103,20 @@ class OverStdio:
         self._client.close()
 
 
-def request(items: Sequence[Item]) -> dict[str, Any]:
+def fill(data_dir: Path, turns: Sequence[Turn]) -> str:
+    """Make a store that holds these turns; the name of the model that made its vectors."""
+    with InProcess(data_dir) as engine:
+        for at in range(0, len(turns), FILL_BATCH):
+            engine.ingest(items_of(turns[at : at + FILL_BATCH], threaded=True))
+        return engine.embedder.signature.name
+
+
+def request(items: Sequence[Item]) -> Json:
     """The arguments for these items: a single one goes by itself, as clients send it."""
     return dict(items[0]) if len(items) == 1 else {"items": list(items)}
 
 
-def decisions_in(answer: dict[str, Any]) -> list[str]:
+def decisions_in(answer: Json) -> list[str]:
     """What became of each item. An item without vectors would make us look faster than we are."""
     results = answer.get("results", [answer])
     if not all(result["hasEmbedding"] for result in results):

@@ -22,9 +22,8 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.conversation import Turn, generated, load_turns
-from benchmarks.engine import Ingester, InProcess, OverStdio, items_of
+from benchmarks.engine import Ingester, InProcess, OverStdio, fill, items_of
 from benchmarks.report import PROJECT, Cell, Report, Target, publish
-from benchmarks.startup import OURS, console_script
 
 BATCH = 100
 WANTED = {BATCH: 0.8, 1: 0.6}
@@ -69,7 +68,7 @@ def run(*, turns: int, stored: int, data: Path | None, portion: int = BATCH) -> 
     targets: list[Target] = []
     with tempfile.TemporaryDirectory(prefix="vestige-ingest-") as folder:
         full = Path(folder) / "full"
-        model = _fill(full, generated(stored, seed=STORED_SEED))
+        model = fill(full, generated(stored, seed=STORED_SEED))
         for base, held in ((None, 0), (full, stored)):
             for threaded in (True, False):
                 measured = _measure(told, threaded, base, portion)
@@ -101,14 +100,6 @@ class Measured:
         return median(map(value, reference)) / median(map(value, self.rounds[way]))
 
 
-def _fill(data_dir: Path, turns: Sequence[Turn]) -> str:
-    """Make the store that already holds much; the name of the model in use."""
-    with InProcess(data_dir) as engine:
-        for at in range(0, len(turns), BATCH):
-            engine.ingest(items_of(turns[at : at + BATCH], threaded=True))
-        return engine.embedder.signature.name
-
-
 def _measure(turns: Sequence[Turn], threaded: bool, base: Path | None, portion: int) -> Measured:
     """Send all turns all ways, each engine with its own copy of the store."""
     with ExitStack() as opened:
@@ -117,9 +108,7 @@ def _measure(turns: Sequence[Turn], threaded: bool, base: Path | None, portion: 
         ways: list[Way] = []
         for size in (portion, 1):
             here = opened.enter_context(InProcess(_copy(base, folder / f"engine-{size}")))
-            there = opened.enter_context(
-                OverStdio(console_script(OURS), _copy(base, folder / f"stdio-{size}"))
-            )
+            there = opened.enter_context(OverStdio(_copy(base, folder / f"stdio-{size}")))
             engines |= {f"engine by {size}": here, f"stdio by {size}": there}
             ways.append(_raw(here, size))
         for name, engine in engines.items():

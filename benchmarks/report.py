@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 from vestige import __version__
 
@@ -44,7 +43,7 @@ class Report:
     targets: Sequence[Target]
     notes: Sequence[str] = ()
 
-    def json(self, *, command: Sequence[str], taken_at: datetime) -> dict[str, Any]:
+    def json(self, *, command: Sequence[str], taken_at: datetime) -> dict[str, object]:
         """The report with everything needed to compare it with another."""
         return {
             "benchmark": self.benchmark,
@@ -54,8 +53,8 @@ class Report:
             "machine": machine(),
             "versions": versions(),
             "settings": dict(self.settings),
-            "tables": {name: [dict(row) for row in rows] for name, rows in self.tables.items()},
-            "targets": [{**asdict(target), "met": target.met} for target in self.targets],
+            "tables": {name: [_rounded(row) for row in rows] for name, rows in self.tables.items()},
+            "targets": [{**_rounded(asdict(target)), "met": target.met} for target in self.targets],
             "notes": list(self.notes),
         }
 
@@ -137,6 +136,10 @@ def _cpu_model() -> str:
         if line.startswith("model name"):
             return line.partition(":")[2].strip()
     return platform.processor() or "unknown"
+
+
+def _rounded(row: Mapping[str, Cell]) -> dict[str, Cell]:
+    return {name: round(cell, 4) if isinstance(cell, float) else cell for name, cell in row.items()}
 
 
 def _judged(target: Target) -> dict[str, Cell]:

@@ -9,6 +9,7 @@ making to the reply. Medians; a first round of each is thrown away, because it w
 """
 
 import argparse
+import compileall
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -16,13 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from benchmarks.client import Client
-from benchmarks.conversation import Turn, generated
-from benchmarks.engine import InProcess, items_of
+import vestige
+from benchmarks.client import OURS, Client, console_script
+from benchmarks.conversation import generated
+from benchmarks.engine import fill
 from benchmarks.process import Memory, own_memory
 from benchmarks.report import Cell, Report, Target, publish
 
-OURS = "vestige-mcp"
 SERVERS = {"MCP SDK, high level": "high_level.py", "MCP SDK, low level": "low_level.py"}
 FASTER = 10.0
 SEARCH_CPU_SECONDS = 1.5
@@ -51,18 +52,20 @@ def main() -> None:
 
 def run(*, runs: int, memories: int) -> Report:
     """Measure everything."""
+    # As pip does when it installs a package; an editable install may run without byte code.
+    compileall.compile_dir(Path(vestige.__file__).parent, quiet=1)
     with tempfile.TemporaryDirectory(prefix="vestige-startup-") as folder:
         empty, prepared = Path(folder) / "empty", Path(folder) / "prepared"
-        signature = _prepare(prepared, generated(memories))
-        commands = {OURS: [console_script(OURS), "--data-dir", str(empty)]}
+        model = fill(prepared, generated(memories))
+        commands = {OURS: [console_script(), "--data-dir", str(empty)]}
         for name, file in SERVERS.items():
             commands[name] = [sys.executable, str(Path(__file__).parent / "hello" / file)]
         starts = _interleaved(commands, lambda command: _start(command, _list_tools), runs)
-        searching = {"search": [console_script(OURS), "--data-dir", str(prepared)]}
+        searching = {"search": [console_script(), "--data-dir", str(prepared)]}
         searches = _interleaved(searching, lambda command: _start(command, _search), runs)["search"]
     return Report(
         benchmark="startup",
-        settings={"runs": runs, "memories": memories, "model": signature},
+        settings={"runs": runs, "memories": memories, "model": model},
         tables={
             "Time to the replies, ms": [_row(name, made) for name, made in starts.items()],
             "How much faster ours is, times": [
@@ -73,14 +76,6 @@ def run(*, runs: int, memories: int) -> Report:
         targets=_targets(starts, searches),
         notes=("CPU time is of all threads. Memory is read right after the last reply.",),
     )
-
-
-def console_script(name: str) -> str:
-    """The installed command of this environment."""
-    script = Path(sys.executable).parent / name
-    if not script.exists():
-        raise SystemExit(f"{script} is not there: install the project into this environment first.")
-    return str(script)
 
 
 def ratios(ours: Sequence[Start], theirs: Sequence[Start]) -> dict[str, float]:
@@ -94,14 +89,6 @@ def ratios(ours: Sequence[Start], theirs: Sequence[Start]) -> dict[str, float]:
             "tools/list CPU": lambda start: start.cpu,
         }.items()
     }
-
-
-def _prepare(data_dir: Path, turns: Sequence[Turn]) -> str:
-    """Fill a store; the name of the model that made its vectors."""
-    with InProcess(data_dir) as engine:
-        for at in range(0, len(turns), 100):
-            engine.ingest(items_of(turns[at : at + 100], threaded=True))
-        return engine.embedder.signature.name
 
 
 def _interleaved(

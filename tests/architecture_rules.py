@@ -50,8 +50,6 @@ but app.py knows a backend.
 LAZY_EXCEPTIONS = {
     # A console entry that answers the client before anything heavy is imported opens the app itself.
     ("vestige.transports.mcp.stdio", "vestige.app"),
-    # Restoring replaces a database file while no store is open on it, so no store can offer it.
-    ("vestige.transports.cli.processes", "vestige.store.sqlite.restore"),
 }
 """Imports upward that are allowed inside a function, each for the reason beside it."""
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.world import World, open_world
 
 BACKENDS = ("sqlite", "memory")

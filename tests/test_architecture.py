@@ -4,9 +4,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+
 from tests import architecture_rules as rules
 from tests.architecture_rules import Rule, Violation, read_tree
-
 from vestige.operations.all import registry
 
 SOURCE = Path(__file__).parent.parent / "src" / "vestige"

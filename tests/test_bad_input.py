@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.world import HandClock, World, open_world
 
+from tests.world import HandClock, World, open_world
 from vestige.engine.context import Call
 from vestige.errors import VestigeError
 from vestige.models import Access
@@ -62,8 +62,8 @@ NOBODY = 65534
         ("search", {"query": "a", "min_retention": 2}, "invalid_input", "min_retention"),
         ("search", {"query": "a", "token_budget": 1}, "invalid_input", "token_budget"),
         ("search", {"query": "a", "as_of": "yesterday-ish"}, "invalid_input", "as_of"),
-        ("search", {"querry": "a"}, "invalid_input", "query"),
-        ("search", {"query": "a", "limt": 3}, "unknown_argument", "limt"),
+        ("search", {"quer": "a"}, "invalid_input", "query"),
+        ("search", {"query": "a", "limi": 3}, "unknown_argument", "limi"),
         ("memory", {"action": "get", "id": "no-such-id"}, "not_found", "no-such-id"),
         ("memory", {"action": "get", "id": "x" * 100}, "too_large", "id"),
         ("memory", {"action": "explode", "id": "x"}, "invalid_input", "explode"),
@@ -91,10 +91,10 @@ def test_bad_arguments_get_a_clear_error_and_change_nothing(
 
 
 def test_an_unknown_argument_is_answered_with_the_nearest_name(world: World) -> None:
-    assert world.refused("search", query="a", limt=3)["hint"] == "Did you mean `limit`?"
+    assert world.refused("search", query="a", limi=3)["hint"] == "Did you mean `limit`?"
     nested = world.refused("smart_ingest", items=[{"content": "a", "tagz": []}])
     assert nested["hint"] == "Did you mean `tags`?"
-    assert world.refused("serch")["hint"] == "Did you mean `search`?"
+    assert world.refused("searches")["hint"] == "Did you mean `search`?"
 
 
 @pytest.mark.parametrize("operation", ["memory.get", "memory.edit", "memory.delete", "memory.promote"])

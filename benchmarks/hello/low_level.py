@@ -1,7 +1,6 @@
 """The same tool on the SDK's low-level server, over stdio."""
 
 import asyncio
-from typing import Any
 
 import mcp_types as types
 from mcp.server.lowlevel import Server
@@ -14,13 +13,11 @@ HELLO = types.Tool(
 )
 
 
-async def list_tools(_context: Any, _params: object) -> types.ListToolsResult:  # Any: as the SDK types it
+async def list_tools(_context: object, _params: object) -> types.ListToolsResult:
     return types.ListToolsResult(tools=[HELLO])
 
 
-async def call_tool(
-    _context: Any, params: types.CallToolRequestParams
-) -> types.CallToolResult:  # Any: as above
+async def call_tool(_context: object, params: types.CallToolRequestParams) -> types.CallToolResult:
     text = f"Hello, {(params.arguments or {})['name']}!"
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
 

@@ -8,12 +8,12 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self
 
 from vestige.embed.background import EmbedderSource
 from vestige.embed.progress import Progress as ModelProgress
@@ -27,6 +27,9 @@ from vestige.operations.all import registry
 from vestige.operations.registry import Operation, Wire
 from vestige.settings import Settings, is_project_directory, load_settings
 from vestige.store.protocol import MemoryStore
+
+if TYPE_CHECKING:
+    from vestige.transports.cli.session import Restorer
 
 logger = logging.getLogger(__name__)
 
@@ -278,15 +281,20 @@ def _prepare(data_dir: Path) -> None:
         ) from exc
 
 
-def main() -> None:
+def sqlite_restorer() -> "Restorer":
+    """What replaces a SQLite store by a backup of it."""
+    from vestige.store.sqlite import restore
+
+    return restore
+
+
+def main(argv: Sequence[str] | None = None) -> NoReturn:
     """The command `vestige`."""
     from vestige.transports.cli import run
 
-    sys.exit(run(open_app))
+    sys.exit(run(open_app, sqlite_restorer, argv))
 
 
-def restore_main() -> None:
+def restore_main() -> NoReturn:
     """The command `vestige-restore FILE`."""
-    from vestige.transports.cli import run
-
-    sys.exit(run(open_app, ["restore", *sys.argv[1:]]))
+    main(["restore", *sys.argv[1:]])

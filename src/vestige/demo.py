@@ -15,6 +15,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import click
@@ -115,7 +116,8 @@ def _remember(scratch: Scratch, say: Say) -> None:
     answer = scratch.tool("smart_ingest", items=items)
     model = scratch.tool("system_status")["embeddingModel"]
     ready = model["state"] == "ready"
-    say(f"Model: {model['name']}, on this machine." if ready else f"Words only: {model.get('detail')}")
+    state = f"Model: {model['name']}, on this machine." if ready else f"Words only: {model.get('detail')}"
+    _say(say, wrap(state, WIDTH))
     _say(say, _heading(f"{len(items)} things are remembered in one call; what each became"))
     groups: dict[tuple[str, str], list[str]] = {}
     for item, result in zip(items, answer["results"], strict=True):

@@ -117,7 +117,9 @@ class EventBus:
             yield
         finally:
             with self._lock:
-                self._listeners = tuple(one for one in self._listeners if one is not listener)
+                # Only one of them goes, should somebody listen twice.
+                at = self._listeners.index(listener)
+                self._listeners = (*self._listeners[:at], *self._listeners[at + 1 :])
 
     def emit(self, *happenings: Happening) -> None:
         """Tell every listener."""

@@ -28,7 +28,8 @@ FROM_PROJECT: dict[str, JsonValue] = {"project": True}
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # A refused value may be a key: it must not show up in an error or a traceback.
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
 class MemorySettings(_Section):
@@ -105,7 +106,7 @@ class Settings(_Section):
     @property
     def model_cache(self) -> Path:
         """Where embedding models are kept, outside any memory directory."""
-        return Path(self.embeddings.cache_dir).expanduser()
+        return Path(self.embeddings.cache_dir)
 
 
 def load_settings(
@@ -120,9 +121,10 @@ def load_settings(
     for layer in (_from_file(explicit, data_dir), _from_environment(environ), _nested(flags)):
         _merge(merged, layer)
     merged["data_dir"] = data_dir
-    cache = merged.setdefault("embeddings", {})
-    if not cache.get("cache_dir"):
-        cache["cache_dir"] = str(_cache_root(environ) / "models")
+    chosen = merged.setdefault("embeddings", {})
+    if isinstance(chosen, dict):
+        given = chosen.get("cache_dir")
+        chosen["cache_dir"] = str(_expanded(given) if given else _cache_root(environ) / "models")
     try:
         return Settings.model_validate(merged)
     except ValidationError as exc:
@@ -135,7 +137,8 @@ def is_project_directory(data_dir: Path) -> bool:
     if absolute.name == PROJECT_DIRECTORY:
         return True
     marks = (".git", ".hg", ".svn")
-    return any((parent / mark).exists() for parent in absolute.parents for mark in marks)
+    places = (absolute, *absolute.parents)
+    return any((place / mark).exists() for place in places for mark in marks)
 
 
 def documented_fields(
@@ -161,10 +164,17 @@ def allowed_in_project(field: FieldInfo) -> bool:
     return isinstance(extra, dict) and bool(extra.get("project"))
 
 
+def _expanded(path: str) -> Path:
+    """The path with its tilde expanded: MCP clients start us without a shell, so nobody else does."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as exc:
+        raise ConfigError(f"The home directory in {path} cannot be found.", hint="Write it out.") from exc
+
+
 def _directory(given: str | None, environ: Mapping[str, str]) -> Path:
     if given is not None and given.strip():
-        # MCP clients start us without a shell, so nobody else expands the tilde.
-        return Path(given).expanduser().absolute()
+        return _expanded(given).absolute()
     home = Path(environ.get("HOME") or Path.home())
     if sys.platform == "darwin":
         return home / "Library" / "Application Support" / "com.vestige.core"
@@ -183,7 +193,7 @@ def _cache_root(environ: Mapping[str, str]) -> Path:
 
 
 def _from_file(explicit: str | None, data_dir: Path) -> dict[str, Any]:
-    path = Path(explicit).expanduser() if explicit else data_dir / CONFIG_NAME
+    path = _expanded(explicit) if explicit else data_dir / CONFIG_NAME
     try:
         raw = path.read_bytes()
     except FileNotFoundError as exc:
@@ -236,7 +246,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
         if name == "data_dir" or not environ.get(environment_name(name), "").strip():
             continue
         text = environ[environment_name(name)].strip()
-        # An option keeps its case ("OpenAI" would be a typo); a switch is forgiving.
+        # A choice between words is taken in any case.
         found[name] = text.lower() if get_args(field.annotation) else text
     return _nested(found)
 

@@ -68,9 +68,9 @@ def test_a_correction_that_says_so_supersedes_even_a_slot() -> None:
 
 def test_nothing_known_is_a_new_memory() -> None:
     assert isinstance(decide(Proposal(content="x"), []), Create)
-    far = decide(Proposal(content="x"), [rival("y", 0.3)])
+    far = decide(Proposal(content="x", nearest=0.3), [rival("y", 0.3)])
     assert isinstance(far, Create)
-    assert far.similarity == 0.3
+    assert (far.similarity, far.related) == (0.3, ())
 
 
 def test_conflict_is_looked_at_before_similarity() -> None:
@@ -121,7 +121,8 @@ def test_several_close_memories_propose_a_merge_and_touch_none() -> None:
         Proposal(content="Nightly jobs copy the ledger to cold storage."),
         [
             rival("Ledger copies are made nightly.", 0.8, "a"),
-            rival("Cold storage holds the ledger.", 0.7, "b"),
+            rival("Cold storage holds the ledger.", 0.76, "b"),
+            rival("Ice is cold.", 0.71, "c"),
         ],
     )
     assert isinstance(decision, Merge)

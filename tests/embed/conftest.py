@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.embed import tiny_bert
 
+from tests.embed import tiny_bert
 from vestige.embed.convert import convert
 from vestige.embed.install import Presence, status
 

@@ -10,8 +10,8 @@ import onnxruntime
 import pytest
 from onnx import numpy_helper
 from safetensors.numpy import save_file
-from tests.embed import tiny_bert
 
+from tests.embed import tiny_bert
 from vestige.embed.bert_graph import SENTENCE, STATES
 from vestige.embed.child import DISK_FULL
 from vestige.embed.convert import (

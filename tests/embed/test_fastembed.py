@@ -8,8 +8,8 @@ import onnx
 import pytest
 from fastembed import TextEmbedding
 from fastembed.common.model_description import ModelSource, PoolingType
-from tests.embed import tiny_bert
 
+from tests.embed import tiny_bert
 from vestige.embed.bert_graph import STATES, build
 from vestige.embed.convert import read_config
 from vestige.embed.fastembed import FastembedEmbedder, prefixes

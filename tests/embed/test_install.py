@@ -9,8 +9,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from tests.embed import tiny_bert
 
+from tests.embed import tiny_bert
 from vestige.embed import weights
 from vestige.embed.install import (
     ROOM_BYTES,

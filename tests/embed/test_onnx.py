@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.embed import tiny_bert
 
+from tests.embed import tiny_bert
 from vestige.embed.onnx import OnnxEmbedder
 from vestige.errors import ModelDamaged
 

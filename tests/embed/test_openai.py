@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from tests.embed.fake_endpoint import DIMENSION, Endpoint, serving, vector_of
 
+from tests.embed.fake_endpoint import DIMENSION, Endpoint, serving, vector_of
 from vestige.embed.openai import LONGEST_PAUSE_SECONDS, TRIES, OpenAIEmbedder
 from vestige.errors import ConfigError, EmbedderError
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from tests.world import HandClock, World, open_world
 
 

@@ -1,6 +1,7 @@
 """The tool `memory`, action by action, on every store."""
 
 import pytest
+
 from tests.world import World
 
 

@@ -9,7 +9,6 @@ from io import BufferedReader, FileIO
 from typing import Any
 
 from tests.transports.mcp_lines import CATALOG
-
 from vestige.errors import NotFound, TooLarge
 from vestige.transports.mcp.jsonrpc import Message
 from vestige.transports.mcp.service import OpenApp, Progress, Signal

@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 import pytest
+
 from tests.transports.mcp_lines import (
     CATALOG,
     ENVELOPE,
@@ -18,7 +19,6 @@ from tests.transports.mcp_lines import (
     only_reply,
     start,
 )
-
 from vestige.transports.mcp.catalog import packaged
 from vestige.transports.mcp.jsonrpc import encode
 from vestige.transports.mcp.messages import Done, Failed, Send

@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 import pytest
+
 from tests.transports.mcp_lines import (
     ENVELOPE,
     LEGACY_VERSIONS,
@@ -17,7 +18,6 @@ from tests.transports.mcp_lines import (
     only_reply,
     start,
 )
-
 from vestige.transports.mcp.jsonrpc import encode
 from vestige.transports.mcp.messages import Action, Cancel, Done, Failed, Job, Send, Start
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.transports.mcp_apps import TIMEOUT_SECONDS
 from tests.transports.mcp_harness import MODES, sdk_process
-
 from vestige import __version__
 
 pytestmark = pytest.mark.slow

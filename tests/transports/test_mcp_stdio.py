@@ -8,10 +8,10 @@ from typing import Any
 
 import mcp_types as types
 import pytest
+
 from tests.transports.mcp_apps import TIMEOUT_SECONDS, SmallApp, serving
 from tests.transports.mcp_harness import MODES, sdk_client
 from tests.transports.mcp_lines import CATALOG
-
 from vestige.errors import StoreBusy
 
 

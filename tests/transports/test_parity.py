@@ -15,6 +15,7 @@ import pytest
 from tests.transports.cli_harness import invoke
 from tests.transports.mcp_harness import MODES, sdk_client
 from tests.world import HandClock, World, open_world
+from vestige.app import App
 from vestige.engine.context import Call
 from vestige.engine.embedding import embed_memories
 from vestige.errors import VestigeError
@@ -52,6 +53,13 @@ def planted(folder: Path) -> Iterator[World]:
         yield world
 
 
+class Lent(App):
+    """An app on the test's engine, which belongs to the test: closing it closes nothing."""
+
+    def close(self) -> None:
+        """Leave it open."""
+
+
 def direct(world: World, operation: Operation, arguments: Answer) -> Answer:
     """The operation itself."""
     try:
@@ -80,7 +88,8 @@ def over_mcp(mode: str) -> Transport:
 
 def over_cli(world: World, operation: Operation, arguments: Answer) -> Answer:
     """The command line, with JSON output."""
-    code, stdout, stderr = invoke(world.app, [*operation.command, *argv_of(operation, arguments)])
+    words = [*operation.command, *argv_of(operation, arguments)]
+    code, stdout, stderr = invoke(words, open_app=lambda options: Lent(world.app.engine))
     if code == 0:
         answer: Answer = json.loads(stdout)
         return answer

@@ -1,9 +1,9 @@
 """Does a new statement contradict an old one? The second signal beside similarity.
 
 Opposites are neighbours in embedding space ("Always X" / "Never X": cosine .965; "PostgreSQL 16" /
-"PostgreSQL 14": .94), so no threshold on similarity can tell a restatement from a correction
-(DESIGN §2). This looks at the words: polarity, antonyms, changed numbers and versions, one changed
-value in an otherwise equal sentence, and wording that announces a correction.
+"PostgreSQL 14": .94), so no threshold on similarity can tell a restatement from a correction. This
+looks at the words: polarity, antonyms, changed numbers and versions, one changed value in an otherwise
+equal sentence, and wording that announces a correction.
 """
 
 import re
@@ -33,12 +33,15 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|v?\d+(?:[.:,/-]\d+)*%?", re.U
 _NUMBER = re.compile(r"^v?(\d+(?:[.:,/-]\d+)*%?)$")
 _DATE = re.compile(r"^\d{4}(?:[-/]\d{1,2}){1,2}$|^(?:19|20)\d\d$|^\d{1,2}[:]\d{2}$")
 
+_CONTRACTIONS = (
+    "don't doesn't didn't isn't aren't wasn't weren't won't can't couldn't shouldn't wouldn't hasn't haven't "
+    "hadn't mustn't"
+).split()
 _NEGATIONS = frozenset(
     "not no never none neither nor cannot without avoid avoids stop stops stopped refuse refuses forbid "
-    "forbidden don't doesn't didn't isn't aren't wasn't weren't won't can't couldn't shouldn't wouldn't "
-    "hasn't haven't hadn't mustn't dont doesnt didnt isnt arent wont cant shouldnt wouldnt deprecated "
-    "wrong incorrect false disable disabled disables disallow disallowed unsupported".split()
-)
+    "forbidden deprecated wrong incorrect false disable disabled disables disallow disallowed "
+    "unsupported".split()
+) | frozenset(form for word in _CONTRACTIONS for form in (word, word.replace("'", "")))
 _AFFIRMATIONS = frozenset("always must do does should is are".split())
 
 _ANTONYMS = frozenset(

@@ -1,8 +1,8 @@
 """Bringing the arms' scores onto one scale and together.
 
-Ranks throw away how much better the first is than the second, and plain reciprocal-rank fusion fell
-below its better arm on every conversation set we measured; a weighted sum of normalised scores did
-not (DESIGN §2). Each score is divided by the best of its arm, so both arms speak in [0, 1].
+Ranks throw away how much better the first is than the second, and plain reciprocal-rank fusion is known
+to fall below its better arm on conversations; so the scores themselves are added. Each is divided by
+the best of its arm, so that both arms speak in [0, 1].
 """
 
 import numpy as np

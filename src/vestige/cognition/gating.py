@@ -2,7 +2,7 @@
 
 The decision takes two signals, similarity and conflict, and conflict is looked at first: nothing
 is reinforced by its own contradiction. Text that is not identical never replaces or joins another
-record by itself (DESIGN §1.9). Thresholds on cosine are the reference's (.92, .75, .70, .675).
+record by itself. Thresholds on cosine are the reference's (.92, .75, .70).
 """
 
 from collections.abc import Sequence
@@ -16,8 +16,6 @@ CLOSE = 0.75
 """From here on a text is about the same thing."""
 CORRECTABLE = 0.70
 """From here on a text can correct another."""
-RELATED = 0.675
-"""Two rivals from here on are candidates for a merge that somebody may choose."""
 VALUE_CHANGE = 0.80
 """A bare change of a number supersedes only from here on."""
 DEMOTED_RETRIEVAL = 0.3
@@ -39,12 +37,14 @@ class Rival:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
     """A new text, with what is known of its place. `identical_id` and `place_id` are the memories
-    that have the same normal form, or the same source and position."""
+    that have the same normal form, or the same source and position; `nearest` is the highest
+    similarity to anything known."""
 
     content: str
     threaded: bool = False
     force_create: bool = False
     identical_id: str | None = None
+    nearest: float | None = None
     place_id: str | None = None
     place_pinned: bool = False
 
@@ -99,7 +99,7 @@ Decision = Create | Update | Reinforce | Supersede | Merge
 
 
 def decide(proposal: Proposal, rivals: Sequence[Rival]) -> Decision:
-    """What the proposal is. Rivals come most similar first; none of them is identical to it."""
+    """What the proposal is. Rivals come most similar first; those below CORRECTABLE do not matter."""
     if proposal.force_create:
         return Create(reason="Asked to create.")
     if proposal.identical_id:
@@ -110,10 +110,9 @@ def decide(proposal: Proposal, rivals: Sequence[Rival]) -> Decision:
         return Create(reason="Part of a thread: every turn is kept.")
     if proposal.place_id and not proposal.place_pinned:
         return Update(memory_id=proposal.place_id, reason="Same source and position, new text.")
-    near = [rival for rival in rivals if rival.similarity >= RELATED]
+    near = [rival for rival in rivals if rival.similarity >= CORRECTABLE]
     if not near:
-        best = rivals[0].similarity if rivals else None
-        return Create(similarity=best, reason="Nothing like it is known.")
+        return Create(similarity=proposal.nearest, reason="Nothing like it is known.")
     return _beside(proposal, near)
 
 
@@ -126,25 +125,25 @@ def _beside(proposal: Proposal, near: list[Rival]) -> Decision:
             similarity=best.similarity,
             reason="Repeats the known text and adds to it.",
         )
-    if best.similarity >= CORRECTABLE:
-        conflict = find_conflict(proposal.content, best.content)
-        if conflict:
-            return _conflicting(proposal, best, conflict, untouchable)
+    conflict = find_conflict(proposal.content, best.content)
+    if conflict:
+        return _conflicting(best, conflict, untouchable)
     if best.similarity >= CLOSE and not untouchable:
         decision = _agreeing(proposal, best)
         if decision:
             return decision
-    if len(near) > 1 and not untouchable:
+    close = tuple(rival.memory_id for rival in near if rival.similarity >= CLOSE)
+    if len(close) > 1 and not untouchable:
         return Merge(
-            memory_ids=tuple(rival.memory_id for rival in near),
+            memory_ids=close,
             similarity=best.similarity,
-            reason=f"New, but close to {len(near)} memories it could be merged with.",
+            reason=f"New, but close to {len(close)} memories it could be merged with.",
         )
-    related = (best.memory_id,) if best.similarity >= CLOSE else ()
+    related = close[:1]
     return Create(similarity=best.similarity, related=related, reason="New, close to what is known.")
 
 
-def _conflicting(proposal: Proposal, best: Rival, conflict: Conflict, untouchable: bool) -> Decision:
+def _conflicting(best: Rival, conflict: Conflict, untouchable: bool) -> Decision:
     decisive = (
         conflict.corrects
         or (conflict.kind == "polarity" and best.similarity >= CLOSE)

@@ -43,6 +43,10 @@ def cut(text: str, *, max_chars: int = MAX_CHARS, overlap: int = OVERLAP_CHARS) 
     """
     if not 0 <= overlap < max_chars:
         raise ValueError("the overlap must be shorter than a piece")
+    if len(text) <= min(max_chars, MAX_TOKENS):
+        # Most memories are this short, and no text has more word pieces than characters.
+        start = len(text) - len(text.lstrip())
+        return [(start, len(text.rstrip()))] if start < len(text) else []
     return _Cutter(text, max_chars, overlap).spans()
 
 

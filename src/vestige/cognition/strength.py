@@ -9,6 +9,7 @@ review does so strongly, a mere search hit weakly and at most once a day.
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import assert_never
 
 import numpy as np
@@ -87,6 +88,7 @@ def state(accessibility: float) -> MemoryState:
 # -- changing it ---------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=64)  # a batch is encoded at one moment
 def encode(at: datetime) -> Strength:
     """The strength of a memory just made: its creation counts as a first Good."""
     fresh = Strength(

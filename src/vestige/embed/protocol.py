@@ -1,6 +1,6 @@
 """The contract of an embedder: text in, unit vectors out, with a signature that names the space.
 
-Stores never embed; callers do, and hand the vectors over with the signature (DESIGN §1.4, §4).
+Stores never embed; callers do, and hand the vectors over with the signature.
 """
 
 from collections.abc import Sequence

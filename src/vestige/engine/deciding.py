@@ -4,12 +4,14 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vestige.cognition.gating import (
+    CORRECTABLE,
     Create,
     Decision,
     Merge,
@@ -61,7 +63,10 @@ class Batch:
     identical: dict[tuple[str, str], str] = field(default_factory=dict)
     places: dict[int, str] = field(default_factory=dict)
     rivals: dict[int, list[Scored]] = field(default_factory=dict)
-    fresh: list[tuple[str, NDArray[np.float32]]] = field(default_factory=list)
+    alike: NDArray[np.float32] | None = None
+    """The cosine of every draft with every other; None without a model."""
+    fresh: list[tuple[str, int]] = field(default_factory=list)
+    """The memories this batch adds, with the draft each was, as far as they can have rivals."""
     changes: list[Change] = field(default_factory=list)
     happenings: list[Happening] = field(default_factory=list)
     results: list[Ingested] = field(default_factory=list)
@@ -73,18 +78,21 @@ def decide_all(call: Call, drafts: Sequence[Draft]) -> Batch:
     vectors = _vectors(call, embedder, drafts)
     # One moment for the whole batch: what supersedes begins exactly when what it supersedes ends.
     batch = Batch(now=drafts[0].memory.created_at, embedder=embedder)
-    _load(call, batch, drafts, vectors)
-    for index, (draft, made) in enumerate(zip(drafts, vectors, strict=True)):
-        decision = decide(*_question(batch, index, draft, made))
-        memory_id = _carry_out(batch, draft, made, decision)
-        held = made is not None
-        batch.results.append(Ingested(memory_id=memory_id, decision=decision, embedded=held))
+    wholes = np.stack([_whole(made) for made in vectors]) if vectors else None
+    batch.alike = wholes @ wholes.T if wholes is not None and len(drafts) > 1 else None
+    _load(call, batch, drafts, wholes)
+    for index, draft in enumerate(drafts):
+        made = vectors[index] if vectors else None
+        decision = decide(*_question(batch, index, draft))
+        memory_id = _carry_out(batch, index, draft, made, decision)
+        batch.results.append(Ingested(memory_id=memory_id, decision=decision, embedded=bool(vectors)))
     return batch
 
 
-def _vectors(call: Call, embedder: Embedder | None, drafts: Sequence[Draft]) -> Sequence[Embedded | None]:
+def _vectors(call: Call, embedder: Embedder | None, drafts: Sequence[Draft]) -> list[Embedded]:
+    """The drafts' vectors; none at all without a model."""
     if embedder is None:
-        return [None] * len(drafts)
+        return []
     held = call.engine.store.signature()
     if held is not None and held != embedder.signature:
         raise mismatch(held.name, embedder.signature.name)
@@ -101,7 +109,7 @@ def mismatch(held: str, offered: str) -> ModelMismatch:
     )
 
 
-def _load(call: Call, batch: Batch, drafts: Sequence[Draft], vectors: Sequence[Embedded | None]) -> None:
+def _load(call: Call, batch: Batch, drafts: Sequence[Draft], wholes: NDArray[np.float32] | None) -> None:
     """Everything the gate will look at, in few queries: identical texts, places, rivals, records."""
     store, access = call.engine.store, call.access
     by_scope: dict[str, list[int]] = defaultdict(list)
@@ -117,14 +125,14 @@ def _load(call: Call, batch: Batch, drafts: Sequence[Draft], vectors: Sequence[E
             place = _place(call, drafts[index].memory)
             if place:
                 batch.places[index] = place
-        embedded = [(i, made) for i in asking if (made := vectors[i]) is not None]
-        if embedded:
-            queries = np.stack([_whole(made) for _, made in embedded])
+        if asking and wholes is not None and batch.embedder is not None:
             where = Filter(scope=scope, scope_only=True, valid_at=batch.now)
-            signature = embedded[0][1].signature
-            found = store.nearest(queries, signature, where, access=access, limit=RIVALS)
-            batch.rivals.update({i: near for (i, _), near in zip(embedded, found, strict=True)})
-    wanted = {near.memory_id for found in batch.rivals.values() for near in found}
+            signature = batch.embedder.signature
+            found = store.nearest(wholes[asking], signature, where, access=access, limit=RIVALS)
+            batch.rivals.update(zip(asking, found, strict=True))
+    wanted = {
+        near.memory_id for found in batch.rivals.values() for near in found if near.score >= CORRECTABLE
+    }
     wanted |= set(batch.identical.values()) | set(batch.places.values())
     for record in store.get_many(sorted(wanted), access=access):
         batch.known[record.memory.id] = record
@@ -147,33 +155,35 @@ def _place(call: Call, memory: Memory) -> str | None:
 
 def _whole(made: Embedded) -> NDArray[np.float32]:
     """One unit vector for a text of several pieces: their mean."""
+    if len(made.pieces) == 1:
+        return made.pieces[0].vector
     mean = np.mean([piece.vector for piece in made.pieces], axis=0)
     return np.asarray(mean / max(float(np.linalg.norm(mean)), 1e-12), dtype=np.float32)
 
 
-def _question(batch: Batch, index: int, draft: Draft, made: Embedded | None) -> tuple[Proposal, list[Rival]]:
+def _question(batch: Batch, index: int, draft: Draft) -> tuple[Proposal, list[Rival]]:
     memory = draft.memory
+    similarities = {near.memory_id: near.score for near in batch.rivals.get(index, ())}
+    if batch.alike is not None and memory.thread is None:
+        # What earlier items of this batch became is not in the store yet.
+        similarities |= {memory_id: float(batch.alike[index, at]) for memory_id, at in batch.fresh}
     place = batch.places.get(index)
     proposal = Proposal(
         content=memory.content,
         threaded=memory.thread is not None,
         force_create=draft.force_create,
         identical_id=batch.identical.get((memory.scope, fingerprint(memory.content))),
+        nearest=max(similarities.values(), default=None),
         place_id=place,
         place_pinned=place is not None and batch.known[place].memory.pinned,
     )
-    similarities = {near.memory_id: near.score for near in batch.rivals.get(index, ())}
-    if made is not None and memory.thread is None and batch.fresh:
-        # What earlier items of this batch became is not in the store yet.
-        cosines = np.stack([vector for _, vector in batch.fresh]) @ _whole(made)
-        similarities |= {fresh_id: float(c) for (fresh_id, _), c in zip(batch.fresh, cosines, strict=True)}
-    rivals = [
+    closest = sorted(similarities.items(), key=lambda near: (-near[1], near[0]))
+    rivals = (
         _rival(batch, batch.known[memory_id], similarity)
-        for memory_id, similarity in similarities.items()
-        if memory_id in batch.known and _still_rival(batch, memory_id, memory)
-    ]
-    rivals.sort(key=lambda rival: (-rival.similarity, rival.memory_id))
-    return proposal, rivals[:RIVALS]
+        for memory_id, similarity in closest
+        if similarity >= CORRECTABLE and memory_id in batch.known and _still_rival(batch, memory_id, memory)
+    )
+    return proposal, list(islice(rivals, RIVALS))
 
 
 def _still_rival(batch: Batch, memory_id: str, memory: Memory) -> bool:
@@ -192,20 +202,20 @@ def _rival(batch: Batch, record: Record, similarity: float) -> Rival:
     )
 
 
-def _carry_out(batch: Batch, draft: Draft, made: Embedded | None, decision: Decision) -> str:
+def _carry_out(batch: Batch, index: int, draft: Draft, made: Embedded | None, decision: Decision) -> str:
     """Turn a decision into changes; the id of the memory that now holds the text."""
     match decision:
         case Create(related=related, contradicts=contradicts):
-            _add(batch, draft.memory, made)
+            _add(batch, index, draft.memory, made)
             _link(batch, draft.memory, related, "semantic", decision.similarity)
             _link(batch, draft.memory, contradicts, "contradicts", decision.similarity)
             return draft.memory.id
         case Merge(memory_ids=others):
-            _add(batch, draft.memory, made)
+            _add(batch, index, draft.memory, made)
             _link(batch, draft.memory, others, "semantic", decision.similarity)
             return draft.memory.id
         case Supersede(memory_id=old_id):
-            _supersede(batch, draft.memory, made, old_id, decision)
+            _supersede(batch, index, draft.memory, made, old_id, decision)
             return draft.memory.id
         case Update(memory_id=old_id):
             known = batch.known[old_id].memory
@@ -222,12 +232,12 @@ def _carry_out(batch: Batch, draft: Draft, made: Embedded | None, decision: Deci
     assert_never(decision)
 
 
-def _add(batch: Batch, memory: Memory, made: Embedded | None) -> None:
+def _add(batch: Batch, index: int, memory: Memory, made: Embedded | None) -> None:
     batch.changes.append(Add(memory=memory, embedded=made))
     batch.known[memory.id] = Record(memory=memory, strength=encode(batch.now), embedded=made is not None)
     batch.identical.setdefault((memory.scope, fingerprint(memory.content)), memory.id)
-    if made is not None and memory.thread is None:
-        batch.fresh.append((memory.id, _whole(made)))
+    if memory.thread is None:
+        batch.fresh.append((memory.id, index))
     batch.happenings.append(
         MemoryCreated(
             timestamp=batch.now,
@@ -260,7 +270,9 @@ def _link(batch: Batch, memory: Memory, others: Sequence[str], kind: str, weight
         )
 
 
-def _supersede(batch: Batch, memory: Memory, made: Embedded | None, old_id: str, decision: Supersede) -> None:
+def _supersede(
+    batch: Batch, index: int, memory: Memory, made: Embedded | None, old_id: str, decision: Supersede
+) -> None:
     """The new one holds from now on (or from when it says); the old one until then."""
     old = batch.known[old_id].memory
     turn = memory.valid_from or memory.occurred_at or batch.now
@@ -268,7 +280,7 @@ def _supersede(batch: Batch, memory: Memory, made: Embedded | None, old_id: str,
         turn = max(turn, old.valid_from)
     if memory.valid_until is not None:
         turn = min(turn, memory.valid_until)
-    _add(batch, replace(memory, valid_from=memory.valid_from or turn), made)
+    _add(batch, index, replace(memory, valid_from=memory.valid_from or turn), made)
     ended = replace(old, valid_until=turn, superseded_by=memory.id)
     _change(batch, ended, reason="superseded", field_name="valid_until")
     _link(batch, memory, (old_id,), "supersedes", decision.similarity)

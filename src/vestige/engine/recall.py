@@ -146,7 +146,7 @@ def _ranked(call: Call, query: RecallQuery, lexical: list[Scored], dense: list[S
 
 
 def _leave_trace(call: Call, query: RecallQuery, shown: list[Hit]) -> None:
-    """The testing effect: being recalled strengthens, weakly and at most once a day (DESIGN §5)."""
+    """The testing effect: being recalled strengthens, weakly and at most once a day."""
     store = call.engine.store
     if not query.record or store.read_only or not shown:
         return

@@ -56,7 +56,7 @@ def _counts(db: sqlite3.Connection) -> dict[str, int]:
 
 def _publish(partial: Path, destination: Path) -> None:
     """Give a finished file its name, durably, and never over another file."""
-    _sync(partial)
+    sync(partial)
     try:
         os.link(partial, destination)
     except FileExistsError as exc:
@@ -65,10 +65,11 @@ def _publish(partial: Path, destination: Path) -> None:
         if destination.exists():
             raise _exists(destination) from None
         partial.rename(destination)
-    _sync(destination.parent)
+    sync(destination.parent)
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Have the disk itself hold what was written to a file or directory."""
     if path.is_dir() and os.name == "nt":  # Windows cannot open directories
         return
     handle = os.open(path, os.O_RDONLY)

@@ -118,7 +118,8 @@ class Work:
         memories.update(db, {one.key: one.row for one in living if not one.is_new and one.row})
         reviews.put(db, {one.key: one.strength for one in living if one.is_new or one.remarked})
         search.put(db, {one.key: one.terms for one in living if one.terms is not None})
-        vectors.delete(db, [one.key for one in living if one.lost_vectors])
+        replaced = [one.key for one in living if one.lost_vectors or (one.embedded and not one.is_new)]
+        vectors.delete(db, replaced)
         vectors.write(db, self.profile, {one.key: one.embedded for one in living if one.embedded})
         history.keep(db, [(one.key, past) for one in living for past in one.past])
         graph.put(db, self.edges)

@@ -185,14 +185,19 @@ class Connections:
         return self.uri is not None
 
     @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection inside a read transaction: all its statements see the same moment."""
+    def reading(self, *, snapshot: bool = True) -> Iterator[sqlite3.Connection]:
+        """A connection inside a read transaction: all its statements see the same moment.
+
+        A single statement sees one moment by itself and needs no `snapshot`.
+        """
         with translated(self.path):
             db = self._take_reader()
             try:
-                db.execute("BEGIN")
+                if snapshot:
+                    db.execute("BEGIN")
                 yield db
-                db.execute("COMMIT")
+                if snapshot:
+                    db.execute("COMMIT")
             finally:
                 roll_back(db)
                 self._give_back(db)

@@ -57,7 +57,9 @@ class Matrix:
     _last_id: int = 0
     _last_death: int = 0
     _rows: NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), dtype=np.float32))
-    _meta: NDArray[np.int64] = field(default_factory=lambda: np.empty((0, 4), dtype=np.int64))
+    _meta: NDArray[np.int64] = field(default_factory=lambda: np.empty((4, 0), dtype=np.int64))
+    _starts: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    _groups: int = 0
     _alive: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
     _view: View | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -88,19 +90,23 @@ class Matrix:
         last = db.execute("SELECT coalesce(max(position), 0) FROM dead_vectors").fetchone()
         self._profile, self._count, self._last_id, self._last_death = profile.id, 0, 0, last[0]
         self._rows = np.empty((0, profile.signature.dimension), dtype=np.float32)
-        self._meta = np.empty((0, 4), dtype=np.int64)
+        self._meta = np.empty((4, 0), dtype=np.int64)
+        self._starts, self._groups = np.empty(0, dtype=np.int64), 0
         self._alive = np.empty(0, dtype=np.bool_)
         self._view = None
 
     def _bury(self, dead: NDArray[np.int64]) -> None:
-        ids = self._meta[: self._count, 0]
+        ids = self._meta[0, : self._count]
         alive = self._alive.copy()
         alive[: self._count] &= np.isin(ids, dead, invert=True)
         self._alive, self._view = alive, None
         if self._count - int(alive[: self._count].sum()) > COMPACT_ABOVE * self._count:
             living = np.flatnonzero(alive[: self._count])
-            self._rows, self._meta = self._rows[living], self._meta[living]
+            self._rows, self._meta = self._rows[living], self._meta[:, living]
             self._alive, self._count = np.ones(len(living), dtype=np.bool_), len(living)
+            self._starts = np.empty(len(living), dtype=np.int64)
+            self._groups = 0
+            self._begin_groups(0)
 
     def _append(self, born: list[tuple[int, int, int, int, bytes]], dimension: int) -> None:
         start, end = self._count, self._count + len(born)
@@ -108,28 +114,37 @@ class Matrix:
             self._grow(max(end, 2 * len(self._rows), FIRST_CAPACITY))
         blob = b"".join(row[4] for row in born)
         self._rows[start:end] = np.frombuffer(blob, dtype="<f4").reshape(len(born), dimension)
-        self._meta[start:end] = [row[:4] for row in born]
+        self._meta[:, start:end] = np.array([row[:4] for row in born], dtype=np.int64).T
         self._alive[start:end] = True
         self._count, self._last_id, self._view = end, born[-1][0], None
+        self._begin_groups(start)
+
+    def _begin_groups(self, start: int) -> None:
+        """Note where the groups of the rows from `start` on begin."""
+        keys = self._meta[1, : self._count]
+        before = int(keys[start - 1]) if start else -1
+        begun = start + np.flatnonzero(np.diff(keys[start:], prepend=before))
+        self._starts[self._groups : self._groups + len(begun)] = begun
+        self._groups += len(begun)
 
     def _grow(self, capacity: int) -> None:
         rows = np.empty((capacity, self._rows.shape[1]), dtype=np.float32)
-        meta = np.empty((capacity, 4), dtype=np.int64)
+        meta = np.empty((4, capacity), dtype=np.int64)
+        starts = np.empty(capacity, dtype=np.int64)
         alive = np.zeros(capacity, dtype=np.bool_)
         rows[: self._count] = self._rows[: self._count]
-        meta[: self._count] = self._meta[: self._count]
+        meta[:, : self._count] = self._meta[:, : self._count]
+        starts[: self._groups] = self._starts[: self._groups]
         alive[: self._count] = self._alive[: self._count]
-        self._rows, self._meta, self._alive = rows, meta, alive
+        self._rows, self._meta, self._alive, self._starts = rows, meta, alive, starts
 
     def _look(self) -> View:
-        meta = self._meta[: self._count]
-        keys = np.ascontiguousarray(meta[:, 1])
-        starts = np.flatnonzero(np.diff(keys, prepend=-1))
+        keys, starts = self._meta[1, : self._count], self._starts[: self._groups]
         return View(
             rows=self._rows[: self._count],
             keys=keys,
-            spans=meta[:, 2:],
+            spans=self._meta[2:, : self._count],
             alive=self._alive[: self._count],
             starts=starts,
-            group_keys=keys[starts],
+            group_keys=keys if len(starts) == len(keys) else keys[starts],
         )

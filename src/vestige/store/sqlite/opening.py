@@ -83,13 +83,13 @@ def schema() -> tuple[Migration, ...]:
 
 def upgrade(db: sqlite3.Connection, path: Path, steps: Sequence[Migration], around: Surroundings) -> None:
     """Apply what is missing, each step in one transaction with its record; a backup comes first."""
-    done = _applied(db)
+    done = applied(db)
     todo = migrate.pending(steps, done)
     if todo and done:
         _back_up(db, path, done[-1].version, around)
     for step in todo:
         with _immediately(db, path, around.waiting):
-            if step.version in {row.version for row in _applied(db)}:
+            if step.version in {row.version for row in applied(db)}:
                 continue  # another process was faster
             db.execute(RECORDS)
             for statement in step.statements():
@@ -107,7 +107,7 @@ def _open_for_reading(
     uri = _readable_uri(path)
     with closing(connect(path, uri=uri)) as db:
         _refuse_strangers(db, path)
-        if migrate.pending(steps, _applied(db)):
+        if migrate.pending(steps, applied(db)):
             raise StoreReadOnly(
                 "The database has an older schema and cannot be brought up to date here.",
                 hint="Open it once where it can be written, or copy it to a writable place.",
@@ -165,7 +165,8 @@ def _refuse_strangers(db: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def _applied(db: sqlite3.Connection) -> list[Applied]:
+def applied(db: sqlite3.Connection) -> list[Applied]:
+    """The migrations this database has seen; none for an empty one."""
     if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'schema_migrations'").fetchone():
         return []
     rows = db.execute("SELECT version, name, checksum, written_by FROM schema_migrations ORDER BY version")

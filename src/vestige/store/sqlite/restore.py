@@ -18,10 +18,10 @@ from pathlib import Path
 
 from vestige.errors import InvalidInput, StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreReadOnly
 from vestige.store import migrate
-from vestige.store.migrate import Applied
 from vestige.store.sqlite import registry
+from vestige.store.sqlite.backup import sync
 from vestige.store.sqlite.connection import HINTS, connect, primary_code, translated
-from vestige.store.sqlite.opening import schema
+from vestige.store.sqlite.opening import applied, schema
 
 HEADER = b"SQLite format 3\0"
 BACKUPS = "backups"
@@ -115,25 +115,20 @@ def _contents(db: sqlite3.Connection, backup: Path) -> Contents:
             hint="Give a file made by `vestige backup`, or a copy of vestige.db.",
             details={"path": str(backup)},
         )
-    applied = _applied(db)
-    migrate.pending(schema(), applied)  # refuses a schema from the future
+    done = applied(db)
+    migrate.pending(schema(), done)  # refuses a schema from the future
     verdict = [row[0] for row in db.execute("PRAGMA integrity_check(5)")]
     if verdict != ["ok"]:
         raise _damaged(backup, verdict)
     memories, newest = db.execute("SELECT count(*), max(updated_at) FROM memories").fetchone()
     events = db.execute("SELECT count(*) FROM events").fetchone()[0]
-    return Contents(schema=applied[-1].version, memories=memories, events=events, newest=newest)
+    return Contents(schema=done[-1].version, memories=memories, events=events, newest=newest)
 
 
 def _damaged(backup: Path, check: list[str]) -> StoreCorrupt:
     return StoreCorrupt(
         f"{backup} is damaged.", hint="Use an earlier backup.", details={"path": str(backup), "check": check}
     )
-
-
-def _applied(db: sqlite3.Connection) -> list[Applied]:
-    rows = db.execute("SELECT version, name, checksum, written_by FROM schema_migrations ORDER BY version")
-    return [Applied(version=row[0], name=row[1], checksum=row[2], written_by=row[3]) for row in rows]
 
 
 @contextmanager
@@ -152,7 +147,7 @@ def _staged(backup: Path, database: Path) -> Iterator[Path]:
             target.execute("PRAGMA journal_mode = DELETE").fetchall()
             # Its past belongs to another installation, or to a time that is given up now.
             registry.unsettle(target)
-        _sync(staged)
+        sync(staged)
         yield staged
     finally:
         _remove(staged, *(Path(f"{staged}{end}") for end in _BESIDE))
@@ -227,7 +222,7 @@ def _keep(database: Path, kept: Path, owner: sqlite3.Connection | None) -> None:
         beside = Path(f"{database}{end}")
         if beside.exists():
             beside.replace(f"{kept}{end}")
-    _sync(kept.parent)
+    sync(kept.parent)
 
 
 def _copy(database: Path, kept: Path, owner: sqlite3.Connection | None) -> None:
@@ -240,13 +235,13 @@ def _copy(database: Path, kept: Path, owner: sqlite3.Connection | None) -> None:
             owner.backup(target)
         owner.execute("BEGIN EXCLUSIVE")
     kept.chmod(0o600)
-    _sync(kept)
+    sync(kept)
 
 
 def _replace(staged: Path, database: Path) -> None:
     staged.chmod(0o600)
     staged.replace(database)
-    _sync(database.parent)
+    sync(database.parent)
 
 
 def _put_back(kept: Path | None, database: Path) -> None:
@@ -268,16 +263,6 @@ def _remove(*paths: Path) -> None:
     for path in paths:
         with suppress(OSError):
             path.unlink(missing_ok=True)
-
-
-def _sync(path: Path) -> None:
-    if path.is_dir() and os.name == "nt":  # Windows cannot open directories
-        return
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 @contextmanager

@@ -71,6 +71,9 @@ class SqliteStore:
         waiting = Waiting(rng=rng, sleep=sleep, monotonic=monotonic, deadline_seconds=busy_seconds)
         around = Surroundings(waiting=waiting, new_id=new_id, now=now, machine=machine)
         connections, node = open_file(path, around, read_only=read_only)
+        with connections.reading(snapshot=False) as db:
+            # A connection that has read holds a lock: whoever wants the file alone can see us.
+            db.execute("SELECT 1 FROM memories LIMIT 1").fetchone()
         return cls(connections, node=node)
 
     @property
@@ -108,7 +111,7 @@ class SqliteStore:
     def get_many(self, memory_ids: Sequence[str], *, access: Access) -> list[Record]:
         """The records in the order asked for, each once, without the unknown ones."""
         asked = dict.fromkeys(memory_ids)
-        with self._connections.reading() as db:
+        with self._connections.reading(snapshot=False) as db:
             found = memories.by_id(db, asked, access)
         return [found[memory_id] for memory_id in asked if memory_id in found]
 
@@ -180,12 +183,12 @@ class SqliteStore:
 
     def claimed(self, key: str) -> Claim | None:
         """The claim made under this key, or None."""
-        with self._connections.reading() as db:
+        with self._connections.reading(snapshot=False) as db:
             return registry.claimed(db, key)
 
     def same_text(self, fingerprints: Sequence[str], *, scope: str, access: Access) -> dict[str, str]:
         """For each fingerprint known in exactly this scope, the oldest memory that carries it."""
-        with self._connections.reading() as db:
+        with self._connections.reading(snapshot=False) as db:
             return memories.same_text(db, fingerprints, scope, access)
 
     # -- search arms -----------------------------------------------------------------------------
@@ -221,7 +224,7 @@ class SqliteStore:
 
     def signature(self) -> Signature | None:
         """The signature of the vectors held here; None before the first one."""
-        with self._connections.reading() as db:
+        with self._connections.reading(snapshot=False) as db:
             profile = registry.profile(db)
         return None if profile is None else profile.signature
 
@@ -233,7 +236,7 @@ class SqliteStore:
     def unembedded(self, signature: Signature, *, limit: int) -> list[Memory]:
         """Memories without vectors of their present text, oldest first."""
         most = _natural(limit)
-        with self._connections.reading() as db:
+        with self._connections.reading(snapshot=False) as db:
             profile = registry.profile(db)
             known = profile.id if profile is not None and profile.signature == signature else None
             return memories.unembedded(db, known, most)

@@ -47,8 +47,7 @@ def check(embedded: Embedded) -> None:
 
 
 def put(db: sqlite3.Connection, profile: int, embedded: Mapping[int, Embedded]) -> None:
-    """Write the vectors of memories, replacing what is there."""
-    delete(db, embedded)
+    """Write the vectors of memories that have none."""
     db.executemany(
         INSERT,
         [
@@ -74,12 +73,13 @@ def put_by_id(db: sqlite3.Connection, embedded: Mapping[str, Embedded]) -> int:
         for memory_id, key, text_hash in rows
         if embedded[memory_id].text_hash == text_hash and embedded[memory_id].pieces
     }
+    delete(db, taken)
     write(db, held, taken)
     return len(taken)
 
 
 def write(db: sqlite3.Connection, held: registry.Profile | None, taken: Mapping[int, Embedded]) -> None:
-    """Write vectors under the profile in use; the first ones choose it."""
+    """Write the vectors of memories that have none, under the profile in use; the first ones choose it."""
     for one in taken.values():
         registry.require(held, one.signature)
         held = held or registry.activate(db, one.signature)
@@ -89,7 +89,10 @@ def write(db: sqlite3.Connection, held: registry.Profile | None, taken: Mapping[
 
 def delete(db: sqlite3.Connection, keys: Iterable[int]) -> None:
     """Remove the vectors of memories and tell other processes through the journal."""
-    gone = (keys_text(list(keys)),)
+    dying = list(keys)
+    if not dying:
+        return
+    gone = (keys_text(dying),)
     db.execute(
         "INSERT INTO dead_vectors (vector_id)"
         " SELECT id FROM vectors WHERE key IN (SELECT value FROM json_each(?)) ORDER BY id",
@@ -147,7 +150,11 @@ def _allowed(db: sqlite3.Connection, view: View, wanted: Clause) -> Mask | None:
 
 def _scores(view: View, queries: Queries, allowed: Mask | None) -> Queries:
     """The cosine of every memory's best piece with every query; -inf for what is out."""
-    scores = queries @ view.rows.T
+    if len(queries) == 1:
+        # For one query BLAS only adds overhead, and threads that spin for more work.
+        scores: Queries = np.einsum("ij,j->i", view.rows, queries[0])[np.newaxis]
+    else:
+        scores = queries @ view.rows.T
     if not view.alive.all():
         scores[:, ~view.alive] = -np.inf
     if len(view.starts) < len(view.keys):
@@ -173,8 +180,8 @@ def _best(view: View, query: Queries, scores: Queries, limit: int) -> list[Match
         Match(
             key=int(view.keys[rows[at]]),
             score=float(exact[at]),
-            start=int(view.spans[rows[at], 0]),
-            end=int(view.spans[rows[at], 1]),
+            start=int(view.spans[0, rows[at]]),
+            end=int(view.spans[1, rows[at]]),
         )
         for at in firsts
     ]

@@ -2,7 +2,6 @@
 
 import platform
 import re
-import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -61,7 +60,10 @@ def _command(name: str, function: Callable[..., None], params: Iterable[click.Pa
     def call(**given: Any) -> None:
         function(click.get_current_context().ensure_object(Session), **given)
 
-    return click.Command(name, callback=call, params=[*params, *everywhere()], help=function.__doc__)
+    summary = (function.__doc__ or "").split("\n", 1)[0]
+    return click.Command(
+        name, callback=call, params=[*params, *everywhere()], help=function.__doc__, short_help=summary
+    )
 
 
 def mcp(session: Session) -> None:
@@ -77,15 +79,14 @@ def restore(session: Session, file: str | None, yes: bool) -> None:
     The backup is checked first and the present store is kept in backups/ beside it. Stop everything
     that uses the store before. FILE is what `vestige backup` made, or a copy of a vestige.db.
     """
-    from vestige.store.sqlite.restore import inspect
-    from vestige.store.sqlite.restore import restore as replace_store
-
     if file is None:
         raise InvalidInput("`restore` needs a FILE.", hint="For example: vestige restore backups/vestige.db")
-    settings, backup = session.settings(), Path(file).expanduser()
-    found = inspect(backup)
+    settings, backup, restorer = session.settings(), Path(file).expanduser(), session.restorer()
     if not yes:
-        said = f"{backup} holds {count(found.memories, 'memory')}, the newest change of {found.newest or '–'}."
+        found = restorer.inspect(backup)
+        said = (
+            f"{backup} holds {count(found.memories, 'memory')}, the newest change of {found.newest or '–'}."
+        )
         confirm(f"{said}\nPut it in the place of {settings.database}?")
     node = ""
 
@@ -95,7 +96,7 @@ def restore(session: Session, file: str | None, yes: bool) -> None:
         with session.open(**{"embeddings.provider": "off", "storage.backend": "sqlite"}) as app:
             node = app.engine.store.node
 
-    done = replace_store(backup, settings.database, prove=prove)
+    done = restorer.restore(backup, settings.database, prove=prove)
     value = {
         "restored": str(settings.database),
         "from": str(backup),
@@ -162,7 +163,9 @@ def show_docs(session: Session, page: str | None, write: str | None, check: str 
     elif page is None:
         rows = [(name, text.splitlines()[0].lstrip("# ")) for name, text in made.items()]
         value = {"pages": [{"name": name, "title": title} for name, title in rows]}
-        session.answer(value, lambda: f"{table(('page', 'about'), rows)}\n\nShow one with `vestige docs PAGE`.")
+        session.answer(
+            value, lambda: f"{table(('page', 'about'), rows)}\n\nShow one with `vestige docs PAGE`."
+        )
     elif page in made:
         write_text(made[page])
     else:
@@ -196,7 +199,6 @@ def version(session: Session) -> None:
     value = {
         "version": __version__,
         "python": platform.python_version(),
-        "sqlite": sqlite3.sqlite_version,
         "platform": platform.platform(),
     }
     session.answer(value, lambda: fields((("vestige" if k == "version" else k, v) for k, v in value.items())))

@@ -10,7 +10,7 @@ import click
 from vestige.errors import Cancelled, InvalidInput
 from vestige.nearest import nearest_name
 from vestige.operations.registry import Operation, Registry
-from vestige.transports.cli.arguments import Argument, Reader, arguments_of, words_of
+from vestige.transports.arguments import Argument, Reader, arguments_of, words_of
 from vestige.transports.cli.options import everywhere
 from vestige.transports.cli.session import ProgressLine, Session
 from vestige.transports.cli.usage import unknown_command
@@ -48,10 +48,6 @@ class CommandGroup(click.Group):
         if self.get_command(ctx, name) is None and not ctx.resilient_parsing:
             raise unknown_command(ctx, name, self.list_commands(ctx))
         return super().resolve_command(ctx, args)
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names in the order they were added, which is the registry's."""
-        return list(self.commands)
 
     def place(self, path: tuple[str, ...], command: click.Command, groups: Mapping[str, str]) -> None:
         """Put a command at its path, making the groups on the way."""
@@ -117,8 +113,8 @@ def confirm(question: str) -> None:
     """Ask before something is destroyed; without a terminal only `--yes` will do."""
     if not sys.stdin.isatty():
         raise InvalidInput(
-            "This cannot be undone, and there is no terminal to ask at.",
-            hint="Say --yes to go on.",
+            "There is no terminal to ask whether to go on.",
+            hint="Say --yes.",
             details={"argument": "yes"},
         )
     if not click.confirm(question, err=True):
@@ -130,7 +126,7 @@ def _named(operation: Operation, values: Mapping[str, Any]) -> str:
 
 
 def _stdin() -> bytes:
-    return click.get_binary_stream("stdin").read()
+    return sys.stdin.buffer.read()
 
 
 def _parameter(argument: Argument) -> click.Parameter:

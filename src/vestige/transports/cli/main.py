@@ -1,8 +1,10 @@
 """The entry of the command line: the whole tree of commands, and what becomes of errors."""
 
 import logging
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import click
 
@@ -11,7 +13,7 @@ from vestige.errors import VestigeError
 from vestige.operations.all import registry
 from vestige.transports.cli import builtin
 from vestige.transports.cli.commands import CommandGroup, add_operations
-from vestige.transports.cli.session import Form, OpenApp, Session
+from vestige.transports.cli.session import Form, OpenApp, Restorer, Session
 from vestige.transports.cli.usage import refusal
 
 logger = logging.getLogger(__name__)
@@ -37,10 +39,11 @@ def root_command() -> CommandGroup:
     return root
 
 
-def run(open_app: OpenApp, argv: Sequence[str] | None = None) -> int:
+def run(open_app: OpenApp, restorer: Callable[[], Restorer], argv: Sequence[str] | None = None) -> int:
     """Run one command line; the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
-    session = Session(open_app=open_app)
+    _open_streams()
+    session = Session(open_app=open_app, restorer=restorer)
     try:
         code = root_command().main(words, prog_name=NAME, standalone_mode=False, obj=session)
     except click.UsageError as exc:
@@ -53,6 +56,13 @@ def run(open_app: OpenApp, argv: Sequence[str] | None = None) -> int:
         logger.exception("This is a bug in Vestige")
         return _refused(session, words, VestigeError(hint="The lines above say where it happened."))
     return code if isinstance(code, int) else 0
+
+
+def _open_streams() -> None:
+    """Give a process that was started with a stream closed (`>&-`) one that leads nowhere."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  for the whole process
 
 
 def _refused(session: Session, words: Sequence[str], error: VestigeError) -> int:
@@ -79,18 +89,20 @@ def _version() -> click.Option:
     )
 
 
-def _no_color() -> click.Option:
+class _NoColor(click.Option):
     """The convention of no-color.org: the variable counts when it has any value at all."""
 
-    def keep(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
+    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
+        return "1" if super().resolve_envvar_value(ctx) else None
+
+
+def _no_color() -> click.Option:
+    def keep(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
         ctx.ensure_object(Session).colour = not value
 
-    return click.Option(
+    return _NoColor(
         ["--no-color"],
-        flag_value="1",
-        type=click.STRING,
         is_flag=True,
-        default=None,
         envvar="NO_COLOR",
         expose_value=False,
         callback=keep,

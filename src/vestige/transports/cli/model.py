@@ -56,7 +56,9 @@ def model_status(session: Session, full: bool) -> None:
     if found.reason:
         value["reason"] = found.reason
     hint = "" if found.presence is Presence.READY else "\n\nvestige model install brings it."
-    rows = ((name, value.get(name)) for name in ("state", "model", "dimension", "path", "sizeBytes", "reason"))
+    rows = (
+        (name, value.get(name)) for name in ("state", "model", "dimension", "path", "sizeBytes", "reason")
+    )
     session.answer(value, lambda: fields(rows) + hint)
 
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
@@ -42,11 +43,50 @@ OpenApp = Callable[[Mapping[str, Any]], Application]
 """Opens the application with flags such as `data_dir`: slow, and may raise VestigeError."""
 
 
+class Contents(Protocol):
+    """What a backup holds."""
+
+    @property
+    def memories(self) -> int:
+        """How many memories."""
+
+    @property
+    def events(self) -> int:
+        """How many events."""
+
+    @property
+    def newest(self) -> str | None:
+        """When something last changed in it."""
+
+
+class Restored(Protocol):
+    """What a restore did."""
+
+    @property
+    def contents(self) -> Contents:
+        """What is in the store now."""
+
+    @property
+    def kept(self) -> Path | None:
+        """Where the store that was there is kept."""
+
+
+class Restorer(Protocol):
+    """Puts a backup in the place of a store's file: a matter of the backend, so it is handed in."""
+
+    def inspect(self, backup: Path) -> Contents:
+        """Check a backup and say what it holds."""
+
+    def restore(self, backup: Path, database: Path, *, prove: Callable[[], None]) -> Restored:
+        """Put it in place; `prove` opens the store and raises if it is not right."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Session:
     """What the options that work everywhere said, and where answers go."""
 
     open_app: OpenApp
+    restorer: Callable[[], Restorer]
     flags: dict[str, Any] = field(default_factory=dict)
     form: Form | None = None
     colour: bool = False
@@ -95,8 +135,8 @@ class ProgressLine:
         """Show (done, total, what)."""
         if not self._watched:
             return
-        share = f"{done:,.0f} of {total:,.0f}" if total else f"{done:,.0f}"
-        self._draw(f"{what or 'Working'}: {share}")
+        share = f" {done / total:.0%}" if total else ""
+        self._draw(f"{what or 'Working'}{share}")
         self._shown = True
 
     def __enter__(self) -> Self:
@@ -120,15 +160,15 @@ def write_text(text: str) -> None:
 
 def write(data: bytes) -> None:
     """Write to standard output; a reader that has seen enough (`| head`) is not an error."""
-    stream = click.get_binary_stream("stdout")
     try:
-        stream.write(data)
-        stream.flush()
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
     except BrokenPipeError:
         # What is still buffered would fail again when the interpreter closes the stream.
         nothing = os.open(os.devnull, os.O_WRONLY)
         with suppress(OSError, ValueError):
-            os.dup2(nothing, stream.fileno())
+            os.dup2(nothing, sys.stdout.fileno())
         os.close(nothing)
 
 

@@ -1,0 +1,130 @@
+"""The event bus, and the events as listeners outside the process get them."""
+
+import json
+import logging
+from dataclasses import FrozenInstanceError, fields
+from datetime import UTC, datetime
+
+import pytest
+
+from vestige import events
+from vestige.events import (
+    PREVIEW_CHARS,
+    ConnectionDiscovered,
+    EventBus,
+    Happening,
+    MemoryCreated,
+    MemoryDeleted,
+    MemoryDemoted,
+    MemoryPromoted,
+    MemoryUpdated,
+    SearchPerformed,
+    preview,
+)
+
+NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+DELETED = MemoryDeleted(timestamp=NOON, id="1")
+CREATED = MemoryCreated(timestamp=NOON, id="2", content_preview="Tea.", node_type="fact", tags=("a", "b"))
+
+
+def test_listeners_hear_every_event_in_order() -> None:
+    bus, first, second = EventBus(), list[Happening](), list[Happening]()
+    with bus.listening(first.append), bus.listening(second.append):
+        bus.emit(CREATED, DELETED)
+        bus.emit(CREATED)
+    assert first == second == [CREATED, DELETED, CREATED]
+
+
+def test_a_listener_hears_only_while_its_block_runs() -> None:
+    bus, heard = EventBus(), list[Happening]()
+    bus.emit(DELETED)
+    with bus.listening(heard.append):
+        bus.emit(CREATED)
+    bus.emit(DELETED)
+    assert heard == [CREATED]
+
+
+def test_a_block_that_fails_unsubscribes_its_listener() -> None:
+    bus, heard = EventBus(), list[Happening]()
+    with pytest.raises(ZeroDivisionError), bus.listening(heard.append):
+        raise ZeroDivisionError
+    bus.emit(DELETED)
+    assert heard == []
+
+
+def test_a_listener_that_fails_is_logged_and_disturbs_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    bus, heard = EventBus(), list[Happening]()
+
+    def fail(_happening: Happening) -> None:
+        raise RuntimeError("broken listener")
+
+    with caplog.at_level(logging.ERROR), bus.listening(fail), bus.listening(heard.append):
+        bus.emit(DELETED, CREATED)
+    assert heard == [DELETED, CREATED]
+    assert [record.message for record in caplog.records] == [
+        "A listener failed on MemoryDeleted",
+        "A listener failed on MemoryCreated",
+    ]
+
+
+def test_a_listener_may_leave_while_it_is_being_told() -> None:
+    bus, heard = EventBus(), list[Happening]()
+    inner = bus.listening(heard.append)
+
+    def leave(_happening: Happening) -> None:
+        inner.__exit__(None, None, None)
+
+    with bus.listening(leave):
+        inner.__enter__()
+        bus.emit(DELETED)
+        bus.emit(CREATED)
+    assert heard == [DELETED]
+
+
+def test_an_event_travels_as_its_type_and_plain_data() -> None:
+    assert json.loads(json.dumps(CREATED.message())) == {
+        "type": "MemoryCreated",
+        "data": {
+            "timestamp": "2026-03-01T12:00:00+00:00",
+            "id": "2",
+            "content_preview": "Tea.",
+            "node_type": "fact",
+            "tags": ["a", "b"],
+        },
+    }
+
+
+def test_events_cannot_be_changed() -> None:
+    with pytest.raises(FrozenInstanceError):
+        DELETED.id = "3"  # type: ignore[misc]  # that it fails is what is tested
+
+
+EXPECTED: dict[type[Happening], set[str]] = {
+    MemoryCreated: {"id", "content_preview", "node_type", "tags"},
+    MemoryUpdated: {"id", "content_preview", "field"},
+    MemoryDeleted: {"id"},
+    MemoryPromoted: {"id", "new_retention"},
+    MemoryDemoted: {"id", "new_retention"},
+    SearchPerformed: {"query", "result_count", "result_ids", "duration_ms"},
+    ConnectionDiscovered: {"source_id", "target_id", "connection_type", "weight"},
+}
+"""The names and fields that dashboards and bridges know."""
+
+
+@pytest.mark.parametrize("kind", EXPECTED)
+def test_an_event_has_the_fields_that_clients_know(kind: type[Happening]) -> None:
+    assert {field.name for field in fields(kind)} == EXPECTED[kind] | {"timestamp"}
+
+
+def test_every_event_is_expected_and_documented() -> None:
+    kinds = [one for one in vars(events).values() if isinstance(one, type) and issubclass(one, Happening)]
+    assert set(kinds) == {Happening, *EXPECTED}
+    assert all(kind.__doc__ and kind.__doc__.endswith(".") for kind in kinds)
+
+
+def test_a_preview_is_the_beginning_on_one_line() -> None:
+    assert preview("  Tea\n\tand   biscuits ") == "Tea and biscuits"
+    assert preview("x" * PREVIEW_CHARS) == "x" * PREVIEW_CHARS
+    long = preview("x" * (PREVIEW_CHARS + 1))
+    assert len(long) == PREVIEW_CHARS
+    assert long.endswith("…")

@@ -1,0 +1,314 @@
+"""Settings: where they come from, who may set what, and what a mistake is told."""
+
+import sys
+import traceback
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from vestige.errors import ConfigError
+from vestige.settings import (
+    Settings,
+    allowed_in_project,
+    documented_fields,
+    environment_name,
+    is_project_directory,
+    load_settings,
+)
+
+SECRET = "sk-do-not-show"
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> Path:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    return folder
+
+
+def write(data_dir: Path, text: str) -> None:
+    data_dir.mkdir(parents=True, exist_ok=True)
+    (data_dir / "vestige.toml").write_text(text, encoding="utf-8")
+
+
+def load(data_dir: Path, environ: dict[str, str] | None = None, **flags: object) -> Settings:
+    return load_settings(
+        {"data_dir": str(data_dir), **{name.replace("__", "."): value for name, value in flags.items()}},
+        environ={"HOME": str(data_dir.parent), **(environ or {})},
+    )
+
+
+def refusal(data_dir: Path, environ: dict[str, str] | None = None, **flags: object) -> ConfigError:
+    with pytest.raises(ConfigError) as caught:
+        load(data_dir, environ, **flags)
+    return caught.value
+
+
+# -- precedence ----------------------------------------------------------------------------------
+
+
+def test_flags_win_over_the_environment_which_wins_over_the_file_which_wins_over_defaults(
+    data_dir: Path,
+) -> None:
+    environ = {"VESTIGE_MEMORY_LIMIT": "30"}
+    assert load(data_dir).memory.limit == 10
+    write(data_dir, "[memory]\nlimit = 20\n")
+    assert load(data_dir).memory.limit == 20
+    assert load(data_dir, environ).memory.limit == 30
+    assert load(data_dir, environ, memory__limit=40).memory.limit == 40
+
+
+def test_layers_are_merged_setting_by_setting(data_dir: Path) -> None:
+    write(data_dir, "[memory]\nlimit = 20\nscope = '/user/ada'\n")
+    settings = load(data_dir, {"VESTIGE_MEMORY_LIMIT": "30"}, memory__detail_level="full")
+    assert (settings.memory.limit, settings.memory.scope, settings.memory.detail_level) == (
+        30,
+        "/user/ada",
+        "full",
+    )
+
+
+def test_a_flag_that_is_not_given_and_a_blank_variable_do_not_count(data_dir: Path) -> None:
+    write(data_dir, "[memory]\nlimit = 20\n")
+    assert load(data_dir, {"VESTIGE_MEMORY_LIMIT": "  "}, memory__limit=None).memory.limit == 20
+
+
+@pytest.mark.parametrize(("text", "value"), [("1", True), ("true", True), ("0", False), ("no", False)])
+def test_switches_in_the_environment_take_the_usual_words(data_dir: Path, text: str, value: bool) -> None:
+    assert load(data_dir, {"VESTIGE_OFFLINE": text}).offline is value
+
+
+def test_options_in_the_environment_are_taken_in_any_case(data_dir: Path) -> None:
+    assert load(data_dir, {"VESTIGE_EMBEDDINGS_PROVIDER": "OpenAI"}).embeddings.provider == "openai"
+
+
+def test_a_file_named_by_flag_or_variable_replaces_the_one_in_the_data_directory(
+    data_dir: Path, tmp_path: Path
+) -> None:
+    write(data_dir, "[memory]\nlimit = 20\n")
+    other = tmp_path / "other.toml"
+    other.write_text("[memory]\nscope = '/x'\n", encoding="utf-8")
+    by_flag = load(data_dir, config=str(other))
+    by_variable = load(data_dir, {"VESTIGE_CONFIG": str(other)})
+    assert by_flag == by_variable
+    assert (by_flag.memory.scope, by_flag.memory.limit) == ("/x", 10)
+
+
+# -- directories ---------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(sys.platform in ("darwin", "win32"), reason="the XDG directories are those of Linux")
+def test_the_default_directories_follow_xdg(tmp_path: Path) -> None:
+    plain = load_settings(environ={"HOME": "/home/ada"})
+    assert plain.data_dir == Path("/home/ada/.local/share/vestige/core")
+    assert plain.model_cache == Path("/home/ada/.cache/vestige/models")
+    moved = load_settings(environ={"HOME": "/home/ada", "XDG_DATA_HOME": "/d", "XDG_CACHE_HOME": "/c"})
+    assert moved.data_dir == Path("/d/vestige/core")
+    assert moved.model_cache == Path("/c/vestige/models")
+
+
+def test_the_data_directory_comes_from_the_flag_before_the_variable(tmp_path: Path) -> None:
+    environ = {"HOME": str(tmp_path), "VESTIGE_DATA_DIR": str(tmp_path / "variable")}
+    assert load_settings(environ=environ).data_dir == tmp_path / "variable"
+    assert load_settings({"data_dir": str(tmp_path / "flag")}, environ=environ).data_dir == tmp_path / "flag"
+
+
+def test_a_tilde_is_expanded_because_clients_use_no_shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "my.toml").write_text("[embeddings]\ncache_dir = '~/models'\n", encoding="utf-8")
+    settings = load_settings({"data_dir": "~/memories", "config": "~/my.toml"})
+    assert settings.data_dir == tmp_path / "memories"
+    assert settings.model_cache == tmp_path / "models"
+
+
+def test_a_tilde_of_nobody_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="nosuchuser"):
+        load_settings({"data_dir": "~nosuchuser/memories"}, environ={"HOME": str(tmp_path)})
+
+
+def test_a_relative_data_directory_is_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = load_settings({"data_dir": ".vestige"}, environ={"HOME": str(tmp_path)})
+    assert settings.data_dir == tmp_path / ".vestige"
+    assert settings.database == tmp_path / ".vestige" / "vestige.db"
+
+
+def test_a_data_directory_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("x", encoding="utf-8")
+    assert "not a directory" in refusal(file).message
+
+
+# -- mistakes ------------------------------------------------------------------------------------
+
+
+def test_an_unknown_key_is_refused_with_the_nearest_name(data_dir: Path) -> None:
+    write(data_dir, "[memory]\nlimitx = 20\n")
+    error = refusal(data_dir)
+    assert error.details == {"setting": "memory.limitx"}
+    assert error.hint == "Did you mean `memory.limit`?"
+
+
+def test_an_unknown_section_and_an_unknown_flag_are_refused(data_dir: Path) -> None:
+    assert refusal(data_dir, memory__limitx=3).details == {"setting": "memory.limitx"}
+    write(data_dir, "[weather]\nsunny = true\n")
+    assert refusal(data_dir).details == {"setting": "weather"}
+
+
+@pytest.mark.parametrize(
+    ("text", "setting"),
+    [
+        ("[memory]\nlimit = 0\n", "memory.limit"),
+        ("[memory]\nlimit = 'many'\n", "memory.limit"),
+        ("[memory]\ndetail_level = 'huge'\n", "memory.detail_level"),
+        ("[storage]\nbusy_seconds = 0\n", "storage.busy_seconds"),
+        ("memory = 3\n", "memory"),
+        ("embeddings = 3\n", "embeddings"),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_refused_by_name(data_dir: Path, text: str, setting: str) -> None:
+    write(data_dir, text)
+    assert refusal(data_dir).details == {"setting": setting}
+
+
+def test_bad_toml_is_refused_with_its_place(data_dir: Path) -> None:
+    write(data_dir, "[memory\nlimit = 3\n")
+    error = refusal(data_dir)
+    assert str(data_dir / "vestige.toml") in error.message
+    assert "line 1" in error.message
+
+
+def test_a_file_that_is_not_utf8_is_refused(data_dir: Path) -> None:
+    (data_dir / "vestige.toml").write_bytes(b"[memory]\nscope = '\xff'\n")
+    assert "not valid TOML" in refusal(data_dir).message
+
+
+def test_a_named_file_that_does_not_exist_is_refused(data_dir: Path) -> None:
+    assert "There is no settings file" in refusal(data_dir, config=str(data_dir / "none.toml")).message
+
+
+def test_a_file_that_cannot_be_read_is_refused(data_dir: Path) -> None:
+    (data_dir / "vestige.toml").mkdir()
+    assert "cannot be read" in refusal(data_dir).message
+
+
+def test_a_file_cannot_move_the_directory_it_was_found_in(data_dir: Path) -> None:
+    write(data_dir, "data_dir = '/elsewhere'\n")
+    assert "data_dir" in refusal(data_dir).message
+
+
+# -- projects ------------------------------------------------------------------------------------
+
+FORBIDDEN = [
+    "[embeddings]\nurl = 'http://thief.example/v1'\n",
+    "[embeddings]\nprovider = 'openai'\n",
+    "[embeddings]\napi_key = 'x'\n",
+    "[embeddings]\ncache_dir = '/tmp/x'\n",
+    "[embeddings]\nmodel_path = './model'\n",
+    "[storage]\nbackend = 'memory'\n",
+    "offline = true\n",
+]
+
+
+@pytest.mark.parametrize("text", FORBIDDEN)
+def test_a_project_may_not_redirect_memories(tmp_path: Path, text: str) -> None:
+    data_dir = tmp_path / "clone" / ".vestige"
+    write(data_dir, text)
+    error = refusal(data_dir)
+    assert "comes with a project" in error.message
+    assert len(error.details["settings"]) == 1
+
+
+@pytest.mark.parametrize("mark", [".git", ".hg", ".svn"])
+@pytest.mark.parametrize("inside", ["data", "deep/er/data", "."])
+def test_a_directory_inside_a_work_tree_is_a_project_whatever_its_name(
+    tmp_path: Path, mark: str, inside: str
+) -> None:
+    clone = tmp_path / "clone"
+    (clone / mark).mkdir(parents=True)
+    data_dir = clone / inside
+    write(data_dir, FORBIDDEN[0])
+    assert "comes with a project" in refusal(data_dir).message
+
+
+def test_a_worktree_whose_mark_is_a_file_is_a_project_too(tmp_path: Path) -> None:
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    (clone / ".git").write_text("gitdir: /elsewhere\n", encoding="utf-8")
+    assert is_project_directory(clone / "data")
+    assert not is_project_directory(tmp_path / "data")
+
+
+def test_a_project_may_set_how_memories_are_written_and_shown(tmp_path: Path) -> None:
+    data_dir = tmp_path / "clone" / ".vestige"
+    write(data_dir, "log_level = 'info'\n[memory]\nscope = '/project/x'\nlimit = 3\n")
+    settings = load(data_dir)
+    assert (settings.log_level, settings.memory.scope, settings.memory.limit) == ("info", "/project/x", 3)
+
+
+def test_only_harmless_settings_are_open_to_projects() -> None:
+    open_to_projects = {name for name, field in documented_fields() if allowed_in_project(field)}
+    assert open_to_projects == {
+        "log_level",
+        "memory.scope",
+        "memory.limit",
+        "memory.detail_level",
+        "memory.record",
+    }
+
+
+def test_a_user_may_set_everything_in_a_project_by_naming_the_file(tmp_path: Path) -> None:
+    data_dir = tmp_path / "clone" / ".vestige"
+    write(data_dir, FORBIDDEN[0])
+    settings = load(data_dir, config=str(data_dir / "vestige.toml"))
+    assert settings.embeddings.url == "http://thief.example/v1"
+
+
+# -- secrets -------------------------------------------------------------------------------------
+
+
+def test_a_key_is_not_shown_when_settings_are(data_dir: Path) -> None:
+    settings = load(data_dir, {"VESTIGE_EMBEDDINGS_API_KEY": SECRET})
+    assert settings.embeddings.api_key == SECRET
+    assert SECRET not in repr(settings)
+    assert SECRET not in str(settings)
+
+
+def test_a_key_is_not_shown_by_an_error_nor_by_its_traceback(data_dir: Path) -> None:
+    write(data_dir, f"[embeddings]\napi_key = ['{SECRET}']\n")
+    error = refusal(data_dir)
+    assert error.details == {"setting": "embeddings.api_key"}
+    assert SECRET not in str(error.value())
+    assert SECRET not in "".join(traceback.format_exception(error))
+
+
+# -- the fields themselves -----------------------------------------------------------------------
+
+FIELDS = list(documented_fields())
+
+
+@pytest.mark.parametrize(("name", "description"), [(name, field.description) for name, field in FIELDS])
+def test_every_setting_is_documented(name: str, description: str | None) -> None:
+    assert description, f"{name} has no description"
+    assert description.endswith(".")
+
+
+@pytest.mark.parametrize("name", [name for name, field in FIELDS if name != "data_dir"])
+def test_every_setting_but_the_data_directory_has_a_default(name: str) -> None:
+    field = dict(FIELDS)[name]
+    assert not field.is_required()
+
+
+def test_every_setting_has_a_variable_of_its_own() -> None:
+    names = [environment_name(name) for name, _ in FIELDS]
+    assert len(set(names)) == len(names)
+    assert environment_name("embeddings.api_key") == "VESTIGE_EMBEDDINGS_API_KEY"
+
+
+def test_settings_cannot_be_changed(data_dir: Path) -> None:
+    settings = load(data_dir)
+    with pytest.raises(ValidationError):
+        settings.memory.limit = 3  # type: ignore[misc]  # that it fails is what is tested
