@@ -1,1 +1,5 @@
-"""Speed benchmarks. Each is a module with a command line: `python -m benchmarks.startup`."""
+"""Speed and quality, measured. Like our own commands, a benchmark keeps BLAS to one thread."""
+
+from vestige.settings import calm_blas
+
+calm_blas()

@@ -131,6 +131,16 @@ def load_settings(
         raise _refusal(exc) from exc
 
 
+def calm_blas() -> None:
+    """Keep numpy's matrix library to one thread. To be called before numpy is imported.
+
+    Its helper threads spin while they wait for work, which costs more than they save on matrices of our
+    size and takes the cores from the embedding model. Only our own processes do this; a program that
+    uses Vestige as a library keeps its settings.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
 def is_project_directory(data_dir: Path) -> bool:
     """Whether a data directory belongs to a project rather than to the user."""
     absolute = data_dir.absolute()

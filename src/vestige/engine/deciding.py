@@ -28,7 +28,6 @@ from vestige.embed.protocol import Embedder
 from vestige.engine.context import Call
 from vestige.engine.embedding import embed_memories, embedder_or_none
 from vestige.engine.revising import next_revision
-from vestige.errors import ModelMismatch
 from vestige.events import ConnectionDiscovered, Happening, MemoryCreated, MemoryUpdated, preview
 from vestige.models import Edge, Evidence, Filter, Memory, Record
 from vestige.store.protocol import Add, Change, Embedded, Link, Remark, Revise, Scored
@@ -75,7 +74,8 @@ class Batch:
 def decide_all(call: Call, drafts: Sequence[Draft]) -> Batch:
     """The decisions and changes for a batch of at least one draft; nothing is written yet."""
     embedder = embedder_or_none(call.engine)
-    vectors = _vectors(call, embedder, drafts)
+    memories = [draft.memory for draft in drafts]
+    vectors = embed_memories(embedder, memories) if embedder is not None else []
     # One moment for the whole batch: what supersedes begins exactly when what it supersedes ends.
     batch = Batch(now=drafts[0].memory.created_at, embedder=embedder)
     wholes = np.stack([_whole(made) for made in vectors]) if vectors else None
@@ -87,26 +87,6 @@ def decide_all(call: Call, drafts: Sequence[Draft]) -> Batch:
         memory_id = _carry_out(batch, index, draft, made, decision)
         batch.results.append(Ingested(memory_id=memory_id, decision=decision, embedded=bool(vectors)))
     return batch
-
-
-def _vectors(call: Call, embedder: Embedder | None, drafts: Sequence[Draft]) -> list[Embedded]:
-    """The drafts' vectors; none at all without a model."""
-    if embedder is None:
-        return []
-    held = call.engine.store.signature()
-    if held is not None and held != embedder.signature:
-        raise mismatch(held.name, embedder.signature.name)
-    return embed_memories(embedder, [draft.memory for draft in drafts])
-
-
-def mismatch(held: str, offered: str) -> ModelMismatch:
-    """The refusal of vectors of another model, with what to do."""
-    return ModelMismatch(
-        f"This store holds vectors of {held}; the settings now name {offered}.",
-        hint=f"Set embeddings back to {held}, or run `vestige rebuild --vectors` to embed every memory "
-        f"with {offered}.",
-        details={"held": held, "offered": offered},
-    )
 
 
 def _load(call: Call, batch: Batch, drafts: Sequence[Draft], wholes: NDArray[np.float32] | None) -> None:

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vestige.embed.protocol import Signature
+from vestige.errors import ModelMismatch
 from vestige.models import (
     ANYTHING,
     NO_METADATA,
@@ -136,6 +137,16 @@ class Scored:
     score: float
     start: int = 0
     end: int = 0
+
+
+def other_model(held: Signature, offered: Signature) -> ModelMismatch:
+    """Every store's refusal of vectors of another signature, with what to do."""
+    return ModelMismatch(
+        f"This store holds vectors of {held.profile}, not of {offered.profile}.",
+        hint=f"Set the embeddings back to {held.name}, or run `vestige rebuild --vectors` to embed every "
+        f"memory with {offered.name}.",
+        details={"held": held.profile, "offered": offered.profile},
+    )
 
 
 class MemoryStore(Protocol):

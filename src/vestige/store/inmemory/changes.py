@@ -11,7 +11,7 @@ import numpy as np
 from vestige.cognition import strength
 from vestige.cognition.text import text_hash
 from vestige.embed.protocol import Signature
-from vestige.errors import Conflict, Forbidden, InvalidInput, ModelMismatch, NotFound
+from vestige.errors import Conflict, Forbidden, InvalidInput, NotFound
 from vestige.models import Access, LogEvent, Memory, Revision, Tombstone, check_label
 from vestige.store.inmemory.state import (
     Buried,
@@ -23,7 +23,7 @@ from vestige.store.inmemory.state import (
     quotes,
     words_of,
 )
-from vestige.store.protocol import Add, Change, Embedded, Forget, Link, Piece, Remark, Revise
+from vestige.store.protocol import Add, Change, Embedded, Forget, Link, Piece, Remark, Revise, other_model
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
@@ -67,12 +67,8 @@ def take_vectors(state: State, memory_id: str, embedded: Embedded) -> bool:
 
 def require_signature(state: State, signature: Signature) -> None:
     """Refuse a signature other than the one this store already has."""
-    if state.signature not in (None, signature):
-        raise ModelMismatch(
-            f"This store holds vectors of {state.signature.profile}, not of {signature.profile}.",
-            hint="Use the model the store was filled with, or embed its memories again with the new one.",
-            details={"stored": state.signature.profile, "given": signature.profile},
-        )
+    if state.signature is not None and state.signature != signature:
+        raise other_model(state.signature, signature)
 
 
 def _about(change: Change) -> tuple[str, ...]:

@@ -30,8 +30,6 @@ from vestige.store.sqlite.connection import (
 logger = logging.getLogger(__name__)
 
 OLDEST_SQLITE = (3, 35, 0)
-# For new files only: five vectors of 384 numbers fit a page of this size, two a page of 4096 bytes.
-PAGE_SIZE = "PRAGMA page_size = 8192"
 RECORDS = (
     "CREATE TABLE IF NOT EXISTS schema_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
     " applied_at TEXT NOT NULL, checksum TEXT NOT NULL, written_by TEXT NOT NULL)"
@@ -68,7 +66,6 @@ def open_file(
         _make_private(path)
         with closing(connect(path)) as db:
             _refuse_strangers(db, path)
-            db.execute(PAGE_SIZE)
             patiently(lambda: db.execute("PRAGMA journal_mode = WAL").fetchall(), around.waiting, path)
             upgrade(db, path, steps, around)
             node = _settle(db, path, around)

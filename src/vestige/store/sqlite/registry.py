@@ -10,8 +10,8 @@ from pathlib import Path
 import orjson
 
 from vestige.embed.protocol import Signature
-from vestige.errors import IdempotencyConflict, ModelMismatch
-from vestige.store.protocol import Claim
+from vestige.errors import IdempotencyConflict
+from vestige.store.protocol import Claim, other_model
 from vestige.store.sqlite.columns import json_text, moment_text
 
 # -- the node --------------------------------------------------------------------------------------
@@ -77,11 +77,7 @@ def activate(db: sqlite3.Connection, signature: Signature) -> Profile:
 def require(held: Profile | None, signature: Signature) -> None:
     """Refuse a signature other than the one in use."""
     if held is not None and held.signature != signature:
-        raise ModelMismatch(
-            f"This store holds vectors of {held.signature.profile}, not of {signature.profile}.",
-            hint="Use the model the store was filled with, or embed its memories again with the new one.",
-            details={"stored": held.signature.profile, "given": signature.profile},
-        )
+        raise other_model(held.signature, signature)
 
 
 # -- claims ----------------------------------------------------------------------------------------

@@ -185,7 +185,11 @@ def main() -> int:
         return 0
 
     def open_app() -> "Service":
-        from vestige.app import open_server  # everything heavy, when it is first needed
+        # Everything heavy, when it is first needed.
+        from vestige.settings import calm_blas
+
+        calm_blas()
+        from vestige.app import open_server
 
         return open_server(options.settings)
 
