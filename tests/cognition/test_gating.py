@@ -173,3 +173,34 @@ def test_nothing_is_reinforced_by_what_contradicts_it(text: str, rivals: list[Ri
 @given(TEXTS, RIVALS)
 def test_the_same_question_gets_the_same_decision(text: str, rivals: list[Rival]) -> None:
     assert decide(Proposal(content=text), rivals) == decide(Proposal(content=text), rivals)
+
+
+CHATTER = [
+    (
+        "Caroline: Hey Mel! Long time no talk. Lots has been going on!",
+        "Caroline: Hey Mel, what's up? Busy week.",
+    ),
+    (
+        "Gina: No doubt, Jon you've got this. Keep it up!",
+        "Gina: Yeah Jon, you've got the right attitude! Keep going!",
+    ),
+    (
+        "Jon: Thanks, Gina. Your help means a lot. I'll stay optimistic.",
+        "Jon: Gina, your help means a lot. I'm not giving up.",
+    ),
+    (
+        "Maria: Hey John! Long time no see! What's up?",
+        "John: Hey Maria! Long time no see! Tons has gone down!",
+    ),
+    (
+        "Jon: Dancing makes me happy.",
+        "Jon: Dancing is my happy place. I used to be scared of it, and of so many other things in life.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), CHATTER)
+def test_chatter_corrects_nothing_however_similar_it_is(old: str, new: str) -> None:
+    decision = decide(Proposal(content=new), [rival(old, 0.88)])
+    assert isinstance(decision, Create)
+    assert decision.contradicts == ()

@@ -12,6 +12,7 @@ from difflib import SequenceMatcher
 from typing import Literal
 
 from vestige.cognition.porter import stem
+from vestige.cognition.text import STOP_WORDS
 
 ConflictKind = Literal["polarity", "value", "slot"]
 
@@ -42,7 +43,12 @@ _NEGATIONS = frozenset(
     "forbidden deprecated wrong incorrect false disable disabled disables disallow disallowed "
     "unsupported".split()
 ) | frozenset(form for word in _CONTRACTIONS for form in (word, word.replace("'", "")))
-_AFFIRMATIONS = frozenset("always must do does should is are".split())
+_FILLERS = frozenset("always must should please just really now".split())
+
+SAME_SUBJECT = 0.6
+"""The share of content words two statements must have in common to contradict each other …"""
+CORRECTABLE_SUBJECT = 0.4
+"""… and for one that announces a correction to be about the other."""
 
 _ANTONYMS = frozenset(
     frozenset(pair.split())
@@ -67,8 +73,6 @@ _ANTONYMS = frozenset(
         "use avoid",
         "increase decrease",
         "increased decreased",
-        "before after",
-        "first last",
         "start stop",
         "started stopped",
         "open closed",
@@ -80,11 +84,7 @@ _ANTONYMS = frozenset(
         "public private",
         "synchronous asynchronous",
         "sync async",
-        "more less",
-        "up down",
-        "fast slow",
         "cheap expensive",
-        "good bad",
         "right wrong",
         "correct incorrect",
         "valid invalid",
@@ -134,29 +134,46 @@ def _words(text: str) -> list[str]:
 
 def _polarity(new: list[str], old: list[str]) -> tuple[ConflictKind, str] | None:
     new_set, old_set = set(new), set(old)
-    if not _same_subject(new_set, old_set):
-        return None
     only_new, only_old = new_set - old_set, old_set - new_set
-    for left in only_new:
-        for right in only_old:
-            if frozenset((left, right)) in _ANTONYMS:
+    for left in sorted(only_new):
+        for right in sorted(only_old):
+            opposites = frozenset((left, right))
+            if opposites in _ANTONYMS and _agree_otherwise(new_set, old_set, opposites):
                 return "polarity", f"{right} → {left}"
     negated_new, negated_old = new_set & _NEGATIONS, old_set & _NEGATIONS
-    if bool(negated_new) != bool(negated_old):
-        word = next(iter(sorted(negated_new or negated_old)))
+    if bool(negated_new) != bool(negated_old) and _agree_otherwise(new_set, old_set, _NEGATIONS):
+        word = min(negated_new or negated_old)
         return "polarity", f"“{word}” in only one of them"
     return None
 
 
-def _same_subject(new: set[str], old: set[str]) -> bool:
-    left = {stem(word) for word in new - _NEGATIONS - _AFFIRMATIONS if len(word) > 2}
-    right = {stem(word) for word in old - _NEGATIONS - _AFFIRMATIONS if len(word) > 2}
-    return len(left & right) >= max(1, 0.5 * min(len(left), len(right)))
+def _agree_otherwise(new: set[str], old: set[str], apart_from: frozenset[str]) -> bool:
+    """Whether two statements are about the same thing but for some words.
+
+    Chatter shares names and phrases and means nothing by "no" ("long time no see"), so most content
+    words have to be the same.
+    """
+    left, right = _content(new - apart_from), _content(old - apart_from)
+    return bool(left & right) and len(left & right) >= SAME_SUBJECT * len(left | right)
+
+
+def _content(words: set[str]) -> set[str]:
+    return {stem(word) for word in words if word not in STOP_WORDS and word not in _FILLERS}
+
+
+def shares_subject(new: str, old: str) -> bool:
+    """Whether two texts have enough content words in common for one to correct the other."""
+    left, right = _content(set(_words(new))), _content(set(_words(old)))
+    return bool(left & right) and len(left & right) >= CORRECTABLE_SUBJECT * len(left | right)
 
 
 def _values(new: list[str], old: list[str]) -> tuple[ConflictKind, str] | None:
     left, right = _numbers(new), _numbers(old)
     if not left or not right or left <= right or right <= left:
+        return None
+    if not _agree_otherwise(
+        set(new), set(old), frozenset(word for word in (*new, *old) if _NUMBER.match(word))
+    ):
         return None
     changed_new, changed_old = sorted(left - right), sorted(right - left)
     return "value", f"{', '.join(changed_old)} → {', '.join(changed_new)}"

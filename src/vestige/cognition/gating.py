@@ -8,7 +8,7 @@ record by itself. Thresholds on cosine are the reference's (.92, .75, .70).
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vestige.cognition.conflict import Conflict, announces_correction, find_conflict
+from vestige.cognition.conflict import Conflict, announces_correction, find_conflict, shares_subject
 
 SAME = 0.92
 """From here on a text without conflict says the same thing."""
@@ -180,7 +180,7 @@ def _agreeing(proposal: Proposal, best: Rival) -> Decision | None:
             similarity=best.similarity,
             reason="Contains the known text and adds to it.",
         )
-    if announces_correction(proposal.content):
+    if announces_correction(proposal.content) and shares_subject(proposal.content, best.content):
         return Supersede(
             memory_id=best.memory_id,
             similarity=best.similarity,
