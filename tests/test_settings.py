@@ -15,6 +15,7 @@ from vestige.settings import (
     environment_name,
     is_project_directory,
     load_settings,
+    unknown_variables,
 )
 
 SECRET = "sk-do-not-show"
@@ -312,3 +313,15 @@ def test_settings_cannot_be_changed(data_dir: Path) -> None:
     settings = load(data_dir)
     with pytest.raises(ValidationError):
         settings.memory.limit = 3  # type: ignore[misc]  # that it fails is what is tested
+
+
+def test_a_variable_that_sets_nothing_is_named_with_the_nearest_that_would() -> None:
+    environ = {
+        "VESTIGE_EMBEDDING_PROVIDER": "off",
+        "VESTIGE_OFFLINE": "1",
+        "VESTIGE_TEST_X": "1",
+        "HOME": "/",
+    }
+    assert unknown_variables(environ) == [
+        "VESTIGE_EMBEDDING_PROVIDER is no setting; did you mean VESTIGE_EMBEDDINGS_PROVIDER?"
+    ]

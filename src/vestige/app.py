@@ -25,7 +25,7 @@ from vestige.events import EventBus
 from vestige.identity import Uuid7
 from vestige.operations.all import registry
 from vestige.operations.registry import Operation, Wire
-from vestige.settings import Settings, is_project_directory, load_settings
+from vestige.settings import Settings, is_project_directory, load_settings, unknown_variables
 from vestige.store.protocol import MemoryStore
 
 if TYPE_CHECKING:
@@ -168,6 +168,8 @@ def open_app(
     logging.basicConfig(
         stream=sys.stderr, level=settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s"
     )
+    for complaint in unknown_variables(environ):
+        logger.warning(complaint)
     clock = clock or system_clock()
     store: MemoryStore = open_store(settings, clock)
     embedders = embedder_source(settings, clock)

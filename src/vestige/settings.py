@@ -22,6 +22,8 @@ from vestige.nearest import nearest_name
 CONFIG_NAME = "vestige.toml"
 DATABASE_NAME = "vestige.db"
 PROJECT_DIRECTORY = ".vestige"
+NOT_SETTINGS = ("VESTIGE_TEST_", "VESTIGE_MODEL_DIR")
+"""Variables of the test suite; they share the prefix and set nothing here."""
 
 # Marks a setting that a project's own file may change.
 FROM_PROJECT: dict[str, JsonValue] = {"project": True}
@@ -161,6 +163,17 @@ def documented_fields(
             yield from documented_fields(kind, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", field
+
+
+def unknown_variables(environ: Mapping[str, str] | None = None) -> list[str]:
+    """Complaints about `VESTIGE_*` variables that set nothing, each with the nearest one that would."""
+    known = {environment_name(name) for name, _ in documented_fields()} | {"VESTIGE_CONFIG"}
+    complaints = []
+    for name in sorted(os.environ if environ is None else environ):
+        if name.startswith("VESTIGE_") and name not in known and not name.startswith(NOT_SETTINGS):
+            close = nearest_name(name, known)
+            complaints.append(f"{name} is no setting" + (f"; did you mean {close}?" if close else "."))
+    return complaints
 
 
 def environment_name(dotted: str) -> str:

@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import select
+import shlex
 import shutil
 import subprocess
 import sys
@@ -131,7 +132,7 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly(tmp_path: Path) -> None:
 
 
 def test_closed_streams_are_no_reason_to_fail(tmp_path: Path) -> None:
-    command = f"{' '.join(VESTIGE)} ingest 'Ada prefers tea.' >&- 2>&- <&-"
+    command = f"{shlex.join(VESTIGE)} ingest 'Ada prefers tea.' >&- 2>&- <&-"
     done = subprocess.run(
         ["sh", "-c", command], env=environment(tmp_path), timeout=PATIENCE_SECONDS, check=False
     )
@@ -150,7 +151,7 @@ def test_the_completion_script_works_in_bash(tmp_path: Path) -> None:
     if bash is None:
         pytest.skip("there is no bash here")
     script = vestige(tmp_path, "completion", "bash").stdout
-    asked = f'vestige() {{ {" ".join(VESTIGE)} "$@"; }}\n{script}\ncomplete -p vestige'
+    asked = f'vestige() {{ {shlex.join(VESTIGE)} "$@"; }}\n{script}\ncomplete -p vestige'
     sourced = subprocess.run(
         [bash, "-e", "-c", asked],
         capture_output=True,

@@ -134,6 +134,13 @@ TRANSPORTS: dict[str, Transport] = {
 }
 
 
+# The stateless era and the command line in every run, the others when there is time.
+EVERYWHERE = [
+    pytest.param(name, marks=pytest.mark.slow) if name in ("mcp auto", "mcp legacy") else name
+    for name in TRANSPORTS
+]
+
+
 def asked(folder: Path, transport: Transport, operation: Operation, arguments: Answer) -> Answer:
     """The answer of one transport on a store of its own, without the folder's name."""
     with planted(folder) as world:
@@ -147,7 +154,7 @@ def offered(operation: Operation, transport: str) -> bool:
 
 
 @pytest.mark.parametrize("name", list(registry.operations))
-@pytest.mark.parametrize("transport", list(TRANSPORTS))
+@pytest.mark.parametrize("transport", EVERYWHERE)
 def test_the_example_gives_the_same_answer_everywhere(tmp_path: Path, transport: str, name: str) -> None:
     operation = registry.operations[name]
     if not offered(operation, transport):
@@ -165,7 +172,7 @@ def test_the_example_gives_the_same_answer_everywhere(tmp_path: Path, transport:
 @pytest.mark.parametrize(
     "name", [n for n, op in registry.operations.items() if "id" in op.arguments.model_fields]
 )
-@pytest.mark.parametrize("transport", list(TRANSPORTS))
+@pytest.mark.parametrize("transport", EVERYWHERE)
 def test_an_unknown_id_is_the_same_error_everywhere(tmp_path: Path, transport: str, name: str) -> None:
     operation = registry.operations[name]
     arguments = {**operation.example, "id": "no-such-memory"}
@@ -178,7 +185,7 @@ def test_an_unknown_id_is_the_same_error_everywhere(tmp_path: Path, transport: s
 
 
 @pytest.mark.parametrize("name", list(registry.operations))
-@pytest.mark.parametrize("transport", list(TRANSPORTS))
+@pytest.mark.parametrize("transport", EVERYWHERE)
 def test_an_unknown_argument_is_refused_everywhere(tmp_path: Path, transport: str, name: str) -> None:
     operation = registry.operations[name]
     if not offered(operation, transport):
