@@ -2,6 +2,8 @@
 
 import re
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
@@ -130,11 +132,11 @@ def test_a_very_long_word_is_cut_but_still_told_from_another_with_the_same_begin
 
 
 @pytest.fixture(scope="module")
-def fts() -> sqlite3.Connection:
-    database = sqlite3.connect(":memory:")
-    database.execute("CREATE VIRTUAL TABLE words USING fts5(body, tokenize = \"ascii tokenchars '_'\")")
-    database.execute("CREATE VIRTUAL TABLE tokens USING fts5vocab(words, instance)")
-    return database
+def fts() -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.execute("CREATE VIRTUAL TABLE words USING fts5(body, tokenize = \"ascii tokenchars '_'\")")
+        database.execute("CREATE VIRTUAL TABLE tokens USING fts5vocab(words, instance)")
+        yield database
 
 
 @LAW

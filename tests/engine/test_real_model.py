@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def real(real_model_dir: Path, tmp_path: Path) -> Iterator[World]:
-    settings = {"embeddings.cache_dir": str(real_model_dir.parent), "offline": True}
+    settings: dict[str, Any] = {"embeddings.cache_dir": str(real_model_dir.parent), "offline": True}
     with open_world(tmp_path, provider="local", **settings) as world:
         assert world.app.engine.embedders.get(60) is not None
         yield world

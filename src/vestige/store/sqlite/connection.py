@@ -139,7 +139,7 @@ def patiently(action: Callable[[], object], waiting: Waiting, path: Path) -> Non
 
 
 def connect(
-    path: Path, *, uri: str | None = None, timeout: float = BUSY_TIMEOUT_SECONDS
+    path: Path, *pragmas: str, uri: str | None = None, timeout: float = BUSY_TIMEOUT_SECONDS
 ) -> sqlite3.Connection:
     """A connection in autocommit mode: transactions are always explicit here."""
     db = sqlite3.connect(
@@ -151,7 +151,7 @@ def connect(
         uri=uri is not None,
     )
     try:
-        for pragma in PRAGMAS:
+        for pragma in (*PRAGMAS, *pragmas):
             db.execute(pragma)
     except sqlite3.Error:
         db.close()
@@ -246,9 +246,7 @@ class Connections:
             self._check_open()
             if self._idle:
                 return self._idle.pop()
-        db = connect(self.path, uri=self.uri, timeout=READ_TIMEOUT_SECONDS)
-        db.execute("PRAGMA query_only = ON")
-        return db
+        return connect(self.path, "PRAGMA query_only = ON", uri=self.uri, timeout=READ_TIMEOUT_SECONDS)
 
     def _give_back(self, db: sqlite3.Connection) -> None:
         with self._pool_lock:
