@@ -18,6 +18,7 @@ unexport PYTHONPATH PYTHONHOME PIP_REQUIRE_VIRTUALENV PIP_USER PIP_TARGET PIP_PR
 $(foreach name,$(filter-out VESTIGE_OFFLINE,$(filter VESTIGE_%,$(.VARIABLES))),$(eval unexport $(name)))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
+export ORT_DISABLE_TELEMETRY := 1
 
 # A virtual environment knows where it lives. One that was moved here is made again.
 ifneq ($(wildcard .venv/.home),)

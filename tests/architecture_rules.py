@@ -27,7 +27,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "events": VALUES,
     "settings": (*VALUES, "nearest"),
     "cognition": (*VALUES, "cognition"),
-    "embed": (*VALUES, "cognition", "embed"),
+    "embed": (*VALUES, "settings", "cognition", "embed"),
     "store": (*VALUES, "cognition", "embed.protocol", "store.protocol"),
     "store.inmemory": (*VALUES, "cognition", "embed.protocol", "store.protocol", "store.inmemory"),
     "store.migrate": VALUES,

@@ -7,7 +7,6 @@ import sqlite3
 import stat
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ NOBODY = 65534
         ("smart_ingest", {"content": "a\ud800b"}, "invalid_input", "content"),
         ("smart_ingest", {"content": "a", "tags": ["x\0"]}, "invalid_input", "NUL"),
         ("smart_ingest", {"content": "a", "tags": [""]}, "invalid_input", "blank"),
-        ("smart_ingest", {"content": "a", "tags": ["t"] * 101}, "too_large", "tags"),
+        ("smart_ingest", {"content": "a", "tags": [f"t{n}" for n in range(101)]}, "too_large", "tags"),
         ("smart_ingest", {"content": "a", "metadata": {"x": "y" * 200_000}}, "too_large", "metadata"),
         ("smart_ingest", {"content": "a", "metadata": [1]}, "invalid_input", "metadata"),
         ("smart_ingest", {"content": "a", "scope": "/a/../b"}, "invalid_input", "scope"),
@@ -40,7 +39,7 @@ NOBODY = 65534
         ("smart_ingest", {"content": "a", "valid_from": "2026-02-30"}, "invalid_input", "valid_from"),
         (
             "smart_ingest",
-            {"content": "a", "valid_from": "2026-02-02", "valid_until": "2026-02-01"},
+            {"content": "a", "valid_from": "2026-02-02", "valid_until": "2026-01-15"},
             "invalid_input",
             "before it starts",
         ),
@@ -301,20 +300,3 @@ def test_a_full_disk_is_said_and_leaves_nothing_half_written(tmp_path: Path) -> 
             db.execute("PRAGMA max_page_count = 1000000")
         world.remember("After room was made.")
         assert world.call("system_status")["totalMemories"] == 2
-
-
-def test_cancelling_between_steps_writes_nothing(world: World) -> None:
-    cancelled = threading.Event()
-    cancelled.set()
-
-    with pytest.raises(VestigeError) as stopped:
-        world.app.call_tool(
-            "smart_ingest",
-            {"content": "Never."},
-            request_id="",
-            progress=lambda *_: None,
-            cancelled=cancelled,
-        )
-
-    assert stopped.value.code == "cancelled"
-    assert world.call("system_status")["totalMemories"] == 0

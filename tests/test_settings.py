@@ -325,3 +325,32 @@ def test_a_variable_that_sets_nothing_is_named_with_the_nearest_that_would() -> 
     assert unknown_variables(environ) == [
         "VESTIGE_EMBEDDING_PROVIDER is no setting; did you mean VESTIGE_EMBEDDINGS_PROVIDER?"
     ]
+
+
+@pytest.mark.parametrize("below", ["agent1", "a/b"])
+def test_a_folder_below_a_project_directory_belongs_to_the_project_too(tmp_path: Path, below: str) -> None:
+    assert is_project_directory(tmp_path / ".vestige" / below)
+
+
+def test_a_link_does_not_hide_that_a_directory_is_a_project_s(tmp_path: Path) -> None:
+    (tmp_path / ".vestige").mkdir()
+    (tmp_path / "mine").symlink_to(tmp_path / ".vestige")
+    assert is_project_directory(tmp_path / "mine")
+
+
+def test_an_empty_data_directory_is_not_the_default_one(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="empty"):
+        load_settings({"data_dir": " "}, environ={"HOME": str(tmp_path)})
+
+
+def test_a_relative_xdg_directory_is_ignored(tmp_path: Path) -> None:
+    settings = load_settings({}, environ={"HOME": str(tmp_path), "XDG_DATA_HOME": "data"})
+    assert settings.data_dir.is_relative_to(tmp_path)
+
+
+def test_a_scope_is_checked_when_it_is_set(tmp_path: Path) -> None:
+    environ = {"HOME": str(tmp_path), "VESTIGE_MEMORY_SCOPE": "../x"}
+    with pytest.raises(ConfigError, match=r"memory\.scope"):
+        load_settings({}, environ=environ)
+    settings = load_settings({}, environ={**environ, "VESTIGE_MEMORY_SCOPE": "project/x"})
+    assert settings.memory.scope == "/project/x"

@@ -16,16 +16,24 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self
 
 from vestige.embed.background import EmbedderSource
-from vestige.embed.progress import Progress as ModelProgress
 from vestige.embed.protocol import Embedder
+from vestige.embed.providers import Provider
 from vestige.engine.context import Call, Engine, Progress
 from vestige.engine.embedding import backfill
-from vestige.errors import Cancelled, StoreError, VestigeError
+from vestige.errors import Cancelled, ConfigError, StoreError, VestigeError
 from vestige.events import EventBus
 from vestige.identity import Uuid7
 from vestige.operations.all import registry
 from vestige.operations.registry import Operation, Wire
-from vestige.settings import Settings, is_project_directory, load_settings, unknown_variables
+from vestige.settings import (
+    DATABASE_NAME,
+    PROJECT_DIRECTORY,
+    Settings,
+    is_project_directory,
+    is_repository,
+    load_settings,
+    unknown_variables,
+)
 from vestige.store.protocol import MemoryStore
 
 if TYPE_CHECKING:
@@ -33,8 +41,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-MOST_THREADS = 4
-"""Threads of the model when the settings leave the choice to us."""
+CLOSE_SECONDS = 10.0
+"""How long closing waits for the slice of texts that is just being embedded."""
 
 LOCAL_USER = frozenset({"read", "write", "admin"})
 
@@ -70,9 +78,11 @@ def system_clock() -> Clock:
 class App:
     """A running Vestige: an engine with everything it owns. Close it, or use it as a context."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, close_seconds: float = CLOSE_SECONDS) -> None:
         self.engine = engine
+        self._close_seconds = close_seconds
         self._closing = threading.Event()
+        self._background = threading.Lock()
         self._backfill: threading.Thread | None = None
 
     def call_tool(
@@ -86,21 +96,21 @@ class App:
     ) -> dict[str, Any]:
         """Run an MCP tool by name; the answer as JSON-able data."""
         operation, given = registry.resolve(name, arguments)
-        return operation.call(self._call(request_id, progress, cancelled), given)
+        return self._answer(operation, given, self._call(request_id, progress, cancelled))
 
     def read_resource(
         self, uri: str, *, request_id: str, progress: Progress, cancelled: Signal
     ) -> dict[str, Any]:
         """Read an MCP resource; its content as JSON-able data."""
         operation, given = registry.match_resource(uri)
-        return operation.call(self._call(request_id, progress, cancelled), given)
+        return self._answer(operation, given, self._call(request_id, progress, cancelled))
 
     def run(self, operation: Operation, arguments: Mapping[str, Any], progress: Progress) -> Wire:
         """Run an operation for the local user; the typed answer."""
         return operation.answer(self._call("", progress, self._closing), arguments)
 
     def embed_missing_when_ready(self) -> threading.Event:
-        """Once the model is there, embed what was written without it; the event is set when done."""
+        """Load the model, then embed what was written without it; the event is set when that is done."""
         done = threading.Event()
 
         def work(embedder: Embedder) -> None:
@@ -112,18 +122,25 @@ class App:
         def begin(embedder: Embedder) -> None:
             # Its own thread: the loading thread has to finish for others to get the model.
             thread = threading.Thread(target=work, args=(embedder,), name="vestige-backfill", daemon=True)
-            thread.start()
-            self._backfill = thread
+            with self._background:
+                if not self._closing.is_set():
+                    self._backfill = thread
+                    thread.start()
 
         if not self.engine.store.read_only:
             self.engine.embedders.on_ready(begin)
+        self.engine.embedders.start()
         return done
 
     def close(self) -> None:
         """Stop what runs in the background, then let go of the model and the store."""
-        self._closing.set()
-        if self._backfill is not None:
-            self._backfill.join()
+        with self._background:
+            self._closing.set()
+            backfill = self._backfill
+        if backfill is not None:
+            backfill.join(self._close_seconds)
+            if backfill.is_alive():
+                logger.warning("Closing without waiting any longer for texts that are being embedded")
         self.engine.embedders.close()
         self.engine.store.close()
 
@@ -134,6 +151,14 @@ class App:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _answer(self, operation: Operation, given: Mapping[str, Any], call: Call) -> dict[str, Any]:
+        started = self.engine.monotonic()
+        try:
+            return operation.call(call, given)
+        finally:
+            milliseconds = 1000 * (self.engine.monotonic() - started)
+            logger.debug("%s (request %s) took %.1f ms", operation.name, call.request_id, milliseconds)
 
     def _call(self, request_id: str, progress: Progress, cancelled: Signal) -> Call:
         return Call(
@@ -162,8 +187,12 @@ def open_app(
     *,
     environ: Mapping[str, str] | None = None,
     clock: Clock | None = None,
+    allow_install: bool = False,
 ) -> App:
-    """Read the settings, open the store, start loading the model."""
+    """Read the settings and open the store. The model is loaded when it is first needed.
+
+    `allow_install` lets it be fetched too when it is absent: for what stays long enough to finish that.
+    """
     settings = load_settings(options, environ=environ)
     logging.basicConfig(
         stream=sys.stderr, level=settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s"
@@ -172,24 +201,21 @@ def open_app(
         logger.warning(complaint)
     clock = clock or system_clock()
     store: MemoryStore = open_store(settings, clock)
-    embedders = embedder_source(settings, clock)
     engine = Engine(
         store=store,
-        embedders=embedders,
+        embedders=embedder_source(settings, clock, allow_install=allow_install),
         settings=settings,
         events=EventBus(),
         now=clock.now,
         monotonic=clock.monotonic,
         new_id=clock.new_id,
-        rng=clock.rng,
     )
-    embedders.start()
     return App(engine)
 
 
 def open_server(options: Mapping[str, Any]) -> App:
-    """An app that stays: it also embeds what was written while no model was there."""
-    app = open_app(options)
+    """An app that stays: it brings the model at once, and embeds what was written while there was none."""
+    app = open_app(options, allow_install=True)
     app.embed_missing_when_ready()
     return app
 
@@ -215,46 +241,14 @@ def open_store(settings: Settings, clock: Clock) -> MemoryStore:
     )
 
 
-def embedder_source(settings: Settings, clock: Clock) -> EmbedderSource:
-    """Where the embedding model comes from; nothing heavy is imported before it is started."""
-    chosen = settings.embeddings
-    threads = chosen.threads or min(MOST_THREADS, os.cpu_count() or 1)
-
-    def local(progress: ModelProgress) -> Embedder:
-        from vestige.embed.install import load_local
-
-        return load_local(
-            settings.model_cache,
-            threads=threads,
-            offline=settings.offline,
-            allow_install=not settings.offline,
-            progress=progress,
-        )
-
-    def fastembed(progress: ModelProgress) -> Embedder:
-        from vestige.embed.fastembed import FastembedEmbedder
-
-        folder = Path(chosen.model_path).expanduser() if chosen.model_path else None
-        return FastembedEmbedder(
-            chosen.model, settings.model_cache, threads=threads, offline=settings.offline, model_path=folder
-        )
-
-    def openai(progress: ModelProgress) -> Embedder:
-        from vestige.embed.openai import OpenAIEmbedder
-
-        return OpenAIEmbedder(
-            chosen.url, chosen.model, chosen.api_key or None, chosen.dimension or None, sleep=clock.sleep
-        )
-
-    def hashing(progress: ModelProgress) -> Embedder:
-        from vestige.embed.hashing import HashingEmbedder
-
-        return HashingEmbedder()
-
-    if chosen.provider == "off":
+def embedder_source(settings: Settings, clock: Clock, *, allow_install: bool) -> EmbedderSource:
+    """Where the embedding model comes from; it is not loaded yet."""
+    if settings.embeddings.provider == "off":
         return EmbedderSource.off("The setting embeddings.provider is off.")
-    loaders = {"local": local, "fastembed": fastembed, "openai": openai, "hashing": hashing}
-    return EmbedderSource(loaders[chosen.provider])
+    provider = Provider(
+        settings=settings, cores=os.cpu_count() or 1, sleep=clock.sleep, allow_install=allow_install
+    )
+    return EmbedderSource(provider.load, monotonic=clock.monotonic)
 
 
 def machine() -> str:
@@ -269,10 +263,22 @@ def machine() -> str:
 
 def _prepare(data_dir: Path) -> None:
     """Make the data directory, private to the user; inside a project also invisible to git."""
+    if is_repository(data_dir):
+        raise ConfigError(
+            f"{data_dir} is the root of a repository.",
+            hint="Give a directory inside it, such as --data-dir ./.vestige.",
+        )
+    if is_project_directory(data_dir) and (data_dir / DATABASE_NAME).is_symlink():
+        raise ConfigError(
+            f"{data_dir / DATABASE_NAME} is a link to another place.",
+            hint="A project must not say where your memories go. Remove the link, or use another --data-dir.",
+        )
+    fresh = not data_dir.exists()
     try:
         data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         ignore = data_dir / ".gitignore"
-        if is_project_directory(data_dir) and not ignore.exists():
+        ours = fresh or data_dir.name == PROJECT_DIRECTORY
+        if ours and is_project_directory(data_dir) and not ignore.exists():
             ignore.write_text("*\n", encoding="utf-8")
     except OSError as exc:
         if data_dir.is_dir():
@@ -294,7 +300,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     """The command `vestige`."""
     from vestige.transports.cli import run
 
-    sys.exit(run(open_app, sqlite_restorer, argv))
+    sys.exit(run(open_app, open_server, sqlite_restorer, argv))
 
 
 def restore_main() -> NoReturn:

@@ -278,7 +278,11 @@ class Order(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreStats:
-    """Counts over what an access reaches."""
+    """Counts over what an access reaches.
+
+    `retentions` and `accessibilities` (retention less what suppression takes from it, which decides a
+    memory's state) hold one number per memory, each ascending.
+    """
 
     memories: int
     embedded: int
@@ -288,6 +292,7 @@ class StoreStats:
     edges: int
     due: int
     retentions: tuple[float, ...]
+    accessibilities: tuple[float, ...]
     oldest: datetime | None
     newest: datetime | None
     by_type: Mapping[str, int]

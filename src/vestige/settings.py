@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from pydantic.fields import FieldInfo
 
-from vestige.errors import ConfigError
-from vestige.models import ROOT_SCOPE
+from vestige.errors import ConfigError, InvalidInput
+from vestige.models import ROOT_SCOPE, normal_scope
 from vestige.nearest import nearest_name
 
 CONFIG_NAME = "vestige.toml"
@@ -37,7 +37,9 @@ class _Section(BaseModel):
 class MemorySettings(_Section):
     """How memories are written and found when a call does not say."""
 
-    scope: str = Field(ROOT_SCOPE, description="Scope of new memories.", json_schema_extra=FROM_PROJECT)
+    scope: Annotated[str, AfterValidator(normal_scope)] = Field(
+        ROOT_SCOPE, description="Scope of new memories.", json_schema_extra=FROM_PROJECT
+    )
     limit: Annotated[int, Field(ge=1, le=100)] = Field(
         10, description="Most results of a search.", json_schema_extra=FROM_PROJECT
     )
@@ -117,7 +119,7 @@ def load_settings(
     """The settings in force. `flags` are `data_dir`, `config` and dotted names such as `memory.scope`."""
     environ = os.environ if environ is None else environ
     flags = {name: value for name, value in (flags or {}).items() if value is not None}
-    data_dir = _directory(flags.pop("data_dir", None) or environ.get("VESTIGE_DATA_DIR"), environ)
+    data_dir = _directory(flags.pop("data_dir", environ.get("VESTIGE_DATA_DIR")), environ)
     explicit = flags.pop("config", None) or environ.get("VESTIGE_CONFIG")
     merged: dict[str, Any] = {}
     for layer in (_from_file(explicit, data_dir), _from_environment(environ), _nested(flags)):
@@ -131,6 +133,17 @@ def load_settings(
         return Settings.model_validate(merged)
     except ValidationError as exc:
         raise _refusal(exc) from exc
+    except InvalidInput as exc:
+        raise ConfigError(f"The setting `memory.scope` cannot be used: {exc.message}", hint=exc.hint) from exc
+
+
+def forbid_telemetry() -> None:
+    """Keep libraries from reporting home. To be called before they are imported.
+
+    onnxruntime makes a device id and queues usage reports as soon as it is imported; nobody asked for that.
+    """
+    for name in ("ORT_DISABLE_TELEMETRY", "HF_HUB_DISABLE_TELEMETRY", "DO_NOT_TRACK"):
+        os.environ[name] = "1"
 
 
 def calm_blas() -> None:
@@ -145,12 +158,16 @@ def calm_blas() -> None:
 
 def is_project_directory(data_dir: Path) -> bool:
     """Whether a data directory belongs to a project rather than to the user."""
-    absolute = data_dir.absolute()
-    if absolute.name == PROJECT_DIRECTORY:
+    # A link must not hide where the directory really is.
+    real = data_dir.resolve()
+    if PROJECT_DIRECTORY in real.parts:
         return True
-    marks = (".git", ".hg", ".svn")
-    places = (absolute, *absolute.parents)
-    return any((place / mark).exists() for place in places for mark in marks)
+    return any(is_repository(place) for place in (real, *real.parents))
+
+
+def is_repository(folder: Path) -> bool:
+    """Whether a folder is the root of a version-controlled tree."""
+    return any((folder / mark).exists() for mark in (".git", ".hg", ".svn"))
 
 
 def documented_fields(
@@ -196,14 +213,16 @@ def _expanded(path: str) -> Path:
 
 
 def _directory(given: str | None, environ: Mapping[str, str]) -> Path:
-    if given is not None and given.strip():
+    if given is not None:
+        if not str(given).strip():
+            raise ConfigError("The data directory is empty.", hint="Leave --data-dir out, or name one.")
         return _expanded(given).absolute()
     home = Path(environ.get("HOME") or Path.home())
     if sys.platform == "darwin":
         return home / "Library" / "Application Support" / "com.vestige.core"
     if sys.platform == "win32":
         return Path(environ.get("APPDATA") or home / "AppData" / "Roaming") / "vestige" / "core"
-    return Path(environ.get("XDG_DATA_HOME") or home / ".local" / "share") / "vestige" / "core"
+    return _absolute(environ.get("XDG_DATA_HOME"), home / ".local" / "share") / "vestige" / "core"
 
 
 def _cache_root(environ: Mapping[str, str]) -> Path:
@@ -212,7 +231,12 @@ def _cache_root(environ: Mapping[str, str]) -> Path:
         return home / "Library" / "Caches" / "vestige"
     if sys.platform == "win32":
         return Path(environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "vestige" / "cache"
-    return Path(environ.get("XDG_CACHE_HOME") or home / ".cache") / "vestige"
+    return _absolute(environ.get("XDG_CACHE_HOME"), home / ".cache") / "vestige"
+
+
+def _absolute(given: str | None, otherwise: Path) -> Path:
+    """A directory of the XDG standard, which says that a relative one is to be ignored."""
+    return Path(given) if given and Path(given).is_absolute() else otherwise
 
 
 def _from_file(explicit: str | None, data_dir: Path) -> dict[str, Any]:
@@ -305,4 +329,5 @@ def _refusal(exc: ValidationError) -> ConfigError:
             details={"setting": name},
         )
     # The value is not repeated: it could be a key.
-    return ConfigError(f"The setting `{name}` cannot be used: {first['msg']}.", details={"setting": name})
+    why = first["msg"].rstrip(".")
+    return ConfigError(f"The setting `{name}` cannot be used: {why}.", details={"setting": name})

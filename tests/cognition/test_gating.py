@@ -1,5 +1,7 @@
 """What the gate decides: every branch, and the laws that hold for all inputs."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,8 +19,12 @@ from vestige.cognition.gating import (
 )
 
 
-def rival(content: str, similarity: float, memory_id: str = "old", **fields: object) -> Rival:
-    return Rival(memory_id=memory_id, content=content, similarity=similarity, **fields)  # type: ignore[arg-type]  # test data
+def rival(
+    content: str, similarity: float, memory_id: str = "old", *, retrieval: float = 1.0, threaded: bool = False
+) -> Rival:
+    return Rival(
+        memory_id=memory_id, content=content, similarity=similarity, retrieval=retrieval, threaded=threaded
+    )
 
 
 @pytest.mark.parametrize(
@@ -83,7 +89,7 @@ def test_conflict_is_looked_at_before_similarity() -> None:
 
 def test_other_words_for_the_same_reinforce() -> None:
     decision = decide(
-        Proposal(content="In the morning, tea is what Ada wants."),
+        Proposal(content="It is tea that Ada would like in the early morning."),
         [rival("Tea is what Ada wants in the morning.", 0.95)],
     )
     assert isinstance(decision, Reinforce)
@@ -144,6 +150,8 @@ RIVALS = st.lists(
         retrieval=st.floats(0, 1),
         pinned=st.booleans(),
         threaded=st.booleans(),
+        partial=st.booleans(),
+        later=st.booleans(),
     ),
     max_size=5,
 ).map(lambda rivals: sorted(rivals, key=lambda one: -one.similarity))
@@ -155,11 +163,10 @@ def test_a_turn_of_a_thread_is_only_ever_created(text: str, rivals: list[Rival])
 
 
 @given(TEXTS, RIVALS)
-def test_pinned_and_threaded_memories_are_never_touched(text: str, rivals: list[Rival]) -> None:
+def test_protected_memories_are_never_touched(text: str, rivals: list[Rival]) -> None:
     decision = decide(Proposal(content=text), rivals)
     touched = getattr(decision, "memory_id", None)
-    protected = {one.memory_id for one in rivals if one.pinned or one.threaded}
-    assert touched not in protected
+    assert touched not in {one.memory_id for one in rivals if one.protected}
 
 
 @given(TEXTS, RIVALS)
@@ -204,3 +211,96 @@ def test_chatter_corrects_nothing_however_similar_it_is(old: str, new: str) -> N
     decision = decide(Proposal(content=new), [rival(old, 0.88)])
     assert isinstance(decision, Create)
     assert decision.contradicts == ()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Her phone number is 555-1234.", "Her telephone number is 555-9876."),
+        ("The launch is on 2026-03-01 at 10:00.", "The launch is set for 2026-04-15 at 14:30."),
+        ("Set the timeout to 30 and retry 3 times.", "Set the timeout to 3 and retry 30 times."),
+        ("Ada manages Bob.", "Bob manages Ada."),
+        ("Redis feeds Kafka in this pipeline.", "In this pipeline Kafka feeds Redis."),
+        ("The gate opens at dawn.", "The gate does not open at dawn, as a rule."),
+    ],
+)
+def test_other_numbers_dates_roles_or_polarity_are_never_the_same_in_other_words(old: str, new: str) -> None:
+    assert not isinstance(decide(Proposal(content=new), [rival(old, 0.985)]), Reinforce)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Harbour runs on PostgreSQL 14", "Harbour runs on PostgreSQL 14.2"),
+        ("The limit is 3", "The limit is 3,000"),
+        ("Deploy on Fridays", "Deploy on Fridays: never"),
+        ("Ada uses Java", "Ada uses JavaScript"),
+    ],
+)
+def test_a_longer_number_or_word_is_no_extension(old: str, new: str) -> None:
+    assert not isinstance(decide(Proposal(content=new), [rival(old, 0.9)]), Update)
+
+
+KNOWN = rival("Always cache this response.", 0.97)
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        replace(KNOWN, pinned=True),
+        replace(KNOWN, threaded=True),
+        replace(KNOWN, partial=True),
+        replace(KNOWN, later=True),
+    ],
+)
+def test_a_protected_rival_is_marked_and_kept(known: Rival) -> None:
+    decision = decide(Proposal(content="Never cache this response."), [known])
+    assert isinstance(decision, Create)
+    assert decision.contradicts == ("old",)
+
+
+def test_a_protected_rival_does_not_hide_the_plain_fact_behind_it() -> None:
+    turn = rival("Bob: the service runs on PostgreSQL 14.", 0.97, "turn", threaded=True)
+    fact = rival("The service runs on PostgreSQL 14.", 0.95, "fact")
+    decision = decide(Proposal(content="The service runs on PostgreSQL 16."), [turn, fact])
+    assert isinstance(decision, Supersede)
+    assert decision.memory_id == "fact"
+
+
+DIFFERENT_THINGS = [
+    ("Server alpha has 16 GB of RAM.", "Server beta has 32 GB of RAM."),
+    ("Room 12 has 40 seats.", "Room 13 has 50 seats."),
+    (
+        "On 2026-10-01 the nightly backup took 12 minutes.",
+        "On 2026-10-02 the nightly backup took 15 minutes.",
+    ),
+    ("The max upload size is 10MB.", "The min upload size is 1MB."),
+    ("In sprint 14 the velocity was 30.", "In sprint 15 the velocity was 32."),
+    ("Flight LH400 lands at gate 5.", "Flight LH404 lands at gate 9."),
+    ("This is item number 3 about topic 7.", "This is item number 4 about topic 8."),
+    ("The nightly job for cluster alpha is enabled.", "The nightly job for cluster beta is disabled."),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), DIFFERENT_THINGS)
+def test_a_statement_about_another_thing_supersedes_nothing(old: str, new: str) -> None:
+    assert isinstance(decide(Proposal(content=new), [rival(old, 0.97)]), Create)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("สมชายชอบกินข้าวผัด", "สมหญิงแพ้ถั่วลิสง"),
+        ("🍎🍊", "🚀🔥"),
+        ("Ada reacts to releases with 🚀", "Ada reacts to releases with 💀"),
+    ],
+)
+def test_texts_a_model_cannot_read_are_not_the_same_however_near(old: str, new: str) -> None:
+    assert isinstance(decide(Proposal(content=new), [rival(old, 1.0)]), Create)
+
+
+def test_numbers_are_compared_as_words_and_figures() -> None:
+    decision = decide(
+        Proposal(content="Deploys need three approvals."), [rival("Deploys need 2 approvals.", 0.93)]
+    )
+    assert isinstance(decision, Supersede)

@@ -3,14 +3,17 @@
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
-from vestige.embed.background import EmbedderSource, State
+from tests.embed.silent_index import SilentIndex
+from vestige.embed.background import RETRY_SECONDS, EmbedderSource, State
+from vestige.embed.child import Outcome, run_module
 from vestige.embed.hashing import HashingEmbedder
 from vestige.embed.progress import Progress, Step
 from vestige.embed.protocol import Embedder
-from vestige.errors import ModelDamaged, ModelUnavailable
+from vestige.errors import Cancelled, ModelDamaged, ModelUnavailable
 
 LONG = 30.0
 """A limit no passing test reaches."""
@@ -32,10 +35,24 @@ class Gate:
         return self.embedder
 
 
-def test_nothing_is_loaded_before_start() -> None:
-    source = EmbedderSource(Gate())
+def test_nothing_is_loaded_before_somebody_asks_for_it() -> None:
+    gate = Gate()
+    source = EmbedderSource(gate)
+    heard: list[Embedder] = []
+    source.on_ready(heard.append)
     assert source.status().state is State.ABSENT
+    assert not gate.begun.is_set()
+    gate.release.set()
+    assert source.get(LONG) is gate.embedder
+    assert gate.begun.is_set()
+
+
+def test_a_source_that_nobody_asked_closes_without_loading() -> None:
+    gate = Gate()
+    source = EmbedderSource(gate)
+    source.close()
     assert source.get(LONG) is None
+    assert not gate.begun.is_set()
 
 
 def test_get_waits_for_a_model_that_is_loading() -> None:
@@ -149,6 +166,63 @@ def test_why_a_model_is_unavailable_shows_in_the_state(reason: str, state: State
     assert source.status().state is state
 
 
+class Broken:
+    """A loader that fails until it is mended, and counts how often it was tried."""
+
+    def __init__(self, reason: str = "failed") -> None:
+        self.reason = reason
+        self.tries = 0
+        self.mended = False
+
+    def __call__(self, _progress: Progress) -> Embedder:
+        self.tries += 1
+        if self.mended:
+            return HashingEmbedder()
+        raise ModelUnavailable("not here", details={"reason": self.reason})
+
+
+@pytest.mark.parametrize("reason", ["failed", "absent", "offline"])
+def test_asking_tries_again_once_the_failure_is_old_enough(reason: str) -> None:
+    now, broken = [100.0], Broken(reason)
+    source = EmbedderSource(broken, monotonic=lambda: now[0])
+    assert source.get(LONG) is None
+    broken.mended = True
+    now[0] += RETRY_SECONDS - 0.001
+    assert source.get(LONG) is None
+    assert broken.tries == 1
+    now[0] += 0.001
+    assert source.get(LONG) is not None
+    assert broken.tries == 2
+
+
+def test_a_failure_that_lasts_is_tried_at_intervals_and_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    now, broken = [0.0], Broken()
+    source = EmbedderSource(broken, monotonic=lambda: now[0], retry_seconds=10)
+    for second in range(30):
+        now[0] = float(second)
+        assert source.get(LONG) is None
+    assert broken.tries == 3
+    assert [record.message for record in caplog.records] == ["no embedder: not here"]
+
+
+def test_a_listener_hears_of_an_embedder_that_a_later_try_brought() -> None:
+    now, broken, heard = [0.0], Broken(), threading.Event()
+    source = EmbedderSource(broken, monotonic=lambda: now[0])
+    source.on_ready(lambda _embedder: heard.set())
+    assert source.get(LONG) is None
+    broken.mended, now[0] = True, RETRY_SECONDS
+    assert source.get(LONG) is not None
+    assert heard.wait(LONG)
+
+
+def test_without_a_clock_a_failure_is_final_until_start() -> None:
+    broken = Broken()
+    source = EmbedderSource(broken)
+    assert source.get(LONG) is None
+    assert source.get(LONG) is None
+    assert broken.tries == 1
+
+
 def test_starting_twice_loads_once() -> None:
     gate, calls = Gate(), []
 
@@ -223,6 +297,47 @@ def test_closing_waits_for_a_load_under_way() -> None:
     threading.Timer(0.01, gate.release.set).start()
     source.close()
     assert gate.release.is_set()
+
+
+def test_a_loader_that_goes_on_after_closing_is_stopped_at_its_next_step() -> None:
+    begun, closed, stopped = threading.Event(), threading.Event(), threading.Event()
+
+    def load(progress: Progress) -> Embedder:
+        progress(Step.FETCHING, 0.0)
+        begun.set()
+        assert closed.wait(LONG)
+        try:
+            progress(Step.CONVERTING, 0.5)
+        except Cancelled:
+            stopped.set()
+            raise
+        return HashingEmbedder()
+
+    source = EmbedderSource(load)
+    source.start()
+    assert begun.wait(LONG)
+    threading.Timer(0.01, closed.set).start()
+    source.close()
+    assert stopped.wait(LONG)
+    assert source.status().detail == "closed"
+
+
+@pytest.mark.slow
+def test_closing_ends_an_installation_with_its_children(tmp_path: Path) -> None:
+    ended: list[Outcome] = []
+
+    def load(progress: Progress) -> Embedder:
+        progress(Step.FETCHING, 0.0)
+        ended.append(run_module(*index.fetching, directory=tmp_path, timeout_seconds=LONG))
+        raise ModelUnavailable("not here")
+
+    with SilentIndex() as index:
+        source = EmbedderSource(load)
+        source.start()
+        pip = index.asked()
+        source.close()
+        index.hung_up(pip)
+    assert ended == [Outcome(status=None, said="it was ended")]
 
 
 @pytest.mark.slow

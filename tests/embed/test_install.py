@@ -5,6 +5,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+import threading
 import zipfile
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from vestige.embed.install import (
 )
 from vestige.embed.progress import Step
 from vestige.embed.weights import MINILM, Origin
-from vestige.errors import EmbedderError, MissingExtra, ModelDamaged, ModelUnavailable
+from vestige.errors import Cancelled, EmbedderError, MissingExtra, ModelDamaged, ModelUnavailable
 
 
 @pytest.fixture(scope="session")
@@ -168,6 +169,34 @@ def test_an_absent_model_is_not_installed_unasked(origin: Origin, tmp_path: Path
     with pytest.raises(ModelUnavailable) as caught:
         load_local(tmp_path, threads=1, offline=False, allow_install=False, origin=origin)
     assert caught.value.hint == "vestige model install"
+    assert "`vestige model install`" in caught.value.message
+    assert caught.value.details["reason"] == "absent"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_waiting_for_another_installer_counts_as_installing(origin: Origin, tmp_path: Path) -> None:
+    # A load is waited for by every call, and an installation is not: this has to be told at once.
+    fcntl = pytest.importorskip("fcntl")
+    reported = threading.Event()
+
+    def progress(step: Step, _share: float) -> None:
+        if step is Step.FETCHING:
+            reported.set()
+            raise Cancelled
+
+    def wait_for_the_other() -> None:
+        with pytest.raises(Cancelled):
+            load_local(
+                tmp_path, threads=1, offline=False, allow_install=True, progress=progress, origin=origin
+            )
+
+    with (tmp_path / ".install.lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        thread = threading.Thread(target=wait_for_the_other, daemon=True)
+        thread.start()
+        assert reported.wait(30)
+    thread.join(30)
+    assert not thread.is_alive()
 
 
 @pytest.mark.slow

@@ -1,10 +1,16 @@
 """The write path through the public tools, on every store."""
 
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.world import HandClock, World, open_world
+from vestige.embed.background import EmbedderSource
+from vestige.embed.hashing import HashingEmbedder
+from vestige.embed.protocol import Vectors
+from vestige.errors import Cancelled, EmbedderError
 
 
 def test_a_first_text_becomes_a_new_memory_with_everything_it_was_told(world: World) -> None:
@@ -138,17 +144,20 @@ def test_the_same_source_and_position_is_an_update_whatever_the_words(world: Wor
     assert world.find("old") == []
 
 
-def test_every_turn_of_a_thread_is_kept_unless_it_is_identical(world: World) -> None:
-    turns = [f"Ada: I think we should meet on day {n} at the office." for n in range(30)]
-    turns.append(turns[4])
+def test_every_turn_of_a_thread_is_kept_and_a_repeated_delivery_is_not(world: World) -> None:
+    turns = [f"Ada: I think we should meet on day {n} at the office." for n in range(28)] + ["Yes.", "Yes."]
+    items = [{"content": text, "thread": "chat", "position": n} for n, text in enumerate(turns)]
 
-    answer = world.call(
-        "smart_ingest",
-        items=[{"content": text, "thread": "chat", "position": n} for n, text in enumerate(turns)],
-    )
+    first = world.call("smart_ingest", items=items)
+    again = world.call("smart_ingest", items=items)
+    elsewhere = world.call("smart_ingest", content="Yes.", thread="other", position=1)
+    note = world.call("smart_ingest", content="Yes.")
 
-    assert answer["summary"] == {"total": 31, "create": 30, "reinforce": 1}
-    assert answer["results"][30]["nodeId"] == answer["results"][4]["nodeId"]
+    assert first["summary"] == {"total": 30, "create": 30}
+    assert again["summary"] == {"total": 30, "reinforce": 30}
+    assert [r["nodeId"] for r in again["results"]] == [r["nodeId"] for r in first["results"]]
+    assert (elsewhere["decision"], note["decision"]) == ("create", "create")
+    assert world.call("memory", action="list", thread="other")["total"] == 1
 
 
 def test_a_pinned_memory_is_not_touched_by_a_correction(world: World) -> None:
@@ -246,9 +255,6 @@ def test_without_a_model_texts_are_kept_and_embedded_once_it_is_there(tmp_path: 
 
 
 def test_vectors_of_another_model_are_refused_with_what_to_do(tmp_path: Path) -> None:
-    from vestige.embed.background import EmbedderSource
-    from vestige.embed.hashing import HashingEmbedder
-
     with open_world(tmp_path) as world:
         world.remember("One text.")
     with open_world(tmp_path) as world:
@@ -270,3 +276,161 @@ def test_what_was_written_is_there_after_a_restart(tmp_path: Path) -> None:
     with open_world(tmp_path, clock=clock) as world:
         assert world.get(memory_id) == before
         assert world.find("where do feature flags live") == ["Feature flags live in LaunchDarkly."]
+
+
+def test_an_older_fact_does_not_end_the_present_one(world: World) -> None:
+    present = world.remember("Harbour runs on PostgreSQL 16 today.", occurred_at="2025-05-01")
+
+    older = world.call(
+        "smart_ingest", content="Harbour runs on PostgreSQL 14 today.", occurred_at="2020-05-01"
+    )
+    past = world.call(
+        "smart_ingest",
+        content="Harbour runs on PostgreSQL 13 today.",
+        valid_from="2018-01-01",
+        valid_until="2019-12-31",
+    )
+
+    assert (older["decision"], past["decision"]) == ("create", "create")
+    assert "validUntil" not in world.get(present)
+    assert "Harbour runs on PostgreSQL 16 today." in world.find("Harbour PostgreSQL")
+
+
+def test_a_correction_that_says_since_when_ends_the_old_fact_then(world: World) -> None:
+    world.remember("Harbour runs on PostgreSQL 14 today.", occurred_at="2020-05-01")
+
+    world.call("smart_ingest", content="Harbour runs on PostgreSQL 16 today.", occurred_at="2025-05-01")
+
+    assert world.find("Harbour PostgreSQL", as_of="2024-01-01") == ["Harbour runs on PostgreSQL 14 today."]
+    assert world.find("Harbour PostgreSQL", as_of="2025-06-01") == ["Harbour runs on PostgreSQL 16 today."]
+
+
+def test_an_expired_fact_told_again_is_true_again(world: World) -> None:
+    old = world.remember("The canteen is open on Sundays.")
+    world.call("memory", action="set_validity", id=old, valid_until="2020-01-01", valid_from="2019-01-01")
+    assert world.find("canteen Sundays") == []
+
+    answer = world.call("smart_ingest", content="The canteen is open on Sundays.")
+
+    assert answer["decision"] == "create"
+    assert world.find("canteen Sundays") == ["The canteen is open on Sundays."]
+
+
+def test_what_is_told_with_the_same_text_again_is_kept(world: World) -> None:
+    first = world.remember("Invoices are due in two weeks.", metadata={"a": 1})
+
+    world.call(
+        "smart_ingest",
+        content="Invoices are due in two weeks.",
+        metadata={"a": 2, "b": 3},
+        domains=["money"],
+        author="ada",
+        valid_until="2027-01-01T00:00:00Z",
+    )
+
+    node = world.get(first)
+    assert node["metadata"] == {"a": 1, "b": 3}
+    assert (node["domains"], node["author"]) == (["money"], "ada")
+    assert node["validUntil"] == "2027-01-01T00:00:00Z"
+
+
+def test_a_new_text_at_the_same_place_brings_its_own_fields(world: World) -> None:
+    first = world.remember("def old(): ...", source="a.py", position=1, metadata={"sha": "a"}, author="x")
+
+    world.call("smart_ingest", content="def new(): ...", source="a.py", position=1, metadata={"sha": "b"})
+
+    node = world.get(first)
+    assert (node["content"], node["metadata"], node["author"]) == ("def new(): ...", {"sha": "b"}, "x")
+
+
+def test_two_texts_for_one_place_in_one_batch_are_one_memory(world: World) -> None:
+    answer = world.call(
+        "smart_ingest",
+        items=[
+            {"content": "First version of the section.", "source": "doc.md", "position": 2},
+            {"content": "Another text altogether.", "source": "doc.md", "position": 2},
+        ],
+    )
+
+    assert [result["decision"] for result in answer["results"]] == ["create", "update"]
+    assert world.call("system_status")["totalMemories"] == 1
+
+
+def test_a_paragraph_does_not_judge_the_long_text_it_resembles(world: World) -> None:
+    paragraphs = [
+        f"Rule {n}: do not leave machine {n} running for more than {n + 5} minutes." for n in range(60)
+    ]
+    document = world.remember(" ".join(paragraphs))
+
+    answer = world.call("smart_ingest", content=" ".join(paragraphs[:4]).replace("do not ", ""))
+
+    assert answer["decision"] in ("create", "merge")
+    assert world.get(document)["revision"] == 1
+    assert world.get(document)["reps"] == 0
+
+
+class Broken(HashingEmbedder):
+    """An endpoint that went away."""
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        raise EmbedderError("The endpoint does not answer.")
+
+    def embed_query(self, text: str) -> Vectors:
+        raise EmbedderError("The endpoint does not answer.")
+
+
+def test_memory_goes_on_by_words_while_the_model_fails(tmp_path: Path) -> None:
+    clock = HandClock()
+    with open_world(tmp_path, clock=clock) as world:
+        world.remember("Before the outage.")
+    with open_world(tmp_path, clock=clock) as world:
+        object.__setattr__(world.app.engine, "embedders", EmbedderSource.of(Broken()))
+        kept = world.remember("Written during the outage.")
+        found = world.call("search", query="outage")
+        assert (found["method"], found["total"]) == ("keyword", 2)
+        assert "does not answer" in found["note"]
+        assert world.get(kept)["hasEmbedding"] is False
+    with open_world(tmp_path, clock=clock) as world:
+        assert world.app.embed_missing_when_ready().wait(10)
+        assert world.get(kept)["hasEmbedding"] is True
+
+
+class Stopping(HashingEmbedder):
+    """A caller who goes away while the first slice is embedded."""
+
+    def __init__(self, cancelled: threading.Event) -> None:
+        super().__init__()
+        self.cancelled = cancelled
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        self.cancelled.set()
+        return super().embed_documents(texts)
+
+
+def test_cancelling_while_a_batch_is_embedded_writes_nothing(tmp_path: Path) -> None:
+    with open_world(tmp_path) as world:
+        cancelled = threading.Event()
+        object.__setattr__(world.app.engine, "embedders", EmbedderSource.of(Stopping(cancelled)))
+        steps: list[float] = []
+        with pytest.raises(Cancelled):
+            world.app.call_tool(
+                "smart_ingest",
+                {"items": [{"content": f"text number {n}"} for n in range(300)]},
+                request_id="",
+                progress=lambda done, total, what: steps.append(done),
+                cancelled=cancelled,
+            )
+        assert steps == [64]
+        assert world.call("system_status")["totalMemories"] == 0
+
+
+def test_a_long_batch_tells_how_far_it_is(world: World) -> None:
+    steps: list[tuple[float, float | None]] = []
+    world.app.call_tool(
+        "smart_ingest",
+        {"items": [{"content": f"text number {n}"} for n in range(150)]},
+        request_id="",
+        progress=lambda done, total, what: steps.append((done, total)),
+        cancelled=threading.Event(),
+    )
+    assert steps == [(64, 150), (128, 150), (150, 150)]

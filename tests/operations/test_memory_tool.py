@@ -213,3 +213,37 @@ def test_old_tool_names_go_on_working(world: World, old: str, arguments: dict[st
     answer = world.call(old, id=memory_id, **arguments)
 
     assert answer.get("id", answer.get("node", {}).get("id")) == memory_id
+
+
+def test_deleting_a_wrong_correction_brings_the_right_fact_back(world: World) -> None:
+    right = world.remember("Harbour runs on PostgreSQL 14 today.")
+    world.clock.advance(days=1)
+    wrong = world.remember("Harbour runs on PostgreSQL 16 today.")
+    assert world.find("Harbour PostgreSQL") == ["Harbour runs on PostgreSQL 16 today."]
+
+    answer = world.call("memory", action="delete", id=wrong)
+
+    assert answer["revived"] == [right]
+    assert world.find("Harbour PostgreSQL") == ["Harbour runs on PostgreSQL 14 today."]
+    assert "supersededBy" not in world.get(right)
+
+
+def test_history_shows_the_latest_events_of_a_busy_memory(world: World) -> None:
+    memory_id = world.remember("Looked at every day.")
+    for _ in range(30):
+        world.clock.advance(days=1)
+        world.find("looked at every day")
+    world.call("memory", action="pin", id=memory_id)
+
+    history = world.call("memory", action="history", id=memory_id, limit=5)
+
+    assert history["totalEvents"] == 32
+    assert len(history["events"]) == 5
+    assert history["events"][-1]["details"]["reason"] == "pin"
+
+
+def test_tags_are_looked_for_as_they_are_kept(world: World) -> None:
+    world.remember("Spaces around a tag mean nothing.", tags=["  spaced "])
+
+    assert world.call("search", query="tag", tags=[" spaced  "])["total"] == 1
+    assert world.get(world.call("memory", action="list")["results"][0]["id"])["tags"] == ["spaced"]

@@ -51,9 +51,12 @@ def assert_same_log(one: Sequence[LogEvent], other: Sequence[LogEvent]) -> None:
 
 
 def assert_same_stats(one: StoreStats, other: StoreStats) -> None:
-    """The same counts, and retentions within a tolerance."""
-    assert replace(one, retentions=()) == replace(other, retentions=())
+    """The same counts, and levels within a tolerance."""
+    assert replace(one, retentions=(), accessibilities=()) == replace(
+        other, retentions=(), accessibilities=()
+    )
     assert one.retentions == pytest.approx(other.retentions, abs=STRENGTH_TOLERANCE)
+    assert one.accessibilities == pytest.approx(other.accessibilities, abs=STRENGTH_TOLERANCE)
 
 
 def assert_same_ranking(one: Sequence[Scored], other: Sequence[Scored]) -> None:

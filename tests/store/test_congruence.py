@@ -109,9 +109,9 @@ def check_each_memory(one: MemoryStore, other: MemoryStore, names: Sequence[str]
         assert_same_log(
             one.log(access=access, memory_id=memory.id), other.log(access=access, memory_id=memory.id)
         )
-        prints = [fingerprint(memory.content)]
-        known = one.same_text(prints, scope=memory.scope, access=access)
-        assert known == other.same_text(prints, scope=memory.scope, access=access)
+        prints, when = [fingerprint(memory.content)], memory.created_at
+        known = one.same_text(prints, scope=memory.scope, valid_at=when, access=access)
+        assert known == other.same_text(prints, scope=memory.scope, valid_at=when, access=access)
     for name in names:
         assert one.tombstone(name, access=access) == other.tombstone(name, access=access)
 

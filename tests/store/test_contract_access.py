@@ -107,7 +107,7 @@ def test_an_edge_with_an_end_out_of_reach_is_not_there(shared: MemoryStore) -> N
 def test_counts_are_of_what_is_in_reach(shared: MemoryStore) -> None:
     stats = shared.stats(access=MINE, now=T0 + 365 * DAY)
     assert (stats.memories, stats.embedded, stats.pinned, stats.edges, stats.due) == (2, 2, 0, 1, 2)
-    assert len(stats.retentions) == 2
+    assert len(stats.retentions) == len(stats.accessibilities) == 2
     assert dict(stats.by_scope) == {"/user/ada": 1, "/user/ada/notes": 1}
     assert shared.tag_counts(access=MINE) == {"red": 2}
     assert shared.tag_counts(access=HOME) == {"red": 2}
@@ -130,9 +130,9 @@ def test_a_tombstone_has_no_domains_so_limited_ones_never_reach_it(shared: Memor
 
 def test_same_text_out_of_reach_is_not_there(shared: MemoryStore) -> None:
     zinc = fingerprint("zinc and cobalt")
-    assert shared.same_text([zinc], scope="/user/adam", access=EVERYTHING) == {zinc: "near"}
-    assert shared.same_text([zinc], scope="/user/adam", access=MINE) == {}
-    assert shared.same_text([zinc], scope="/user/ada/notes", access=HOME) == {}
+    assert shared.same_text([zinc], scope="/user/adam", valid_at=T0, access=EVERYTHING) == {zinc: "near"}
+    assert shared.same_text([zinc], scope="/user/adam", valid_at=T0, access=MINE) == {}
+    assert shared.same_text([zinc], scope="/user/ada/notes", valid_at=T0, access=HOME) == {}
 
 
 def test_the_log_shows_events_of_scopes_in_reach(shared: MemoryStore) -> None:
@@ -144,6 +144,56 @@ def test_the_log_shows_events_of_scopes_in_reach(shared: MemoryStore) -> None:
         "memory.created",
         "memory.deleted",
     ]
+
+
+def links_in_the_log(store: MemoryStore, access: Access) -> list[tuple[str | None, str]]:
+    events = store.log(access=access)
+    return [(event.memory_id, event.payload["target"]) for event in events if event.kind == "edge.linked"]
+
+
+def test_the_log_does_not_tell_of_links_to_memories_out_of_reach(shared: MemoryStore) -> None:
+    assert links_in_the_log(shared, EVERYTHING) == [("mine", "below"), ("mine", "near"), ("root", "mine")]
+    assert links_in_the_log(shared, MINE) == [("mine", "below")]
+    assert links_in_the_log(shared, HOME) == [("root", "mine")]
+    mine = shared.log(access=MINE, memory_id="mine")
+    assert [event.payload.get("target") for event in mine] == [None, "below"]
+
+
+def test_a_page_of_the_log_is_filled_with_events_in_reach(shared: MemoryStore) -> None:
+    link(shared, "mine", "near", kind="other")
+    link(shared, "below", "mine")
+    whole = shared.log(access=MINE)
+    assert [event.kind for event in whole] == ["memory.created"] * 2 + ["edge.linked"] * 2
+    assert shared.log(access=MINE, after=whole[1].position, limit=2) == whole[2:]
+
+
+def test_a_limited_access_is_not_told_of_links_to_memories_that_are_gone(shared: MemoryStore) -> None:
+    forget(shared, "below")
+    forget(shared, "mine")
+    assert links_in_the_log(shared, EVERYTHING) == [("mine", "below"), ("mine", "near"), ("root", "mine")]
+    assert links_in_the_log(shared, MINE) == []
+    assert links_in_the_log(shared, HOME) == []
+    assert links_in_the_log(shared, Access(scopes=("/",))) == [("mine", "near")]
+
+
+def test_a_link_follows_its_target_into_and_out_of_reach(shared: MemoryStore) -> None:
+    revise(shared, replace(held(shared, "near").memory, scope="/user/ada", revision=2))
+    revise(shared, replace(held(shared, "below").memory, scope="/user/adam", revision=2))
+    assert links_in_the_log(shared, MINE) == [("mine", "near")]
+
+
+def test_the_log_of_a_memory_that_moved_away_is_not_there(shared: MemoryStore) -> None:
+    revise(shared, replace(held(shared, "mine").memory, scope="/user/adam", revision=2), "moved")
+    assert {event.memory_id for event in shared.log(access=MINE)} == {"below"}
+    assert shared.log(access=MINE, memory_id="mine") == []
+    with pytest.raises(NotFound):
+        shared.history("mine", access=MINE)
+
+
+def test_what_happened_before_a_memory_moved_into_reach_stays_out_of_it(shared: MemoryStore) -> None:
+    revise(shared, replace(held(shared, "near").memory, scope="/user/ada", revision=2), "moved")
+    assert [event.kind for event in shared.log(access=MINE, memory_id="near")] == ["memory.revised"]
+    assert len(shared.history("near", access=MINE)) == 1
 
 
 def test_a_log_limited_to_domains_leaves_out_memories_that_are_gone(shared: MemoryStore) -> None:

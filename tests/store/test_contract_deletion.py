@@ -58,7 +58,7 @@ def test_nothing_finds_a_deleted_memory(deleted: MemoryStore) -> None:
         (near,) = deleted.nearest(rows(axis(number)), SIGNATURE, ANYTHING, access=EVERYTHING, limit=5)
         assert [one.memory_id for one in near] == ["b"]
     asked = [fingerprint(text) for text in ("xylophone", "marimba", "glockenspiel")]
-    assert deleted.same_text(asked, scope="/band", access=EVERYTHING) == {}
+    assert deleted.same_text(asked, scope="/band", valid_at=T0, access=EVERYTHING) == {}
 
 
 def test_its_edges_go_in_both_directions(deleted: MemoryStore) -> None:

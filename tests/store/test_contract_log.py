@@ -136,7 +136,7 @@ def test_the_log_of_one_memory_holds_only_its_own_events(store: MemoryStore) -> 
 def test_derived_data_is_not_logged(store: MemoryStore) -> None:
     add(store, a_memory("a"))
     store.put_vectors({"a": embedded(a_memory("a"), axis(0))})
-    store.put_strengths({"a": held(store, "a").strength})
+    store.put_strengths({"a": held(store, "a").strength}, after=1)
     store.rebuild_words()
     store.adopt(SIGNATURE)
     assert len(store.log(access=EVERYTHING)) == 1

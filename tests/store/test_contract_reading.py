@@ -1,4 +1,5 @@
 from dataclasses import replace
+from datetime import datetime
 from threading import Thread
 
 import pytest
@@ -20,7 +21,7 @@ from tests.store.generators import (
     remark,
     revise,
 )
-from vestige.cognition.strength import retention_of
+from vestige.cognition.strength import accessibility, retention_of
 from vestige.cognition.text import fingerprint
 from vestige.errors import InvalidInput, NotFound
 from vestige.models import ANYTHING, EVERYTHING, Access, Evidence, Filter, Order
@@ -41,7 +42,8 @@ def test_thousands_of_records_can_be_asked_for_at_once(store: MemoryStore) -> No
 
 def test_an_empty_store_answers_everything_with_nothing(store: MemoryStore) -> None:
     stats = store.stats(access=EVERYTHING, now=T0)
-    assert (stats.memories, stats.edges, stats.due, stats.retentions) == (0, 0, 0, ())
+    assert (stats.memories, stats.edges, stats.due) == (0, 0, 0)
+    assert (stats.retentions, stats.accessibilities) == ((), ())
     assert (stats.oldest, stats.newest, dict(stats.by_type), dict(stats.by_scope)) == (None, None, {}, {})
     assert store.find(ANYTHING, access=EVERYTHING, limit=5) == []
     assert list(store.stream(access=EVERYTHING)) == []
@@ -49,7 +51,7 @@ def test_an_empty_store_answers_everything_with_nothing(store: MemoryStore) -> N
     assert store.tag_counts(access=EVERYTHING) == {}
     assert store.edges(["a"], access=EVERYTHING) == []
     assert store.log(access=EVERYTHING) == []
-    assert store.same_text([fingerprint("zinc")], scope="/", access=EVERYTHING) == {}
+    assert store.same_text([fingerprint("zinc")], scope="/", valid_at=T0, access=EVERYTHING) == {}
     assert store.claimed("k") is None
     assert store.tombstone("a", access=EVERYTHING) is None
     with pytest.raises(NotFound):
@@ -184,6 +186,18 @@ def test_stats_count_what_is_there(store: MemoryStore) -> None:
     assert dict(stats.by_scope) == {"/project": 1, "/": 1, "/project/x": 1}
 
 
+def test_stats_tell_how_accessible_each_memory_is_with_its_suppression(store: MemoryStore) -> None:
+    suppressions = {"a": 0, "b": 2, "c": 9, "d": 1}
+    for days, (name, suppressed) in enumerate(suppressions.items()):
+        add(store, replace(a_memory(name, at=T0 + days * DAY), suppression_count=suppressed))
+    now = T0 + 10 * DAY
+    kept = {name: retention_of(held(store, name).strength, now) for name in suppressions}
+    expected = sorted(float(accessibility(kept[name], count)) for name, count in suppressions.items())
+    stats = store.stats(access=EVERYTHING, now=now)
+    assert stats.accessibilities == pytest.approx(expected, abs=1e-9)
+    assert stats.accessibilities[0] == pytest.approx(0.2 * kept["c"], abs=1e-9)
+
+
 def test_a_memory_is_due_at_the_very_moment(store: MemoryStore) -> None:
     add(store, a_memory("a"))
     due_at = held(store, "a").strength.due_at
@@ -211,25 +225,40 @@ def test_same_text_is_the_oldest_memory_that_says_it_in_exactly_that_scope(store
         for text in ("zinc melts at 420 degrees", "copper melts at 1085 degrees", "zinc melts at 421 degrees")
     )
     asked = [copper, unknown, zinc, zinc]
-    assert store.same_text(asked, scope="/", access=EVERYTHING) == {zinc: "a", copper: "phrased"}
-    assert store.same_text(asked, scope="/project", access=EVERYTHING) == {zinc: "below"}
-    assert store.same_text(asked, scope="/proj", access=EVERYTHING) == {}
-    assert store.same_text([], scope="/", access=EVERYTHING) == {}
+    assert store.same_text(asked, scope="/", valid_at=T0, access=EVERYTHING) == {zinc: "a", copper: "phrased"}
+    assert store.same_text(asked, scope="/project", valid_at=T0, access=EVERYTHING) == {zinc: "below"}
+    assert store.same_text(asked, scope="/proj", valid_at=T0, access=EVERYTHING) == {}
+    assert store.same_text([], scope="/", valid_at=T0, access=EVERYTHING) == {}
 
 
 def test_same_text_follows_a_revision(store: MemoryStore) -> None:
     add(store, replace(a_memory("a", "zinc"), phrasings=("grey metal",)))
     revise(store, replace(a_memory("a", "copper"), phrasings=("red metal",), scope="/project", revision=2))
     asked = [fingerprint(text) for text in ("zinc", "grey metal", "copper", "red metal")]
-    assert store.same_text(asked, scope="/", access=EVERYTHING) == {}
-    assert store.same_text(asked, scope="/project", access=EVERYTHING) == dict.fromkeys(asked[2:], "a")
+    assert store.same_text(asked, scope="/", valid_at=T0, access=EVERYTHING) == {}
+    assert store.same_text(asked, scope="/project", valid_at=T0, access=EVERYTHING) == dict.fromkeys(
+        asked[2:], "a"
+    )
 
 
-def test_same_text_passes_over_what_has_been_superseded(store: MemoryStore) -> None:
-    add(store, replace(a_memory("old", "zinc"), superseded_by="new"), a_memory("new", "zinc", at=T0 + DAY))
-    assert store.same_text([fingerprint("zinc")], scope="/", access=EVERYTHING) == {
-        fingerprint("zinc"): "new"
-    }
+def test_same_text_is_what_was_true_at_the_moment(store: MemoryStore) -> None:
+    zinc = fingerprint("zinc")
+    add(store, replace(a_memory("then", "zinc"), valid_until=T0 + DAY, superseded_by="later"))
+    add(store, replace(a_memory("later", "zinc", at=T0 + HOUR), valid_from=T0 + 2 * DAY))
+
+    def known(moment: datetime) -> dict[str, str]:
+        return store.same_text([zinc], scope="/", valid_at=moment, access=EVERYTHING)
+
+    assert known(T0 + DAY - HOUR) == {zinc: "then"}
+    assert known(T0 + DAY) == {}
+    assert known(T0 + 2 * DAY - HOUR) == {}
+    assert known(T0 + 2 * DAY) == {zinc: "later"}
+
+
+def test_same_text_passes_over_an_older_memory_that_has_expired(store: MemoryStore) -> None:
+    add(store, replace(a_memory("old", "zinc"), valid_until=T0 + HOUR), a_memory("new", "zinc", at=T0 + DAY))
+    known = store.same_text([fingerprint("zinc")], scope="/", valid_at=T0 + DAY, access=EVERYTHING)
+    assert known == {fingerprint("zinc"): "new"}
 
 
 def test_threads_can_write_and_read_at_the_same_time(store: MemoryStore) -> None:

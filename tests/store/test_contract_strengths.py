@@ -3,7 +3,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.store.generators import DAY, HOUR, T0, a_memory, add, forget, held, ids, remark, revise
+from tests.store.generators import DAY, HOUR, T0, a_memory, add, forget, held, ids, link, remark, revise
 from vestige.cognition.strength import after, encode, fold
 from vestige.models import EVERYTHING, Evidence, Filter, Order, Strength
 from vestige.store.protocol import MemoryStore, Remark
@@ -23,6 +23,10 @@ def replayed(store: MemoryStore, name: str) -> Strength:
             if event.kind == "memory.remarked"
         ],
     )
+
+
+def end_of_log(store: MemoryStore) -> int:
+    return store.log(access=EVERYTHING)[-1].position
 
 
 def test_a_new_memory_is_encoded_at_its_creation(store: MemoryStore) -> None:
@@ -75,20 +79,45 @@ def test_strengths_can_be_overwritten_by_replayed_ones(store: MemoryStore) -> No
     forget(store, "gone")
     strong = after(encode(T0), Evidence.EASY, T0 + DAY)
     odd = replace(strong, stability=1 / 3, retrieval=0.1 + 0.2, exposed_at=T0.replace(microsecond=1))
-    assert store.put_strengths({"a": odd, "unknown": strong, "gone": strong}) == 1
+    assert store.put_strengths({"a": odd, "unknown": strong, "gone": strong}, after=end_of_log(store)) == 1
     assert held(store, "a").strength == odd
     assert held(store, "b").strength == encode(T0)
-    assert store.put_strengths({}) == 0
+    assert store.put_strengths({}, after=0) == 0
 
 
 def test_overwritten_strengths_count_in_orders_filters_and_further_evidence(store: MemoryStore) -> None:
     add(store, a_memory("a"), a_memory("b"))
     late = replace(encode(T0), due_at=T0 + 90 * DAY, stability=90.0)
-    store.put_strengths({"a": late})
+    store.put_strengths({"a": late}, after=end_of_log(store))
     assert ids(store.find(Filter(), access=EVERYTHING, order=Order.DUE, limit=5)) == ["b", "a"]
     assert store.count(Filter(due_by=T0 + 89 * DAY), access=EVERYTHING) == 1
     remark(store, "a", Evidence.GOOD, T0 + 30 * DAY)
     assert held(store, "a").strength == after(late, Evidence.GOOD, T0 + 30 * DAY)
+
+
+def test_evidence_logged_after_the_replay_is_not_overwritten(store: MemoryStore) -> None:
+    add(store, a_memory("a"), a_memory("b"))
+    remark(store, "a", Evidence.GOOD, T0 + DAY)
+    position = end_of_log(store)
+    replay = {name: replace(replayed(store, name), stability=5.0) for name in "ab"}
+    remark(store, "a", Evidence.EASY, T0 + 2 * DAY)
+    present = held(store, "a").strength
+    assert store.put_strengths(replay, after=position) == 1
+    assert held(store, "a").strength == present
+    assert held(store, "b").strength == replay["b"]
+    assert store.put_strengths(replay, after=end_of_log(store)) == 2
+    assert held(store, "a").strength == replay["a"]
+
+
+def test_only_evidence_keeps_a_strength_from_being_overwritten(store: MemoryStore) -> None:
+    add(store, a_memory("a"), a_memory("b"))
+    position = end_of_log(store)
+    revise(store, replace(a_memory("a", "changed"), revision=2, updated_at=T0 + DAY))
+    link(store, "a", "b")
+    remark(store, "b", Evidence.GOOD, T0 + DAY)
+    strong = after(encode(T0), Evidence.EASY, T0 + DAY)
+    assert store.put_strengths({"a": strong}, after=position) == 1
+    assert held(store, "a").strength == strong
 
 
 def test_the_retention_snapshot_carries_its_time(store: MemoryStore) -> None:

@@ -177,7 +177,7 @@ def test_a_commit_that_fails_at_its_last_change_leaves_nothing_behind(
     assert store.history("old", access=EVERYTHING) == []
     assert store.log(access=EVERYTHING) == log
     assert store.lexical(["quartz"], ANYTHING, access=EVERYTHING, limit=5) == []
-    assert store.same_text([fingerprint("quartz")], scope="/", access=EVERYTHING) == {}
+    assert store.same_text([fingerprint("quartz")], scope="/", valid_at=T0, access=EVERYTHING) == {}
     assert store.tombstone("end", access=EVERYTHING) is None
     assert store.claimed("k") is None
 

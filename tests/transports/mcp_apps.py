@@ -69,11 +69,14 @@ class SmallApp:
 
 
 class Peer:
-    """The client's ends of the pipes, and the server's thread."""
+    """The client's ends of the pipes, and the server with its thread."""
 
-    def __init__(self, writer: FileIO, reader: "BufferedReader[FileIO]", thread: threading.Thread) -> None:
+    def __init__(
+        self, writer: FileIO, reader: "BufferedReader[FileIO]", server: Server, thread: threading.Thread
+    ) -> None:
         self.writer = writer
         self.reader = reader
+        self.server = server
         self.ended: list[tuple[int, bool]] = []
         self._thread = thread
 
@@ -119,13 +122,16 @@ def serving(open_app: OpenApp, *, grace_seconds: float = GRACE_SECONDS, greet: b
     server_reads, client_writes = os.pipe()
     client_reads, server_writes = os.pipe()
 
+    stdin, stdout = FileIO(server_reads, "rb"), FileIO(server_writes, "wb")
+    server = Server(stdin, stdout, open_app, CATALOG, grace_seconds)
+
     def serve() -> None:
-        with FileIO(server_reads, "rb") as stdin, FileIO(server_writes, "wb") as stdout:
-            peer.ended.append(Server(stdin, stdout, open_app, CATALOG, grace_seconds).run())
+        with stdin, stdout:
+            peer.ended.append(server.run())
 
     thread = threading.Thread(target=serve)
     with FileIO(client_writes, "wb") as writer, BufferedReader(FileIO(client_reads, "rb")) as reader:
-        peer = Peer(writer, reader, thread)
+        peer = Peer(writer, reader, server, thread)
         thread.start()
         if greet:
             peer.send("initialize", {"protocolVersion": "2025-11-25"}, "hello")

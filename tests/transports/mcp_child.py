@@ -1,6 +1,7 @@
 """Serves a small application on this process's own stdin and stdout; run by test_mcp_process.
 
-Its one argument is a file descriptor: `search` with `wait` reads a byte from it before it answers.
+Its first argument is a file descriptor: `search` with `wait` reads a byte from it before it answers.
+The second is the grace period in seconds.
 """
 
 import os
@@ -33,4 +34,4 @@ class NoisyApp:
 
 
 if __name__ == "__main__":
-    sys.exit(serve_process(NoisyApp))
+    sys.exit(serve_process(NoisyApp, float(sys.argv[2])))

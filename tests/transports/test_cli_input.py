@@ -8,7 +8,7 @@ import pytest
 from pydantic import Field
 
 from tests.transports.cli_harness import ENVIRONMENT, Outcome, invoke
-from vestige.app import open_app, sqlite_restorer
+from vestige.app import open_app, open_server, sqlite_restorer
 from vestige.engine.context import Call
 from vestige.operations.registry import Registry, Wire
 from vestige.transports.arguments import arguments_of
@@ -70,7 +70,7 @@ def repeated(words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: 
     root.main(
         ["parrot", "repeat", *words],
         standalone_mode=False,
-        obj=Session(open_app=open_app, restorer=sqlite_restorer),
+        obj=Session(open_app=open_app, open_server=open_server, restorer=sqlite_restorer),
     )
     return json.loads(capsys.readouterr().out)["said"]
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.embed.silent_index import SilentIndex
 from tests.transports.mcp_apps import TIMEOUT_SECONDS
 from tests.transports.mcp_harness import MODES, sdk_process
 from vestige import __version__
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.slow
 
 CHILD = Path(__file__).with_name("mcp_child.py")
 COMMAND = str(Path(sys.executable).with_name("vestige-mcp"))
+VESTIGE = [sys.executable, "-m", "vestige"]
 HELLO = {
     "jsonrpc": "2.0",
     "id": "hello",
@@ -51,10 +53,10 @@ class Child:
 
 
 @contextmanager
-def child() -> Iterator[Child]:
+def child(grace_seconds: float = TIMEOUT_SECONDS) -> Iterator[Child]:
     held, gate = os.pipe()
     with subprocess.Popen(
-        [sys.executable, str(CHILD), str(held)],
+        [sys.executable, str(CHILD), str(held), str(grace_seconds)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -106,6 +108,59 @@ def test_a_signal_lets_the_running_job_finish_and_ends_with_its_code(number: int
         assert server.process.wait(TIMEOUT_SECONDS) == code
         assert server.process.stderr
         assert server.process.stderr.read().endswith(b"closed\n")
+
+
+def test_a_job_that_a_signal_cut_short_shows_in_the_exit_code() -> None:
+    with child(grace_seconds=0.05) as server:
+        server.call("job", wait=True)
+        assert server.read()["method"] == "notifications/progress"
+        server.process.terminate()
+
+        assert server.process.wait(TIMEOUT_SECONDS) == 1
+        assert server.process.stderr
+        assert b"gave up waiting for 1 unfinished: search" in server.process.stderr.read()
+
+
+@pytest.mark.parametrize("command", [[COMMAND], [*VESTIGE, "mcp"]], ids=["vestige-mcp", "vestige mcp"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_server_fetches_an_absent_model_and_leaves_no_download_behind(
+    command: list[str], number: int, tmp_path: Path
+) -> None:
+    with (
+        SilentIndex() as index,
+        subprocess.Popen(
+            [*command, "--data-dir", str(tmp_path / "data")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), **index.pip_settings},
+        ) as process,
+    ):
+        try:
+            running = Child(process, -1)
+            running.send(HELLO)
+            assert running.read()["id"] == "hello"
+            pip = index.asked()
+            process.send_signal(number)
+            assert process.wait(TIMEOUT_SECONDS) == (0 if number == signal.SIGTERM else -number)
+            index.hung_up(pip)
+        finally:
+            process.kill()
+
+
+def test_a_short_command_fetches_nothing_and_says_how_to_get_the_model(tmp_path: Path) -> None:
+    with SilentIndex() as index:
+        answer = subprocess.run(
+            [*VESTIGE, "search", "tea", "--data-dir", str(tmp_path / "data")],
+            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), **index.pip_settings},
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_SECONDS,
+            check=True,
+        )
+        assert "vestige model install" in json.loads(answer.stdout)["note"]
+        assert not index.was_asked()
+    assert not (tmp_path / ".cache").exists()
 
 
 def test_a_second_signal_does_not_wait_for_the_job() -> None:

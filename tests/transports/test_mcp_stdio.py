@@ -3,6 +3,7 @@
 import json
 import logging
 import select
+import signal
 import threading
 from typing import Any
 
@@ -263,17 +264,66 @@ def test_at_the_end_of_stdin_queued_jobs_are_finished_and_the_application_closed
     assert peer.ended == [(0, True)]
 
 
-def test_a_job_that_never_ends_is_abandoned_after_the_grace_period(capfd: pytest.CaptureFixture[str]) -> None:
+def test_at_the_end_of_stdin_a_job_may_take_longer_than_the_grace_period() -> None:
+    app = SmallApp()
+    with serving(lambda: app, grace_seconds=0.01) as peer:
+        peer.call("large", wait=True)
+        peer.call("behind it")
+        assert app.running.wait(TIMEOUT_SECONDS)
+        threading.Timer(0.3, app.release.set).start()
+        replies = peer.finish()
+
+    assert [reply["id"] for reply in replies] == ["large", "behind it"]
+    assert app.closed
+    assert peer.ended == [(0, True)]
+
+
+def test_a_client_that_stops_reading_does_not_lose_what_it_had_stored() -> None:
+    app = SmallApp()
+    with serving(lambda: app, grace_seconds=0.01) as peer:
+        peer.call("large", wait=True)
+        peer.call("behind it", number=2)
+        assert app.running.wait(TIMEOUT_SECONDS)
+        peer.reader.close()
+        peer.send("ping", request_id="nobody hears")
+        threading.Timer(0.3, app.release.set).start()
+        peer.wait()
+
+    assert app.seen == [{"wait": True}, {"number": 2}]
+    assert peer.ended == [(0, True)]
+
+
+@pytest.mark.parametrize("closed", [False, True], ids=["while the client is there", "after the end of stdin"])
+def test_after_a_signal_a_job_that_never_ends_is_abandoned_and_the_exit_code_says_so(
+    closed: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
     app = SmallApp()
     with serving(lambda: app, grace_seconds=0.05) as peer:
         peer.call("stuck", tool="dream")
         assert app.running.wait(TIMEOUT_SECONDS)
-        peer.finish()
+        if closed:
+            peer.writer.close()
+        peer.server.stop(signal.SIGTERM)
+        peer.wait()
 
-    ((number, clean),) = peer.ended
-    assert (number, clean) == (0, False)
+    assert peer.ended == [(1, False)]
     assert "dream" in capfd.readouterr().err
     assert app.cancelled.wait(TIMEOUT_SECONDS)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_after_a_signal_a_job_that_ends_in_time_is_answered(number: int, code: int) -> None:
+    app = SmallApp()
+    with serving(lambda: app) as peer:
+        peer.call("running", wait=True)
+        assert app.running.wait(TIMEOUT_SECONDS)
+        peer.server.stop(number)
+        app.release.set()
+        assert peer.read()["id"] == "running"
+        peer.wait()
+
+    assert peer.ended == [(code, True)]
+    assert app.closed
 
 
 def test_a_client_that_stops_reading_ends_the_server_quietly(capfd: pytest.CaptureFixture[str]) -> None:

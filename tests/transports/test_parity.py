@@ -44,7 +44,7 @@ def planted(folder: Path) -> Iterator[World]:
             updated_at=clock.now,
             tags=("preference", "draft"),
         )
-        made = embed_memories(embedder, [memory])[0]
+        made = embed_memories(Call(engine=world.app.engine), embedder, [memory])[0]
         world.app.engine.store.commit([Add(memory=memory, embedded=made)], access=EVERYTHING)
         clock.advance(days=2)
         world.remember("Grace maintains the parser.", tags=["people"])
@@ -94,7 +94,7 @@ def over_cli(world: World, operation: Operation, arguments: Answer) -> Answer:
         answer: Answer = json.loads(stdout)
         return answer
     refused: Answer = json.loads(stderr)
-    assert code == 2 if refused["error"]["code"] in ("invalid_input", "unknown_argument") else 1
+    assert code == (2 if refused["error"]["code"] in ("invalid_input", "unknown_argument") else 1)
     return refused
 
 

@@ -22,17 +22,25 @@ class Conflict:
     """How two statements differ in what they claim. `corrects`: the new one says so itself.
 
     A different `polarity` or `value` cannot hold beside the old one; one different `slot` may ("Ada
-    likes tea", "Task 12 is done"), but the two do not say the same.
+    likes tea", "Task 12 is done"), but the two do not say the same. `exact`: nothing else differs.
     """
 
     kind: ConflictKind
     detail: str
     corrects: bool
+    exact: bool
 
 
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|v?\d+(?:[.:,/-]\d+)*%?", re.UNICODE)
-_NUMBER = re.compile(r"^v?(\d+(?:[.:,/-]\d+)*%?)$")
-_DATE = re.compile(r"^\d{4}(?:[-/]\d{1,2}){1,2}$|^(?:19|20)\d\d$|^\d{1,2}[:]\d{2}$")
+# Words, numbers with their unit, identifiers such as LH400 whole, and signs outside ASCII (emoji).
+_WORD = re.compile(r"[^\W_]+(?:[.:,/'’-][^\W_]+)*%?|[^\x00-\x7f\w\s]")
+_NUMBER = re.compile(r"^v?(\d+(?:[.:,/-]\d+)*(?:%|[a-z]{1,2})?)$")
+_DATE = re.compile(r"^\d{4}(?:[-/]\d{1,2}){1,2}$|^(?:19|20)\d\d$|^\d{1,2}:\d{2}$")
+_NUMBER_WORDS = {
+    word: str(number)
+    for number, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve".split()
+    )
+}
 
 _CONTRACTIONS = (
     "don't doesn't didn't isn't aren't wasn't weren't won't can't couldn't shouldn't wouldn't hasn't haven't "
@@ -47,6 +55,8 @@ _FILLERS = frozenset("always must should please just really now".split())
 
 SAME_SUBJECT = 0.6
 """The share of content words two statements must have in common to contradict each other …"""
+SHARED_WORDS = 0.5
+"""The share of the shorter one's content words that another wording of it keeps."""
 CORRECTABLE_SUBJECT = 0.4
 """… and for one that announces a correction to be about the other."""
 
@@ -96,7 +106,8 @@ _ANTONYMS = frozenset(
 # A number behind one of these names a thing; it is not a value that changed.
 _LABELS = frozenset(
     "issue task ticket pr bug step chapter section part room day week question item line page id phase "
-    "sprint lesson exercise test case user player order invoice building floor gate flight".split()
+    "number no nr topic sprint lesson exercise test case user player order invoice building floor gate "
+    "flight".split()
 )
 
 _CORRECTIONS = re.compile(
@@ -118,8 +129,8 @@ def find_conflict(new: str, old: str) -> Conflict | None:
     for look in (_polarity, _values, _slot):
         found = look(new_words, old_words)
         if found:
-            kind, detail = found
-            return Conflict(kind=kind, detail=detail, corrects=corrects)
+            kind, detail, exact = found
+            return Conflict(kind=kind, detail=detail, corrects=corrects, exact=exact)
     return None
 
 
@@ -129,66 +140,103 @@ def announces_correction(text: str) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    return [word.lower().replace("’", "'") for word in _WORD.findall(text)]
+    words = (word.lower().replace("’", "'") for word in _WORD.findall(text))
+    return [_NUMBER_WORDS.get(word, word) for word in words]
 
 
-def _polarity(new: list[str], old: list[str]) -> tuple[ConflictKind, str] | None:
+_Found = tuple[ConflictKind, str, bool]
+
+
+def _polarity(new: list[str], old: list[str]) -> _Found | None:
     new_set, old_set = set(new), set(old)
-    only_new, only_old = new_set - old_set, old_set - new_set
-    for left in sorted(only_new):
-        for right in sorted(only_old):
+    for left in sorted(new_set - old_set):
+        for right in sorted(old_set - new_set):
             opposites = frozenset((left, right))
-            if opposites in _ANTONYMS and _agree_otherwise(new_set, old_set, opposites):
-                return "polarity", f"{right} → {left}"
+            common = _in_common(new_set, old_set, opposites) if opposites in _ANTONYMS else 0.0
+            if common >= SAME_SUBJECT:
+                return "polarity", f"{right} → {left}", common == 1
     negated_new, negated_old = new_set & _NEGATIONS, old_set & _NEGATIONS
-    if bool(negated_new) != bool(negated_old) and _agree_otherwise(new_set, old_set, _NEGATIONS):
-        word = min(negated_new or negated_old)
-        return "polarity", f"“{word}” in only one of them"
+    if bool(negated_new) != bool(negated_old):
+        common = _in_common(new_set, old_set, _NEGATIONS)
+        if common >= SAME_SUBJECT:
+            word = min(negated_new or negated_old)
+            return "polarity", f"“{word}” in only one of them", common == 1
     return None
 
 
-def _agree_otherwise(new: set[str], old: set[str], apart_from: frozenset[str]) -> bool:
-    """Whether two statements are about the same thing but for some words.
+def _in_common(new: set[str], old: set[str], apart_from: frozenset[str]) -> float:
+    """The share of content words that two statements have in common, apart from some.
 
-    Chatter shares names and phrases and means nothing by "no" ("long time no see"), so most content
-    words have to be the same.
+    Chatter shares names and phrases and means nothing by "no" ("long time no see"); a statement that
+    contradicts another is about the same things.
     """
     left, right = _content(new - apart_from), _content(old - apart_from)
-    return bool(left & right) and len(left & right) >= SAME_SUBJECT * len(left | right)
+    return len(left & right) / len(left | right) if left & right else 0.0
 
 
 def _content(words: set[str]) -> set[str]:
     return {stem(word) for word in words if word not in STOP_WORDS and word not in _FILLERS}
 
 
+def _values(new: list[str], old: list[str]) -> _Found | None:
+    """One changed number in otherwise the same statement. Another name, date or numbered thing makes it
+    a statement about something else: "Server alpha has 16 GB", "Server beta has 32 GB"."""
+    left, right = _numbers(new), _numbers(old)
+    changed = [(a, b) for a, b in zip(left, right, strict=False) if a != b]
+    if len(left) != len(right) or len(changed) != 1:
+        return None
+    if _content(set(new) - set(left)) != _content(set(old) - set(right)):
+        return None
+    becomes, was = changed[0]
+    return "value", f"{was} → {becomes}", True
+
+
+def restates(new: str, old: str) -> bool:
+    """Whether a text this similar can be another wording: the same numbers and dates, the same polarity,
+    and the words both have in the same order ("Ada manages Bob" is not "Bob manages Ada")."""
+    left, right = _words(new), _words(old)
+    if _all_numbers(left) != _all_numbers(right):
+        return False
+    if bool(_NEGATIONS & set(left)) != bool(_NEGATIONS & set(right)):
+        return False
+    mine, theirs = _content(set(left)), _content(set(right))
+    common = mine & theirs
+    if len(common) < SHARED_WORDS * min(len(mine), len(theirs)) or not common:
+        # A model gives texts in a script it does not know all the same vector.
+        return False
+    return _order(left, common) == _order(right, common)
+
+
+def _all_numbers(words: list[str]) -> list[str]:
+    return [word for word in words if _NUMBER.match(word)]
+
+
+def _order(words: list[str], among: set[str]) -> list[str]:
+    """The first occurrences of some stems, in order."""
+    return list(dict.fromkeys(stem(word) for word in words if stem(word) in among))
+
+
+def content_words(text: str) -> set[str]:
+    """The stems of a text's words that carry its content."""
+    return _content(set(_words(text)))
+
+
 def shares_subject(new: str, old: str) -> bool:
     """Whether two texts have enough content words in common for one to correct the other."""
-    left, right = _content(set(_words(new))), _content(set(_words(old)))
+    left, right = content_words(new), content_words(old)
     return bool(left & right) and len(left & right) >= CORRECTABLE_SUBJECT * len(left | right)
 
 
-def _values(new: list[str], old: list[str]) -> tuple[ConflictKind, str] | None:
-    left, right = _numbers(new), _numbers(old)
-    if not left or not right or left <= right or right <= left:
-        return None
-    if not _agree_otherwise(
-        set(new), set(old), frozenset(word for word in (*new, *old) if _NUMBER.match(word))
-    ):
-        return None
-    changed_new, changed_old = sorted(left - right), sorted(right - left)
-    return "value", f"{', '.join(changed_old)} → {', '.join(changed_new)}"
+def _numbers(words: list[str]) -> list[str]:
+    """The numbers that are values, in order: not dates, not those that name a thing."""
+    return [
+        word
+        for before, word in zip(["", *words], words, strict=False)
+        if _NUMBER.match(word) and before not in _LABELS and not _DATE.match(word)
+    ]
 
 
-def _numbers(words: list[str]) -> set[str]:
-    found = set()
-    for before, word in zip(["", *words], words, strict=False):
-        match = _NUMBER.match(word)
-        if match and before not in _LABELS and not _DATE.match(word):
-            found.add(match.group(1))
-    return found
-
-
-def _slot(new: list[str], old: list[str]) -> tuple[ConflictKind, str] | None:
+def _slot(new: list[str], old: list[str]) -> _Found | None:
     """One short replaced run in otherwise equal sentences: "X is A" / "X is B"."""
     blocks = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
     changed = [block for block in blocks if block[0] != "equal"]
@@ -199,4 +247,4 @@ def _slot(new: list[str], old: list[str]) -> tuple[ConflictKind, str] | None:
     was, becomes = old[old_start:old_end], new[new_start:new_end]
     if len(was) > 3 or len(becomes) > 3 or [stem(w) for w in was] == [stem(w) for w in becomes]:
         return None
-    return "slot", f"{' '.join(was)} → {' '.join(becomes)}"
+    return "slot", f"{' '.join(was)} → {' '.join(becomes)}", True

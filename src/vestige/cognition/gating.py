@@ -5,10 +5,18 @@ is reinforced by its own contradiction. Text that is not identical never replace
 record by itself. Thresholds on cosine are the reference's (.92, .75, .70).
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vestige.cognition.conflict import Conflict, announces_correction, find_conflict, shares_subject
+from vestige.cognition.conflict import (
+    Conflict,
+    announces_correction,
+    content_words,
+    find_conflict,
+    restates,
+    shares_subject,
+)
 
 SAME = 0.92
 """From here on a text without conflict says the same thing."""
@@ -24,7 +32,11 @@ DEMOTED_RETRIEVAL = 0.3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rival:
-    """A known memory near the new text."""
+    """A known memory near the new text; `content` is the wording of it that is near.
+
+    `pinned`, `threaded`, `partial` (a piece of something longer) and `later` (true from a later time
+    on than the new text) each protect it from being changed.
+    """
 
     memory_id: str
     content: str
@@ -32,6 +44,13 @@ class Rival:
     retrieval: float = 1.0
     pinned: bool = False
     threaded: bool = False
+    partial: bool = False
+    later: bool = False
+
+    @property
+    def protected(self) -> bool:
+        """Whether it may only be linked to."""
+        return self.pinned or self.threaded or self.partial or self.later
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,9 +136,13 @@ def decide(proposal: Proposal, rivals: Sequence[Rival]) -> Decision:
 
 
 def _beside(proposal: Proposal, near: list[Rival]) -> Decision:
-    best = near[0]
-    untouchable = best.pinned or best.threaded
-    if best.similarity >= CLOSE and not untouchable and _extends(proposal.content, best.content):
+    # A protected rival must not stand in the way of the plain fact behind it.
+    best = next((rival for rival in near if not rival.protected), near[0])
+    if not best.protected and _plain(best.content) == _plain(proposal.content):
+        return Reinforce(
+            memory_id=best.memory_id, identical=True, similarity=1.0, reason="Says exactly the same."
+        )
+    if best.similarity >= CLOSE and not best.protected and _extends(proposal.content, best.content):
         return Update(
             memory_id=best.memory_id,
             similarity=best.similarity,
@@ -127,36 +150,35 @@ def _beside(proposal: Proposal, near: list[Rival]) -> Decision:
         )
     conflict = find_conflict(proposal.content, best.content)
     if conflict:
-        return _conflicting(best, conflict, untouchable)
-    if best.similarity >= CLOSE and not untouchable:
+        return _conflicting(best, conflict)
+    if best.similarity >= CLOSE and not best.protected:
         decision = _agreeing(proposal, best)
         if decision:
             return decision
     close = tuple(rival.memory_id for rival in near if rival.similarity >= CLOSE)
-    if len(close) > 1 and not untouchable:
+    if len(close) > 1 and not best.protected:
         return Merge(
             memory_ids=close,
             similarity=best.similarity,
             reason=f"New, but close to {len(close)} memories it could be merged with.",
         )
-    related = close[:1]
-    return Create(similarity=best.similarity, related=related, reason="New, close to what is known.")
+    return Create(similarity=best.similarity, related=close[:1], reason="New, close to what is known.")
 
 
-def _conflicting(best: Rival, conflict: Conflict, untouchable: bool) -> Decision:
+def _conflicting(best: Rival, conflict: Conflict) -> Decision:
     decisive = (
         conflict.corrects
-        or (conflict.kind == "polarity" and best.similarity >= CLOSE)
-        or (conflict.kind == "value" and best.similarity >= VALUE_CHANGE)
+        or (conflict.kind == "polarity" and conflict.exact and best.similarity >= CLOSE)
+        or (conflict.kind == "value" and conflict.exact and best.similarity >= VALUE_CHANGE)
     )
-    if decisive and not untouchable:
+    if decisive and not best.protected:
         return Supersede(
             memory_id=best.memory_id,
             similarity=best.similarity,
             conflict=conflict,
             reason=f"Corrects what was known ({conflict.kind}: {conflict.detail}).",
         )
-    if conflict.kind == "slot" and not decisive:
+    if conflict.kind == "slot":
         # "Ada likes tea" and "Ada likes coffee" can both be true.
         return Create(
             similarity=best.similarity,
@@ -164,7 +186,7 @@ def _conflicting(best: Rival, conflict: Conflict, untouchable: bool) -> Decision
             related=(best.memory_id,),
             reason=f"Differs from what is known in one value ({conflict.detail}).",
         )
-    why = "the other is protected" if decisive else "which of them is right is not clear"
+    why = _protection(best) if decisive else "which of them is right is not clear"
     return Create(
         similarity=best.similarity,
         conflict=conflict,
@@ -173,8 +195,14 @@ def _conflicting(best: Rival, conflict: Conflict, untouchable: bool) -> Decision
     )
 
 
+def _protection(best: Rival) -> str:
+    if best.later:
+        return "that is true from a later time on"
+    return "the other is pinned" if best.pinned else "the other is part of something longer"
+
+
 def _agreeing(proposal: Proposal, best: Rival) -> Decision | None:
-    if _plain(best.content) in _plain(proposal.content):
+    if _contains(proposal.content, best.content):
         return Update(
             memory_id=best.memory_id,
             similarity=best.similarity,
@@ -186,7 +214,7 @@ def _agreeing(proposal: Proposal, best: Rival) -> Decision | None:
             similarity=best.similarity,
             reason="Says that it corrects something this close.",
         )
-    if best.similarity >= SAME:
+    if best.similarity >= SAME and restates(proposal.content, best.content):
         return Reinforce(
             memory_id=best.memory_id,
             identical=False,
@@ -205,13 +233,26 @@ def _agreeing(proposal: Proposal, best: Rival) -> Decision | None:
 def _extends(longer: str, shorter: str) -> bool:
     """Whether the new text is the old one and a further clause, which cannot turn it around.
 
-    "Use tabs" inside "Do not use tabs" is not: that is for the conflict check to see.
+    "Use tabs" inside "Do not use tabs" is not, nor is "3" in "3,000" or a bare ": never".
     """
-    rest = _plain(longer).removeprefix(_plain(shorter))
-    return rest != _plain(longer) and rest[:1] in _CLAUSE_MARKS and not announces_correction(rest)
+    known = _plain(shorter)
+    if not _plain(longer).startswith(known):
+        return False
+    clause = _CLAUSE.match(_plain(longer)[len(known) :])
+    if clause is None or announces_correction(clause.group(1)):
+        return False
+    return len(content_words(clause.group(1))) >= LEAST_CLAUSE
 
 
-_CLAUSE_MARKS = tuple(",;:.(–—")
+_CLAUSE = re.compile(r"[,;:.(–—]+\s+(.+)", re.DOTALL)
+LEAST_CLAUSE = 2
+"""Content words that make a clause; a lone "never" is a change of mind."""
+
+
+def _contains(longer: str, shorter: str) -> bool:
+    """Whether the old text stands in the new one as whole words and whole numbers."""
+    known = re.escape(_plain(shorter))
+    return re.search(rf"(?<![\w.]){known}(?!\w|[.,:/-]\w)", _plain(longer)) is not None
 
 
 def _plain(text: str) -> str:

@@ -186,10 +186,15 @@ def _graded(strength: Strength, grade: Grade, at: datetime) -> Strength:
     )
 
 
+def exposable(strength: Strength, at: datetime) -> bool:
+    """Whether being shown at this moment would leave a trace: at most one a day does."""
+    return strength.exposed_at is None or at - strength.exposed_at >= EXPOSURE_EVERY
+
+
 def _exposed(strength: Strength, at: datetime) -> Strength:
     """After a search hit: always counted, but a trace at most once a day."""
     seen = replace(strength, times_retrieved=strength.times_retrieved + 1, last_accessed=at)
-    if strength.exposed_at is not None and at - strength.exposed_at < EXPOSURE_EVERY:
+    if not exposable(strength, at):
         return seen
     return replace(
         _lifted(seen, at),

@@ -1,9 +1,10 @@
 """An embedder that arrives later: it is brought in a thread while full-text search already answers.
 
-    absent ──start──► loading ◄──► installing
-                         │
-           ready · failed · offline · absent        start() again retries the last three
+    absent ──start or get──► loading ◄──► installing
+                                │
+              ready · failed · offline · absent     get() tries the last three again, not too often
 
+Nothing is loaded before somebody asks: most commands need no model. A server asks when it starts.
 This module imports nothing heavy (numpy comes with the embedder), so a server can set it going
 before it has answered its first message.
 """
@@ -16,12 +17,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from vestige.embed.progress import Progress, Step
-from vestige.errors import EmbedderError, VestigeError
+from vestige.errors import Cancelled, EmbedderError, VestigeError
 
 if TYPE_CHECKING:
     from vestige.embed.protocol import Embedder, Signature
 
+RETRY_SECONDS = 60.0
+"""How old a failure must be before the next call for the embedder tries again."""
+
 _CLOSE_SECONDS = 5.0
+_TIDY_SECONDS = 0.5
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +44,7 @@ class State(enum.StrEnum):
 
 
 _AT_WORK = (State.INSTALLING, State.LOADING)
+_NOT_THERE = (State.ABSENT, State.OFFLINE, State.FAILED)
 _STATE_OF_REASON = {"offline": State.OFFLINE, "absent": State.ABSENT}
 
 
@@ -62,10 +68,24 @@ class Closeable(Protocol):
 
 
 class EmbedderSource:
-    """Brings an embedder with `load` in a daemon thread, and hands it out once it is there."""
+    """Brings an embedder with `load` in a daemon thread, and hands it out once it is there.
 
-    def __init__(self, load: "Callable[[Progress], Embedder]") -> None:
+    With a clock, `get` tries again what failed `retry_seconds` ago or earlier: a disk gets room, a
+    network comes back, a person installs the model. Without one a failure is final until `start`.
+    """
+
+    def __init__(
+        self,
+        load: "Callable[[Progress], Embedder]",
+        *,
+        monotonic: Callable[[], float] | None = None,
+        retry_seconds: float = RETRY_SECONDS,
+    ) -> None:
         self._load = load
+        self._monotonic = monotonic
+        self._retry_seconds = retry_seconds
+        self._failed_at: float | None = None
+        self._complaint = ""
         self._changed = threading.Condition()
         self._status = EmbedderStatus(state=State.ABSENT, detail="not loaded yet")
         self._embedder: Embedder | None = None
@@ -93,11 +113,8 @@ class EmbedderSource:
     def start(self) -> None:
         """Begin to load, or begin again after a failure; nothing happens while it is at work or done."""
         with self._changed:
-            if self._status.state in (*_AT_WORK, State.READY, State.OFF):
-                return
-            self._status = EmbedderStatus(state=State.LOADING, detail=Step.LOADING)
-            self._thread = threading.Thread(target=self._bring, name="vestige-embedder", daemon=True)
-            self._thread.start()
+            if self._status.state in _NOT_THERE:
+                self._begin()
 
     def status(self) -> EmbedderStatus:
         """Where the embedder is now."""
@@ -107,9 +124,12 @@ class EmbedderSource:
     def get(self, wait_seconds: float = 0.0) -> "Embedder | None":
         """The embedder, waiting for one that is loading; None when there is none (yet).
 
-        Loading takes a fraction of a second, installing can take minutes: that is not waited for.
+        The first call begins to load it, and a later one begins again when the last failure is old
+        enough. Loading takes a fraction of a second, installing can take minutes: that is not waited for.
         """
         with self._changed:
+            if self._status.state in _NOT_THERE and self._is_due():
+                self._begin()
             self._changed.wait_for(lambda: self._status.state is not State.LOADING, wait_seconds)
             return self._embedder
 
@@ -123,21 +143,39 @@ class EmbedderSource:
             _notify(callback, embedder)
 
     def close(self) -> None:
-        """Give the embedder up. A load under way is waited for, an installation is not.
+        """Give the embedder up. A load under way is waited for, an installation is ended.
 
         A thread that is inside native code when the interpreter ends can take the process down with
-        it; loading is native code, installing happens in child processes.
+        it; loading is native code. Installing happens in child processes, which end here: the thread
+        only needs a moment to remove what they left.
         """
         with self._changed:
-            thread = self._thread if self._status.state is State.LOADING else None
+            thread = self._thread if self._status.state in _AT_WORK else None
+            patience = _CLOSE_SECONDS if self._status.state is State.LOADING else _TIDY_SECONDS
             embedder, self._embedder = self._embedder, None
             self._waiting.clear()
             self._status = EmbedderStatus(state=State.OFF, detail="closed")
             self._changed.notify_all()
         if thread is not None and thread is not threading.current_thread():
-            thread.join(_CLOSE_SECONDS)
+            from vestige.embed.child import end_children_of  # here, to keep the import of this module lean
+
+            end_children_of(thread)
+            thread.join(patience)
         if isinstance(embedder, Closeable):
             embedder.close()
+
+    def _is_due(self) -> bool:
+        if self._thread is None:
+            return True
+        if self._monotonic is None or self._failed_at is None:
+            return False
+        return self._monotonic() - self._failed_at >= self._retry_seconds
+
+    def _begin(self) -> None:
+        """Start the thread that loads. The caller holds the lock."""
+        self._status = EmbedderStatus(state=State.LOADING, detail=Step.LOADING)
+        self._thread = threading.Thread(target=self._bring, name="vestige-embedder", daemon=True)
+        self._thread.start()
 
     def _bring(self) -> None:
         try:
@@ -152,12 +190,16 @@ class EmbedderSource:
 
     def _report(self, step: Step, share: float) -> None:
         state = State.LOADING if step is Step.LOADING else State.INSTALLING
-        self._move(EmbedderStatus(state=state, detail=step, progress=min(1.0, max(0.0, share))))
+        if not self._move(EmbedderStatus(state=state, detail=step, progress=min(1.0, max(0.0, share)))):
+            raise Cancelled("The embedder is not wanted any more.")
 
     def _fail(self, error: VestigeError) -> None:
         state = _STATE_OF_REASON.get(str(error.details.get("reason")), State.FAILED)
-        self._move(EmbedderStatus(state=state, detail=error.message, error=error.value()))
-        log.warning("no embedder: %s", error.message)
+        self._failed_at = self._monotonic() if self._monotonic is not None else None
+        moved = self._move(EmbedderStatus(state=state, detail=error.message, error=error.value()))
+        if moved and error.message != self._complaint:  # once, however often it is tried again
+            self._complaint = error.message
+            log.warning("no embedder: %s", error.message)
 
     def _become_ready(self, embedder: "Embedder") -> None:
         ready = EmbedderStatus(state=State.READY, progress=1.0, signature=embedder.signature)

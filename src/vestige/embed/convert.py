@@ -27,6 +27,7 @@ from vestige.embed.onnx import OnnxEmbedder
 from vestige.embed.protocol import Signature
 from vestige.embed.weights import CONFIG, TOKENIZER, WEIGHTS
 from vestige.errors import EmbedderError, MissingExtra, VestigeError
+from vestige.settings import forbid_telemetry
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -110,6 +111,8 @@ def build_graph(weights: dict[str, NDArray[np.float32]], config: "BertConfig") -
 def quantise(graph: "ModelProto", scratch_file: Path) -> "ModelProto":
     """The graph with its matrix products in int8; `scratch_file` is left behind."""
     import onnx
+
+    forbid_telemetry()
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     copy = onnx.ModelProto()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from vestige.embed.dense import estimated_tokens, unit_rows, without_tokens
 from vestige.embed.protocol import Encoded, Signature, Vectors
 from vestige.errors import EmbedderError, MissingExtra, ModelUnavailable
+from vestige.settings import forbid_telemetry
 
 if TYPE_CHECKING:
     from fastembed import TextEmbedding
@@ -99,6 +100,7 @@ def _open(
     model_name: str, cache_dir: Path, threads: int, offline: bool, model_path: Path | None
 ) -> "TextEmbedding":
     try:
+        forbid_telemetry()
         from fastembed import TextEmbedding
     except ImportError as error:
         raise MissingExtra.named("fastembed", f"The embedding model {model_name}") from error

@@ -131,8 +131,11 @@ def load_local(
         if offline:
             raise offline_error(origin)
         if not allow_install:
-            hint = "vestige model install"
-            raise weights.unavailable(origin, "it is not installed", hint=hint, kind="absent")
+            reason = "it is not installed; `vestige model install` brings it"
+            raise weights.unavailable(origin, reason, hint="vestige model install", kind="absent")
+        _require_libraries()
+        # From here on it takes minutes, be it our own work or that of another installer.
+        progress(Step.FETCHING, 0.0)
         install(cache_root, progress=progress, origin=origin)
     progress(Step.LOADING, 0.95)
     verify(folder)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from vestige.embed.manifest import GRAPH, TOKENIZER, damaged, read_manifest
 from vestige.embed.protocol import Encoded, Signature, TokenStates, Vectors
 from vestige.errors import EmbedderError, MissingExtra
+from vestige.settings import forbid_telemetry
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -140,6 +141,7 @@ class OnnxEmbedder:
 
 
 def _open_session(model_dir: Path) -> "InferenceSession":
+    forbid_telemetry()
     try:
         import onnxruntime
     except ImportError as error:

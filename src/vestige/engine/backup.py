@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from vestige.engine.context import Call
-from vestige.errors import StoreError
+from vestige.errors import InvalidInput, StoreError
 
 BACKUPS = "backups"
 
@@ -14,7 +14,10 @@ def backup(call: Call, destination: Path | None) -> tuple[Path, int]:
     if destination is None:
         stamp = engine.now().strftime("%Y%m%d-%H%M%S")
         destination = engine.settings.data_dir / BACKUPS / f"vestige-{stamp}.db"
-    destination = destination.expanduser().absolute()
+    try:
+        destination = destination.expanduser().absolute()
+    except RuntimeError as exc:
+        raise InvalidInput(f"The home directory in {destination} cannot be found.") from exc
     try:
         destination.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as exc:

@@ -1,6 +1,5 @@
 """What an operation works with: the `Engine` (one per process) and the `Call` (one per request)."""
 
-import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -26,7 +25,7 @@ def _never_cancelled() -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """The parts of a running Vestige. Clock, ids and randomness come from outside (app.py)."""
+    """The parts of a running Vestige. Clock and ids come from outside (app.py)."""
 
     store: MemoryStore
     embedders: EmbedderSource
@@ -35,7 +34,6 @@ class Engine:
     now: Callable[[], datetime]
     monotonic: Callable[[], float]
     new_id: Callable[[], str]
-    rng: random.Random
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

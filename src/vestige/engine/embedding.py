@@ -1,15 +1,27 @@
-"""Vectors for memories: cut into pieces, embedded in one call, guarded by the text's hash."""
+"""Vectors for memories: cut into pieces, embedded in slices, guarded by the text's hash."""
 
+import logging
 from collections.abc import Sequence
+
+import numpy as np
 
 from vestige.cognition.pieces import cut
 from vestige.cognition.text import searchable, text_hash
-from vestige.embed.protocol import Embedder
+from vestige.embed.protocol import Embedder, Vectors
 from vestige.engine.context import Call, Engine
+from vestige.errors import EmbedderError
 from vestige.models import Memory
 from vestige.store.protocol import Embedded, Piece
 
-BACKFILL_BATCH = 64
+logger = logging.getLogger(__name__)
+
+SLICE = 64
+"""Pieces embedded between two looks at whether the caller is still there: a fraction of a second."""
+
+
+def embedder_or_none(engine: Engine) -> Embedder | None:
+    """The model, waiting for one that is just being loaded; None when there is none."""
+    return engine.embedders.get(engine.settings.embeddings.wait_seconds)
 
 
 def spans_of(memory: Memory) -> list[tuple[int, int]]:
@@ -22,12 +34,27 @@ def spans_of(memory: Memory) -> list[tuple[int, int]]:
     return spans
 
 
-def embed_memories(embedder: Embedder, memories: Sequence[Memory]) -> list[Embedded]:
-    """The vectors of each memory, in order, from one call to the model."""
+def vectors_for(call: Call, memories: Sequence[Memory]) -> list[Embedded]:
+    """The vectors of each memory, or none at all when no model is there or it fails.
+
+    A memory is kept without vectors rather than lost; they are made later (`backfill`).
+    """
+    embedder = embedder_or_none(call.engine)
+    if embedder is None:
+        return []
+    try:
+        return embed_memories(call, embedder, memories)
+    except EmbedderError as exc:
+        logger.warning("Remembering goes on without vectors: %s", exc.message)
+        return []
+
+
+def embed_memories(call: Call, embedder: Embedder, memories: Sequence[Memory]) -> list[Embedded]:
+    """The vectors of each memory, in order."""
     texts = [searchable(memory) for memory in memories]
     spans = [spans_of(memory) for memory in memories]
     pieces = [text[start:end] for text, cuts in zip(texts, spans, strict=True) for start, end in cuts]
-    vectors = embedder.embed_documents(pieces)
+    vectors = _in_slices(call, embedder, pieces)
     embedded = []
     row = 0
     for memory, cuts in zip(memories, spans, strict=True):
@@ -39,13 +66,26 @@ def embed_memories(embedder: Embedder, memories: Sequence[Memory]) -> list[Embed
     return embedded
 
 
+def _in_slices(call: Call, embedder: Embedder, pieces: list[str]) -> Vectors:
+    if len(pieces) <= SLICE:
+        return embedder.embed_documents(pieces)
+    slices = []
+    for at in range(0, len(pieces), SLICE):
+        call.check()
+        slices.append(embedder.embed_documents(pieces[at : at + SLICE]))
+        done = min(at + SLICE, len(pieces))
+        call.progress(done, len(pieces), f"{done} of {len(pieces)} pieces embedded")
+    return np.concatenate(slices)
+
+
 def backfill(call: Call, embedder: Embedder) -> int:
     """Embed what was written while no model was there; how many memories got vectors."""
     store = call.engine.store
+    quiet = Call(engine=call.engine, cancelled=call.cancelled, deadline=call.deadline)
     done = 0
-    while missing := store.unembedded(embedder.signature, limit=BACKFILL_BATCH):
+    while missing := store.unembedded(embedder.signature, limit=SLICE):
         call.check()
-        vectors = embed_memories(embedder, missing)
+        vectors = embed_memories(quiet, embedder, missing)
         stored = store.put_vectors({memory.id: made for memory, made in zip(missing, vectors, strict=True)})
         done += stored
         call.progress(done, None, f"{done} memories embedded")
@@ -54,8 +94,3 @@ def backfill(call: Call, embedder: Embedder) -> int:
             # store that takes nothing at all must not keep us here for ever.
             break
     return done
-
-
-def embedder_or_none(engine: Engine) -> Embedder | None:
-    """The model, waiting for one that is just being loaded; None when there is none."""
-    return engine.embedders.get(engine.settings.embeddings.wait_seconds)

@@ -20,16 +20,12 @@ class Remarked:
     retention_after: float
 
 
-def remark(call: Call, memory_id: str, evidence: Evidence, *, reason: str | None = None) -> Remarked:
+def remark(call: Call, memory_id: str, evidence: Evidence) -> Remarked:
     """Log the evidence and fold it into the memory's strength."""
     engine = call.engine
     before = load(call, memory_id)
     now = engine.now()
-    # A reason is free text about the memory, so it stays out of the log, which outlives deletion.
-    details = {"reasoned": True} if reason else {}
-    engine.store.commit(
-        [Remark(memory_id=memory_id, evidence=evidence, at=now, details=details)], access=call.access
-    )
+    engine.store.commit([Remark(memory_id=memory_id, evidence=evidence, at=now)], access=call.access)
     after = load(call, memory_id)
     kept = retention_of(after.strength, now)
     if evidence is Evidence.PROMOTED:

@@ -5,12 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from vestige.cognition.strength import state
-from vestige.embed.background import EmbedderStatus
+from vestige.embed.background import EmbedderStatus, State
+from vestige.embed.protocol import Signature
 from vestige.engine.context import Call
+from vestige.engine.embedding import embedder_or_none
 from vestige.models import MemoryState, StoreStats
 
 LOW_RETENTION = 0.5
 MANY_DUE = 10
+AT_WORK = (State.LOADING, State.INSTALLING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,41 +29,81 @@ class Health:
     advice: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Something that is not as it should be, and what helps; no warning where it is a matter of taste."""
+
+    warning: str | None = None
+    advice: str | None = None
+
+
 def health(call: Call) -> Health:
     """Look at everything this call may see."""
     engine = call.engine
-    stats = engine.store.stats(access=call.access, now=engine.now())
+    # The model is loaded when it is first asked for: ask, so that what is told is what a search meets.
+    embedder_or_none(engine)
     embedder = engine.embedders.status()
+    stats = engine.store.stats(access=call.access, now=engine.now())
     average = float(np.mean(stats.retentions)) if stats.retentions else 0.0
     states = dict.fromkeys(MemoryState, 0)
-    for value in stats.retentions:
+    for value in stats.accessibilities:
         states[state(value)] += 1
-    warnings, advice = _judge(stats, average, embedder)
+    foreign = _other_model(engine.store.signature(), embedder.signature)
+    findings = [foreign or _meaning(stats, embedder), *_fading(stats, average)]
+    warnings = tuple(found.warning for found in findings if found.warning)
+    # Nothing to search yet is no fault, but a store that takes nothing in is at fault even when empty.
+    degraded = bool(warnings) if stats.memories else foreign is not None
     return Health(
-        status="empty" if not stats.memories else "degraded" if warnings else "healthy",
+        status="degraded" if degraded else "healthy" if stats.memories else "empty",
         stats=stats,
         average_retention=average,
         states=states,
         embedder=embedder,
         warnings=warnings,
-        advice=advice,
+        advice=tuple(found.advice for found in findings if found.advice),
     )
 
 
-def _judge(
-    stats: StoreStats, average: float, embedder: EmbedderStatus
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    warnings, advice = [], []
-    if embedder.state != "ready":
-        warnings.append(f"Search works on words only: {embedder.detail or embedder.state}.")
-        if embedder.state in ("absent", "failed", "offline"):
-            advice.append("Run `vestige model install` so that memories are found by meaning too.")
+def why_no_model(embedder: EmbedderStatus) -> str:
+    """Why there is no model to embed with, as a sentence without its full stop."""
+    if embedder.state in AT_WORK or not embedder.detail:
+        return f"The embedding model is {embedder.state}"
+    return embedder.detail.rstrip(".")
+
+
+def _other_model(held: Signature | None, configured: Signature | None) -> Finding | None:
+    if held is None or configured is None or held == configured:
+        return None
+    return Finding(
+        warning=f"The store holds vectors of {held.profile}, the settings name {configured.profile}: search "
+        "goes by words only, and writing is refused.",
+        advice=f"Run `vestige rebuild --vectors` to embed every memory with {configured.name}, or set the "
+        f"embeddings back to {held.name}.",
+    )
+
+
+def _meaning(stats: StoreStats, embedder: EmbedderStatus) -> Finding:
+    """Whether memories are found by meaning. That the embeddings are off is a choice, not a fault."""
     missing = stats.memories - stats.embedded
-    if missing and embedder.state == "ready":
-        warnings.append(f"{missing} of {stats.memories} memories have no vectors.")
-        advice.append("Run `vestige rebuild --vectors`.")
+    if embedder.state is State.READY and missing:
+        return Finding(
+            warning=f"{missing} of {stats.memories} memories have no vectors.",
+            advice="Run `vestige rebuild --vectors`.",
+        )
+    if embedder.state in (State.READY, State.OFF):
+        return Finding()
+    warning = f"Search works on words only: {why_no_model(embedder)}."
+    if embedder.state in AT_WORK:
+        return Finding(warning=warning)
+    hint = (embedder.error or {}).get("hint") or "Run `vestige model install`."
+    return Finding(warning=warning, advice=f"To find memories by meaning too: {hint}")
+
+
+def _fading(stats: StoreStats, average: float) -> list[Finding]:
+    findings = []
     if stats.memories and average < LOW_RETENTION:
-        advice.append("Most memories are fading; review the due ones or let them go.")
+        findings.append(Finding(advice="Most memories are fading; review the due ones or let them go."))
     if stats.due > MANY_DUE:
-        advice.append(f"{stats.due} memories are due for review (`vestige memory list --order due`).")
-    return tuple(warnings), tuple(advice)
+        advice = f"{stats.due} memories are due for review (`vestige memory list --order due`)."
+        findings.append(Finding(advice=advice))
+    return findings

@@ -6,13 +6,12 @@ A batch is decided item by item, each seeing what the earlier ones did, and writ
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from vestige.engine.batch import Batch, Draft, Ingested
 from vestige.engine.context import Call
-from vestige.engine.deciding import Batch, Draft, Ingested, decide_all
-from vestige.errors import Conflict, IdempotencyConflict, ModelMismatch
+from vestige.engine.deciding import decide_all
+from vestige.engine.revising import persistently
+from vestige.errors import IdempotencyConflict
 from vestige.store.protocol import Claim
-
-ATTEMPTS = 4
-"""How often a batch is decided anew when somebody else changed the same memory meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,17 +34,13 @@ def ingest(
     call: Call, drafts: Sequence[Draft], *, promise: Promise | None = None
 ) -> list[Ingested] | Replayed:
     """Remember every draft or none; a promise kept before gives its answer again."""
-    for _ in range(ATTEMPTS - 1):
-        try:
-            return _attempt(call, drafts, promise)
-        except (IdempotencyConflict, ModelMismatch) as exc:
-            if promise is None or isinstance(exc, ModelMismatch):
-                raise
-            if not call.engine.store.claimed(promise.key):
-                raise
-        except Conflict:
-            call.check()
-    return _attempt(call, drafts, promise)
+    try:
+        return persistently(call, lambda: _attempt(call, drafts, promise))
+    except IdempotencyConflict:
+        if promise is None or not call.engine.store.claimed(promise.key):
+            raise
+        # Somebody made the same request at the same time and was first: theirs is the answer.
+        return _attempt(call, drafts, promise)
 
 
 def _attempt(call: Call, drafts: Sequence[Draft], promise: Promise | None) -> list[Ingested] | Replayed:
@@ -60,6 +55,7 @@ def _attempt(call: Call, drafts: Sequence[Draft], promise: Promise | None) -> li
         claim = Claim(
             key=promise.key, digest=promise.digest, answer=promise.answer(batch.results), at=batch.now
         )
+    call.check()
     store.commit(batch.changes, access=call.access, claim=claim)
     call.engine.events.emit(*batch.happenings)
     return batch.results

@@ -1,85 +1,105 @@
 """Deriving again what is derived: strengths from the log, lexical rows and vectors from the text."""
 
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
 from vestige.cognition.strength import fold
+from vestige.embed.background import EmbedderStatus, State
+from vestige.embed.protocol import Embedder
 from vestige.engine.context import Call
-from vestige.engine.embedding import backfill
+from vestige.engine.embedding import backfill, embedder_or_none
+from vestige.engine.health import why_no_model
+from vestige.engine.history import logged
 from vestige.errors import ModelUnavailable
-from vestige.models import EVERYTHING, Evidence, LogEvent, Strength
+from vestige.models import EVERYTHING, Evidence, Strength
+from vestige.store.protocol import REMARKED
 
-LOG_PAGE = 5_000
-REMARKED = "memory.remarked"
+Remarks = dict[str, list[tuple[Evidence, datetime]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuilt:
-    """What was derived again. `drifted` strengths were not what the log says they should be."""
+    """What was derived again. `drifted` strengths were not what the log says they should be; `note`
+    tells what was left out, and why."""
 
     strengths: int
     drifted: int
     words: int
     vectors: int
+    note: str | None = None
 
 
-def rebuild(call: Call, *, strengths: bool, words: bool, vectors: bool) -> Rebuilt:
-    """Derive the chosen surfaces again. Canonical data is only read."""
-    replayed, drifted = rebuild_strengths(call) if strengths else (0, 0)
+def rebuild(call: Call, *, strengths: bool = False, words: bool = False, vectors: bool = False) -> Rebuilt:
+    """Derive the chosen surfaces again; without a choice, all that can be. Canonical data is only read.
+
+    Vectors that were asked for need a model; where nobody asked, they are left out without one.
+    """
+    everything = not (strengths or words or vectors)
+    embedder = embedder_or_none(call.engine) if vectors or everything else None
+    status = call.engine.embedders.status()
+    if vectors and embedder is None:
+        raise no_model(status)
+    replayed, drifted = rebuild_strengths(call) if strengths or everything else (0, 0)
     call.check()
-    rows = call.engine.store.rebuild_words() if words else 0
+    rows = call.engine.store.rebuild_words() if words or everything else 0
     call.check()
+    left_out = everything and embedder is None
     return Rebuilt(
         strengths=replayed,
         drifted=drifted,
         words=rows,
-        vectors=rebuild_vectors(call) if vectors else 0,
+        vectors=rebuild_vectors(call, embedder) if embedder else 0,
+        note=f"Vectors were left out: {why_no_model(status)}." if left_out else None,
     )
 
 
 def rebuild_strengths(call: Call) -> tuple[int, int]:
-    """Fold every memory's evidence from the log; (memories, how many had drifted)."""
+    """Fold every memory's evidence from the log; (memories, how many had drifted).
+
+    Others may write meanwhile: a memory that is remarked after the log was read keeps the strength
+    that its remark left it with.
+    """
     store = call.engine.store
-    evidence = _evidence(_whole_log(call))
+    evidence, position = _read_evidence(call, after=0)
     replayed: dict[str, Strength] = {}
-    drifted = 0
+    drifted: set[str] = set()
     for records in store.stream(access=EVERYTHING):
         call.check()
         for record in records:
             memory = record.memory
             strength = fold(memory.created_at, evidence.get(memory.id, ()))
-            drifted += strength != record.strength
             replayed[memory.id] = strength
+            if strength != record.strength:
+                drifted.add(memory.id)
         call.progress(len(replayed), None, f"{len(replayed)} strengths replayed")
-    return store.put_strengths(replayed), drifted
+    later, _ = _read_evidence(call, after=position)
+    return store.put_strengths(replayed, after=position), len(drifted - later.keys())
 
 
-def rebuild_vectors(call: Call) -> int:
-    """Make the vectors those of the configured model, and embed every memory that has none."""
-    engine = call.engine
-    embedder = engine.embedders.get(engine.settings.embeddings.wait_seconds)
-    if embedder is None:
-        raise ModelUnavailable(
-            engine.embedders.status().detail, hint="Run `vestige model install`, then try again."
-        )
-    if engine.store.signature() != embedder.signature:
-        engine.store.adopt(embedder.signature)
+def rebuild_vectors(call: Call, embedder: Embedder) -> int:
+    """Make the vectors those of this model, and embed every memory that has none."""
+    if call.engine.store.signature() != embedder.signature:
+        call.engine.store.adopt(embedder.signature)
     return backfill(call, embedder)
 
 
-def _whole_log(call: Call) -> Iterable[LogEvent]:
-    after = 0
-    while page := call.engine.store.log(access=EVERYTHING, after=after, limit=LOG_PAGE):
-        call.check()
-        yield from page
-        after = page[-1].position
+def no_model(status: EmbedderStatus) -> ModelUnavailable:
+    """The error for vectors that were asked for while there is no model, with what to do."""
+    hint = "Run `vestige model install`, then try again."
+    if status.state is State.OFF:
+        hint = "embeddings.provider is off: set it to `local` or another provider, then try again."
+    elif status.error is not None and status.error.get("hint"):
+        hint = str(status.error["hint"])
+    return ModelUnavailable(f"No vectors can be made: {why_no_model(status)}.", hint=hint)
 
 
-def _evidence(log: Iterable[LogEvent]) -> dict[str, list[tuple[Evidence, datetime]]]:
-    found: dict[str, list[tuple[Evidence, datetime]]] = defaultdict(list)
-    for event in log:
+def _read_evidence(call: Call, *, after: int) -> tuple[Remarks, int]:
+    """The evidence logged after a position, by memory, and the position of the last event read."""
+    remarks: Remarks = defaultdict(list)
+    position = after
+    for event in logged(call, access=EVERYTHING, after=after):
+        position = event.position
         if event.kind == REMARKED and event.memory_id is not None:
-            found[event.memory_id].append((Evidence(event.payload["evidence"]), event.at))
-    return found
+            remarks[event.memory_id].append((Evidence(event.payload["evidence"]), event.at))
+    return remarks, position

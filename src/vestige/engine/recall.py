@@ -1,16 +1,19 @@
-"""The read path: arms → pool → stages → the best few → a trace of what was shown."""
+"""The read path: arms → pool → stages → the best few; then a trace of what was really shown."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 
 from vestige.cognition.ranking import Candidates, rank
-from vestige.cognition.strength import accessibility, retention_of
+from vestige.cognition.strength import accessibility, exposable, retention_of
 from vestige.cognition.text import query_terms
 from vestige.engine.context import Call
 from vestige.engine.embedding import embedder_or_none
-from vestige.errors import NotFound, StoreBusy
+from vestige.engine.health import why_no_model
+from vestige.errors import EmbedderError, NotFound, StoreError
 from vestige.events import SearchPerformed
 from vestige.models import Evidence, Filter, Record
 from vestige.store.protocol import Remark, Scored
@@ -29,7 +32,6 @@ class RecallQuery:
     where: Filter
     limit: int
     min_similarity: float = 0.0
-    record: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,33 +58,41 @@ class Recalled:
     """The answer to a query. `semantic` says whether meaning took part; if not, `why_not`."""
 
     hits: tuple[Hit, ...]
-    candidates: int
     semantic: bool
     why_not: str | None
+    seconds: float
 
 
 def recall(call: Call, query: RecallQuery) -> Recalled:
     """The memories that answer the query best."""
-    engine = call.engine
-    started = engine.monotonic()
+    started = call.engine.monotonic()
     terms = query_terms(query.text)
-    lexical = engine.store.lexical(terms, query.where, access=call.access, limit=POOL)
+    lexical = call.engine.store.lexical(terms, query.where, access=call.access, limit=POOL)
     call.check()
     dense, why_not = _dense(call, query)
     call.check()
-    hits = _ranked(call, query, lexical, dense)
-    shown = hits[: query.limit]
-    _leave_trace(call, query, shown)
-    engine.events.emit(
+    hits = _ranked(call, lexical, dense)
+    return Recalled(
+        hits=tuple(hits[: query.limit]),
+        semantic=dense is not None,
+        why_not=why_not,
+        seconds=call.engine.monotonic() - started,
+    )
+
+
+def show(call: Call, query: RecallQuery, recalled: Recalled, shown: Sequence[Hit], *, record: bool) -> None:
+    """Tell that these hits were shown, and leave their trace."""
+    if record:
+        _leave_trace(call, shown)
+    call.engine.events.emit(
         SearchPerformed(
-            timestamp=engine.now(),
+            timestamp=call.engine.now(),
             query=query.text,
             result_count=len(shown),
             result_ids=tuple(hit.record.memory.id for hit in shown),
-            duration_ms=1000 * (engine.monotonic() - started),
+            duration_ms=1000 * recalled.seconds,
         )
     )
-    return Recalled(hits=tuple(shown), candidates=len(hits), semantic=dense is not None, why_not=why_not)
 
 
 def _dense(call: Call, query: RecallQuery) -> tuple[list[Scored] | None, str | None]:
@@ -90,8 +100,7 @@ def _dense(call: Call, query: RecallQuery) -> tuple[list[Scored] | None, str | N
     engine = call.engine
     embedder = embedder_or_none(engine)
     if embedder is None:
-        status = engine.embedders.status()
-        return None, status.detail or f"The embedding model is {status.state}."
+        return None, f"{why_no_model(engine.embedders.status())}."
     held = engine.store.signature()
     if held is None:
         return None, "No memory has a vector yet."
@@ -100,14 +109,17 @@ def _dense(call: Call, query: RecallQuery) -> tuple[list[Scored] | None, str | N
             f"The store holds vectors of {held.name}, the settings name {embedder.signature.name}; "
             "`vestige rebuild --vectors` changes the store over."
         )
-    vector = embedder.embed_query(query.text)
+    try:
+        vector = embedder.embed_query(query.text)
+    except EmbedderError as exc:
+        return None, exc.message
     found = engine.store.nearest(
         vector[np.newaxis, :], embedder.signature, query.where, access=call.access, limit=POOL
     )[0]
     return [near for near in found if near.score >= query.min_similarity], None
 
 
-def _ranked(call: Call, query: RecallQuery, lexical: list[Scored], dense: list[Scored] | None) -> list[Hit]:
+def _ranked(call: Call, lexical: list[Scored], dense: list[Scored] | None) -> list[Hit]:
     now = call.engine.now()
     by_words = {found.memory_id: found for found in lexical}
     by_meaning = {found.memory_id: found for found in dense or ()}
@@ -145,16 +157,23 @@ def _ranked(call: Call, query: RecallQuery, lexical: list[Scored], dense: list[S
     ]
 
 
-def _leave_trace(call: Call, query: RecallQuery, shown: list[Hit]) -> None:
+def _leave_trace(call: Call, shown: Sequence[Hit]) -> None:
     """The testing effect: being recalled strengthens, weakly and at most once a day."""
-    store = call.engine.store
-    if not query.record or store.read_only or not shown:
+    store, now = call.engine.store, call.engine.now()
+    due = [hit.record.memory.id for hit in shown if exposable(hit.record.strength, now)]
+    if store.read_only or not due:
         return
-    now = call.engine.now()
-    remarks = [Remark(memory_id=hit.record.memory.id, evidence=Evidence.EXPOSED, at=now) for hit in shown]
     try:
-        store.commit(remarks, access=call.access)
-    except (NotFound, StoreBusy) as exc:
-        # Deleted by somebody else after it was found, or the writers are many: an answer is worth
-        # more than its trace.
-        logger.info("A search left no trace: %s", exc)
+        try:
+            store.commit(_exposures(due, now), access=call.access)
+        except NotFound:
+            # Some were deleted since they were found; the others still get theirs.
+            left = [record.memory.id for record in store.get_many(due, access=call.access)]
+            store.commit(_exposures(left, now), access=call.access)
+    except (NotFound, StoreError) as exc:
+        # A full disk, many writers: an answer is worth more than its trace.
+        logger.warning("A search left no trace: %s", exc)
+
+
+def _exposures(memory_ids: Sequence[str], now: datetime) -> list[Remark]:
+    return [Remark(memory_id=one, evidence=Evidence.EXPOSED, at=now) for one in memory_ids]

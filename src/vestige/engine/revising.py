@@ -6,15 +6,18 @@ Every change of a canonical field makes a revision; the earlier one stays in the
 from collections.abc import Callable
 from dataclasses import fields, replace
 from datetime import datetime
+from typing import TypeVar
 
 from vestige.engine.context import Call
-from vestige.engine.embedding import embed_memories, embedder_or_none
+from vestige.engine.embedding import vectors_for
 from vestige.errors import Conflict, IdempotencyConflict, ModelMismatch, NotFound
 from vestige.events import MemoryUpdated, preview
 from vestige.models import Memory, Record
 from vestige.store.protocol import Change, Revise
 
 ATTEMPTS = 4
+"""How often a change is decided anew when somebody else changed the same memory meanwhile."""
+Outcome = TypeVar("Outcome")
 BOOKKEEPING = frozenset({"revision", "updated_at"})
 TEXT_FIELDS = frozenset({"content", "phrasings"})
 
@@ -42,25 +45,31 @@ def next_revision(memory: Memory, now: datetime) -> Memory:
     return replace(memory, revision=memory.revision + 1, updated_at=max(memory.updated_at, now))
 
 
+def persistently(call: Call, attempt: Callable[[], Outcome]) -> Outcome:
+    """Run load → decide → save again when somebody else changed the same memory in between."""
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return attempt()
+        except (IdempotencyConflict, ModelMismatch):
+            raise
+        except Conflict:
+            call.check()
+    return attempt()
+
+
 def revise(
     call: Call, memory_id: str, change: Callable[[Memory], Memory], *, reason: str
 ) -> tuple[Record, bool]:
     """Apply `change` to a memory and save it: the record, and whether there was anything to change."""
-    for attempt in range(ATTEMPTS):
+
+    def attempt() -> tuple[Record, bool]:
         record = load(call, memory_id)
         wanted = change(record.memory)
         names = changed_fields(record.memory, wanted)
         if not names:
             return record, False
         memory = next_revision(wanted, call.engine.now())
-        try:
-            call.engine.store.commit([revision(call, memory, names, reason)], access=call.access)
-        except (IdempotencyConflict, ModelMismatch):
-            raise
-        except Conflict:
-            if attempt == ATTEMPTS - 1:
-                raise
-            continue
+        call.engine.store.commit([revision(call, memory, names, reason)], access=call.access)
         call.engine.events.emit(
             MemoryUpdated(
                 timestamp=memory.updated_at,
@@ -70,16 +79,14 @@ def revise(
             )
         )
         return load(call, memory_id), True
-    raise AssertionError("the last attempt returns or raises")
+
+    return persistently(call, attempt)
 
 
 def revision(call: Call, memory: Memory, names: list[str], reason: str) -> Change:
     """The change that saves a revision, with new vectors when its text is new."""
-    made = None
-    embedder = embedder_or_none(call.engine) if TEXT_FIELDS & set(names) else None
-    if embedder is not None:
-        made = embed_memories(embedder, [memory])[0]
-    return Revise(memory=memory, reason=reason, embedded=made)
+    made = vectors_for(call, [memory]) if TEXT_FIELDS & set(names) else []
+    return Revise(memory=memory, reason=reason, embedded=made[0] if made else None)
 
 
 def changed_fields(before: Memory, after: Memory) -> list[str]:

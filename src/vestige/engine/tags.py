@@ -3,29 +3,41 @@
 from dataclasses import replace
 
 from vestige.engine.context import Call
-from vestige.engine.revising import next_revision
+from vestige.engine.revising import next_revision, persistently
 from vestige.errors import InvalidInput, NotFound
-from vestige.models import Filter, Memory
+from vestige.events import MemoryUpdated, preview
+from vestige.models import Filter, Memory, check_label
 from vestige.nearest import nearest_name
 from vestige.store.protocol import Revise
 
 
 def rename_tag(call: Call, tag: str, to: str, *, scope: str | None) -> int:
     """Give a tag another name on every memory in reach; how many memories changed."""
-    if not to or tag == to:
+    check_label("to", to)
+    if tag == to:
         raise InvalidInput("The new name is the old one.", hint="Give another name.")
-    now = call.engine.now()
+    return persistently(call, lambda: _rename(call, tag, to, scope))
+
+
+def _rename(call: Call, tag: str, to: str, scope: str | None) -> int:
+    now, store = call.engine.now(), call.engine.store
     where = Filter(tags_any=(tag,), scope=scope)
-    changes = [
-        Revise(memory=next_revision(_renamed(record.memory, tag, to), now), reason="tag")
-        for records in call.engine.store.stream(where, access=call.access)
+    renamed = [
+        next_revision(_renamed(record.memory, tag, to), now)
+        for records in store.stream(where, access=call.access)
         for record in records
     ]
-    if not changes:
-        close = nearest_name(tag, call.engine.store.tag_counts(access=call.access))
+    if not renamed:
+        close = nearest_name(tag, store.tag_counts(access=call.access))
         raise NotFound(f"No memory has the tag {tag!r}.", hint=f"Did you mean {close!r}?" if close else None)
-    call.engine.store.commit(changes, access=call.access)
-    return len(changes)
+    store.commit([Revise(memory=memory, reason="tag") for memory in renamed], access=call.access)
+    call.engine.events.emit(
+        *(
+            MemoryUpdated(timestamp=now, id=memory.id, content_preview=preview(memory.content), field="tags")
+            for memory in renamed
+        )
+    )
+    return len(renamed)
 
 
 def _renamed(memory: Memory, tag: str, to: str) -> Memory:

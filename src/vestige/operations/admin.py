@@ -62,13 +62,14 @@ class BackedUp(Wire):
 
 
 class RebuiltView(Wire):
-    """What was derived again."""
+    """What was derived again; the note tells what was left out, and why."""
 
     success: bool = True
     strengths: int
     drifted: int
     words: int
     vectors: int
+    note: str | None = None
 
 
 def render_status(status: Status) -> str:
@@ -159,6 +160,15 @@ def backup_store(
     return BackedUp(path=str(where), size_bytes=size, timestamp=call.engine.now())
 
 
+def render_rebuilt(done: RebuiltView) -> str:
+    """What was derived again for a person."""
+    text = (
+        f"{count(done.strengths, 'strength')} replayed from the log ({done.drifted} had drifted), "
+        f"{count(done.words, 'memory')} indexed again, {count(done.vectors, 'memory')} embedded."
+    )
+    return f"{text}\n! {done.note}" if done.note else text
+
+
 @registry.operation(
     "rebuild",
     permission="admin",
@@ -166,10 +176,7 @@ def backup_store(
     example={"strengths": True, "words": True},
     lane="long",
     command_only=True,
-    render=lambda r: (
-        f"{count(r.strengths, 'strength')} replayed from the log ({r.drifted} had drifted), "
-        f"{count(r.words, 'memory')} indexed again, {count(r.vectors, 'memory')} embedded."
-    ),
+    render=render_rebuilt,
 )
 def rebuild_derived(
     call: Call,
@@ -180,10 +187,13 @@ def rebuild_derived(
     """Derive again what is derived from the log and the texts; without a choice, all of it.
 
     Memories themselves are only read. After a change of embedding model, `vectors` moves the store
-    over to the new one.
+    over to the new one. Without a choice and without a model, vectors are left out.
     """
-    everything = not (strengths or words or vectors)
-    done = rebuild(
-        call, strengths=strengths or everything, words=words or everything, vectors=vectors or everything
+    done = rebuild(call, strengths=strengths, words=words, vectors=vectors)
+    return RebuiltView(
+        strengths=done.strengths,
+        drifted=done.drifted,
+        words=done.words,
+        vectors=done.vectors,
+        note=done.note,
     )
-    return RebuiltView(strengths=done.strengths, drifted=done.drifted, words=done.words, vectors=done.vectors)

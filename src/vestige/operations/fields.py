@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from vestige.errors import VestigeError
 from vestige.models import normal_scope
@@ -48,11 +48,19 @@ def _one_or_many(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
+def _distinct(names: list[str]) -> list[str]:
+    """The names without surrounding space, each once: as they are kept, so they are looked for."""
+    return list(dict.fromkeys(name.strip() for name in names))
+
+
 Moment = Annotated[datetime, BeforeValidator(_moment)]
 EndMoment = Annotated[datetime, BeforeValidator(_end_moment)]
 Scope = Annotated[str, BeforeValidator(_scope)]
-Tags = Annotated[list[str], BeforeValidator(_one_or_many), Field(max_length=100)]
-Names = Annotated[list[str], BeforeValidator(_one_or_many), Field(max_length=50)]
+Tags = Annotated[list[str], BeforeValidator(_one_or_many), AfterValidator(_distinct), Field(max_length=100)]
+Names = Annotated[list[str], BeforeValidator(_one_or_many), AfterValidator(_distinct), Field(max_length=50)]
 MemoryId = Annotated[str, Field(min_length=1, max_length=64, description="Id of the memory.")]
-Reason = Annotated[str | None, Field(max_length=1000, description="Why, for your own record.")]
+Reason = Annotated[
+    str | None,
+    Field(max_length=1000, description="Why. Not kept: the log holds no text; remember it to keep it."),
+]
 DetailLevel = Literal["brief", "summary", "full"]

@@ -8,13 +8,13 @@ from typing import Annotated, Any
 from pydantic import Field, JsonValue
 
 from vestige.cognition.gating import Create, Decision, Merge, Reinforce, Supersede, Update
+from vestige.engine.batch import Draft, Ingested
 from vestige.engine.context import Call
-from vestige.engine.deciding import Draft, Ingested
 from vestige.engine.ingest import Promise, Replayed, ingest
 from vestige.errors import Forbidden, InvalidInput
 from vestige.models import Memory, covers
 from vestige.operations.catalog import registry
-from vestige.operations.fields import Moment, Names, Scope, Tags
+from vestige.operations.fields import EndMoment, Moment, Names, Scope, Tags
 from vestige.operations.prose import count, table
 from vestige.operations.registry import Arguments, Wire
 
@@ -40,7 +40,9 @@ class Item(Arguments):
     position: Annotated[int | None, Field(description="Its place in the thread or source.")] = None
     occurred_at: Annotated[Moment | None, Field(description="When it happened.")] = None
     valid_from: Annotated[Moment | None, Field(description="From when on it is true.")] = None
-    valid_until: Annotated[Moment | None, Field(description="Until when it is true (exclusive).")] = None
+    valid_until: Annotated[
+        EndMoment | None, Field(description="Until when it is true; a date includes that day.")
+    ] = None
     pinned: Annotated[bool, Field(description="Never touch it automatically.")] = False
     domains: Annotated[Names, Field(description="Topics it belongs to.")] = []
     metadata: Annotated[dict[str, JsonValue], Field(description="Any JSON object to keep with it.")] = {}
@@ -166,15 +168,16 @@ def _draft(call: Call, item: Item, index: int, now: datetime) -> Draft:
             created_at=now,
             updated_at=now,
             scope=scope,
-            tags=tuple(dict.fromkeys(tag.strip() for tag in item.tags)),
-            domains=tuple(dict.fromkeys(item.domains)),
+            tags=tuple(item.tags),
+            domains=tuple(item.domains),
             metadata=item.metadata,
             **{name: getattr(item, name) for name in _PLAIN},
         )
     except InvalidInput as exc:
         exc.details.setdefault("index", index)
         raise
-    return Draft(memory=memory, force_create=item.force_create)
+    given = frozenset(item.model_fields_set)
+    return Draft(memory=memory, given=given, force_create=item.force_create)
 
 
 _PLAIN = (
@@ -207,7 +210,7 @@ def _told(result: Ingested) -> dict[str, Any]:  # fields of IngestedView, which 
         "reason": decision.reason,
         "has_embedding": result.embedded,
         "similarity": similarity,
-        "prediction_error": None if similarity is None else round(1 - similarity, 4),
+        "prediction_error": None if similarity is None else round(1 - max(0.0, similarity), 4),
         "conflict": decision.conflict.kind if decision.conflict else None,
         **_others(decision),
     }

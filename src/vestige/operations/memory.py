@@ -15,6 +15,7 @@ from vestige.cognition.strength import (
     state,
 )
 from vestige.engine.context import Call
+from vestige.engine.history import logged
 from vestige.engine.revising import load
 from vestige.models import Filter, MemoryState, Order, Revision
 from vestige.operations.catalog import registry
@@ -22,7 +23,7 @@ from vestige.operations.fields import DetailLevel, MemoryId, Moment
 from vestige.operations.filtering import FilterArguments
 from vestige.operations.prose import clip, count, day, fields, percent, table
 from vestige.operations.registry import Wire
-from vestige.operations.views import EdgeView, MemoryView, edge_view, memory_card, memory_table, view
+from vestige.operations.views import EdgeView, MemoryView, edge_view, memory_card, memory_lines, view
 
 EXAMPLE_ID = "01890000-0000-7000-8000-000000000001"
 """The id of the memory that examples are about; the parity tests put one there."""
@@ -101,11 +102,12 @@ class EventView(Wire):
 
 
 class History(Wire):
-    """A memory's past: earlier revisions and everything logged about it, oldest first."""
+    """A memory's past: earlier revisions and the latest things logged about it, oldest first."""
 
     action: str = "history"
     id: str
     current_revision: int
+    total_events: int
     revisions: list[RevisionView]
     events: list[EventView]
 
@@ -145,7 +147,7 @@ def _render_history(result: History) -> str:
 
 
 def _render_listed(result: Listed) -> str:
-    return f"{memory_table(result.results)}\n\n{len(result.results)} of {count(result.total, 'memory')}."
+    return f"{memory_lines(result.results)}\n\n{len(result.results)} of {count(result.total, 'memory')}."
 
 
 @registry.operation(
@@ -169,7 +171,7 @@ def memory_get(call: Call, id: MemoryId) -> Got:
     effect="none",
     example={"ids": [EXAMPLE_ID]},
     positional=("ids",),
-    render=lambda result: memory_table(result.results),
+    render=lambda result: memory_lines(result.results),
 )
 def memory_get_batch(
     call: Call,
@@ -269,17 +271,18 @@ def memory_state(call: Call, id: MemoryId) -> StateView:
 def memory_history(
     call: Call,
     id: MemoryId,
-    limit: Annotated[int, Field(ge=1, le=1000, description="Most events to return, the oldest first.")] = 200,
+    limit: Annotated[int, Field(ge=1, le=1000, description="Most events to return: the latest ones.")] = 200,
 ) -> History:
     """Show a memory's earlier revisions and what happened to it."""
     record = load(call, id)
     revisions = call.engine.store.history(id, access=call.access)
-    log = call.engine.store.log(access=call.access, memory_id=id, limit=limit)
+    log = list(logged(call, access=call.access, memory_id=id))
     return History(
         id=id,
         current_revision=record.memory.revision,
+        total_events=len(log),
         revisions=[_revision_view(revision) for revision in revisions],
-        events=[EventView(at=e.at, kind=e.kind, details=dict(e.payload)) for e in log],
+        events=[EventView(at=e.at, kind=e.kind, details=dict(e.payload)) for e in log[-limit:]],
     )
 
 

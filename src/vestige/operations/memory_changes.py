@@ -52,6 +52,7 @@ class Deleted(Wire):
     success: bool = True
     id: str
     deleted: bool = True
+    revived: list[str]
 
 
 class Renamed(Wire):
@@ -113,7 +114,7 @@ def memory_tag(
 
     def retagged(memory: Memory) -> Memory:
         kept = [tag for tag in memory.tags if tag not in remove]
-        return replace(memory, tags=tuple(dict.fromkeys((*kept, *(tag.strip() for tag in add)))))
+        return replace(memory, tags=tuple(dict.fromkeys((*kept, *add))))
 
     return _revised(call, "tag", id, retagged, reason="tag")
 
@@ -209,7 +210,7 @@ def _revised(
 )
 def memory_promote(call: Call, id: MemoryId, reason: Reason = None) -> Strengthened:
     """Say that a memory was right or helpful: it is remembered longer and ranks higher."""
-    return _strengthened(call, id, Evidence.PROMOTED, reason)
+    return _strengthened(call, id, Evidence.PROMOTED)
 
 
 @registry.operation(
@@ -222,7 +223,7 @@ def memory_promote(call: Call, id: MemoryId, reason: Reason = None) -> Strengthe
 )
 def memory_demote(call: Call, id: MemoryId, reason: Reason = None) -> Strengthened:
     """Say that a memory was wrong or unhelpful: it fades sooner and ranks lower. It is not deleted."""
-    return _strengthened(call, id, Evidence.DEMOTED, reason)
+    return _strengthened(call, id, Evidence.DEMOTED)
 
 
 @registry.operation(
@@ -235,7 +236,7 @@ def memory_demote(call: Call, id: MemoryId, reason: Reason = None) -> Strengthen
 )
 def memory_useful(call: Call, id: MemoryId) -> Strengthened:
     """Say that a memory that was shown was used."""
-    return _strengthened(call, id, Evidence.USEFUL, None)
+    return _strengthened(call, id, Evidence.USEFUL)
 
 
 @registry.operation(
@@ -254,11 +255,11 @@ def mark_reviewed(
     rating: Annotated[int, Field(ge=1, le=4, description="1 again, 2 hard, 3 good, 4 easy.")],
 ) -> Strengthened:
     """Record a review: how well a memory was recalled. The next one is scheduled by FSRS-6."""
-    return _strengthened(call, id, GRADES[rating], None)
+    return _strengthened(call, id, GRADES[rating])
 
 
-def _strengthened(call: Call, memory_id: str, evidence: Evidence, reason: str | None) -> Strengthened:
-    result = remark(call, memory_id, evidence, reason=reason)
+def _strengthened(call: Call, memory_id: str, evidence: Evidence) -> Strengthened:
+    result = remark(call, memory_id, evidence)
     return Strengthened(
         action=evidence.value,
         id=memory_id,
@@ -298,8 +299,9 @@ def memory_delete(
 ) -> Deleted:
     """Delete a memory for good: its text, revisions, wordings, vectors and links.
 
-    Only a mark without content stays, so that it does not come back from elsewhere. To let a wrong
-    memory fade instead, use `demote`; to correct it, `edit` it or remember the right thing.
+    Only a mark without content stays, so that it does not come back from elsewhere. What the memory had
+    superseded is true again. To let a wrong memory fade instead, use `demote`; to correct it, `edit` it
+    or remember the right thing.
     """
-    forget(call, id, even_pinned=even_pinned)
-    return Deleted(id=id)
+    revived = forget(call, id, even_pinned=even_pinned)
+    return Deleted(id=id, revived=revived)

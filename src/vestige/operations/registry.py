@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
-from pydantic.alias_generators import to_camel
+from pydantic.alias_generators import to_camel, to_snake
 
 from vestige.engine.context import Call
 from vestige.errors import InvalidInput, NotFound, TooLarge, UnknownArgument
@@ -253,17 +253,26 @@ def _refusal(operation: Operation, exc: ValidationError) -> InvalidInput:
     where = ".".join(str(part) for part in first["loc"])
     details = {"argument": where, "operation": operation.name}
     if first["type"] == "extra_forbidden":
-        known = _fields_at(operation.arguments, first["loc"][:-1])
-        close = nearest_name(str(first["loc"][-1]), known)
-        return UnknownArgument(
-            f"`{operation.name}` has no argument `{where}`.",
-            hint=f"Did you mean `{close}`?" if close else f"It takes: {', '.join(known)}.",
-            details=details,
-        )
+        return _unknown(operation, first["loc"], where, details)
     if first["type"] == "missing":
         return InvalidInput(f"`{operation.name}` needs the argument `{where}`.", details=details)
     kind = TooLarge if first["type"] in ("too_long", "string_too_long") else InvalidInput
-    return kind(f"`{where}`: {first['msg']}.", hint=_example_hint(operation), details=details)
+    why = first["msg"].removeprefix("Value error, ").rstrip(".")
+    return kind(f"`{where}`: {why}.", details=details)
+
+
+def _unknown(
+    operation: Operation, loc: tuple[int | str, ...], where: str, details: dict[str, str]
+) -> InvalidInput:
+    known = _fields_at(operation.arguments, loc[:-1])
+    if to_snake(str(loc[-1])) in known:
+        return InvalidInput(f"`{where}` is given twice, in both spellings.", details=details)
+    close = nearest_name(str(loc[-1]), known)
+    return UnknownArgument(
+        f"`{operation.name}` has no argument `{where}`.",
+        hint=f"Did you mean `{close}`?" if close else f"It takes: {', '.join(known)}.",
+        details=details,
+    )
 
 
 def _fields_at(model: type[BaseModel], where: tuple[int | str, ...]) -> list[str]:
@@ -287,9 +296,3 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
         if found is not None:
             return found
     return None
-
-
-def _example_hint(operation: Operation) -> str | None:
-    if not operation.example:
-        return None
-    return f"For example: {dict(operation.example)}."

@@ -6,8 +6,9 @@ from typing import Annotated
 import orjson
 from pydantic import Field
 
+from vestige.cognition.text import searchable
 from vestige.engine.context import Call
-from vestige.engine.recall import Hit, Recalled, RecallQuery, recall
+from vestige.engine.recall import Hit, Recalled, RecallQuery, recall, show
 from vestige.errors import InvalidInput
 from vestige.models import Filter, check_text
 from vestige.operations.catalog import registry
@@ -69,7 +70,7 @@ def render_found(found: Found) -> str:
     """Hits for a person, best first."""
     lines = []
     for place, hit in enumerate(found.results, 1):
-        lines.append(f"{place:>2}. {clip(hit.content or '(text left out)', 100)}")
+        lines.append(f"{place:>2}. {clip(hit.content or '(text left out)', 74)}")
         facts = [
             f"score {hit.combined_score:.3f}",
             f"retention {percent(hit.retention_strength)}",
@@ -141,12 +142,17 @@ def search(call: Call, asked: SearchArguments) -> Found:
         where=asked.narrow(Filter(valid_at=valid_at), now),
         limit=asked.limit or settings.limit,
         min_similarity=asked.min_similarity,
-        record=settings.record if asked.record is None else asked.record,
     )
     level = asked.detail_level or settings.detail_level
     recalled = recall(call, wanted)
     views = [_view(hit, place, level, asked.explain, now) for place, hit in enumerate(recalled.hits, 1)]
-    return _found(asked.query, level, recalled, views, asked.token_budget)
+    found = _found(asked.query, level, recalled, views)
+    if asked.token_budget is not None:
+        found = _within(found, asked.token_budget)
+    # Only what really reaches the caller counts as shown.
+    record = settings.record if asked.record is None else asked.record
+    show(call, wanted, recalled, recalled.hits[: len(found.results)], record=record)
+    return found
 
 
 def _view(hit: Hit, place: int, level: DetailLevel, explain: bool, now: datetime) -> HitView:
@@ -158,8 +164,8 @@ def _view(hit: Hit, place: int, level: DetailLevel, explain: bool, now: datetime
             "match_type": _match(hit),
         }
     if explain:
-        content = hit.record.memory.content
-        piece = content[hit.start : hit.end] if 0 < hit.end < len(content) else None
+        text = searchable(hit.record.memory)
+        piece = text[hit.start : hit.end] if hit.end and hit.end - hit.start < len(text.strip()) else None
         shown["explain"] = Explanation(
             rank=place,
             keyword_score=_rounded(hit.keyword),
@@ -181,31 +187,41 @@ def _rounded(score: float | None) -> float | None:
     return None if score is None else round(score, 4)
 
 
-def _found(
-    query: str, level: str, recalled: Recalled, views: list[HitView], token_budget: int | None
-) -> Found:
-    method = "hybrid" if recalled.semantic else "keyword"
-    note = None if recalled.semantic else f"Searched by words only. {recalled.why_not}"
-    if token_budget is None:
-        return Found(
-            query=query, method=method, detail_level=level, total=len(views), results=views, note=note
-        )
-    kept, left_out, used = [], [], 0
-    for view in views:
-        size = len(orjson.dumps(view.wire()))
-        if used + size <= token_budget * CHARS_PER_TOKEN:
-            kept.append(view)
-            used += size
-        else:
-            left_out.append(view.id)
+def _found(query: str, level: str, recalled: Recalled, views: list[HitView]) -> Found:
     return Found(
         query=query,
-        method=method,
+        method="hybrid" if recalled.semantic else "keyword",
         detail_level=level,
-        total=len(kept),
-        results=kept,
-        note=note,
-        expandable=left_out,
-        token_budget=token_budget,
-        tokens_used=-(-used // CHARS_PER_TOKEN),
+        total=len(views),
+        results=views,
+        note=None if recalled.semantic else f"Searched by words only. {recalled.why_not}",
+    )
+
+
+def _within(found: Found, token_budget: int) -> Found:
+    """The best hits that fit, the answer around them included; ids of the others as far as they fit."""
+    room = token_budget * CHARS_PER_TOKEN
+    empty = found.model_copy(
+        update={"results": [], "expandable": [], "token_budget": token_budget, "tokens_used": token_budget}
+    )
+    used = len(orjson.dumps(empty.wire()))
+    kept = 0
+    for hit in found.results:
+        size = len(orjson.dumps(hit.wire())) + 1
+        if used + size > room:
+            break
+        used, kept = used + size, kept + 1
+    left_out: list[str] = []
+    for hit in found.results[kept:]:
+        size = len(hit.id) + 3
+        if used + size > room:
+            break
+        used, left_out = used + size, [*left_out, hit.id]
+    return empty.model_copy(
+        update={
+            "results": found.results[:kept],
+            "total": kept,
+            "expandable": left_out,
+            "tokens_used": -(-used // CHARS_PER_TOKEN),
+        }
     )

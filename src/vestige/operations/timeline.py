@@ -13,7 +13,7 @@ from vestige.operations.catalog import registry
 from vestige.operations.fields import DetailLevel, EndMoment, Moment, Scope, Tags
 from vestige.operations.prose import count
 from vestige.operations.registry import Arguments, Wire
-from vestige.operations.views import MemoryView, memory_table, view
+from vestige.operations.views import MemoryView, memory_lines, view
 
 
 class Day(Wire):
@@ -49,7 +49,7 @@ class TimelineArguments(Arguments):
 def render_timeline(timeline: Timeline) -> str:
     """Days for a person."""
     parts = [
-        f"{day.date} ({count(day.count, 'memory')})\n{memory_table(day.memories)}" for day in timeline.days
+        f"{day.date} ({count(day.count, 'memory')})\n{memory_lines(day.memories)}" for day in timeline.days
     ]
     parts.append(f"{timeline.shown} of {count(timeline.total, 'memory')}.")
     return "\n\n".join(parts)

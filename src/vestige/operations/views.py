@@ -7,7 +7,7 @@ from typing import Any
 from vestige.cognition.strength import accessibility, retention_of, retrieval_of, state
 from vestige.models import Edge, Record
 from vestige.operations.fields import DetailLevel
-from vestige.operations.prose import clip, day, fields, percent, table
+from vestige.operations.prose import clip, day, fields, percent
 from vestige.operations.registry import Wire
 
 
@@ -135,22 +135,22 @@ def edge_view(edge: Edge) -> EdgeView:
     )
 
 
-def memory_table(memories: list[MemoryView]) -> str:
-    """Memories for a person, one a line."""
-    return table(
-        ("id", "created", "retention", "type", "content", "tags"),
-        (
-            (
-                memory.id,
-                day(memory.created_at),
-                percent(memory.retention_strength),
-                memory.node_type,
-                clip(memory.content or "", 60),
-                ", ".join(memory.tags),
-            )
-            for memory in memories
-        ),
-    )
+def memory_lines(memories: list[MemoryView]) -> str:
+    """Memories for a person, two lines each, fit for a narrow terminal."""
+    lines = []
+    for memory in memories:
+        facts = [
+            day(memory.created_at),
+            percent(memory.retention_strength),
+            memory.node_type,
+            "superseded" if memory.superseded_by else "ended" if memory.valid_until else None,
+            "pinned" if memory.pinned else None,
+            memory.source,
+            ", ".join(memory.tags),
+        ]
+        lines.append(clip(memory.content or "(text left out)", 78))
+        lines.append(f"  {memory.id}  " + " · ".join(fact for fact in facts if fact))
+    return "\n".join(lines)
 
 
 def memory_card(memory: MemoryView) -> str:

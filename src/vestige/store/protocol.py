@@ -42,6 +42,10 @@ from vestige.models import (
     Tombstone,
 )
 
+REMARKED = "memory.remarked"
+LINKED = "edge.linked"
+"""The two kinds of event that are looked for in the log, not only shown."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
@@ -199,7 +203,8 @@ class MemoryStore(Protocol):
         """How many records match."""
 
     def stats(self, *, access: Access, now: datetime) -> StoreStats:
-        """Counts; `retentions` holds every memory's retention at `now`, ascending."""
+        """Counts; `retentions` holds every memory's retention at `now`, `accessibilities` what its
+        suppression leaves of it (`cognition.strength.accessibility`), both ascending."""
 
     def tag_counts(self, *, access: Access) -> dict[str, int]:
         """Every tag with the number of memories that carry it."""
@@ -219,8 +224,13 @@ class MemoryStore(Protocol):
         after: int = 0,
         limit: int = 1000,
     ) -> list[LogEvent]:
-        """Logged events with position > `after`, in commit order. Access goes by scope here: with
-        `access.domains` set, events of memories that no longer exist are left out."""
+        """Logged events with position > `after`, in commit order, all of them for an unlimited access.
+
+        For a limited one the event's own scope must be covered, and a memory that exists must be in
+        reach as it is now. Of a memory that no longer exists only the scope is known: with
+        `access.domains` set, its events are left out. `edge.linked` also needs its target to exist
+        and be in reach, because it tells the target's id.
+        """
 
     def edges(self, memory_ids: Sequence[str], *, access: Access) -> list[Edge]:
         """Edges that touch any of the ids, in either direction, with both ends in reach; sorted by
@@ -229,9 +239,11 @@ class MemoryStore(Protocol):
     def claimed(self, key: str) -> Claim | None:
         """The claim made under this key, or None."""
 
-    def same_text(self, fingerprints: Sequence[str], *, scope: str, access: Access) -> dict[str, str]:
+    def same_text(
+        self, fingerprints: Sequence[str], *, scope: str, valid_at: datetime, access: Access
+    ) -> dict[str, str]:
         """For each `cognition.text.fingerprint` known in exactly this scope, the id of the oldest
-        memory that carries it (in its content or a phrasing) and has not been superseded."""
+        memory that carries it (in its content or a phrasing) and was true at `valid_at`."""
 
     # -- search arms -----------------------------------------------------------------------------
 
@@ -274,8 +286,10 @@ class MemoryStore(Protocol):
     def put_vectors(self, embedded: Mapping[str, Embedded]) -> int:
         """Add vectors made after the fact; how many memories took them (stale ones do not)."""
 
-    def put_strengths(self, strengths: Mapping[str, Strength]) -> int:
-        """Overwrite strengths with replayed ones; how many memories exist to take them."""
+    def put_strengths(self, strengths: Mapping[str, Strength], *, after: int) -> int:
+        """Overwrite strengths with those replayed from the log up to position `after`; how many
+        memories took them. One with a `memory.remarked` event past it keeps its present strength,
+        which holds that evidence while the replayed one does not."""
 
     def rebuild_words(self) -> int:
         """Derive all lexical rows and term statistics again from the text; how many memories."""

@@ -23,7 +23,19 @@ from vestige.store.inmemory.state import (
     quotes,
     words_of,
 )
-from vestige.store.protocol import Add, Change, Embedded, Forget, Link, Piece, Remark, Revise, other_model
+from vestige.store.protocol import (
+    LINKED,
+    REMARKED,
+    Add,
+    Change,
+    Embedded,
+    Forget,
+    Link,
+    Piece,
+    Remark,
+    Revise,
+    other_model,
+)
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
@@ -136,7 +148,7 @@ def _remark(state: State, change: Remark, node: str, access: Access) -> LogEvent
         held, strength=strength.after(held.strength, change.evidence, change.at)
     )
     payload = {"evidence": change.evidence.value, "details": dict(change.details)}
-    return _log(state, node, change.at, "memory.remarked", held.memory, payload)
+    return _log(state, node, change.at, REMARKED, held.memory, payload)
 
 
 def _link(state: State, change: Link, node: str, access: Access) -> LogEvent:
@@ -151,7 +163,7 @@ def _link(state: State, change: Link, node: str, access: Access) -> LogEvent:
     known = state.edges.get(key)
     state.edges[key] = edge if known is None else replace(known, weight=edge.weight)
     payload = {"target": edge.target_id, "kind": edge.kind, "weight": edge.weight}
-    return _log(state, node, edge.created_at, "edge.linked", source.memory, payload)
+    return _log(state, node, edge.created_at, LINKED, source.memory, payload)
 
 
 def _forget(state: State, change: Forget, node: str, access: Access) -> LogEvent:

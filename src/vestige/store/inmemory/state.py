@@ -15,8 +15,19 @@ import orjson
 from vestige.cognition import text
 from vestige.embed.protocol import Signature
 from vestige.errors import InvalidInput
-from vestige.models import Access, Edge, LogEvent, Memory, Record, Revision, Strength, Tombstone, covers
-from vestige.store.protocol import Claim, Piece
+from vestige.models import (
+    EVERYTHING,
+    Access,
+    Edge,
+    LogEvent,
+    Memory,
+    Record,
+    Revision,
+    Strength,
+    Tombstone,
+    covers,
+)
+from vestige.store.protocol import LINKED, REMARKED, Claim, Piece
 
 EdgeKey = tuple[str, str, str]
 
@@ -101,16 +112,20 @@ class State:
         ]
 
     def log_within(self, access: Access) -> list[LogEvent]:
-        """The events in scopes the access covers; limited domains also need a living memory in them."""
-        return [event for event in self.log if self._may_read(event, access)]
+        """The events the access may read."""
+        return [event for event in self.log if access == EVERYTHING or self._may_read(event, access)]
+
+    def remarked_after(self, position: int) -> set[str | None]:
+        """The memories about which evidence was logged after a position."""
+        return {event.memory_id for event in self.log if event.position > position and event.kind == REMARKED}
 
     def _may_read(self, event: LogEvent, access: Access) -> bool:
         if access.scopes is not None and not any(covers(scope, event.scope) for scope in access.scopes):
             return False
-        if access.domains is None:
-            return True
+        if event.kind == LINKED and self.reach(event.payload["target"], access) is None:
+            return False
         held = self.held.get(event.memory_id or "")
-        return held is not None and not set(access.domains).isdisjoint(held.memory.domains)
+        return access.domains is None if held is None else access.allows(held.memory)
 
 
 def words_of(memory: Memory) -> Mapping[str, int]:

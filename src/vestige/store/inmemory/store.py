@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from vestige.cognition.strength import retention_of
+from vestige.cognition.strength import accessibility, retention_of
 from vestige.embed.protocol import Signature
 from vestige.errors import IdempotencyConflict, InvalidInput, NotFound, StoreError
 from vestige.models import (
@@ -119,6 +119,8 @@ class InMemoryStore:
         reached = state.within(access)
         memories = [held.memory for held in reached]
         created = [memory.created_at for memory in memories]
+        retentions = [retention_of(held.strength, now) for held in reached]
+        suppressions = [memory.suppression_count for memory in memories]
         return StoreStats(
             memories=len(memories),
             embedded=sum(bool(held.pieces) for held in reached),
@@ -127,7 +129,8 @@ class InMemoryStore:
             superseded=sum(memory.superseded_by is not None for memory in memories),
             edges=len(state.edges_within(access)),
             due=sum(held.strength.due_at <= now for held in reached),
-            retentions=tuple(sorted(retention_of(held.strength, now) for held in reached)),
+            retentions=tuple(sorted(retentions)),
+            accessibilities=tuple(sorted(accessibility(retentions, suppressions).tolist())),
             oldest=min(created, default=None),
             newest=max(created, default=None),
             by_type=Counter(memory.node_type for memory in memories),
@@ -180,15 +183,17 @@ class InMemoryStore:
         kept = self._state().claims.get(key)
         return None if kept is None else kept.claim
 
-    def same_text(self, fingerprints: Sequence[str], *, scope: str, access: Access) -> dict[str, str]:
-        """For each fingerprint known in exactly this scope, the oldest memory that carries it."""
+    def same_text(
+        self, fingerprints: Sequence[str], *, scope: str, valid_at: datetime, access: Access
+    ) -> dict[str, str]:
+        """For each fingerprint known in exactly this scope, the oldest memory true then that carries it."""
         state = self._state()
-        here = search.sort(state.within(access), ANYTHING, Order.OLDEST)
-        living = [one for one in here if one.memory.scope == scope and one.memory.superseded_by is None]
+        oldest_first = search.sort(state.within(access), ANYTHING, Order.OLDEST)
+        here = [one for one in oldest_first if one.memory.scope == scope and one.memory.valid_at(valid_at)]
         return {
-            asked: next(one.memory.id for one in living if asked in one.fingerprints)
+            asked: next(one.memory.id for one in here if asked in one.fingerprints)
             for asked in fingerprints
-            if any(asked in one.fingerprints for one in living)
+            if any(asked in one.fingerprints for one in here)
         }
 
     # -- search arms -----------------------------------------------------------------------------
@@ -235,13 +240,13 @@ class InMemoryStore:
         with self._writing() as state:
             return sum(take_vectors(state, memory_id, given) for memory_id, given in embedded.items())
 
-    def put_strengths(self, strengths: Mapping[str, Strength]) -> int:
-        """Overwrite strengths with replayed ones; how many memories exist to take them."""
+    def put_strengths(self, strengths: Mapping[str, Strength], *, after: int) -> int:
+        """Overwrite strengths with replayed ones, except where there is later evidence; how many."""
         with self._writing() as state:
-            known = strengths.keys() & state.held.keys()
-            for memory_id in known:
+            taking = (strengths.keys() & state.held.keys()) - state.remarked_after(after)
+            for memory_id in taking:
                 state.held[memory_id] = replace(state.held[memory_id], strength=strengths[memory_id])
-            return len(known)
+            return len(taking)
 
     def rebuild_words(self) -> int:
         """Derive all term counts again from the text; how many memories."""

@@ -10,7 +10,7 @@ from vestige.cognition import strength as cognition
 from vestige.cognition.text import text_hash
 from vestige.errors import Conflict, Forbidden, NotFound
 from vestige.models import Access, Edge, LogEvent, Memory, Revision, Strength, check_label
-from vestige.store.protocol import Add, Change, Embedded, Forget, Link, Remark, Revise
+from vestige.store.protocol import LINKED, REMARKED, Add, Change, Embedded, Forget, Link, Remark, Revise
 from vestige.store.sqlite import graph, history, log, memories, registry, reviews, search, vectors
 
 UNTOLD_FIELDS = ("revision", "updated_at")  # they change with every revision
@@ -219,7 +219,7 @@ class Work:
         self.entries.append(
             log.Entry(
                 at=change.at,
-                kind="memory.remarked",
+                kind=REMARKED,
                 memory_id=change.memory_id,
                 scope=draft.memory.scope,
                 payload={"evidence": change.evidence.value, "details": dict(change.details)},
@@ -238,7 +238,7 @@ class Work:
         self.entries.append(
             log.Entry(
                 at=edge.created_at,
-                kind="edge.linked",
+                kind=LINKED,
                 memory_id=edge.source_id,
                 scope=source.memory.scope,
                 payload={"target": edge.target_id, "kind": edge.kind, "weight": edge.weight},

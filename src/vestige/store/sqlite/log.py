@@ -1,14 +1,15 @@
 """The append-only event log. Its numbers are given inside the write transaction, in commit order."""
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from vestige.models import NO_METADATA, Access, LogEvent, utc
+from vestige.models import ANYTHING, EVERYTHING, NO_METADATA, Access, LogEvent, utc
+from vestige.store.protocol import LINKED
 from vestige.store.sqlite.columns import EPOCH, json_mapping, json_text, moment_text
-from vestige.store.sqlite.filters import Param, shares_domain, within
+from vestige.store.sqlite.filters import Clause, Condition, clause, within
 
 MILLISECOND = timedelta(milliseconds=1)
 COUNTER_BITS = 16
@@ -71,25 +72,33 @@ def read(
     db: sqlite3.Connection, *, access: Access, memory_id: str | None, after: int, limit: int
 ) -> list[LogEvent]:
     """Events after a position, in commit order."""
-    conditions = ["e.position > ?"]
-    params: list[Param] = [after]
+    conditions = [Condition(sql="e.position > ?", params=(after,))]
     if memory_id is not None:
-        conditions.append("e.memory_id = ?")
-        params.append(memory_id)
-    if access.scopes is not None:
-        reach = within("e.scope", access.scopes)
-        conditions.append(f"({reach.sql})")
-        params.extend(reach.params)
-    if access.domains is not None:
-        shared = shares_domain(access.domains)
-        conditions.append(f"EXISTS (SELECT 1 FROM memories m WHERE m.id = e.memory_id AND {shared.sql})")
-        params.extend(shared.params)
+        conditions.append(Condition(sql="e.memory_id = ?", params=(memory_id,)))
+    if access != EVERYTHING:
+        conditions.extend(_readable(access))
+    wanted = Clause(conditions=tuple(conditions))
     rows = db.execute(
         "SELECT e.position, e.node, e.seq, e.clock, e.at, e.kind, e.memory_id, e.scope, e.payload"
-        f" FROM events e WHERE {' AND '.join(conditions)} ORDER BY e.position LIMIT ?",
-        (*params, limit),
+        f" FROM events e WHERE {wanted.sql} ORDER BY e.position LIMIT ?",
+        (*wanted.params, limit),
     )
     return [_event(row) for row in rows]
+
+
+def _readable(access: Access) -> Iterator[Condition]:
+    """What lets a limited access read an event: its scope, its memory as it is now, and both ends of a
+    link. A memory that is gone has no domains left, so limited domains never reach its events."""
+    reach = clause(ANYTHING, access)
+    if access.scopes is not None:
+        yield within("e.scope", access.scopes)
+    about = "SELECT 1 FROM memories m WHERE m.id = e.memory_id"
+    if access.domains is None:
+        yield Condition(sql=f"NOT EXISTS ({about} AND NOT ({reach.sql}))", params=reach.params)
+    else:
+        yield Condition(sql=f"EXISTS ({about} AND {reach.sql})", params=reach.params)
+    target = "SELECT 1 FROM memories m WHERE m.id = json_extract(e.payload, '$.target')"
+    yield Condition(sql=f"e.kind <> ? OR EXISTS ({target} AND {reach.sql})", params=(LINKED, *reach.params))
 
 
 def _event(row: tuple[Any, ...]) -> LogEvent:  # a row of the driver

@@ -278,15 +278,14 @@ def tag_counts(db: sqlite3.Connection, access: Access) -> dict[str, int]:
 
 
 def same_text(
-    db: sqlite3.Connection, fingerprints: Sequence[str], scope: str, access: Access
+    db: sqlite3.Connection, fingerprints: Sequence[str], scope: str, wanted: Clause
 ) -> dict[str, str]:
-    """The oldest living memory of the scope for each fingerprint."""
-    reach = clause(ANYTHING, access)
+    """The oldest matching memory of exactly this scope for each fingerprint."""
     rows = db.execute(
         "SELECT f.fingerprint, m.id FROM fingerprints f CROSS JOIN memories m ON m.key = f.key"
         " WHERE f.fingerprint IN (SELECT value FROM json_each(?)) AND m.scope = ?"
-        f" AND m.superseded_by IS NULL AND {reach.sql} ORDER BY m.created_at DESC, m.id DESC",
-        (json_text(list(fingerprints)), scope, *reach.params),
+        f" AND {wanted.sql} ORDER BY m.created_at DESC, m.id DESC",
+        (json_text(list(fingerprints)), scope, *wanted.params),
     )
     return dict(rows.fetchall())  # the last one written for a fingerprint is the oldest
 

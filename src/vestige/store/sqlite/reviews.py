@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from vestige.cognition import strength as cognition
 from vestige.errors import InvalidInput
 from vestige.models import LearningState, Strength
+from vestige.store.protocol import REMARKED
 from vestige.store.sqlite.columns import (
     from_microseconds,
     json_text,
@@ -103,11 +104,12 @@ def put(db: sqlite3.Connection, strengths: Mapping[int, Strength]) -> None:
     db.executemany(PUT, [(key, *to_row(strength)) for key, strength in strengths.items()])
 
 
-def put_by_id(db: sqlite3.Connection, strengths: Mapping[str, Strength]) -> int:
-    """Write strengths of those memories that exist; how many do."""
+def put_by_id(db: sqlite3.Connection, strengths: Mapping[str, Strength], after: int) -> int:
+    """Write strengths of those memories that exist and have no evidence after a position; how many."""
     rows = db.execute(
-        "SELECT id, key FROM memories WHERE id IN (SELECT value FROM json_each(?))",
-        (json_text(list(strengths)),),
+        "SELECT m.id, m.key FROM memories m WHERE m.id IN (SELECT value FROM json_each(?))"
+        " AND NOT EXISTS (SELECT 1 FROM events e WHERE e.memory_id = m.id AND e.position > ? AND e.kind = ?)",
+        (json_text(list(strengths)), after, REMARKED),
     ).fetchall()
     put(db, {key: strengths[memory_id] for memory_id, key in rows})
     return len(rows)

@@ -5,6 +5,7 @@ from datetime import datetime
 
 import numpy as np
 
+from vestige.cognition.strength import accessibility
 from vestige.models import ANYTHING, Access, StoreStats
 from vestige.store.sqlite import graph, reviews
 from vestige.store.sqlite.columns import moment_text, optional_moment
@@ -20,11 +21,12 @@ TOTALS = (
 
 
 def stats(db: sqlite3.Connection, access: Access, now: datetime) -> StoreStats:
-    """The counts, and every retention at `now`."""
+    """The counts, and how much of each memory is there at `now`."""
     reach = clause(ANYTHING, access)
     totals = db.execute(TOTALS.format(where=reach.sql), (moment_text(now), *reach.params)).fetchone()
     memories, embedded, pinned, suppressed, superseded, due, oldest, newest = totals
-    _, retentions = reviews.retentions(db, reach, "m.key", now)
+    keys, retentions = reviews.retentions(db, reach, "m.key", now)
+    suppressions = _suppressions(db, keys)
     return StoreStats(
         memories=memories,
         embedded=embedded,
@@ -34,11 +36,19 @@ def stats(db: sqlite3.Connection, access: Access, now: datetime) -> StoreStats:
         edges=graph.count(db, access),
         due=due,
         retentions=tuple(np.sort(retentions).tolist()),
+        accessibilities=tuple(np.sort(accessibility(retentions, suppressions)).tolist()),
         oldest=optional_moment(oldest),
         newest=optional_moment(newest),
         by_type=_counted(db, "node_type", reach),
         by_scope=_counted(db, "scope", reach),
     )
+
+
+def _suppressions(db: sqlite3.Connection, keys: reviews.Keys) -> list[int]:
+    """How often each of these memories was suppressed; an index finds the few that were."""
+    rows = db.execute("SELECT key, suppression_count FROM memories WHERE suppression_count > 0")
+    counts: dict[int, int] = dict(rows.fetchall())
+    return [counts.get(key, 0) for key in keys.tolist()]
 
 
 def _counted(db: sqlite3.Connection, column: str, reach: Clause) -> dict[str, int]:

@@ -186,10 +186,12 @@ class SqliteStore:
         with self._connections.reading(snapshot=False) as db:
             return registry.claimed(db, key)
 
-    def same_text(self, fingerprints: Sequence[str], *, scope: str, access: Access) -> dict[str, str]:
-        """For each fingerprint known in exactly this scope, the oldest memory that carries it."""
+    def same_text(
+        self, fingerprints: Sequence[str], *, scope: str, valid_at: datetime, access: Access
+    ) -> dict[str, str]:
+        """For each fingerprint known in exactly this scope, the oldest memory true then that carries it."""
         with self._connections.reading(snapshot=False) as db:
-            return memories.same_text(db, fingerprints, scope, access)
+            return memories.same_text(db, fingerprints, scope, clause(Filter(valid_at=valid_at), access))
 
     # -- search arms -----------------------------------------------------------------------------
 
@@ -246,10 +248,10 @@ class SqliteStore:
         with self._connections.writing() as db:
             return dense.put_by_id(db, embedded)
 
-    def put_strengths(self, strengths: Mapping[str, Strength]) -> int:
-        """Overwrite strengths with replayed ones; how many memories exist to take them."""
+    def put_strengths(self, strengths: Mapping[str, Strength], *, after: int) -> int:
+        """Overwrite strengths with replayed ones, except where there is later evidence; how many."""
         with self._connections.writing() as db:
-            return reviews.put_by_id(db, strengths)
+            return reviews.put_by_id(db, strengths, after)
 
     def rebuild_words(self) -> int:
         """Derive all lexical rows and fingerprints again from the text; how many memories."""

@@ -70,7 +70,7 @@ def mcp(session: Session) -> None:
     """Serve the memory to an MCP client over standard input and output (same as vestige-mcp)."""
     from vestige.transports.mcp.stdio import serve_process
 
-    click.get_current_context().exit(serve_process(session.open))
+    click.get_current_context().exit(serve_process(lambda: session.open_server(session.flags)))
 
 
 def restore(session: Session, file: str | None, yes: bool) -> None:

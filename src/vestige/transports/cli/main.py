@@ -13,7 +13,7 @@ from vestige.errors import VestigeError
 from vestige.operations.all import registry
 from vestige.transports.cli import builtin
 from vestige.transports.cli.commands import CommandGroup, add_operations
-from vestige.transports.cli.session import Form, OpenApp, Restorer, Session
+from vestige.transports.cli.session import Form, OpenApp, OpenServer, Restorer, Session
 from vestige.transports.cli.usage import refusal
 
 logger = logging.getLogger(__name__)
@@ -39,11 +39,16 @@ def root_command() -> CommandGroup:
     return root
 
 
-def run(open_app: OpenApp, restorer: Callable[[], Restorer], argv: Sequence[str] | None = None) -> int:
+def run(
+    open_app: OpenApp,
+    open_server: OpenServer,
+    restorer: Callable[[], Restorer],
+    argv: Sequence[str] | None = None,
+) -> int:
     """Run one command line; the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     _open_streams()
-    session = Session(open_app=open_app, restorer=restorer)
+    session = Session(open_app=open_app, open_server=open_server, restorer=restorer)
     try:
         code = root_command().main(words, prog_name=NAME, standalone_mode=False, obj=session)
     except click.UsageError as exc:

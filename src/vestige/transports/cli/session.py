@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -41,6 +42,9 @@ class Application(Service, Protocol):
 
 OpenApp = Callable[[Mapping[str, Any]], Application]
 """Opens the application with flags such as `data_dir`: slow, and may raise VestigeError."""
+
+OpenServer = Callable[[Mapping[str, Any]], Service]
+"""Opens an application that stays, with the same flags."""
 
 
 class Contents(Protocol):
@@ -86,6 +90,7 @@ class Session:
     """What the options that work everywhere said, and where answers go."""
 
     open_app: OpenApp
+    open_server: OpenServer
     restorer: Callable[[], Restorer]
     flags: dict[str, Any] = field(default_factory=dict)
     form: Form | None = None
@@ -109,7 +114,7 @@ class Session:
         if self.wants_json:
             write(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
         else:
-            write_text(text())
+            write_text(visible(text()))
 
     def refuse(self, error: VestigeError) -> int:
         """Show an error; its exit code."""
@@ -118,10 +123,18 @@ class Session:
         else:
             # `color` None lets click colour a terminal and nothing else.
             shown = None if self.colour else False
-            click.echo(click.style("Error: ", fg="red") + error.message, err=True, color=shown)
+            click.echo(click.style("Error: ", fg="red") + visible(error.message), err=True, color=shown)
             if error.hint:
-                click.echo(click.style("Hint: ", fg="yellow") + error.hint, err=True, color=shown)
+                click.echo(click.style("Hint: ", fg="yellow") + visible(error.hint), err=True, color=shown)
         return error.exit_code
+
+
+def visible(text: str) -> str:
+    """The text with control characters shown instead of obeyed: a memory must not drive the terminal."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found.group()):02x}", text)
+
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class ProgressLine:

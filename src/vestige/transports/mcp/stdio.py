@@ -5,8 +5,10 @@ signals from one inbox, in order, so nothing here needs a lock and no reply can 
 cancellation. A second thread reads stdin; jobs run in `workers`.
 
 The end (stdin closed, SIGTERM, SIGINT, or a client that no longer reads): no new lines are taken, all
-jobs accepted so far are finished and answered, the application is closed. Jobs of which nothing is
-heard for `GRACE_SECONDS` are abandoned. A second signal ends the process at once.
+jobs accepted so far are finished and answered, the application is closed. When the client went away,
+that takes as long as it takes: a write that was accepted is not lost. Only after a signal are jobs of
+which nothing is heard for `GRACE_SECONDS` abandoned, and the exit code says so. A second signal ends
+the process at once.
 """
 
 import os
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
 
 GRACE_SECONDS = 10.0
 CLOSE_SECONDS = 1.0
+ABANDONED = 1
+"""The exit code when accepted jobs were left unfinished."""
+
 GREETED_SECONDS = 0.5
 LISTED_SECONDS = 0.05
 _CHUNK_BYTES = 1 << 16
@@ -69,6 +74,7 @@ class Server:
         self._grace_seconds = grace_seconds
         self._warm = False
         self._broken = False
+        self._abandoned = False
         self._stopped: Stop | None = None
 
     def stop(self, number: int = 0) -> None:
@@ -76,15 +82,18 @@ class Server:
         self._inbox.put(Stop(number))
 
     def run(self) -> tuple[int, bool]:
-        """Serve until the end; the signal that caused it (or 0), and whether all threads are done."""
+        """Serve until the end; the exit code, and whether all threads are done."""
         threading.Thread(target=self._read, name="vestige-stdin", daemon=True).start()
         while self._stopped is None:
             try:
                 self._take(self._inbox.get(timeout=self._patience()))
             except Empty:
                 self._warm_up()
-        self._drain()
-        return self._stopped.signal, self._workers.close(CLOSE_SECONDS)
+        cause = self._drain(self._stopped)
+        clean = self._workers.close(CLOSE_SECONDS)
+        if self._abandoned:
+            return ABANDONED, clean
+        return 128 + cause if cause == signal.SIGINT else 0, clean
 
     # -- the inbox -------------------------------------------------------------------------------
 
@@ -155,17 +164,23 @@ class Server:
         self._warm = True
         self._workers.warm_up()
 
-    def _drain(self) -> None:
+    def _drain(self, stopped: Stop) -> int:
+        """Finish the accepted jobs; the signal that caused the end, or 0."""
+        number = stopped.signal
         while self._workers.unfinished:
             try:
-                item = self._inbox.get(timeout=self._grace_seconds)
+                item = self._inbox.get(timeout=self._grace_seconds if number else None)
             except Empty:
-                return self._abandon()
-            if isinstance(item, Progressed | Finished):
+                self._abandon()
+                break
+            if isinstance(item, Stop):
+                number = item.signal or number
+            elif not isinstance(item, bytes):
                 self._take(item)
-        return None
+        return number
 
     def _abandon(self) -> None:
+        self._abandoned = True
         jobs = self._workers.unfinished
         for job in jobs:
             self._workers.cancel(job)
@@ -196,17 +211,16 @@ def main() -> int:
     return serve_process(open_app)
 
 
-def serve_process(open_app: "OpenApp") -> int:
+def serve_process(open_app: "OpenApp", grace_seconds: float = GRACE_SECONDS) -> int:
     """Serve on this process's own stdin and stdout until the end; the exit code."""
     try:
         stdin, stdout = _private_streams()
     except OSError as error:
         _say(f"stdin and stdout must be open: {error}\n")
         return 1
-    server = Server(stdin, stdout, open_app)
+    server = Server(stdin, stdout, open_app, grace_seconds=grace_seconds)
     _on_signals(server.stop)
-    number, clean = server.run()
-    code = 128 + number if number == signal.SIGINT else 0
+    code, clean = server.run()
     if not clean:
         # Threads still run that would be torn down with the interpreter under them. Replies are
         # unbuffered and the database survives being left, so leave.

@@ -1,0 +1,71 @@
+"""A batch of texts on their way in: what each is, what is known, what will be written and told."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vestige.cognition.gating import Decision
+from vestige.cognition.text import fingerprint
+from vestige.engine.context import Call
+from vestige.events import Happening
+from vestige.models import Memory, Record
+from vestige.store.protocol import Change, Embedded, Scored
+
+Identity = tuple[str, str, str | None, int | None]
+"""What makes two texts one: scope and normal form, and for a turn its thread and place in it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """One text to remember: the memory it would become, the fields its teller gave, and whether to ask
+    the gate at all."""
+
+    memory: Memory
+    given: frozenset[str] = frozenset()
+    force_create: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ingested:
+    """What became of a draft. `memory_id` is the record that now holds its text."""
+
+    memory_id: str
+    decision: Decision
+    embedded: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class Batch:
+    """A batch while it is being decided, item by item, each seeing what the earlier ones became."""
+
+    call: Call
+    now: datetime
+    vectors: list[Embedded]
+    """Of every draft; none at all without a model."""
+    known: dict[str, Record] = field(default_factory=dict)
+    identical: dict[Identity, str] = field(default_factory=dict)
+    places: dict[tuple[str, str, int], str] = field(default_factory=dict)
+    """The memory at a scope, source and position."""
+    rivals: dict[int, list[Scored]] = field(default_factory=dict)
+    alike: NDArray[np.float32] | None = None
+    """The cosine of every draft with every other; None without a model."""
+    fresh: list[tuple[str, int]] = field(default_factory=list)
+    """The memories this batch adds, with the draft each was, as far as they can have rivals."""
+    changes: list[Change] = field(default_factory=list)
+    happenings: list[Happening] = field(default_factory=list)
+    results: list[Ingested] = field(default_factory=list)
+
+
+def identity(memory: Memory) -> Identity:
+    """What this text is the same as; "yes" is said more than once in a thread."""
+    place = memory.position if memory.thread is not None else None
+    return memory.scope, fingerprint(memory.content), memory.thread, place
+
+
+def place_of(memory: Memory) -> tuple[str, str, int] | None:
+    """Where a memory stands, if it says so; a turn of a thread stands in its thread only."""
+    if memory.source is None or memory.position is None or memory.thread is not None:
+        return None
+    return memory.scope, memory.source, memory.position

@@ -1,0 +1,168 @@
+"""Deriving again what is derived, while others write and with or without a model."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.world import START, World, open_world
+from vestige.cognition.strength import encode, fold
+from vestige.embed.background import EmbedderSource
+from vestige.embed.hashing import HashingEmbedder
+from vestige.embed.progress import Progress
+from vestige.embed.protocol import Embedder
+from vestige.engine.context import Call, Engine
+from vestige.engine.rebuild import rebuild
+from vestige.errors import ModelUnavailable
+from vestige.models import EVERYTHING, Evidence, Memory, Record
+from vestige.operations.all import registry
+from vestige.operations.registry import Wire
+from vestige.store.protocol import Add, MemoryStore, Remark
+
+DAY = timedelta(days=1)
+
+
+def not_installed(_progress: Progress) -> Embedder:
+    raise ModelUnavailable("The model is not installed.", hint="Fetch it.", details={"reason": "absent"})
+
+
+def with_source(world: World, source: EmbedderSource) -> Engine:
+    """The world's engine with another source of embedders."""
+    return replace(world.app.engine, embedders=source)
+
+
+def once(act: Callable[[], object]) -> Callable[[float, float | None, str | None], None]:
+    """A listener to progress that does something at the first news."""
+    heard: list[float] = []
+
+    def listen(done: float, _total: float | None, _what: str | None) -> None:
+        if not heard:
+            act()
+        heard.append(done)
+
+    return listen
+
+
+def promote(store: MemoryStore, memory_id: str) -> None:
+    remark = Remark(memory_id=memory_id, evidence=Evidence.PROMOTED, at=START + DAY)
+    store.commit([remark], access=EVERYTHING)
+
+
+def spoil(store: MemoryStore, memory_id: str) -> None:
+    """Give a memory a strength that the log does not explain."""
+    store.put_strengths({memory_id: replace(encode(START), stability=999.0)}, after=10**9)
+
+
+def held(store: MemoryStore, memory_id: str) -> Record:
+    (record,) = store.get_many([memory_id], access=EVERYTHING)
+    return record
+
+
+def run(world: World, **chosen: bool) -> Wire:
+    return world.app.run(registry.operations["rebuild"], chosen, lambda *_: None)
+
+
+def test_evidence_that_arrives_during_a_rebuild_is_kept(world: World) -> None:
+    remarked, spoiled = world.remember("The door code is 1234."), world.remember("Tea is in the kitchen.")
+    store = world.app.engine.store
+    spoil(store, spoiled)
+    call = Call(engine=world.app.engine, progress=once(lambda: promote(store, remarked)))
+
+    done = rebuild(call, strengths=True)
+
+    assert (done.strengths, done.drifted) == (1, 1)
+    assert held(store, remarked).strength == fold(START, [(Evidence.PROMOTED, START + DAY)])
+    assert held(store, spoiled).strength == encode(START)
+
+
+def test_evidence_that_arrives_during_a_rebuild_is_no_drift(world: World) -> None:
+    store = world.app.engine.store
+    # More than one batch of the stream, so that the last one is read after its evidence arrived.
+    memories = [
+        Memory(id=f"m{number}", content=f"Fact {number}.", created_at=START, updated_at=START)
+        for number in range(501)
+    ]
+    store.commit([Add(memory=memory) for memory in memories], access=EVERYTHING)
+    call = Call(engine=world.app.engine, progress=once(lambda: promote(store, "m500")))
+
+    done = rebuild(call, strengths=True)
+
+    assert (done.strengths, done.drifted) == (500, 0)
+    assert held(store, "m500").strength == fold(START, [(Evidence.PROMOTED, START + DAY)])
+
+
+def test_without_a_choice_everything_is_derived_again(world: World) -> None:
+    memory_id = world.remember("The door code is 1234.")
+    store = world.app.engine.store
+    spoil(store, memory_id)
+    store.adopt(HashingEmbedder(dimension=32).signature)  # the vectors there were are gone
+
+    answer = run(world).wire()
+
+    assert answer == {"success": True, "strengths": 1, "drifted": 1, "words": 1, "vectors": 1}
+    assert store.signature() == HashingEmbedder().signature
+
+
+def test_without_a_choice_vectors_are_left_out_when_the_embeddings_are_off(tmp_path: Path) -> None:
+    with open_world(tmp_path, provider="off") as world:
+        world.remember("The door code is 1234.")
+
+        answer = run(world)
+
+        said = {name: answer.wire()[name] for name in ("strengths", "words", "vectors")}
+        assert said == {"strengths": 1, "words": 1, "vectors": 0}
+        note = "Vectors were left out: The setting embeddings.provider is off."
+        assert answer.wire()["note"] == note
+        assert registry.operations["rebuild"].render(answer).endswith(f"0 memories embedded.\n! {note}")
+
+
+def test_without_a_choice_vectors_are_left_out_when_there_is_no_model(world: World) -> None:
+    world.remember("The door code is 1234.")
+
+    done = rebuild(Call(engine=with_source(world, EmbedderSource(not_installed))))
+
+    assert (done.strengths, done.words, done.vectors) == (1, 1, 0)
+    assert done.note == "Vectors were left out: The model is not installed."
+
+
+def test_choosing_something_else_says_nothing_about_vectors(tmp_path: Path) -> None:
+    with open_world(tmp_path, provider="off") as world:
+        world.remember("The door code is 1234.")
+
+        assert run(world, words=True).wire() == {
+            "success": True,
+            "strengths": 0,
+            "drifted": 0,
+            "words": 1,
+            "vectors": 0,
+        }
+
+
+def test_asking_for_vectors_while_the_embeddings_are_off_is_refused(tmp_path: Path) -> None:
+    with open_world(tmp_path, provider="off") as world:
+        world.remember("The door code is 1234.")
+
+        with pytest.raises(ModelUnavailable, match=r"embeddings\.provider is off\.$") as refused:
+            run(world, vectors=True)
+
+        assert refused.value.hint is not None
+        assert "embeddings.provider is off" in refused.value.hint
+
+
+def test_asking_for_vectors_without_a_model_passes_on_what_helps(world: World) -> None:
+    with pytest.raises(ModelUnavailable, match="The model is not installed") as refused:
+        rebuild(Call(engine=with_source(world, EmbedderSource(not_installed))), vectors=True)
+    assert refused.value.hint == "Fetch it."
+
+
+def test_a_refused_rebuild_has_changed_nothing(tmp_path: Path) -> None:
+    with open_world(tmp_path, provider="off") as world:
+        memory_id = world.remember("The door code is 1234.")
+        spoil(world.app.engine.store, memory_id)
+
+        with pytest.raises(ModelUnavailable):
+            run(world, strengths=True, vectors=True)
+
+        assert held(world.app.engine.store, memory_id).strength.stability == 999.0
