@@ -136,10 +136,10 @@ class App:
         """Stop what runs in the background, then let go of the model and the store."""
         with self._background:
             self._closing.set()
-            backfill = self._backfill
-        if backfill is not None:
-            backfill.join(self._close_seconds)
-            if backfill.is_alive():
+            thread = self._backfill
+        if thread is not None:
+            thread.join(self._close_seconds)
+            if thread.is_alive():
                 logger.warning("Closing without waiting any longer for texts that are being embedded")
         self.engine.embedders.close()
         self.engine.store.close()

@@ -20,6 +20,7 @@ from tests.transports.mcp_lines import (
     start,
 )
 from vestige.transports.mcp.catalog import packaged
+from vestige.transports.mcp.core import HEAVY_BYTES
 from vestige.transports.mcp.jsonrpc import encode
 from vestige.transports.mcp.messages import Done, Failed, Send
 
@@ -223,6 +224,13 @@ def test_a_tool_call_becomes_a_job_with_its_name_and_arguments() -> None:
 @pytest.mark.parametrize("arguments", [{}, {"arguments": None}, {"arguments": {}}])
 def test_a_tool_may_be_called_without_arguments(arguments: dict[str, Any]) -> None:
     assert start(connect("2025-11-25"), params={"name": "search", **arguments}).arguments == {}
+
+
+def test_a_call_that_brings_much_does_not_hold_up_the_others() -> None:
+    connection = connect("2025-11-25")
+    heavy = {"name": "search", "arguments": {"query": "x" * HEAVY_BYTES}}
+    assert start(connection, params=heavy, request_id=1).long
+    assert not start(connection, params={"name": "search", "arguments": {}}, request_id=2).long
 
 
 def test_an_old_name_is_callable_and_a_long_tool_is_marked() -> None:

@@ -48,6 +48,10 @@ _CALLER_ERRORS = ("invalid_input", "unknown_argument", "too_large")
 UNPRINTABLE: Message = {"code": "internal", "message": "The answer could not be written as JSON."}
 
 
+HEAVY_BYTES = 64_000
+"""A call that brings more than this takes seconds, so the short ones do not wait behind it."""
+
+
 class Connection:
     """One client's conversation, in whichever eras it speaks."""
 
@@ -64,6 +68,7 @@ class Connection:
             "resources/templates/list": self._list_templates,
             "resources/read": self._read_resource,
         }
+        self._heavy = False
         self.listed_tools = False
         """Whether the client has asked for the tools, and so is likely to call one soon."""
 
@@ -78,6 +83,7 @@ class Connection:
         """Take one line from the client. Never raises, whatever is in it."""
         if not line.strip():
             return []
+        self._heavy = len(line) > HEAVY_BYTES
         try:
             message = parse(line)
         except ProtocolError as error:
@@ -204,7 +210,7 @@ class Connection:
         if arguments is not None and not isinstance(arguments, dict):
             raise ProtocolError(INVALID_PARAMS, 'Invalid params: "arguments" must be an object')
         # The name goes on as it was called: what an old name means is the registry's knowledge.
-        return _job(request, TOOL, name, version, arguments, long=lane == LONG)
+        return _job(request, TOOL, name, version, arguments, long=lane == LONG or self._heavy)
 
     def _read_resource(self, request: Request, version: str) -> Job:
         uri = request.params.get("uri")
