@@ -94,7 +94,10 @@ class Settings(_Section):
     """Everything that can be set. Frozen; built once, in app.py."""
 
     data_dir: Path = Field(description="The data directory: the database, backups and `vestige.toml`.")
-    offline: bool = Field(False, description="Never use the network: no model is fetched.")
+    offline: bool = Field(
+        False,
+        description="Never use the network: no model is fetched, and only endpoints on this machine are asked.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "warning", description="What is logged to standard error.", json_schema_extra=FROM_PROJECT
     )

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from vestige.embed.dense import estimated_tokens, unit_rows, without_tokens
+from vestige.embed.offline import is_loopback
 from vestige.embed.protocol import Encoded, Signature, Vectors
 from vestige.errors import ConfigError, EmbedderError, MissingExtra
 
@@ -166,7 +167,9 @@ def _open_client(base_url: str, api_key: str | None, timeout_seconds: float) -> 
         # It would show up wherever a URL does, in logs above all.
         raise ConfigError("The URL of the embeddings endpoint holds a password.", hint="Use the key setting.")
     headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-    return httpx.Client(base_url=base_url, headers=headers, timeout=timeout_seconds)
+    # An endpoint on this machine is asked directly: a proxy would carry the texts away.
+    direct = is_loopback(parts.hostname)
+    return httpx.Client(base_url=base_url, headers=headers, timeout=timeout_seconds, trust_env=not direct)
 
 
 def _pause_seconds(response: "httpx.Response | None", tries: int) -> float:
