@@ -96,7 +96,7 @@ class Settings(_Section):
     data_dir: Path = Field(description="The data directory: the database, backups and `vestige.toml`.")
     offline: bool = Field(
         False,
-        description="Never use the network: no model is fetched, and only endpoints on this machine are asked.",
+        description="Never use the network: nothing is fetched, only local endpoints are asked.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "warning", description="What is logged to standard error.", json_schema_extra=FROM_PROJECT

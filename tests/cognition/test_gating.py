@@ -35,7 +35,8 @@ def rival(
         ("The flag is enabled in prod.", "The flag is disabled in prod.", "polarity"),
         ("Ada likes coffee.", "Ada hates coffee.", "polarity"),
         ("Runs on PostgreSQL 14.", "Runs on PostgreSQL 16.", "value"),
-        ("Python 3.11 is required.", "Python 3.12 is required.", "value"),
+        ("It needs Python 3.11 to build.", "It needs Python 3.12 to build.", "value"),
+        ("Python 3.11 is required.", "Python 3.12 is required.", "slot"),
         ("The limit is 50% of memory.", "The limit is 75% of memory.", "value"),
         ("The queue is RabbitMQ in staging.", "The queue is Kafka in staging.", "slot"),
         ("Ada lives in Paris with Tom.", "Ada lives in Lyon with Tom.", "slot"),
@@ -89,7 +90,7 @@ def test_conflict_is_looked_at_before_similarity() -> None:
 
 def test_other_words_for_the_same_reinforce() -> None:
     decision = decide(
-        Proposal(content="It is tea that Ada would like in the early morning."),
+        Proposal(content="Tea was really what Ada wanted in the morning."),
         [rival("Tea is what Ada wants in the morning.", 0.95)],
     )
     assert isinstance(decision, Reinforce)
@@ -279,6 +280,23 @@ DIFFERENT_THINGS = [
     ("Flight LH400 lands at gate 5.", "Flight LH404 lands at gate 9."),
     ("This is item number 3 about topic 7.", "This is item number 4 about topic 8."),
     ("The nightly job for cluster alpha is enabled.", "The nightly job for cluster beta is disabled."),
+    ("Ada is taller than Bob.", "Bob is not taller than Ada."),
+    ("Ada owes Bob 5 euros.", "Bob owes Ada 10 euros."),
+    ("I am allergic to nuts.", "You are not allergic to nuts."),
+    ("Take 2 tablets before breakfast.", "Take 1 tablets after breakfast."),
+    ("Server 1 has 16 GB of memory.", "Server 2 has 16 GB of memory."),
+    ("Node 3 is down.", "Node 4 is down."),
+    ("Room 5 has 5 chairs.", "Room 6 has 6 chairs."),
+    ("Team red switched to Rust.", "Team blue switched to Rust."),
+    ("Ada prefers tea rather than coffee.", "Bob prefers tea rather than coffee."),
+    ("Use Redis instead of Memcached for sessions.", "Use Redis instead of Memcached for queues."),
+    (
+        "The left lamp is controlled by the switch near the front door.",
+        "The right lamp is controlled by the switch near the back door.",
+    ),
+    ("Ada lives in Berlin.", "The wife of Ada lives in Berlin."),
+    ("Ada lives in Berlin.", "Bob thinks Ada lives in Berlin."),
+    ("The meeting is at 5.", "If it rains, the meeting is at 5."),
 ]
 
 
@@ -297,6 +315,27 @@ def test_a_statement_about_another_thing_supersedes_nothing(old: str, new: str) 
 )
 def test_texts_a_model_cannot_read_are_not_the_same_however_near(old: str, new: str) -> None:
     assert isinstance(decide(Proposal(content=new), [rival(old, 1.0)]), Create)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Ada likes tea.", "Ada does not like tea."),
+        ("We use tabs here.", "We don't use tabs here."),
+        ("The port is 3927.", "The port is 4100."),
+        ("The queue is RabbitMQ in staging.", "Correction: the queue is Kafka in staging."),
+    ],
+)
+def test_a_statement_that_takes_the_old_one_back_supersedes_it(old: str, new: str) -> None:
+    assert isinstance(decide(Proposal(content=new), [rival(old, 0.93)]), Supersede)
+
+
+def test_a_disagreement_with_a_pinned_memory_is_marked_even_when_another_is_judged() -> None:
+    pinned = replace(rival("Always deploy on Friday evening.", 0.97, "pinned"), pinned=True)
+    plain = rival("The deployment takes a while.", 0.72, "plain")
+    decision = decide(Proposal(content="Never deploy on Friday evening."), [pinned, plain])
+    assert isinstance(decision, Create)
+    assert decision.contradicts == ("pinned",)
 
 
 def test_numbers_are_compared_as_words_and_figures() -> None:

@@ -434,3 +434,67 @@ def test_a_long_batch_tells_how_far_it_is(world: World) -> None:
         cancelled=threading.Event(),
     )
     assert steps == [(64, 150), (128, 150), (150, 150)]
+
+
+def test_what_was_true_once_and_what_is_true_now_are_two_memories(world: World) -> None:
+    past = {"content": "Ada works at Acme", "valid_from": "2015-01-01", "valid_until": "2017-12-31"}
+
+    answer = world.call("smart_ingest", items=[past, {"content": "Ada works at Acme"}])
+
+    assert [result["decision"] for result in answer["results"]] == ["create", "create"]
+    assert world.find("Ada Acme") == ["Ada works at Acme"]
+
+
+def test_later_items_of_a_batch_are_judged_by_what_earlier_ones_made_of_a_memory(world: World) -> None:
+    known = world.remember("The office is in Berlin today.", source="wiki", position=1)
+
+    answer = world.call(
+        "smart_ingest",
+        items=[
+            {"content": "Correction: the office is in Munich today."},
+            {"content": "Parking is behind the building.", "source": "wiki", "position": 1},
+            {"content": "The office is in Berlin today."},
+        ],
+    )
+
+    decisions = [result["decision"] for result in answer["results"]]
+    assert decisions[0] == "supersede"
+    assert decisions[1] == "create"
+    assert answer["results"][2]["nodeId"] != known
+    assert "Parking is behind the building." in world.find("parking building")
+
+
+def test_a_new_text_at_a_place_leaves_the_wordings_of_the_old_one_behind(world: World) -> None:
+    place = {"source": "notes.md", "position": 7}
+    first = world.remember("Tea is what Ada wants in the morning.", **place)
+    world.call("memory", action="edit", id=first, content="Tea is what Ada wants in the morning!")
+
+    world.call("smart_ingest", content="The kitchen was painted yellow.", **place)
+    again = world.call("smart_ingest", content="Tea is what Ada wants in the morning!")
+
+    assert world.get(first)["phrasings"] == []
+    assert again["nodeId"] != first
+
+
+def test_a_place_is_filled_in_whole_or_not_at_all(world: World) -> None:
+    memory_id = world.remember("Ada lives in Berlin.", source="a.md")
+
+    world.call("smart_ingest", content="Ada lives in Berlin.", source="b.md", position=5)
+
+    node = world.get(memory_id)
+    assert (node["source"], node.get("position")) == ("a.md", None)
+
+
+def test_the_same_thing_on_two_days_is_two_memories(world: World) -> None:
+    world.remember("Ada went running.", occurred_at="2026-02-01")
+
+    answer = world.call("smart_ingest", content="Ada went running.", occurred_at="2026-02-02")
+
+    assert answer["decision"] != "reinforce"
+    assert world.call("system_status")["totalMemories"] == 2
+
+
+def test_the_last_day_there_is_can_be_an_end(world: World) -> None:
+    memory_id = world.remember("True for ever.", valid_until="9999-12-31")
+
+    assert world.get(memory_id)["validUntil"].startswith("9999-12-31")

@@ -247,3 +247,18 @@ def test_tags_are_looked_for_as_they_are_kept(world: World) -> None:
 
     assert world.call("search", query="tag", tags=[" spaced  "])["total"] == 1
     assert world.get(world.call("memory", action="list")["results"][0]["id"])["tags"] == ["spaced"]
+
+
+def test_deleting_the_middle_of_a_chain_revives_nothing_that_was_corrected_since(world: World) -> None:
+    facts = []
+    for floors in (3, 4, 5):
+        facts.append(world.remember(f"The head office has {floors} floors today."))
+        world.clock.advance(days=1)
+    first, middle, last = facts
+    assert world.find("head office") == ["The head office has 5 floors today."]
+
+    answer = world.call("memory", action="delete", id=middle)
+
+    assert answer["revived"] == []
+    assert world.get(first)["supersededBy"] == last
+    assert world.find("head office") == ["The head office has 5 floors today."]

@@ -51,12 +51,15 @@ _NEGATIONS = frozenset(
     "forbidden deprecated wrong incorrect false disable disabled disables disallow disallowed "
     "unsupported".split()
 ) | frozenset(form for word in _CONTRACTIONS for form in (word, word.replace("'", "")))
-_FILLERS = frozenset("always must should please just really now".split())
+_FILLERS = frozenset("a an the do does did always must should please just really now".split())
+_AUXILIARIES = frozenset("is are was were be been being am has have had will would".split())
+_VERBS = frozenset(
+    "is are was were be has have had will can must should may needs need uses use runs run takes took costs "
+    "cost holds hold lives live works work requires require supports support listens listen gets get".split()
+)
 
 SAME_SUBJECT = 0.6
 """The share of content words two statements must have in common to contradict each other …"""
-SHARED_WORDS = 0.5
-"""The share of the shorter one's content words that another wording of it keeps."""
 CORRECTABLE_SUBJECT = 0.4
 """… and for one that announces a correction to be about the other."""
 
@@ -110,33 +113,50 @@ _LABELS = frozenset(
     "flight".split()
 )
 
-_CORRECTIONS = re.compile(
-    r"\b(?:actually|correction|corrected|was wrong|were wrong|no longer|anymore|changed (?:to|from)|"
-    r"switched (?:to|from)|migrated (?:to|from)|moved (?:to|from)|now uses?|now prefers?|instead of|"
-    r"rather than|replaced (?:by|with)|superseded|updated? to|upgraded to|as of now|from now on|"
-    r"used to|turns out)\b|^(?:update|correction|fix|edit)\s*:",
+# What says outright that something said before was wrong or is over …
+_RETRACTIONS = re.compile(
+    r"\b(?:actually|correction|corrected|was wrong|were wrong|no longer|not anymore|anymore|as of now|"
+    r"from now on|turns out)\b|^(?:update|correction|fix|edit)\s*:",
+    re.IGNORECASE,
+)
+# … and what tells of a change, which may also be the plain content of a statement.
+_CHANGES = re.compile(
+    r"\b(?:(?:changed|switched|migrated|moved) (?:to|from)|now uses?|now prefers?|instead of|rather than|"
+    r"replaced (?:by|with)|superseded|updated? to|upgraded to|used to)\b",
     re.IGNORECASE,
 )
 
 
+_STOP_STEMS = frozenset(stem(word) for word in STOP_WORDS)
 _PREAMBLE = re.compile(r"^\s*(?:actually|correction|update|fix|edit)\b\s*[,:–—-]?\s*", re.IGNORECASE)
 
 
 def find_conflict(new: str, old: str) -> Conflict | None:
     """The first conflict found between a new and an old statement, or None."""
     new_words, old_words = _words(_PREAMBLE.sub("", new)), _words(old)
-    corrects = announces_correction(new)
     for look in (_polarity, _values, _slot):
         found = look(new_words, old_words)
         if found:
             kind, detail, exact = found
+            # One other value may stand beside the old one unless the old one is taken back.
+            corrects = retracts(new, old) if kind == "slot" else announces_correction(new, old)
             return Conflict(kind=kind, detail=detail, corrects=corrects, exact=exact)
     return None
 
 
-def announces_correction(text: str) -> bool:
-    """Whether a text says of itself that it changes something said before."""
-    return bool(_CORRECTIONS.search(text))
+def announces_correction(new: str, old: str) -> bool:
+    """Whether a text says of itself that it changes something; what the old one says too is no news."""
+    return retracts(new, old) or _news(_CHANGES, new, old)
+
+
+def retracts(new: str, old: str) -> bool:
+    """Whether a text says outright that something said before was wrong or is over."""
+    return _news(_RETRACTIONS, new, old)
+
+
+def _news(markers: re.Pattern[str], new: str, old: str) -> bool:
+    said = {found.lower() for found in markers.findall(old)}
+    return any(found.lower() not in said for found in markers.findall(new))
 
 
 def _words(text: str) -> list[str]:
@@ -154,13 +174,14 @@ def _polarity(new: list[str], old: list[str]) -> _Found | None:
             opposites = frozenset((left, right))
             common = _in_common(new_set, old_set, opposites) if opposites in _ANTONYMS else 0.0
             if common >= SAME_SUBJECT:
-                return "polarity", f"{right} → {left}", common == 1
+                return "polarity", f"{right} → {left}", _same_but_for(new, old, opposites)
     negated_new, negated_old = new_set & _NEGATIONS, old_set & _NEGATIONS
     if bool(negated_new) != bool(negated_old):
         common = _in_common(new_set, old_set, _NEGATIONS)
         if common >= SAME_SUBJECT:
             word = min(negated_new or negated_old)
-            return "polarity", f"“{word}” in only one of them", common == 1
+            exact = _same_but_for(new, old, _NEGATIONS)
+            return "polarity", f"“{word}” in only one of them", exact
     return None
 
 
@@ -175,45 +196,45 @@ def _in_common(new: set[str], old: set[str], apart_from: frozenset[str]) -> floa
 
 
 def _content(words: set[str]) -> set[str]:
-    return {stem(word) for word in words if word not in STOP_WORDS and word not in _FILLERS}
+    stems = {stem(word) for word in words if word not in STOP_WORDS and word not in _FILLERS}
+    return stems - _STOP_STEMS
+
+
+def _same_but_for(new: list[str], old: list[str], apart_from: frozenset[str]) -> bool:
+    """Whether two statements are the same, word for word, but for some words and for articles."""
+    return _skeleton(new, apart_from) == _skeleton(old, apart_from)
+
+
+def _skeleton(words: list[str], apart_from: frozenset[str]) -> list[str]:
+    return [stem(word) for word in words if word not in apart_from and word not in _FILLERS]
 
 
 def _values(new: list[str], old: list[str]) -> _Found | None:
     """One changed number in otherwise the same statement. Another name, date or numbered thing makes it
     a statement about something else: "Server alpha has 16 GB", "Server beta has 32 GB"."""
-    left, right = _numbers(new), _numbers(old)
-    changed = [(a, b) for a, b in zip(left, right, strict=False) if a != b]
+    left, right = _value_places(new), _value_places(old)
+    changed = [(new[a], old[b]) for a, b in zip(left, right, strict=False) if new[a] != old[b]]
     if len(left) != len(right) or len(changed) != 1:
         return None
-    if _content(set(new) - set(left)) != _content(set(old) - set(right)):
+    if _skeleton(_masked(new, left), frozenset()) != _skeleton(_masked(old, right), frozenset()):
         return None
     becomes, was = changed[0]
     return "value", f"{was} → {becomes}", True
 
 
+def _masked(words: list[str], places: list[int]) -> list[str]:
+    return ["#" if at in places else word for at, word in enumerate(words)]
+
+
 def restates(new: str, old: str) -> bool:
-    """Whether a text this similar can be another wording: the same numbers and dates, the same polarity,
-    and the words both have in the same order ("Ada manages Bob" is not "Bob manages Ada")."""
+    """Whether a text this similar is another wording: the same words in the same order, but for articles,
+    auxiliaries, fillers and inflection.
+
+    More than that similarity cannot vouch for: "Ada manages Bob" and "Bob manages Ada", "before" and
+    "after", a left and a right lamp are as near to each other as paraphrases are.
+    """
     left, right = _words(new), _words(old)
-    if _all_numbers(left) != _all_numbers(right):
-        return False
-    if bool(_NEGATIONS & set(left)) != bool(_NEGATIONS & set(right)):
-        return False
-    mine, theirs = _content(set(left)), _content(set(right))
-    common = mine & theirs
-    if len(common) < SHARED_WORDS * min(len(mine), len(theirs)) or not common:
-        # A model gives texts in a script it does not know all the same vector.
-        return False
-    return _order(left, common) == _order(right, common)
-
-
-def _all_numbers(words: list[str]) -> list[str]:
-    return [word for word in words if _NUMBER.match(word)]
-
-
-def _order(words: list[str], among: set[str]) -> list[str]:
-    """The first occurrences of some stems, in order."""
-    return list(dict.fromkeys(stem(word) for word in words if stem(word) in among))
+    return bool(left) and _skeleton(left, _AUXILIARIES) == _skeleton(right, _AUXILIARIES)
 
 
 def content_words(text: str) -> set[str]:
@@ -227,12 +248,17 @@ def shares_subject(new: str, old: str) -> bool:
     return bool(left & right) and len(left & right) >= CORRECTABLE_SUBJECT * len(left | right)
 
 
-def _numbers(words: list[str]) -> list[str]:
-    """The numbers that are values, in order: not dates, not those that name a thing."""
+def _value_places(words: list[str]) -> list[int]:
+    """Where the numbers that are values stand: not dates, not numbers that name a thing, be it by the
+    word before them ("task 12") or as part of the subject ("Server 1 has …")."""
+    verb = next((at for at, word in enumerate(words) if word in _VERBS), 0)
     return [
-        word
-        for before, word in zip(["", *words], words, strict=False)
-        if _NUMBER.match(word) and before not in _LABELS and not _DATE.match(word)
+        at
+        for at, word in enumerate(words)
+        if _NUMBER.match(word)
+        and at >= verb
+        and (at == 0 or words[at - 1] not in _LABELS)
+        and not _DATE.match(word)
     ]
 
 

@@ -7,7 +7,7 @@ record by itself. Thresholds on cosine are the reference's (.92, .75, .70).
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vestige.cognition.conflict import (
     Conflict,
@@ -35,7 +35,8 @@ class Rival:
     """A known memory near the new text; `content` is the wording of it that is near.
 
     `pinned`, `threaded`, `partial` (a piece of something longer) and `later` (true from a later time
-    on than the new text) each protect it from being changed.
+    on than the new text) each protect it from being changed. What happened on another occasion can be
+    corrected, but is not the same.
     """
 
     memory_id: str
@@ -46,6 +47,7 @@ class Rival:
     threaded: bool = False
     partial: bool = False
     later: bool = False
+    same_occasion: bool = True
 
     @property
     def protected(self) -> bool:
@@ -132,13 +134,22 @@ def decide(proposal: Proposal, rivals: Sequence[Rival]) -> Decision:
     near = [rival for rival in rivals if rival.similarity >= CORRECTABLE]
     if not near:
         return Create(similarity=proposal.nearest, reason="Nothing like it is known.")
-    return _beside(proposal, near)
+    decision = _beside(proposal, near)
+    if isinstance(decision, Create) and near[0].memory_id not in decision.contradicts:
+        # The nearest one may be protected and was passed over; a disagreement with it counts all the same.
+        conflict = find_conflict(proposal.content, near[0].content) if near[0].protected else None
+        if conflict and conflict.kind != "slot":
+            return replace(decision, contradicts=(*decision.contradicts, near[0].memory_id))
+    return decision
 
 
 def _beside(proposal: Proposal, near: list[Rival]) -> Decision:
     # A protected rival must not stand in the way of the plain fact behind it.
     best = next((rival for rival in near if not rival.protected), near[0])
-    if not best.protected and _plain(best.content) == _plain(proposal.content):
+    same_words = _plain(best.content) == _plain(proposal.content)
+    if same_words and not best.same_occasion:
+        return Create(similarity=1.0, related=(best.memory_id,), reason="The same on another occasion.")
+    if same_words and not best.protected:
         return Reinforce(
             memory_id=best.memory_id, identical=True, similarity=1.0, reason="Says exactly the same."
         )
@@ -208,13 +219,15 @@ def _agreeing(proposal: Proposal, best: Rival) -> Decision | None:
             similarity=best.similarity,
             reason="Contains the known text and adds to it.",
         )
-    if announces_correction(proposal.content) and shares_subject(proposal.content, best.content):
+    if announces_correction(proposal.content, best.content) and shares_subject(
+        proposal.content, best.content
+    ):
         return Supersede(
             memory_id=best.memory_id,
             similarity=best.similarity,
             reason="Says that it corrects something this close.",
         )
-    if best.similarity >= SAME and restates(proposal.content, best.content):
+    if best.similarity >= SAME and best.same_occasion and restates(proposal.content, best.content):
         return Reinforce(
             memory_id=best.memory_id,
             identical=False,
@@ -239,7 +252,7 @@ def _extends(longer: str, shorter: str) -> bool:
     if not _plain(longer).startswith(known):
         return False
     clause = _CLAUSE.match(_plain(longer)[len(known) :])
-    if clause is None or announces_correction(clause.group(1)):
+    if clause is None or announces_correction(clause.group(1), shorter):
         return False
     return len(content_words(clause.group(1))) >= LEAST_CLAUSE
 
@@ -250,9 +263,9 @@ LEAST_CLAUSE = 2
 
 
 def _contains(longer: str, shorter: str) -> bool:
-    """Whether the old text stands in the new one as whole words and whole numbers."""
+    """Whether the old text stands in the new one as a sentence of its own."""
     known = re.escape(_plain(shorter))
-    return re.search(rf"(?<![\w.]){known}(?!\w|[.,:/-]\w)", _plain(longer)) is not None
+    return re.search(rf"(?:^|[.;!?] ){known}(?:[.;!?](?: |$)|$)", _plain(longer)) is not None
 
 
 def _plain(text: str) -> str:

@@ -10,14 +10,14 @@ from vestige.engine.batch import Batch, Draft, identity, place_of
 from vestige.engine.embedding import vectors_for
 from vestige.engine.revising import TEXT_FIELDS, changed_fields, next_revision
 from vestige.events import ConnectionDiscovered, MemoryCreated, MemoryUpdated, preview
-from vestige.models import Edge, Evidence, Memory, Record
+from vestige.models import MAX_TAGS, Edge, Evidence, Memory, Record
 from vestige.store.protocol import Add, Embedded, Link, Remark, Revise
 
 TOLD_AGAIN = ("valid_from", "valid_until", "pinned")
 """What a teller may set on a memory that says the same already …"""
-FILLED_IN = ("source", "author", "agent_id", "session_id", "position", "occurred_at")
+FILLED_IN = ("author", "agent_id", "session_id", "occurred_at")
 """… and what is filled in where it was not known."""
-REPLACED = ("node_type", "metadata", *TOLD_AGAIN, *FILLED_IN)
+REPLACED = ("node_type", "metadata", "source", "position", *TOLD_AGAIN, *FILLED_IN)
 """What a new text of the same thing replaces, as far as it was told."""
 
 
@@ -54,10 +54,7 @@ def _add(batch: Batch, index: int, memory: Memory) -> None:
     made = batch.vectors[index] if batch.vectors else None
     batch.changes.append(Add(memory=memory, embedded=made))
     batch.known[memory.id] = Record(memory=memory, strength=encode(batch.now), embedded=made is not None)
-    batch.identical.setdefault(identity(memory), memory.id)
-    place = place_of(memory)
-    if place is not None:
-        batch.places.setdefault(place, memory.id)
+    _note(batch, memory)
     if memory.thread is None:
         batch.fresh.append((memory.id, index))
     batch.happenings.append(
@@ -69,6 +66,25 @@ def _add(batch: Batch, index: int, memory: Memory) -> None:
             tags=memory.tags,
         )
     )
+
+
+def _note(batch: Batch, memory: Memory) -> None:
+    """What later items of the batch can be identical to, or stand in the place of."""
+    for wording in (memory.content, *memory.phrasings):
+        batch.identical.setdefault(identity(memory, batch.now, wording), memory.id)
+    place = place_of(memory)
+    if place is not None and memory.valid_at(batch.now):
+        batch.places.setdefault(place, memory.id)
+
+
+def _forget_notes(batch: Batch, memory_id: str) -> None:
+    """Drop what was known of a memory that has changed: later items must not be judged by it."""
+    batch.identical = {key: held for key, held in batch.identical.items() if held != memory_id}
+    batch.places = {key: held for key, held in batch.places.items() if held != memory_id}
+    batch.fresh = [(held, at) for held, at in batch.fresh if held != memory_id]
+    batch.rivals = {
+        at: [one for one in near if one.memory_id != memory_id] for at, near in batch.rivals.items()
+    }
 
 
 def _link(batch: Batch, memory: Memory, others: Sequence[str], kind: str, weight: float | None) -> None:
@@ -100,14 +116,14 @@ def _supersede(batch: Batch, index: int, memory: Memory, old_id: str, decision: 
     _add(batch, index, replace(memory, valid_from=memory.valid_from or turn))
     _revise(batch, replace(old, valid_until=turn, superseded_by=memory.id), reason="superseded")
     _link(batch, memory, (old_id,), "supersedes", decision.similarity)
-    batch.identical.pop(identity(old), None)
 
 
 def _updated(known: Memory, draft: Draft) -> Memory:
     """The known memory with the new text and every field that was told with it."""
     told = draft.memory
     given: dict[str, Any] = {name: getattr(told, name) for name in REPLACED if name in draft.given}
-    return replace(known, content=told.content, **_labels(known, told), **given)
+    # Other wordings were of the old text.
+    return replace(known, content=told.content, phrasings=(), **_labels(known, told), **given)
 
 
 def _reinforced(known: Memory, draft: Draft, *, identical: bool) -> Memory:
@@ -115,6 +131,9 @@ def _reinforced(known: Memory, draft: Draft, *, identical: bool) -> Memory:
     told = draft.memory
     given: dict[str, Any] = {name: getattr(told, name) for name in TOLD_AGAIN if name in draft.given}
     given |= {name: getattr(told, name) for name in FILLED_IN if getattr(known, name) is None}
+    if known.source is None and known.position is None:
+        # Only together do they name a place.
+        given |= {"source": told.source, "position": told.position}
     wordings = known.phrasings if identical else (*known.phrasings, told.content)
     metadata = {**told.metadata, **known.metadata}
     return replace(known, phrasings=wordings, metadata=metadata, **_labels(known, told), **given)
@@ -122,7 +141,7 @@ def _reinforced(known: Memory, draft: Draft, *, identical: bool) -> Memory:
 
 def _labels(known: Memory, told: Memory) -> dict[str, Any]:
     return {
-        "tags": tuple(dict.fromkeys((*known.tags, *told.tags))),
+        "tags": tuple(dict.fromkeys((*known.tags, *told.tags)))[: max(MAX_TAGS, len(known.tags))],
         "domains": tuple(dict.fromkeys((*known.domains, *told.domains))),
     }
 
@@ -136,6 +155,9 @@ def _revise(batch: Batch, wanted: Memory, *, reason: str) -> None:
     made: list[Embedded] = vectors_for(batch.call, [memory]) if TEXT_FIELDS & set(names) else []
     batch.changes.append(Revise(memory=memory, reason=reason, embedded=made[0] if made else None))
     batch.known[memory.id] = replace(record, memory=memory)
+    if not {"content", "valid_from", "valid_until"}.isdisjoint(names):
+        _forget_notes(batch, memory.id)
+    _note(batch, memory)
     batch.happenings.append(
         MemoryUpdated(
             timestamp=batch.now,

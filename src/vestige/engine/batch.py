@@ -13,8 +13,10 @@ from vestige.events import Happening
 from vestige.models import Memory, Record
 from vestige.store.protocol import Change, Embedded, Scored
 
-Identity = tuple[str, str, str | None, int | None]
-"""What makes two texts one: scope and normal form, and for a turn its thread and place in it."""
+Window = tuple[datetime | None, datetime | None]
+Identity = tuple[str, str, str | None, int | None, Window | None]
+"""What makes two texts one: scope and normal form, for a turn its thread and place in it, and for what is
+not true now the time when it was or will be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +60,11 @@ class Batch:
     results: list[Ingested] = field(default_factory=list)
 
 
-def identity(memory: Memory) -> Identity:
+def identity(memory: Memory, now: datetime, wording: str | None = None) -> Identity:
     """What this text is the same as; "yes" is said more than once in a thread."""
     place = memory.position if memory.thread is not None else None
-    return memory.scope, fingerprint(memory.content), memory.thread, place
+    window = None if memory.valid_at(now) else (memory.valid_from, memory.valid_until)
+    return memory.scope, fingerprint(wording or memory.content), memory.thread, place, window
 
 
 def place_of(memory: Memory) -> tuple[str, str, int] | None:

@@ -68,7 +68,7 @@ def _load(batch: Batch, drafts: Sequence[Draft], wholes: NDArray[np.float32] | N
 
 def _asks(batch: Batch, memory: Memory) -> bool:
     """Whether anything but an identical text can matter to this one."""
-    return memory.thread is None and identity(memory) not in batch.identical
+    return memory.thread is None and identity(memory, batch.now) not in batch.identical
 
 
 def _get(batch: Batch, memory_ids: set[str]) -> None:
@@ -85,18 +85,25 @@ def _find_identical(batch: Batch, scope: str, memories: Sequence[Memory]) -> Non
     same = store.same_text(marks, scope=scope, valid_at=batch.now, access=access)
     _get(batch, set(same.values()))
     for memory in memories:
+        wanted = identity(memory, batch.now)
         candidate = same.get(fingerprint(memory.content))
         record = batch.known.get(candidate) if candidate else None
         if record is None:
             continue
-        if identity(record.memory)[2:] == identity(memory)[2:]:
-            batch.identical[identity(memory)] = record.memory.id
+        known = record.memory
+        if wanted[2:] == identity(known, batch.now)[2:] and _same_time(memory, known):
+            batch.identical[wanted] = known.id
         elif memory.thread is not None and memory.position is not None:
             where = Filter(scope=scope, scope_only=True, thread=memory.thread, position=memory.position)
-            for twin in store.find(where, access=access, limit=1):
-                if identity(twin.memory) == identity(memory):
+            for twin in store.find(where, access=access, limit=5):
+                if identity(twin.memory, batch.now) == wanted:
                     batch.known[twin.memory.id] = twin
-                    batch.identical[identity(memory)] = twin.memory.id
+                    batch.identical[wanted] = twin.memory.id
+
+
+def _same_time(told: Memory, known: Memory) -> bool:
+    """Whether two texts can be about the same occasion: "went running" on two days is two things."""
+    return told.occurred_at is None or known.occurred_at in (None, told.occurred_at)
 
 
 def _find_place(batch: Batch, memory: Memory) -> None:
@@ -106,9 +113,11 @@ def _find_place(batch: Batch, memory: Memory) -> None:
         return
     scope, source, position = place
     where = Filter(scope=scope, scope_only=True, source=source, position=position, valid_at=batch.now)
-    found = batch.call.engine.store.find(where, access=batch.call.access, limit=1)
-    if found and found[0].memory.thread is None:
-        batch.places[place] = found[0].memory.id
+    for record in batch.call.engine.store.find(where, access=batch.call.access, limit=5):
+        if record.memory.thread is None:
+            batch.places[place] = record.memory.id
+            batch.known[record.memory.id] = record
+            return
 
 
 def _question(batch: Batch, index: int, draft: Draft) -> tuple[Proposal, list[Rival]]:
@@ -119,15 +128,16 @@ def _question(batch: Batch, index: int, draft: Draft) -> tuple[Proposal, list[Ri
         near |= {
             memory_id: Scored(memory_id=memory_id, score=float(batch.alike[index, at]))
             for memory_id, at in batch.fresh
+            if batch.known[memory_id].memory.scope == memory.scope
         }
     place = place_of(memory)
-    place_id = batch.places.get(place) if place else None
+    # What was or will be true does not take the place of what is.
+    place_id = batch.places.get(place) if place and memory.valid_at(batch.now) else None
     proposal = Proposal(
         content=memory.content,
         threaded=memory.thread is not None,
         force_create=draft.force_create,
-        # What is told as past or future is not the same as what is true now, whatever its words.
-        identical_id=batch.identical.get(identity(memory)) if memory.valid_at(batch.now) else None,
+        identical_id=batch.identical.get(identity(memory, batch.now)),
         nearest=max((one.score for one in near.values()), default=None),
         place_id=place_id,
         place_pinned=place_id is not None and batch.known[place_id].memory.pinned,
@@ -160,6 +170,7 @@ def _rival(batch: Batch, index: int, told: Memory, near: Scored) -> Rival:
         # A piece of a long text says little about the rest of it, on either side.
         partial=not whole_known or len(batch.vectors[index].pieces) > 1,
         later=not told.valid_at(batch.now) or _begins(told, batch.now) < _begins(memory, memory.created_at),
+        same_occasion=_same_time(told, memory),
     )
 
 

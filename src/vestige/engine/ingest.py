@@ -10,7 +10,7 @@ from vestige.engine.batch import Batch, Draft, Ingested
 from vestige.engine.context import Call
 from vestige.engine.deciding import decide_all
 from vestige.engine.revising import persistently
-from vestige.errors import IdempotencyConflict
+from vestige.errors import Conflict, IdempotencyConflict, NotFound
 from vestige.store.protocol import Claim
 
 
@@ -56,7 +56,11 @@ def _attempt(call: Call, drafts: Sequence[Draft], promise: Promise | None) -> li
             key=promise.key, digest=promise.digest, answer=promise.answer(batch.results), at=batch.now
         )
     call.check()
-    store.commit(batch.changes, access=call.access, claim=claim)
+    try:
+        store.commit(batch.changes, access=call.access, claim=claim)
+    except NotFound as exc:
+        # A rival was deleted since it was looked at: decide again without it.
+        raise Conflict() from exc
     call.engine.events.emit(*batch.happenings)
     return batch.results
 

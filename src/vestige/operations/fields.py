@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from vestige.errors import VestigeError
 from vestige.models import normal_scope
 
+_LAST_DAY = datetime(9999, 12, 31, tzinfo=UTC)
 _DATE_ONLY = re.compile(r"^\d{4}-\d{2}-\d{2}$")
 
 
@@ -31,7 +32,7 @@ def _end_moment(value: Any) -> Any:
     """As `_moment`, but a bare date means the end of that day."""
     moment = _moment(value)
     if isinstance(value, str) and _DATE_ONLY.match(value.strip()) and isinstance(moment, datetime):
-        return moment + timedelta(days=1)
+        return moment + timedelta(days=1) if moment < _LAST_DAY else moment
     return moment
 
 

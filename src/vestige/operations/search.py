@@ -20,6 +20,8 @@ from vestige.operations.views import MemoryView, view_fields
 
 MAX_QUERY_CHARS = 10_000
 MATCHED_CHARS = 1_000
+ECHOED_CHARS = 100
+"""Of the query, in an answer that has a budget."""
 CHARS_PER_TOKEN = 4
 """The usual estimate for English; a budget is kept in characters of JSON."""
 
@@ -202,7 +204,13 @@ def _within(found: Found, token_budget: int) -> Found:
     """The best hits that fit, the answer around them included; ids of the others as far as they fit."""
     room = token_budget * CHARS_PER_TOKEN
     empty = found.model_copy(
-        update={"results": [], "expandable": [], "token_budget": token_budget, "tokens_used": token_budget}
+        update={
+            "query": clip(found.query, ECHOED_CHARS),
+            "results": [],
+            "expandable": [],
+            "token_budget": token_budget,
+            "tokens_used": token_budget,
+        }
     )
     used = len(orjson.dumps(empty.wire()))
     kept = 0
