@@ -146,7 +146,7 @@ def _answer(scratch: Scratch, say: Say, question: str, **where: Any) -> None:
             for name, key in (("words", "keywordScore"), ("meaning", "semanticScore"))
             if key in why
         ]
-        steps = " > ".join(f"{step['stage']} {step['score']:.3f}" for step in why["stages"])
+        steps = " → ".join(f"{step['stage']} {step['score']:.3f}" for step in why["stages"])
         say(f"  {why['rank']}. {_clip(hit['content'], WIDTH - 5)}")
         say(f"     {', '.join(arms)}: {steps}")
     if not found["results"]:

@@ -106,6 +106,12 @@ _ANTONYMS = frozenset(
     )
 )
 
+_OPPOSITES = {
+    word: frozenset(other for pair in _ANTONYMS if word in pair for other in pair if other != word)
+    for pair in _ANTONYMS
+    for word in pair
+}
+
 # A number behind one of these names a thing; it is not a value that changed.
 _LABELS = frozenset(
     "issue task ticket pr bug step chapter section part room day week question item line page id phase "
@@ -169,11 +175,10 @@ _Found = tuple[ConflictKind, str, bool]
 
 def _polarity(new: list[str], old: list[str]) -> _Found | None:
     new_set, old_set = set(new), set(old)
-    for left in sorted(new_set - old_set):
-        for right in sorted(old_set - new_set):
+    for left in sorted((new_set - old_set) & _OPPOSITES.keys()):
+        for right in sorted((old_set - new_set) & _OPPOSITES[left]):
             opposites = frozenset((left, right))
-            common = _in_common(new_set, old_set, opposites) if opposites in _ANTONYMS else 0.0
-            if common >= SAME_SUBJECT:
+            if _in_common(new_set, old_set, opposites) >= SAME_SUBJECT:
                 return "polarity", f"{right} → {left}", _same_but_for(new, old, opposites)
     negated_new, negated_old = new_set & _NEGATIONS, old_set & _NEGATIONS
     if bool(negated_new) != bool(negated_old):

@@ -264,8 +264,19 @@ LEAST_CLAUSE = 2
 
 def _contains(longer: str, shorter: str) -> bool:
     """Whether the old text stands in the new one as a sentence of its own."""
-    known = re.escape(_plain(shorter))
-    return re.search(rf"(?:^|[.;!?] ){known}(?:[.;!?](?: |$)|$)", _plain(longer)) is not None
+    text, known = _plain(longer), _plain(shorter)
+    at = text.find(known)
+    while at >= 0:
+        before, after = text[:at].rstrip(), text[at + len(known) :]
+        begins = not before or before[-1] in _SENTENCE_ENDS
+        # "14" is not a sentence in "14.2".
+        if begins and (not after or (after[0] in _SENTENCE_ENDS and after[1:2] in ("", " "))):
+            return True
+        at = text.find(known, at + 1)
+    return False
+
+
+_SENTENCE_ENDS = ".;!?"
 
 
 def _plain(text: str) -> str:

@@ -30,6 +30,9 @@ these they this those through thus to too under until up upon us very was wasn't
 where whether which while who whom whose why will with within without won't would wouldn't yes yet you your
 yours yourself yourselves
 """
+SHORT_CHARS = 2_000
+"""Up to here a text is worth remembering the fingerprint of."""
+
 STOP_WORDS = frozenset(_STOP_WORDS_AS_WRITTEN.replace("'", "").split())
 
 # Scripts written without spaces between words, and Hangul, whose particles hang on the word: ideographs,
@@ -105,9 +108,17 @@ def fingerprint(text: str) -> str:
     Case, width, spacing, a closing full stop and quotation marks round the whole do not count. Numbers,
     signs, negations, question marks and exponents do.
     """
+    return _short_fingerprint(text) if len(text) <= SHORT_CHARS else _fingerprint(text)
+
+
+def _fingerprint(text: str) -> str:
     plain = " ".join(_COMPATIBLE.sub(_compatible, text).casefold().split())
     start, end = _inner_span(plain)
     return _digest(plain[start:end] or plain)
+
+
+# A text on its way in is compared several times.
+_short_fingerprint = lru_cache(maxsize=512)(_fingerprint)
 
 
 # -- terms ---------------------------------------------------------------------------------------

@@ -123,13 +123,15 @@ def _find_place(batch: Batch, memory: Memory) -> None:
 def _question(batch: Batch, index: int, draft: Draft) -> tuple[Proposal, list[Rival]]:
     memory = draft.memory
     near = {one.memory_id: one for one in batch.rivals.get(index, ())}
-    if batch.alike is not None and memory.thread is None:
+    nearest = [one.score for one in near.values()]
+    if batch.alike is not None and memory.thread is None and batch.fresh:
         # What earlier items of this batch became is not in the store yet.
-        near |= {
-            memory_id: Scored(memory_id=memory_id, score=float(batch.alike[index, at]))
-            for memory_id, at in batch.fresh
-            if batch.known[memory_id].memory.scope == memory.scope
-        }
+        row = batch.alike[index].tolist()
+        for memory_id, at in batch.fresh:
+            if batch.known[memory_id].memory.scope == memory.scope:
+                nearest.append(row[at])
+                if row[at] >= CORRECTABLE:
+                    near[memory_id] = Scored(memory_id=memory_id, score=row[at])
     place = place_of(memory)
     # What was or will be true does not take the place of what is.
     place_id = batch.places.get(place) if place and memory.valid_at(batch.now) else None
@@ -138,7 +140,7 @@ def _question(batch: Batch, index: int, draft: Draft) -> tuple[Proposal, list[Ri
         threaded=memory.thread is not None,
         force_create=draft.force_create,
         identical_id=batch.identical.get(identity(memory, batch.now)),
-        nearest=max((one.score for one in near.values()), default=None),
+        nearest=max(nearest, default=None),
         place_id=place_id,
         place_pinned=place_id is not None and batch.known[place_id].memory.pinned,
     )
