@@ -122,22 +122,25 @@ async def _piped(app: Service, catalog: Catalog | None) -> AsyncIterator[Transpo
     to_session, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, from_session = anyio.create_memory_object_stream[SessionMessage](0)
 
+    # Each task owns the end it works on: one that is closed under it would be an error.
     async def read() -> None:
-        with BufferedReader(FileIO(client_reads, "rb")) as lines:
-            while line := await anyio.to_thread.run_sync(lines.readline):
-                message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-                try:
-                    await to_session.send(SessionMessage(message))
-                except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-                    continue  # the session has gone: read the rest away, so that the server can end
+        async with to_session:
+            with BufferedReader(FileIO(client_reads, "rb")) as lines:
+                while line := await anyio.to_thread.run_sync(lines.readline):
+                    message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+                    try:
+                        await to_session.send(SessionMessage(message))
+                    except anyio.BrokenResourceError:
+                        continue  # the session has gone: read the rest away, so that the server can end
 
     async def write() -> None:
-        with FileIO(client_writes, "wb") as pipe:
-            async for message in from_session:
-                line = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-                await anyio.to_thread.run_sync(_write_all, pipe, line.encode() + b"\n")
+        async with from_session:
+            with FileIO(client_writes, "wb") as pipe:
+                async for message in from_session:
+                    line = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                    await anyio.to_thread.run_sync(_write_all, pipe, line.encode() + b"\n")
 
-    async with anyio.create_task_group() as tasks, to_session, incoming, outgoing, from_session:
+    async with anyio.create_task_group() as tasks:
         tasks.start_soon(read)
         tasks.start_soon(write)
         try:
