@@ -300,3 +300,13 @@ def test_a_full_disk_is_said_and_leaves_nothing_half_written(tmp_path: Path) -> 
             db.execute("PRAGMA max_page_count = 1000000")
         world.remember("After room was made.")
         assert world.call("system_status")["totalMemories"] == 2
+
+
+def test_a_call_whose_time_is_up_stops_and_writes_nothing(world: World) -> None:
+    late = Call(engine=world.app.engine, deadline=world.app.engine.monotonic() - 1)
+
+    with pytest.raises(VestigeError) as stopped:
+        registry.operations["smart_ingest"].call(late, {"content": "Too late."})
+
+    assert stopped.value.code == "deadline_exceeded"
+    assert world.call("system_status")["totalMemories"] == 0

@@ -131,7 +131,7 @@ class EventBus:
                     logger.exception("A listener failed on %s", type(happening).__name__)
 
 
-def preview(text: str) -> str:
-    """The beginning of a text on one line."""
+def preview(text: str, limit: int = PREVIEW_CHARS) -> str:
+    """The beginning of a text on one line, at most `limit` characters."""
     line = " ".join(text.split())
-    return line if len(line) <= PREVIEW_CHARS else line[: PREVIEW_CHARS - 1] + "…"
+    return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -1,8 +1,10 @@
 """What VESTIGE_OFFLINE leaves within reach."""
 
+from urllib.parse import urlsplit
+
 import pytest
 
-from vestige.embed.offline import require_loopback
+from vestige.embed.offline import is_loopback, require_loopback
 from vestige.errors import ModelUnavailable
 
 
@@ -18,6 +20,7 @@ from vestige.errors import ModelUnavailable
 )
 def test_an_endpoint_on_this_machine_may_be_used_offline(url: str) -> None:
     require_loopback(url)
+    assert is_loopback(urlsplit(url).hostname or "")
 
 
 @pytest.mark.parametrize(

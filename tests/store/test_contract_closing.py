@@ -47,6 +47,8 @@ def test_closing_twice_is_safe(store: MemoryStore) -> None:
     add(store, a_memory("a"))
     store.close()
     store.close()
+    with pytest.raises(StoreError):
+        add(store, a_memory("b"))
 
 
 def test_every_method_of_the_contract_is_tried_on_a_closed_store() -> None:

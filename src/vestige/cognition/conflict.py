@@ -121,7 +121,7 @@ _LABELS = frozenset(
 
 # What says outright that something said before was wrong or is over …
 _RETRACTIONS = re.compile(
-    r"\b(?:actually|correction|corrected|was wrong|were wrong|no longer|not anymore|anymore|as of now|"
+    r"\b(?:actually|correction|corrected|was wrong|were wrong|no longer|anymore|as of now|"
     r"from now on|turns out)\b|^(?:update|correction|fix|edit)\s*:",
     re.IGNORECASE,
 )
@@ -221,7 +221,7 @@ def _values(new: list[str], old: list[str]) -> _Found | None:
     changed = [(new[a], old[b]) for a, b in zip(left, right, strict=False) if new[a] != old[b]]
     if len(left) != len(right) or len(changed) != 1:
         return None
-    if _skeleton(_masked(new, left), frozenset()) != _skeleton(_masked(old, right), frozenset()):
+    if not _same_but_for(_masked(new, left), _masked(old, right), frozenset()):
         return None
     becomes, was = changed[0]
     return "value", f"{was} → {becomes}", True

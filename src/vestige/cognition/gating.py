@@ -180,7 +180,7 @@ def _conflicting(best: Rival, conflict: Conflict) -> Decision:
     decisive = (
         conflict.corrects
         or (conflict.kind == "polarity" and conflict.exact and best.similarity >= CLOSE)
-        or (conflict.kind == "value" and conflict.exact and best.similarity >= VALUE_CHANGE)
+        or (conflict.kind == "value" and best.similarity >= VALUE_CHANGE)
     )
     if decisive and not best.protected:
         return Supersede(

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from vestige.events import preview
+
 CELL_CHARS = 72
 
 
@@ -27,9 +29,8 @@ def fields(pairs: Iterable[tuple[str, object]]) -> str:
 
 
 def clip(text: str, limit: int = CELL_CHARS) -> str:
-    """The text on one line, cut to `limit` characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+    """The text on one line, cut to `limit` characters: what fits in a cell."""
+    return preview(text, limit)
 
 
 def percent(share: float | None) -> str:
