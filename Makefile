@@ -11,7 +11,8 @@ PYTHON ?=
 CANDIDATES := $(if $(PYTHON),"$(PYTHON)",python3.13 python3.12 python3.11 python3 python)
 PY := .venv/bin/python
 PIP_INSTALL := $(PY) -m pip install --quiet --build-constraint constraints.txt --constraint constraints.txt
-BENCHMARKS := startup ingest
+BENCHMARKS := startup ingest quality speed
+RESULTS ?= benchmarks/results/local
 
 # The user's own memory and Python settings stay out of what happens here.
 unexport PYTHONPATH PYTHONHOME PIP_REQUIRE_VIRTUALENV PIP_USER PIP_TARGET PIP_PREFIX
@@ -60,8 +61,8 @@ suite: model
 test-bare: .venv/.dev ## install without extras into a throwaway environment and use it
 	$(PY) -m pytest -q tests/test_bare_install.py
 
-bench: model ## speed and quality benchmarks
-	@for name in $(BENCHMARKS); do $(PY) -m benchmarks.$$name || exit 1; done
+bench: model ## speed and quality benchmarks, about an hour; results into RESULTS
+	@for name in $(BENCHMARKS); do $(PY) -m benchmarks.$$name --out $(RESULTS)/$$name.json || exit 1; done
 
 # -- changing it -------------------------------------------------------------------------------------
 
@@ -89,12 +90,12 @@ model: .venv/.dev
 
 .venv/.demo: .venv/pyvenv.cfg pyproject.toml constraints.txt
 	@echo "Installing Vestige with its local model…"
-	@$(PIP_INSTALL) --editable '.[local]'
+	@$(PIP_INSTALL) --editable '.[local,speed]'
 	@touch $@
 
 .venv/.dev: .venv/pyvenv.cfg pyproject.toml constraints.txt
 	@echo "Installing Vestige with everything that tests need…"
-	@$(PIP_INSTALL) --editable '.[local,fastembed,remote]' --group dev
+	@$(PIP_INSTALL) --editable '.[local,fastembed,remote,speed]' --group dev
 	@touch .venv/.demo $@
 
 # pip is renewed first: dependency groups and build constraints are newer than many Pythons' own pip.

@@ -16,23 +16,25 @@ MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 40
 """Lines from `def` to the end, less those of the docstring: explaining is not complexity."""
 
-VALUES = ("errors", "models")
-BELOW_ENGINE = (*VALUES, "nearest", "events", "settings", "identity", "cognition", "embed", "store.protocol")
+VALUES = ("errors", "models", "pool")
+CONTRACT = ("store.protocol", "store.pool", "store.judging")
+BELOW_ENGINE = (*VALUES, *CONTRACT, "nearest", "events", "settings", "identity", "cognition", "embed")
 LAYERS: dict[str, tuple[str, ...]] = {
     "": (),
     "errors": (),
     "models": ("errors",),
+    "pool": (),
     "nearest": (),
     "identity": (),
     "events": VALUES,
     "settings": (*VALUES, "nearest"),
     "cognition": (*VALUES, "cognition"),
     "embed": (*VALUES, "settings", "cognition", "embed"),
-    "store": (*VALUES, "cognition", "embed.protocol", "store.protocol"),
-    "store.inmemory": (*VALUES, "cognition", "embed.protocol", "store.protocol", "store.inmemory"),
+    "store": (*VALUES, "cognition", "embed.protocol", *CONTRACT),
+    "store.inmemory": (*VALUES, "cognition", "embed.protocol", *CONTRACT, "store.inmemory"),
     "store.migrate": VALUES,
     "store.sqlite": (
-        *VALUES, "cognition", "embed.protocol", "store.protocol", "store.migrate", "store.sqlite",
+        *VALUES, "cognition", "embed.protocol", *CONTRACT, "store.migrate", "store.sqlite",
     ),
     "engine": (*BELOW_ENGINE, "engine"),
     "operations": (*BELOW_ENGINE, "engine", "operations"),

@@ -15,7 +15,7 @@ from tests.world import HandClock, open_world
 from vestige.app import App, open_app, open_server
 from vestige.embed.background import RETRY_SECONDS, EmbedderSource, State
 from vestige.embed.hashing import HashingEmbedder
-from vestige.embed.protocol import Vectors
+from vestige.embed.protocol import Encoded
 
 LONG = 30.0
 """A limit no passing test reaches."""
@@ -138,10 +138,10 @@ class Stuck(HashingEmbedder):
         self.begun = threading.Event()
         self.release = threading.Event()
 
-    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+    def encode_documents(self, texts: Sequence[str]) -> list[Encoded]:
         self.begun.set()
         assert self.release.wait(LONG)
-        return super().embed_documents(texts)
+        return super().encode_documents(texts)
 
 
 def test_closing_gives_up_on_a_slice_that_does_not_end_and_says_so(

@@ -53,14 +53,30 @@ NOBODY = 65534
         ("search", {"query": "   "}, "invalid_input", "blank"),
         ("search", {"query": "a\0"}, "invalid_input", "NUL"),
         ("search", {"query": "a\udfff"}, "invalid_input", "query"),
-        ("search", {"query": "x" * 20_000}, "too_large", "query"),
+        ("search", {"query": "x" * 100_000}, "too_large", "query"),
         ("search", {"query": "a", "limit": 0}, "invalid_input", "limit"),
         ("search", {"query": "a", "limit": 101}, "invalid_input", "limit"),
         ("search", {"query": "a", "limit": "many"}, "invalid_input", "limit"),
         ("search", {"query": "a", "detail_level": "huge"}, "invalid_input", "detail_level"),
         ("search", {"query": "a", "min_retention": 2}, "invalid_input", "min_retention"),
         ("search", {"query": "a", "token_budget": 1}, "invalid_input", "token_budget"),
+        ("search", {"query": "a", "token_budget": 1_000_000}, "invalid_input", "token_budget"),
         ("search", {"query": "a", "as_of": "yesterday-ish"}, "invalid_input", "as_of"),
+        ("search", {"query": "a", "known_at": "soon"}, "invalid_input", "known_at"),
+        ("search", {"query": "a", "min_confidence": 1.5}, "invalid_input", "min_confidence"),
+        ("search", {"query": "a", "retrieval_mode": "thorough"}, "invalid_input", "retrieval_mode"),
+        (
+            "search",
+            {"query": "a", "created_from": "2026-03-02", "created_to": "2026-03-01"},
+            "invalid_input",
+            "created_from",
+        ),
+        (
+            "memory",
+            {"action": "list", "created_from": "2026-03-02", "created_to": "2026-03-02T00:00:00Z"},
+            "invalid_input",
+            "created_from",
+        ),
         ("search", {"quer": "a"}, "invalid_input", "query"),
         ("search", {"query": "a", "limi": 3}, "unknown_argument", "limi"),
         ("memory", {"action": "get", "id": "no-such-id"}, "not_found", "no-such-id"),
@@ -87,6 +103,89 @@ def test_bad_arguments_get_a_clear_error_and_change_nothing(
     assert error["code"] == code
     assert said in str(error)
     assert world.call("system_status") == before
+
+
+ODD_QUERIES = (
+    "?!…", "—", "*", "^", ":", '"', '""', "'", "`", "-", "(", "_", "\u200b\u200b.",
+    "AND", "AND OR NOT NEAR(", "NOT", "NEAR/2", "content:", "^first", "a*b*", '"unclosed', "{column} : x",
+    "'; DROP TABLE memories; --", "%", "\\",
+    "the of and", "is it", "🎉", "👩‍👩‍👧‍👦", "e\u0301" * 50, "\u202eright to left", "ﬁ½Ⅷ",
+    "x" * 10_000, "the " * 2_500, '"a" ' * 2_500, "a/" * 5_000, "🎉" * 10_000,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("query", ODD_QUERIES, ids=lambda query: repr(query[:20]))
+@pytest.mark.parametrize("provider", ["hashing", "off"])
+def test_any_text_is_a_query(tmp_path: Path, provider: str, query: str) -> None:
+    with open_world(tmp_path, provider=provider) as world:
+        world.remember("The heron stands in the pond.")
+        before = world.call("system_status")
+
+        answer = world.call("search", query=query, record=False, explain=True, min_confidence=0)
+
+        assert answer["query"] == query
+        assert answer["total"] == len(answer["results"]) <= 1
+        assert 0 <= answer["confidence"] <= 1
+        assert world.call("system_status") == before
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        'heron" OR 1=1 --', "heron AND", "NEAR(heron", "(heron)", "-heron", "^heron", "heron*",
+        "content:heron", "HERON'S", "h\u00e9ron", "ｈｅｒｏｎ", "heron 🎉 東京 Ада",
+    ],
+)  # fmt: skip
+def test_operators_signs_and_other_scripts_do_not_hide_the_word_beside_them(world: World, query: str) -> None:
+    heron = world.remember("The heron stands in the pond.")
+    world.remember("Nothing of that kind.")
+
+    hits = world.call("search", query=query, min_confidence=0)["results"]
+
+    assert [hit["id"] for hit in hits if "keywordScore" in hit] == [heron]
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("Party 🎉 tonight", "🎉"),
+        ("明日は東京で会議があります", "東京"),
+        ("Встреча в Москве", "москве"),
+        ("Το τρένο φεύγει", "ΤΡΕΝΟ"),
+        ("พรุ่งนี้ฝนตก", "ฝนตก"),
+        ("Ich wohne in Zürich", "zurich"),
+    ],
+)
+def test_every_script_is_found_by_its_words(world: World, text: str, query: str) -> None:
+    there = world.remember(text)
+    world.remember("Nothing of that kind.")
+
+    hits = world.call("search", query=query, min_confidence=0)["results"]
+
+    assert [hit["id"] for hit in hits if "keywordScore" in hit] == [there]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"include_types": ["fact"], "exclude_types": ["fact"]},
+        {"tags": ["x"], "tags_all": ["y"]},
+        {"as_of": "0001-01-01"},
+        {"known_at": "0001-01-01"},
+        {"as_of": "9999-12-31", "known_at": "0001-01-01"},
+        {"created_from": "9999-12-31"},
+        {"min_retention": 1, "scope": "/nowhere"},
+        {"thread": "none", "source": "none", "author": "none", "domains": ["none"]},
+    ],
+)
+def test_filters_that_nothing_passes_get_an_empty_answer(world: World, arguments: dict[str, Any]) -> None:
+    world.remember("The heron stands in the pond.", tags=["x"], valid_from="2026-01-01")
+
+    answer = world.call("search", query="heron last week", token_budget=500, explain=True, **arguments)
+
+    assert (answer["results"], answer["total"], answer["confidence"]) == ([], 0, 0.0)
+    assert answer["abstained"] is False
+    assert world.find("heron", min_confidence=0) == ["The heron stands in the pond."]
 
 
 def test_an_unknown_argument_is_answered_with_the_nearest_name(world: World) -> None:

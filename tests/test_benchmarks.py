@@ -2,10 +2,13 @@
 
 import json
 import os
+import sqlite3
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -14,8 +17,18 @@ from benchmarks.client import OURS, Client
 from benchmarks.conversation import Turn, generated, load_turns
 from benchmarks.engine import decisions_in, items_of, request
 from benchmarks.ingest import Way, measure
+from benchmarks.peers import process as peer_process
+from benchmarks.peers import run as peers
+from benchmarks.peers.process import PeerProcess, Unavailable
 from benchmarks.process import cpu_seconds, own_memory, parse_cpu_time
-from benchmarks.report import Cell, Report, Target, publish, table
+from benchmarks.report import PROJECT, Cell, Report, Target, publish, table
+from benchmarks.speed import run as speed
+from benchmarks.speed import stores
+from benchmarks.speed.disk import bytes_by_part
+from benchmarks.speed.parts import GATHER, LIMIT_PARTS, SEARCH, UNRECORDED
+from vestige.errors import InvalidInput, NotFound
+from vestige.settings import DATABASE_NAME
+from vestige.transports.cli import bench
 
 LOCOMO = [
     {
@@ -29,8 +42,26 @@ LOCOMO = [
             ],
             "session_2": [{"speaker": "Ada", "dia_id": "D2:1", "text": "I saw a heron."}],
         },
+        "qa": [{"question": "Who saw a heron?", "evidence": ["D1:1"], "category": 4}],
     }
 ]
+ECHO = """
+def version():
+    return 7
+
+class Peer:
+    def __init__(self, folder, embed):
+        self.embed, self.held = embed, {}
+    def add(self, items):
+        vectors = self.embed([item["content"] for item in items])
+        self.held = {item["key"]: vector for item, vector in zip(items, vectors)}
+        print("a library that prints")
+    def search(self, query, limit):
+        if not query:
+            raise ValueError("a bad question")
+        [[wanted]] = self.embed([query])
+        return sorted(self.held, key=lambda key: abs(self.held[key][0] - wanted))[:limit]
+"""
 
 
 def test_generated_turns_are_all_different_and_the_same_for_the_same_seed() -> None:
@@ -184,6 +215,129 @@ def test_the_ingest_benchmark_measures_every_way_into_every_store(monkeypatch: p
     assert {row["ratio CPU"] for row in rows if str(row["way"]).startswith("raw")} == {1.0}
     _all_positive(rows)
     assert [target.limit for target in report.targets] == [0.8, 0.6] * 4
+
+
+@pytest.mark.slow
+def test_the_speed_benchmark_measures_every_part_the_server_and_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VESTIGE_EMBEDDINGS_PROVIDER", "hashing")
+    monkeypatch.setattr(stores, "MOST_EMBEDDED", 20)
+    report = speed.run(sizes=(20, 40), queries=4, data=tmp_path)
+    assert report.settings["queries"] == "4 generated queries"
+    assert [row["way"] for row in report.tables["Storing"]] == [
+        "smart_ingest by 100",
+        "store, synthetic vectors",
+    ]
+    for size in (20, 40):
+        shown = [row["part"] for row in report.tables[f"Search among {size}, ms"]]
+        assert {*LIMIT_PARTS, GATHER, UNRECORDED, SEARCH} < set(shown)
+    beside = report.tables["Search beside its limit"]
+    assert all(float(str(row["ratio"])) > 0 for row in beside)
+    _all_positive(report.tables["The server"])
+    ET.fromstring(report.plots["search"])
+
+
+def test_disk_use_is_told_by_what_the_pages_hold(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / DATABASE_NAME)) as made:
+        made.execute("CREATE TABLE memories (x)")
+        made.execute("CREATE INDEX memories_by_x ON memories (x)")
+        made.execute("CREATE TABLE token_bits (x)")
+        made.execute("CREATE TABLE whatever (x)")
+        made.execute("INSERT INTO token_bits VALUES (zeroblob(100000))")
+        made.commit()
+    (tmp_path / "one.segment").write_bytes(b"x" * 10)
+    found = bytes_by_part(tmp_path)
+    if not found:
+        pytest.skip("this SQLite was built without dbstat")
+    assert found["text"] == 2 * 4096
+    assert found["token bits"] > 100_000
+    assert found["vector files"] == 10
+    assert found["other"] >= 4096
+
+
+class Lengths:
+    """Vectors that are the lengths of texts, and that cost a hundred seconds."""
+
+    def __init__(self) -> None:
+        self.cpu_seconds = 100.0
+        self.asked: list[list[str]] = []
+
+    def __call__(self, texts: Sequence[str]) -> list[list[float]]:
+        self.asked.append(list(texts))
+        return [[float(len(text))] for text in texts]
+
+
+def test_a_peer_that_is_not_installed_is_skipped_with_the_reason() -> None:
+    with pytest.raises(Unavailable, match="ModuleNotFoundError: No module named 'chromadb'"):
+        PeerProcess(Path(sys.executable), "chroma", Lengths())
+    with pytest.raises(Unavailable, match="does not run"):
+        PeerProcess(Path("/nowhere/python"), "chroma", Lengths())
+
+
+@pytest.mark.slow
+def test_a_peer_gets_its_vectors_from_the_benchmark_and_its_errors_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peer_process, "ADAPTERS", tmp_path)
+    serve = Path(peers.__file__).parent / "adapters" / "serve.py"
+    (tmp_path / "serve.py").write_text(serve.read_text(encoding="utf-8"), encoding="utf-8")
+    (tmp_path / "echo.py").write_text(ECHO, encoding="utf-8")
+    vectors = Lengths()
+    with PeerProcess(Path(sys.executable), "echo", vectors) as peer:
+        assert peer.version == "7"
+        peer.open(tmp_path)
+        peer.add([{"key": "a", "content": "xxx"}, {"key": "b", "content": "xxxxx"}])
+        assert peer.search("xxxx!", 1) == ["b"]
+        with pytest.raises(Unavailable, match="ValueError: a bad question"):
+            peer.search("", 1)
+        assert peer.search("xxx", 1) == ["a"]
+        assert peer.cpu_seconds() > 100
+    assert vectors.asked == [["xxx", "xxxxx"], ["xxxx!"], ["xxx"]]
+
+
+@pytest.mark.slow
+def test_the_peers_benchmark_goes_on_without_those_that_are_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VESTIGE_EMBEDDINGS_PROVIDER", "hashing")
+    (tmp_path / "locomo.json").write_text(json.dumps(LOCOMO), encoding="utf-8")
+    report = peers.run(data=tmp_path)
+    assert report.skipped.keys() == peers.PEERS.keys()
+    assert [row["memory"] for row in report.tables["LoCoMo, in one run"]] == [peers.BM25, peers.OURS]
+    assert report.tables["LoCoMo, in one run"][0]["frac@10"] == 1.0
+
+
+def test_bench_runs_the_benchmark_of_the_source_with_its_own_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    package = tmp_path / "benchmarks"
+    package.mkdir()
+    for file in ("__init__.py", "report.py"):
+        (package / file).write_text("", encoding="utf-8")
+    (package / "quality.py").write_text("import sys\nprint(sys.argv[1:])\n", encoding="utf-8")
+    monkeypatch.setattr(sys, "argv", ["vestige"])
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for name in [name for name in sys.modules if name.partition(".")[0] == "benchmarks"]:
+        monkeypatch.delitem(sys.modules, name)
+    bench.run("quality", ["--quick"], project=tmp_path)
+    assert capsys.readouterr().out == "['--quick']\n"
+
+
+def test_bench_says_that_an_installed_package_has_no_benchmarks(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="come with the source"):
+        bench.run("speed", [], project=tmp_path)
+    with pytest.raises(InvalidInput) as refused:
+        bench.run("qualty", [], project=tmp_path)
+    assert refused.value.hint == "Did you mean `quality`?"
+
+
+def test_published_plots_are_well_formed_and_named_in_their_reports() -> None:
+    results = PROJECT / "benchmarks" / "results"
+    for path in results.glob("*.svg"):
+        ET.parse(path)
+        page = results / f"{path.stem.partition('-')[0]}.md"
+        assert f"({path.name})" in page.read_text(encoding="utf-8")
 
 
 def _all_positive(rows: Sequence[Mapping[str, Cell]]) -> None:

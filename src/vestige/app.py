@@ -16,8 +16,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self
 
 from vestige.embed.background import EmbedderSource
-from vestige.embed.protocol import Embedder
-from vestige.embed.providers import Provider
+from vestige.embed.protocol import Embedder, Reranker
+from vestige.embed.providers import MOST_THREADS, Provider
+from vestige.embed.rerank import FastembedReranker, RerankerSource
 from vestige.engine.context import Call, Engine, Progress
 from vestige.engine.embedding import backfill
 from vestige.errors import Cancelled, ConfigError, StoreError, VestigeError
@@ -141,6 +142,7 @@ class App:
             thread.join(self._close_seconds)
             if thread.is_alive():
                 logger.warning("Closing without waiting any longer for texts that are being embedded")
+        self.engine.reranker.close()
         self.engine.embedders.close()
         self.engine.store.close()
 
@@ -204,6 +206,7 @@ def open_app(
     engine = Engine(
         store=store,
         embedders=embedder_source(settings, clock, allow_install=allow_install),
+        reranker=reranker_source(settings, clock),
         settings=settings,
         events=EventBus(),
         now=clock.now,
@@ -217,6 +220,7 @@ def open_server(options: Mapping[str, Any]) -> App:
     """An app that stays: it brings the model at once, and embeds what was written while there was none."""
     app = open_app(options, allow_install=True)
     app.embed_missing_when_ready()
+    app.engine.reranker.start()
     return app
 
 
@@ -249,6 +253,24 @@ def embedder_source(settings: Settings, clock: Clock, *, allow_install: bool) ->
         settings=settings, cores=os.cpu_count() or 1, sleep=clock.sleep, allow_install=allow_install
     )
     return EmbedderSource(provider.load, monotonic=clock.monotonic)
+
+
+def reranker_source(settings: Settings, clock: Clock) -> RerankerSource:
+    """Where the cross-encoder comes from, if one is wanted; it is not loaded yet."""
+    if settings.search.reranker == "off":
+        return RerankerSource.off()
+
+    def load() -> Reranker:
+        folder = settings.search.reranker_path
+        return FastembedReranker(
+            settings.search.reranker_model,
+            settings.model_cache,
+            threads=settings.embeddings.threads or min(MOST_THREADS, os.cpu_count() or 1),
+            offline=settings.offline,
+            model_path=Path(folder).expanduser() if folder else None,
+        )
+
+    return RerankerSource(load, monotonic=clock.monotonic, wait_seconds=settings.embeddings.wait_seconds)
 
 
 def machine() -> str:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
@@ -35,7 +36,7 @@ LESSONS = (
 )
 
 QUESTIONS: tuple[tuple[str, Mapping[str, Any]], ...] = (
-    ("Which foods are dangerous for her?", {}),
+    ("What must Ada not eat?", {}),
     ("What caused the authentication outage?", {}),
     ("Did we consider container orchestration?", {}),
     ("HBR-2207", {}),
@@ -140,17 +141,21 @@ def _answer(scratch: Scratch, say: Say, question: str, **where: Any) -> None:
     say(f"? {question}{when}")
     found = scratch.tool("search", query=question, limit=2, explain=True, record=False, **where)
     for hit in found["results"]:
-        why = hit["explain"]
-        arms = [
-            f"{name} {why[key]:.2f}"
-            for name, key in (("words", "keywordScore"), ("meaning", "semanticScore"))
-            if key in why
-        ]
-        steps = " → ".join(f"{step['stage']} {step['score']:.3f}" for step in why["stages"])
-        say(f"  {why['rank']}. {_clip(hit['content'], WIDTH - 5)}")
-        say(f"     {', '.join(arms)}: {steps}")
+        say(f"  {hit['explain']['rank']}. {_clip(hit['content'], WIDTH - 5)}")
+        _say(say, wrap(_reasons(hit["explain"]), WIDTH, initial_indent=" " * 5, subsequent_indent=" " * 5))
     if not found["results"]:
-        say("  Nothing found.")
+        say("  Nothing good enough." if found["abstained"] else "  Nothing found.")
+
+
+def _reasons(why: Mapping[str, Any]) -> str:
+    """What adds up to a hit's relevance, and the stages that changed its score after that."""
+    parts = " + ".join(f"{one['adds']:.2f} {one['signal']}" for one in why["signals"] if one["adds"])
+    changes = [
+        f" → {after['stage']} {after['score']:.3f}"
+        for before, after in pairwise(why["stages"])
+        if after["score"] != before["score"]
+    ]
+    return f"{parts} = relevance {why['stages'][0]['score']:.3f}{''.join(changes)}"
 
 
 def _correct(scratch: Scratch, say: Say) -> None:

@@ -235,9 +235,10 @@ class Filter:
 
     `scope` covers what is below it, unless `scope_only` is set. `tags_any`/`tags_all` compare exactly.
     `created_from` is inclusive, `created_to` exclusive. `valid_at` keeps what was true then (and drops
-    what was superseded by then). `due_by` keeps what is due then or before. `min_retention` and
-    `max_retention` (both inclusive) are judged at `now`, which they need. `include_suppressed` lets
-    suppressed memories through.
+    what was superseded by then). `known_at` judges each memory as the store knew it then, by the revision of
+    that moment, and drops what came later; its strength is today's. `due_by` keeps what is due then or
+    before. `min_retention` and `max_retention` (both inclusive) are judged at `now`, which they need.
+    `include_suppressed` lets suppressed memories through.
     """
 
     scope: str | None = None
@@ -256,6 +257,7 @@ class Filter:
     created_from: datetime | None = None
     created_to: datetime | None = None
     valid_at: datetime | None = None
+    known_at: datetime | None = None
     pinned: bool | None = None
     include_suppressed: bool = True
     min_retention: float | None = None

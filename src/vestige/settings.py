@@ -79,6 +79,22 @@ class EmbeddingSettings(_Section):
     )
 
 
+class SearchSettings(_Section):
+    """Whether a second model judges the best results of a search. A project may not set what is fetched."""
+
+    reranker: Literal["off", "fastembed"] = Field(
+        "off",
+        description="`fastembed` has a cross-encoder judge the best candidates of every search: slower, and "
+        "needs the extra `fastembed`.",
+    )
+    reranker_model: str = Field(
+        "Xenova/ms-marco-MiniLM-L-6-v2", description="Name of the cross-encoder, one that fastembed knows."
+    )
+    reranker_path: str = Field(
+        "", description="A folder with the files of a cross-encoder; any with one logit, nothing is fetched."
+    )
+
+
 class StorageSettings(_Section):
     """Where and how memories are kept."""
 
@@ -103,6 +119,7 @@ class Settings(_Section):
     )
     memory: MemorySettings = MemorySettings()
     embeddings: EmbeddingSettings = EmbeddingSettings()
+    search: SearchSettings = SearchSettings()
     storage: StorageSettings = StorageSettings()
 
     @property

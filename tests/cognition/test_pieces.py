@@ -38,9 +38,9 @@ def test_space_around_a_text_is_in_no_piece() -> None:
 
 
 def test_a_piece_ends_with_a_paragraph_when_one_is_near_its_end() -> None:
-    text = PROSE * 6 + "\n\n" + PROSE * 6
+    text = PROSE * 8 + "\n\n" + PROSE * 8
     start, end = cut(text)[0]
-    assert text[start:end] == (PROSE * 6).strip()
+    assert text[start:end] == (PROSE * 8).strip()
 
 
 def test_a_piece_ends_with_a_sentence_when_no_paragraph_is_near() -> None:

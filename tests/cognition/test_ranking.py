@@ -1,76 +1,117 @@
-"""Fusion and the stages of recall."""
+"""The stages of recall: each changes what it is about, a little, and nothing else."""
+
+from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
-from vestige.cognition.fusion import normalised, weighted
+from tests.cognition.pools import NOW, traits
 from vestige.cognition.ranking import (
-    ACCESSIBILITY_WEIGHT,
-    RECENCY_WEIGHT,
-    Candidates,
+    ACCESSIBLE,
+    IN_CONTEXT,
+    IN_TIME,
+    STAGES,
+    Ranking,
+    Situation,
     accessibility,
+    competition,
+    context,
     rank,
+    spreading,
     temporal,
+    utility,
 )
 
-SCORES = st.lists(st.floats(0, 100, allow_subnormal=False), min_size=1, max_size=30)
+DAY = 86_400.0
 
 
-def pool(lexical: list[float], dense: list[float] | None = None, **arrays: list[float]) -> Candidates:
-    size = len(lexical)
-    return Candidates(
-        ids=tuple(f"m{n:03}" for n in range(size)),
-        lexical=np.array(lexical, dtype=np.float64),
-        dense=None if dense is None else np.array(dense, dtype=np.float64),
-        age_days=np.array(arrays.get("age_days", [0.0] * size)),
-        accessibility=np.array(arrays.get("accessibility", [1.0] * size)),
-        scores=np.array(arrays.get("scores", [0.5] * size)),
+def ranking(*scores: float) -> Ranking:
+    return Ranking(ids=tuple(f"m{number:03}" for number in range(len(scores))), scores=np.array(scores))
+
+
+def situation(count: int, *, about: dict[str, Any] | None = None, **given: Any) -> Situation:
+    at_rest: dict[str, Any] = {
+        "now": NOW,
+        "traits": traits(count, **(about or {})),
+        "window": None,
+        "latest": False,
+        "context": np.zeros(count),
+        "replaced_by": np.full(count, -1),
+        "activation": np.zeros(count),
+    }
+    return Situation(**(at_rest | given))
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
+def test_where_nothing_sets_candidates_apart_the_stages_keep_their_order(scores: list[float]) -> None:
+    before = ranking(*scores)
+    assert rank(before, situation(len(scores))).best() == before.best()
+
+
+def test_every_stage_leaves_its_scores_behind() -> None:
+    after = rank(ranking(0.5, 0.4), situation(2))
+    assert [name for name, _ in after.steps] == [stage.__name__ for stage in STAGES]
+
+
+def test_ties_go_by_id() -> None:
+    assert ranking(0.5, 0.7, 0.5).best() == [1, 0, 2]
+
+
+def test_what_happened_in_the_time_asked_for_gains_and_creation_stands_in_where_nothing_was_told() -> None:
+    happened = [NOW - 10 * DAY, np.nan, NOW - 100 * DAY]
+    given_ = situation(
+        3,
+        about={"happened": happened, "created": [NOW, NOW - 9 * DAY, NOW - 10 * DAY]},
+        window=(NOW - 14 * DAY, NOW - 7 * DAY),
     )
 
+    scores = temporal(ranking(0.5, 0.5, 0.5), given_).scores
 
-@given(SCORES)
-def test_normalised_scores_keep_their_order_within_zero_and_one(scores: list[float]) -> None:
-    made = normalised(np.array(scores))
-    assert ((made >= 0) & (made <= 1)).all()
-    assert (np.argsort(-made, kind="stable") == np.argsort(-np.array(scores), kind="stable")).all() or max(
-        scores
-    ) == 0
+    assert scores == pytest.approx([0.5 * (1 + IN_TIME), 0.5 * (1 + IN_TIME), 0.5])
 
 
-def test_negative_and_absent_scores_count_nothing() -> None:
-    assert normalised(np.array([-1.0, -2.0])).tolist() == [0.0, 0.0]
-    assert normalised(np.array([])).size == 0
-    assert weighted(np.array([2.0, 1.0]), None).tolist() == [1.0, 0.5]
+def test_being_new_counts_only_where_the_latest_is_asked_for() -> None:
+    about = {"created": [NOW - 300 * DAY, NOW]}
+
+    assert temporal(ranking(0.5, 0.5), situation(2, about=about)).best() == [0, 1]
+    assert temporal(ranking(0.5, 0.5), situation(2, about=about, latest=True)).best() == [1, 0]
 
 
-def test_a_candidate_both_arms_like_best_wins() -> None:
-    ranked = rank(pool([1.0, 3.0, 2.0], [0.2, 0.9, 0.1]))
-    assert ranked.best(1) == [1]
+def test_among_equals_the_better_remembered_comes_first_and_a_better_answer_is_never_buried() -> None:
+    about = {"decay_from": [NOW - 3_000 * DAY, NOW]}
+
+    assert accessibility(ranking(0.5, 0.5), situation(2, about=about)).best() == [1, 0]
+    better = 0.5 / (1 - ACCESSIBLE) + 0.001
+    assert accessibility(ranking(better, 0.5), situation(2, about=about)).best() == [0, 1]
 
 
-def test_equal_scores_go_by_id() -> None:
-    assert rank(pool([1.0, 1.0, 1.0])).best(3) == [0, 1, 2]
+def test_a_suppressed_memory_falls_far() -> None:
+    scores = accessibility(ranking(0.5, 0.5), situation(2, about={"suppressions": [3, 0]})).scores
+    assert scores[0] < 0.7 * scores[1]
 
 
-@given(SCORES, st.data())
-def test_no_stage_moves_a_score_by_more_than_its_weight(scores: list[float], data: st.DataObject) -> None:
-    size = len(scores)
-    shares: NDArray[np.float64] = np.array(data.draw(st.lists(st.floats(0, 1), min_size=size, max_size=size)))
-    ages = data.draw(st.lists(st.floats(-10, 5000), min_size=size, max_size=size))
-    before = pool(scores, scores=scores, age_days=ages, accessibility=shares.tolist())
-
-    aged = temporal(before).scores
-    faded = accessibility(before).scores
-
-    assert (aged >= before.scores).all()
-    assert (aged <= before.scores * (1 + RECENCY_WEIGHT) + 1e-9).all()
-    assert (faded <= before.scores + 1e-9).all()
-    assert (faded >= before.scores * (1 - ACCESSIBILITY_WEIGHT) - 1e-9).all()
+def test_what_shares_the_callers_topics_gains() -> None:
+    scores = context(ranking(0.5, 0.5), situation(2, context=np.array([1.0, 0.5]))).scores
+    assert scores == pytest.approx([0.5 * (1 + IN_CONTEXT), 0.5 * (1 + IN_CONTEXT / 2)])
 
 
-def test_every_stage_leaves_its_scores_behind_for_the_explanation() -> None:
-    ranked = rank(pool([1.0, 2.0], [0.5, 0.1], age_days=[1.0, 400.0], accessibility=[0.9, 0.2]))
-    assert [name for name, _ in ranked.steps] == ["relevance", "temporal", "accessibility"]
-    assert (ranked.steps[-1][1] == ranked.scores).all()
+def test_what_was_replaced_stands_right_behind_what_replaced_it() -> None:
+    after = competition(ranking(0.9, 0.6, 0.5), situation(3, replaced_by=np.array([1, -1, -1])))
+    assert after.best() == [1, 0, 2]
+
+
+def test_what_was_replaced_and_ranks_lower_anyway_stays_where_it_is() -> None:
+    after = competition(ranking(0.2, 0.6), situation(2, replaced_by=np.array([1, -1])))
+    assert after.scores == pytest.approx([0.2, 0.6])
+
+
+def test_links_to_the_best_and_thanks_from_before_lift_a_memory_among_equals() -> None:
+    assert spreading(ranking(0.5, 0.5), situation(2, activation=np.array([0.0, 0.7]))).best() == [1, 0]
+    helped = situation(2, about={"useful": [0, 4], "retrieved": [5, 5]})
+    assert utility(ranking(0.5, 0.5), helped).best() == [1, 0]
+
+
+def test_an_empty_pool_goes_through_all_stages() -> None:
+    assert rank(ranking(), situation(0, latest=True)).best() == []

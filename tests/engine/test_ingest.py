@@ -9,7 +9,7 @@ import pytest
 from tests.world import HandClock, World, open_world
 from vestige.embed.background import EmbedderSource
 from vestige.embed.hashing import HashingEmbedder
-from vestige.embed.protocol import Vectors
+from vestige.embed.protocol import Encoded
 from vestige.errors import Cancelled, EmbedderError
 
 
@@ -372,10 +372,10 @@ def test_a_paragraph_does_not_judge_the_long_text_it_resembles(world: World) -> 
 class Broken(HashingEmbedder):
     """An endpoint that went away."""
 
-    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+    def encode_documents(self, texts: Sequence[str]) -> list[Encoded]:
         raise EmbedderError("The endpoint does not answer.")
 
-    def embed_query(self, text: str) -> Vectors:
+    def encode_query(self, text: str) -> Encoded:
         raise EmbedderError("The endpoint does not answer.")
 
 
@@ -402,9 +402,9 @@ class Stopping(HashingEmbedder):
         super().__init__()
         self.cancelled = cancelled
 
-    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+    def encode_documents(self, texts: Sequence[str]) -> list[Encoded]:
         self.cancelled.set()
-        return super().embed_documents(texts)
+        return super().encode_documents(texts)
 
 
 def test_cancelling_while_a_batch_is_embedded_writes_nothing(tmp_path: Path) -> None:

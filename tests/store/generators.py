@@ -1,6 +1,7 @@
 """Memories, vectors, filters and shorthands the store tests are written with."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
@@ -10,7 +11,19 @@ from numpy.typing import NDArray
 from vestige.cognition.text import text_hash
 from vestige.embed.protocol import Signature
 from vestige.models import EVERYTHING, Access, Edge, Evidence, Filter, LogEvent, Memory, Record
-from vestige.store.protocol import Add, Embedded, Forget, Link, MemoryStore, Piece, Remark, Revise, Scored
+from vestige.pool import Worded
+from vestige.store.protocol import (
+    Add,
+    Embedded,
+    Forget,
+    Link,
+    MemoryStore,
+    Piece,
+    Remark,
+    Revise,
+    Scored,
+    Tokens,
+)
 
 T = TypeVar("T")
 NewStore = Callable[[], MemoryStore]
@@ -79,10 +92,29 @@ def between(first: int, second: int, share: float) -> NDArray[np.float32]:
     return vector.astype(np.float32)
 
 
-def embedded(memory: Memory, *vectors: NDArray[np.float32], signature: Signature = SIGNATURE) -> Embedded:
-    """The vectors as pieces of the memory's present text, one character each."""
-    pieces = tuple(Piece(start=at, end=at + 1, vector=vector) for at, vector in enumerate(vectors))
+def embedded(
+    memory: Memory,
+    *vectors: NDArray[np.float32],
+    signature: Signature = SIGNATURE,
+    tokens: Sequence[Tokens | None] = (),
+) -> Embedded:
+    """The vectors as pieces of the memory's present text, one character each, the first ones with tokens."""
+    told = [*tokens, *[None] * len(vectors)]
+    pieces = tuple(
+        Piece(start=at, end=at + 1, vector=vector, tokens=told[at]) for at, vector in enumerate(vectors)
+    )
     return Embedded(signature=signature, text_hash=text_hash(memory), pieces=pieces)
+
+
+def some_tokens(*rows: int, asked: bool = False) -> Tokens:
+    """Tokens of eight dimensions, given as bytes."""
+    return Tokens(
+        bits=np.array(rows, dtype=np.uint8).reshape(-1, 1), asked=np.full(len(rows), asked, dtype=np.bool_)
+    )
+
+
+def a_turn(name: str, content: str, position: int | None, thread: str = "talk", at: datetime = T0) -> Memory:
+    return replace(a_memory(name, content, at), thread=thread, position=position)
 
 
 def add(store: MemoryStore, *memories: Memory) -> list[LogEvent]:
@@ -119,7 +151,7 @@ def ids(records: Sequence[Record]) -> list[str]:
     return [record.memory.id for record in records]
 
 
-def hits(scored: Sequence[Scored]) -> list[str]:
+def hits(scored: Sequence[Scored] | Sequence[Worded]) -> list[str]:
     return [one.memory_id for one in scored]
 
 
@@ -196,12 +228,43 @@ def generated_memory(dice: Dice, name: str) -> Memory:
     )
 
 
+def generated_turn(dice: Dice, name: str) -> Memory:
+    """A memory in one of a few threads, some of which have several sources, orders and visibilities."""
+    created = dice.moment()
+    return Memory(
+        id=name,
+        content=f"{dice.one(('Ada: ', 'Bob: ', ''))}{dice.text(8)}{dice.one(('', '?', ' yesterday.'))}",
+        created_at=created,
+        updated_at=created,
+        scope=dice.one(("/", "/project")),
+        thread=dice.maybe(("t-1", "t-2", "t-3"), 0.8),
+        source=dice.maybe(("chat", "mail", f"unique {name}"), 0.7),
+        position=dice.maybe(range(50), 0.8),
+        domains=dice.one(((), (), ("work", "home"), ("home", "work"))),
+        valid_from=dice.maybe((T0, T0 + DAY), 0.2),
+        valid_until=dice.maybe((T0 + 300 * DAY,), 0.2),
+        occurred_at=dice.moment() if dice.often(0.3) else None,
+    )
+
+
+def generated_tokens(dice: Dice) -> Tokens | None:
+    """None, or up to five tokens of eight dimensions."""
+    count = int(dice.rng.integers(6))
+    if dice.often(0.2):
+        return None
+    return Tokens(
+        bits=dice.rng.integers(0, 256, size=(count, 1), dtype=np.uint8),
+        asked=dice.rng.integers(0, 2, size=count).astype(np.bool_),
+    )
+
+
 def generated_filter(dice: Dice) -> Filter:
     """A filter with a few of its fields set."""
     low, high = sorted((float(dice.rng.random()), float(dice.rng.random())))
     rare = 0.12
     return Filter(
         scope=dice.maybe(SCOPES, rare),
+        scope_only=dice.often(0.3),
         domains=dice.some(DOMAINS, 2) if dice.often(rare) else (),
         tags_any=dice.some(TAGS, 3) if dice.often(rare) else (),
         tags_all=dice.some(TAGS, 2) if dice.often(rare) else (),
@@ -216,6 +279,7 @@ def generated_filter(dice: Dice) -> Filter:
         created_from=dice.moment() if dice.often(rare) else None,
         created_to=dice.moment() if dice.often(rare) else None,
         valid_at=dice.moment() if dice.often(0.3) else None,
+        known_at=dice.moment(450) if dice.often(0.2) else None,
         pinned=dice.maybe((True, False), rare),
         include_suppressed=dice.often(0.7),
         min_retention=low if dice.often(rare) else None,

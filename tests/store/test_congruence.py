@@ -7,9 +7,11 @@ import pytest
 
 from tests.store.comparing import (
     assert_same_log,
+    assert_same_pool,
     assert_same_ranking,
     assert_same_records,
     assert_same_stats,
+    assert_same_words,
 )
 from tests.store.generators import (
     DAY,
@@ -22,11 +24,15 @@ from tests.store.generators import (
     generated_access,
     generated_filter,
     generated_memory,
+    generated_tokens,
+    generated_turn,
     memory_id,
     rows,
 )
+from vestige.cognition.form import name_hash
 from vestige.cognition.text import fingerprint, query_terms
-from vestige.models import EVERYTHING, Access, Edge, Evidence, Memory, Order
+from vestige.models import ANYTHING, EVERYTHING, Access, Edge, Evidence, Memory, Order
+from vestige.store.pool import POSTINGS_BUDGET, Probe
 from vestige.store.protocol import Add, Change, Embedded, Forget, Link, MemoryStore, Remark, Revise
 
 MEMORIES = 1_000
@@ -39,7 +45,10 @@ Pair = tuple[MemoryStore, MemoryStore]
 
 def generated_life(dice: Dice) -> list[list[Change]]:
     """Commits that add a thousand memories, change many of them and delete some."""
-    memories = [generated_memory(dice, memory_id(number)) for number in range(MEMORIES)]
+    memories = [
+        (generated_turn if number % 2 else generated_memory)(dice, memory_id(number))
+        for number in range(MEMORIES)
+    ]
     added: list[Change] = [Add(memory=memory, embedded=vectors_for(dice, memory)) for memory in memories]
     later: list[Change] = []
     for memory in memories[: MEMORIES // 4]:
@@ -47,6 +56,9 @@ def generated_life(dice: Dice) -> list[list[Change]]:
             memory,
             content=dice.one((memory.content, dice.text())),
             tags=dice.one((memory.tags, ("new",))),
+            scope=dice.one((memory.scope, memory.scope, "/project")),
+            suppression_count=int(dice.often(0.2)),
+            occurred_at=dice.one((memory.occurred_at, T0)),
             updated_at=memory.updated_at + DAY,
             revision=2,
         )
@@ -71,7 +83,9 @@ def generated_life(dice: Dice) -> list[list[Change]]:
 def vectors_for(dice: Dice, memory: Memory) -> Embedded | None:
     if dice.often(0.2):
         return None
-    return embedded(memory, *(dice.unit() for _ in range(1 + int(dice.rng.integers(3)))))
+    pieces = 1 + int(dice.rng.integers(3))
+    tokens = [generated_tokens(dice) for _ in range(pieces)]
+    return embedded(memory, *(dice.unit() for _ in range(pieces)), tokens=tokens)
 
 
 @pytest.fixture(scope="module")
@@ -141,11 +155,35 @@ def test_word_scores_are_the_same(filled: Pair) -> None:
     for number in range(60):
         terms = query_terms(dice.text(6)) if number % 3 else [f"{dice.one(WORDS)[:2].lower()}*", "zinc"]
         where, access = generated_filter(dice), generated_access(dice)
-        limit = dice.one((5, 50, MEMORIES))
-        assert_same_ranking(
-            one.lexical(terms, where, access=access, limit=limit),
-            other.lexical(terms, where, access=access, limit=limit),
+        limit, postings = dice.one((5, 50, MEMORIES)), dice.one((None, 100, 1_000, POSTINGS_BUDGET))
+        assert_same_words(
+            one.lexical(terms, where, access=access, limit=limit, postings=postings),
+            other.lexical(terms, where, access=access, limit=limit, postings=postings),
         )
+
+
+def test_what_is_gathered_is_the_same(filled: Pair) -> None:
+    one, other = filled
+    dice = Dice(6)
+    gathered = 0
+    for number in range(30):
+        probe = Probe(
+            terms=(*query_terms(dice.text(4)), *dice.some(("zinc", "co*"), 2)),
+            date_terms=dice.some(("zinc", "16", "the"), 2),
+            names=frozenset(name_hash(name) for name in dice.some(("Ada", "Bob"), 2)),
+            literals=dice.some((*WORDS[:30], "snake_case", "chat", memory_id(number)), 3),
+            vector=dice.unit() if number % 4 else None,
+            signature=SIGNATURE,
+            where=generated_filter(dice) if number % 3 else ANYTHING,
+            per_arm=dice.one((3, 30, MEMORIES)),
+            least_cosine=dice.one((-1.0, 0.3)),
+            postings=dice.one((None, 500)),
+        )
+        access = generated_access(dice)
+        first = one.gather(probe, access=access)
+        gathered += len(first.ids)
+        assert_same_pool(first, other.gather(probe, access=access))
+    assert gathered > 1_000
 
 
 def test_cosines_are_the_same(filled: Pair) -> None:

@@ -90,9 +90,9 @@ def test_the_limit_counts_only_what_is_in_reach(shared: MemoryStore) -> None:
 
 def test_word_scores_do_not_depend_on_the_access(shared: MemoryStore) -> None:
     everything = {
-        one.memory_id: one.score for one in shared.lexical(["zinc"], ANYTHING, access=EVERYTHING, limit=9)
+        one.memory_id: one for one in shared.lexical(["zinc"], ANYTHING, access=EVERYTHING, limit=9)
     }
-    mine = {one.memory_id: one.score for one in shared.lexical(["zinc"], ANYTHING, access=MINE, limit=9)}
+    mine = {one.memory_id: one for one in shared.lexical(["zinc"], ANYTHING, access=MINE, limit=9)}
     assert mine == {name: everything[name] for name in ("mine", "below")}
 
 

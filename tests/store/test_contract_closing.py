@@ -6,6 +6,7 @@ import pytest
 from tests.store.generators import SIGNATURE, T0, a_memory, add, axis, rows
 from vestige.errors import StoreError
 from vestige.models import ANYTHING, EVERYTHING
+from vestige.store.pool import Probe
 from vestige.store.protocol import MemoryStore
 
 USES: dict[str, Callable[[MemoryStore], object]] = {
@@ -25,12 +26,16 @@ USES: dict[str, Callable[[MemoryStore], object]] = {
     "same_text": lambda store: store.same_text(["f"], scope="/", valid_at=T0, access=EVERYTHING),
     "lexical": lambda store: store.lexical(["zinc"], ANYTHING, access=EVERYTHING, limit=5),
     "nearest": lambda store: store.nearest(rows(axis(0)), SIGNATURE, ANYTHING, access=EVERYTHING, limit=5),
+    "voices": lambda store: store.voices({1}, access=EVERYTHING),
+    "gather": lambda store: store.gather(Probe(terms=("zinc",), per_arm=5), access=EVERYTHING),
     "signature": lambda store: store.signature(),
     "adopt": lambda store: store.adopt(SIGNATURE),
     "unembedded": lambda store: store.unembedded(SIGNATURE, limit=5),
     "put_vectors": lambda store: store.put_vectors({}),
     "put_strengths": lambda store: store.put_strengths({}, after=0),
     "rebuild_words": lambda store: store.rebuild_words(),
+    "index_status": lambda store: store.index_status(),
+    "rebuild_index": lambda store: store.rebuild_index(),
     "backup": lambda store: store.backup(Path("nowhere/copy.db")),
 }
 

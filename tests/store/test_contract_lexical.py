@@ -6,15 +6,19 @@ import pytest
 from tests.store.generators import T0, a_memory, add, forget, hits, memory_id, revise
 from vestige.cognition.text import memory_terms, query_terms
 from vestige.models import ANYTHING, EVERYTHING, Access, Filter
-from vestige.store.protocol import MemoryStore, Scored
+from vestige.pool import Worded
+from vestige.store.protocol import MemoryStore
 
 
-def words(store: MemoryStore, *terms: str, where: Filter = ANYTHING, limit: int = 100) -> list[Scored]:
+def words(store: MemoryStore, *terms: str, where: Filter = ANYTHING, limit: int = 100) -> list[Worded]:
     return store.lexical(terms, where, access=EVERYTHING, limit=limit)
 
 
 def scores(store: MemoryStore, *terms: str) -> dict[str, float]:
-    return {one.memory_id: one.score for one in words(store, *terms)}
+    found = words(store, *terms)
+    # outside any thread, what stands beside a memory adds nothing
+    assert all((one.window, one.thread) == (one.own, 0.0) for one in found)
+    return {one.memory_id: one.own for one in found}
 
 
 @pytest.fixture
@@ -55,8 +59,11 @@ def test_the_score_of_several_terms_is_the_sum(metals: MemoryStore) -> None:
     assert hits(words(metals, "zinc", "cobalt")) == ["b", "a"]
 
 
-def test_a_repeated_term_counts_once(metals: MemoryStore) -> None:
-    assert words(metals, "zinc", "cobalt", "zinc", "zinc") == words(metals, "zinc", "cobalt")
+def test_a_term_counts_as_often_as_it_is_asked_for(metals: MemoryStore) -> None:
+    zinc, cobalt = scores(metals, "zinc"), scores(metals, "cobalt")
+    assert scores(metals, "zinc", "cobalt", "zinc", "zinc") == pytest.approx(
+        {"a": 3 * zinc["a"], "b": 3 * zinc["b"] + cobalt["b"]}, abs=1e-9
+    )
 
 
 def test_no_terms_and_unknown_terms_find_nothing(metals: MemoryStore) -> None:
@@ -100,9 +107,9 @@ def test_filters_are_applied_before_the_limit_and_never_change_a_score(metals: M
     ):
         (only,) = words(metals, "zinc", "cobalt", where=where, limit=1)
         assert only.memory_id == "x"
-        assert only.score == pytest.approx(everything["x"], abs=1e-9)
+        assert only.own == pytest.approx(everything["x"], abs=1e-9)
     (reached,) = metals.lexical(["zinc"], ANYTHING, access=Access(scopes=("/project",)), limit=5)
-    assert reached.score == pytest.approx(scores(metals, "zinc")["x"], abs=1e-9)
+    assert reached.own == pytest.approx(scores(metals, "zinc")["x"], abs=1e-9)
 
 
 def test_tags_and_phrasings_are_found_by_their_words(store: MemoryStore) -> None:

@@ -17,10 +17,11 @@ from hypothesis.stateful import (
 
 from tests.store.comparing import (
     assert_same_log,
-    assert_same_ranking,
+    assert_same_pool,
     assert_same_records,
     assert_same_stats,
     assert_same_strength,
+    assert_same_words,
 )
 from tests.store.generators import (
     DAY,
@@ -36,12 +37,14 @@ from tests.store.generators import (
     held,
     hits,
     rows,
+    some_tokens,
 )
 from vestige.cognition.strength import fold
 from vestige.cognition.text import fingerprint, memory_terms
 from vestige.embed.protocol import Signature
 from vestige.errors import InvalidInput, VestigeError
-from vestige.models import ANYTHING, EVERYTHING, Access, Edge, Evidence, LogEvent, Memory, Strength
+from vestige.models import ANYTHING, EVERYTHING, Access, Edge, Evidence, Filter, LogEvent, Memory, Strength
+from vestige.store.pool import Probe
 from vestige.store.protocol import (
     Add,
     Change,
@@ -74,6 +77,11 @@ class Wish:
     days: int
     evidence: Evidence
     pieces: int
+    tokens: int
+    thread: str | None
+    source: str | None
+    position: int | None
+    hushed: bool
     wild: bool
 
 
@@ -89,6 +97,11 @@ wishes = st.builds(
     days=st.integers(-3, 60),
     evidence=st.sampled_from(EVIDENCE),
     pieces=st.integers(0, 2),
+    tokens=st.integers(0, 3),
+    thread=st.sampled_from([None, "t", "t"]),
+    source=st.sampled_from([None, "a", "b"]),
+    position=st.sampled_from([None, 1, 2, 3]),
+    hushed=st.integers(0, 9).map(lambda chance: chance == 9),
     wild=st.integers(0, 19).map(lambda chance: chance == 19),
 )
 
@@ -164,9 +177,16 @@ class Life(RuleBasedStateMachine):
         at = T0 + wish.days * DAY
         name, other = self.named(wish, wish.pick, revisions), self.named(wish, wish.other, revisions)
         memory = replace(
-            a_memory(name, wish.text, at), scope=wish.scope, tags=wish.tags, domains=wish.domains
+            a_memory(name, wish.text, at),
+            scope=wish.scope,
+            tags=wish.tags,
+            domains=wish.domains,
+            thread=wish.thread,
+            source=wish.source,
+            position=wish.position,
+            suppression_count=int(wish.hushed),
         )
-        given = self.vectors(memory, wish.pieces, wish.days % 8) if wish.pieces else None
+        given = self.vectors(memory, wish.pieces, wish.days % 8, wish.tokens) if wish.pieces else None
         match wish.kind:
             case "revise" if name in revisions:
                 revisions[name] += 0 if wish.wild else 1
@@ -191,9 +211,10 @@ class Life(RuleBasedStateMachine):
         options = self.names if wish.wild else list(revisions)
         return options[pick % len(options)] if options else "unknown"
 
-    def vectors(self, memory: Memory, pieces: int, number: int) -> Embedded:
+    def vectors(self, memory: Memory, pieces: int, number: int, tokens: int = 1) -> Embedded:
         chosen = [axis((number + piece) % 8) for piece in range(pieces)]
-        return embedded(memory, *chosen, signature=self.reference.signature() or SIGNATURE)
+        told = [some_tokens(*range(number, number + tokens), asked=bool(tokens % 2))] if tokens else []
+        return embedded(memory, *chosen, signature=self.reference.signature() or SIGNATURE, tokens=told)
 
     def accept(self, change: Change) -> None:
         match change:
@@ -235,10 +256,19 @@ class Life(RuleBasedStateMachine):
             assert mine.edges(self.names, access=access) == theirs.edges(self.names, access=access)
             assert mine.tag_counts(access=access) == theirs.tag_counts(access=access)
             assert_same_stats(mine.stats(access=access, now=T0), theirs.stats(access=access, now=T0))
-            assert_same_ranking(
+            assert_same_words(
                 mine.lexical(["zinc", "co*", "日本"], ANYTHING, access=access, limit=3),
                 theirs.lexical(["zinc", "co*", "日本"], ANYTHING, access=access, limit=3),
             )
+            probe = Probe(
+                terms=("zinc", "copper", "zinc"),
+                literals=("Zinc, cobalt", "a"),
+                vector=axis(0),
+                signature=theirs.signature() or SIGNATURE,
+                where=Filter(known_at=T0 + 30 * DAY),
+                per_arm=99,
+            )
+            assert_same_pool(mine.gather(probe, access=access), theirs.gather(probe, access=access))
         for name in self.names:
             assert mine.tombstone(name, access=EVERYTHING) == theirs.tombstone(name, access=EVERYTHING)
         for name in self.known:

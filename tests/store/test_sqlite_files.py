@@ -291,7 +291,7 @@ def test_a_store_opened_for_reading_answers_but_refuses_to_write(tmp_path: Path)
 def test_a_store_of_an_older_schema_cannot_be_upgraded_by_a_reader(tmp_path: Path) -> None:
     path = tmp_path / "vestige.db"
     open_at(path).close()
-    later = [*schema(), Migration(version=2, name="later", sql="CREATE TABLE later (x);")]
+    later = [*schema(), Migration(version=len(schema()) + 1, name="later", sql="CREATE TABLE later (x);")]
     with pytest.raises(StoreReadOnly, match="older schema"):
         open_file(path, around(), read_only=True, migrations=later)
 

@@ -1,3 +1,4 @@
+import gzip
 import sqlite3
 import subprocess
 import sys
@@ -6,14 +7,30 @@ from pathlib import Path
 
 import pytest
 
-from tests.store.generators import a_memory, add
+from tests.store.generators import (
+    SIGNATURE,
+    a_memory,
+    add,
+    add_with,
+    axis,
+    found,
+    held,
+    hits,
+    memory_id,
+    rows,
+)
 from tests.store.sqlite_files import around, open_at, query
 from vestige import __version__
+from vestige.cognition.text import ANALYSER_VERSION
 from vestige.errors import StoreError, StoreTooNew
+from vestige.models import ANYTHING, EVERYTHING
 from vestige.store.migrate import Applied, Migration, load, pending
+from vestige.store.pool import Probe
 from vestige.store.sqlite.opening import open_file, schema
 
-SECOND = Migration(version=2, name="second", sql="CREATE TABLE second (x);\nINSERT INTO second VALUES (1);\n")
+NEXT = len(schema()) + 1
+NEWER = Migration(version=NEXT, name="newer", sql="CREATE TABLE newer (x);\nINSERT INTO newer VALUES (1);\n")
+OLD = Path(__file__).parent / "old"
 RACER = """
 import sys
 from pathlib import Path
@@ -102,10 +119,10 @@ def test_upgrading_keeps_the_memories_and_a_backup_of_what_was(tmp_path: Path) -
     store = open_at(path)
     add(store, a_memory("m1"))
     store.close()
-    connections, node = open_file(path, around(), migrations=[*schema(), SECOND])
+    connections, node = open_file(path, around(), migrations=[*schema(), NEWER])
     connections.close()
     assert node == "node-1"
-    assert query(path, "SELECT x FROM second") == [(1,)]
+    assert query(path, "SELECT x FROM newer") == [(1,)]
     assert query(path, "SELECT id FROM memories") == [("m1",)]
     (kept,) = (tmp_path / "backups").iterdir()
     assert query(kept, "SELECT id FROM memories") == [("m1",)]
@@ -122,14 +139,82 @@ def test_a_failing_migration_leaves_nothing_behind_and_can_be_repeated(tmp_path:
     path = tmp_path / "vestige.db"
     open_at(path).close()
     broken = Migration(
-        version=2, name="broken", sql="CREATE TABLE second (x);\nINSERT INTO nowhere VALUES (1);\n"
+        version=NEXT, name="broken", sql="CREATE TABLE newer (x);\nINSERT INTO nowhere VALUES (1);\n"
     )
     with pytest.raises(StoreError, match="nowhere"):
         open_file(path, around(), migrations=[*schema(), broken])
-    assert query(path, "SELECT name FROM sqlite_master WHERE name = 'second'") == []
-    connections, _ = open_file(path, around(prefix="later"), migrations=[*schema(), SECOND])
+    assert query(path, "SELECT name FROM sqlite_master WHERE name = 'newer'") == []
+    connections, _ = open_file(path, around(prefix="later"), migrations=[*schema(), NEWER])
     connections.close()
-    assert query(path, "SELECT max(version) FROM schema_migrations") == [(2,)]
+    assert query(path, "SELECT max(version) FROM schema_migrations") == [(NEXT,)]
+
+
+def old_store(folder: Path, name: str) -> Path:
+    """A database as an earlier version left it."""
+    path = folder / "vestige.db"
+    path.write_bytes(gzip.decompress((OLD / f"{name}.db.gz").read_bytes()))
+    return path
+
+
+def test_a_store_of_schema_1_is_searched_like_one_made_today(tmp_path: Path) -> None:
+    path = old_store(tmp_path, "schema1")
+    store = open_at(path)
+    asked, told, thanked, cobalt = (memory_id(number) for number in (1, 2, 3, 4))
+    assert found(store, ANYTHING) == [asked, told, thanked, cobalt]
+    assert held(store, cobalt).memory.revision == 2
+    words = {one.memory_id: one for one in store.lexical(["granit"], ANYTHING, access=EVERYTHING, limit=9)}
+    assert set(words) == {asked, told}, "a turn is found by the words of the one before it"
+    assert words[told].own == 0.0 < words[told].window
+    assert hits(store.lexical(["colour"], ANYTHING, access=EVERYTHING, limit=9)) == [cobalt]
+    # vectors are made again, now with token bits
+    assert len(store.unembedded(SIGNATURE, limit=9)) == 4
+    assert store.nearest(rows(axis(0)), SIGNATURE, ANYTHING, access=EVERYTHING, limit=9) == [[]]
+    assert store.rebuild_words() == 4
+    assert {
+        one.memory_id: one for one in store.lexical(["granit"], ANYTHING, access=EVERYTHING, limit=9)
+    } == words
+    store.close()
+    assert query(path, "SELECT version FROM analysed") == [(ANALYSER_VERSION,)]
+    assert len(list((tmp_path / "backups").iterdir())) == 1
+
+
+def test_lexical_rows_of_another_analyser_are_made_again_at_open(tmp_path: Path) -> None:
+    path = tmp_path / "vestige.db"
+    store = open_at(path)
+    add(store, a_memory("m1", "zinc"))
+    store.close()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("UPDATE words SET terms = 'outdated'")
+        db.commit()
+    for version, terms in ((ANALYSER_VERSION, "outdated"), (ANALYSER_VERSION - 1, "zinc")):
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("UPDATE analysed SET version = ?", (version,))
+            db.commit()
+        store = open_at(path)
+        assert hits(store.lexical([terms], ANYTHING, access=EVERYTHING, limit=9)) == ["m1"], version
+        store.close()
+
+
+def test_a_store_without_places_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "vestige.db"
+    store = open_at(path)
+    memory = a_memory("m1", "zinc")
+    add_with(store, memory, axis(0))
+    store.close()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("DELETE FROM places")
+        db.execute("DELETE FROM analysed")
+        db.commit()
+    reader = open_at(path, read_only=True)
+    assert reader.lexical(["zinc"], ANYTHING, access=EVERYTHING, limit=9) == []
+    probe = Probe(terms=("zinc",), literals=("zinc",), vector=axis(0), signature=SIGNATURE, per_arm=9)
+    pool = reader.gather(probe, access=EVERYTHING)
+    assert pool.ids == ("m1",)
+    assert (pool.own.tolist(), pool.cosine.tolist(), pool.literals.tolist()) == ([0.0], [1.0], [1])
+    reader.close()
+    writer = open_at(path)
+    assert hits(writer.lexical(["zinc"], ANYTHING, access=EVERYTHING, limit=9)) == ["m1"]
+    writer.close()
 
 
 @pytest.mark.slow

@@ -31,7 +31,7 @@ from tests.store.sqlite_files import FakeClock, every_text, open_at, query
 from vestige.errors import IdempotencyConflict, InvalidInput, StoreBusy, StoreError, StoreFull
 from vestige.models import ANYTHING, EVERYTHING, Filter, Memory
 from vestige.store.protocol import Add, Change, Claim, Forget
-from vestige.store.sqlite import search
+from vestige.store.sqlite import words
 from vestige.store.sqlite.connection import IDLE_READERS, RETRY_SECONDS, WRITE_DEADLINE_SECONDS
 from vestige.store.sqlite.log import tick
 from vestige.store.sqlite.store import SqliteStore
@@ -221,12 +221,12 @@ def test_many_deaths_are_compacted_and_the_rest_stays_findable(path: Path, store
     forget(store, "m00")
     assert "m00" not in near(sibling, 0, limit=50)
     assert len(near(sibling, 0, limit=50)) == 39
-    assert sibling._matrix._count == 80, "a few dead rows are only left out"
+    assert sibling._matrix._rows.unfiled == 80, "a few dead rows are only left out"
     for number in range(2, 40, 2):
         forget(store, f"m{number:02}")
     odd = {f"m{number:02}" for number in range(1, 40, 2)}
     assert set(near(sibling, 0, limit=50)) == odd
-    assert sibling._matrix._count == 40
+    assert sibling._matrix._rows.unfiled == 40
     fresh = open_at(path)
     assert near(fresh, 3, limit=50) == near(sibling, 3, limit=50)
     fresh.close()
@@ -258,7 +258,7 @@ def test_queries_are_scored_in_portions_when_there_are_very_many(
         add_with(store, a_memory(f"m{number}"), axis(number))
     queries = np.stack([axis(number) for number in range(6)])
     whole = store.nearest(queries, SIGNATURE, ANYTHING, access=EVERYTHING, limit=3)
-    monkeypatch.setattr("vestige.store.sqlite.vectors.MAX_SCORES", 12)
+    monkeypatch.setattr("vestige.store.sqlite.scan.MAX_SCORES", 12)
     assert store.nearest(queries, SIGNATURE, ANYTHING, access=EVERYTHING, limit=3) == whole
 
 
@@ -313,9 +313,9 @@ def test_values_that_sqlite_cannot_take_are_invalid_input(store: SqliteStore) ->
 
 def test_a_rebuild_analyses_again_what_changed_in_the_meantime(store: SqliteStore) -> None:
     add(store, a_memory("m1", "zinc"), a_memory("m2", "cobalt"))
-    outdated = search.Analysis(revision=0, terms="wrong", fingerprints=frozenset())
+    outdated = replace(words.analyse(a_memory("m1", "wrong")), revision=0)
     with store._connections.writing() as db:
-        assert search.rebuild(db, {1: outdated, 99: outdated}) == 2
+        assert words.rebuild(db, {1: outdated, 99: outdated}) == 2
     for name, term in (("m1", "zinc"), ("m2", "cobalt")):
         (found,) = store.lexical([term], ANYTHING, access=EVERYTHING, limit=5)
         assert found.memory_id == name

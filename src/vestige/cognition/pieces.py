@@ -12,9 +12,9 @@ from bisect import bisect_left, bisect_right
 import numpy as np
 from numpy.typing import NDArray
 
-MAX_CHARS = 900
+MAX_CHARS = 1_200
 OVERLAP_CHARS = 120
-MAX_TOKENS = 200
+MAX_TOKENS = 250
 
 # Word pieces by kind of character, the first of a run and each further one: space, letter, digit, sign and
 # other scripts. Fitted, on the high side, to chat, issues, transcripts and code with BERT's vocabulary.

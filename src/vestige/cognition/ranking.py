@@ -1,8 +1,8 @@
-"""The stages of recall over the whole pool: candidates in, candidates out, nothing cut off before
-the end.
+"""The stages of recall over the whole pool: a ranking in, a ranking out, nothing cut off before the end.
 
-`Candidates` is parallel arrays, so a stage is one vector expression. Every stage leaves its effect
-behind in `steps`: that is what `explain` shows.
+Relevance comes first (relevance.py). Every later stage multiplies it by something close to 1: what is
+remembered well, fits the time asked for or has helped before wins among equals, and never buries a better
+answer. Each stage leaves its effect behind in `steps`: that is what `explain` shows.
 """
 
 from collections.abc import Callable
@@ -10,62 +10,130 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from vestige.cognition.fusion import Scores, weighted
+from vestige.cognition import strength
+from vestige.pool import Floats, Integers, Traits
 
-RECENCY_WEIGHT = 0.02
-RECENCY_HALF_LIFE_DAYS = 30.0
-"""A fresh memory gets at most this share more: enough to break ties, too little to bury the old."""
+IN_TIME = 0.1
+"""What a memory gains that happened in the time asked for."""
+LATEST = 0.1
+LATEST_HALF_LIFE_DAYS = 30.0
+"""What the newest memory gains where the latest is asked for; half of it for one this much older. Nowhere
+else does being new count by itself: fading with time is what accessibility is about."""
+ACCESSIBLE = 0.02
+"""What separates a memory that is fully there from one that is all but gone."""
+IN_CONTEXT = 0.1
+"""What a memory gains that shares all topics of the caller's context."""
+OVERTAKEN = 0.999
+"""A memory that was replaced by another candidate stands right behind it."""
+ACTIVATED = 0.05
+"""What a memory gains that is fully activated by its links to the best ones."""
+HELPFUL = 0.03
+"""What a memory gains that always helped."""
+DOUBTS = 2.0
+"""Showings that count as not helpful before there is any evidence."""
 
-ACCESSIBILITY_WEIGHT = 0.15
-"""A memory that can hardly be recalled keeps at least 1 - this share of its score."""
+SECONDS_PER_DAY = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidates:
-    """The pool. `dense` is None when no vectors took part; a candidate an arm missed has 0 there."""
+class Situation:
+    """What the stages judge by, beside the pool: per candidate, or for the query as a whole.
+
+    `window` is the time asked for (seconds since 1970), `latest` whether the newest is wanted. `context` is
+    the share of the caller's topics a candidate has, `replaced_by` the index of the candidate that
+    superseded it (-1 for none), `activation` what reaches it through links (0 to 1).
+    """
+
+    now: float
+    traits: Traits
+    window: tuple[float, float] | None
+    latest: bool
+    context: Floats
+    replaced_by: Integers
+    activation: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """Candidates in the order of their ids, with their scores now and after each stage so far."""
 
     ids: tuple[str, ...]
-    lexical: Scores
-    dense: Scores | None
-    age_days: Scores
-    accessibility: Scores
-    scores: Scores
-    steps: tuple[tuple[str, Scores], ...] = ()
+    scores: Floats
+    steps: tuple[tuple[str, Floats], ...] = ()
 
-    def scored(self, stage: str, scores: Scores) -> "Candidates":
-        """The same pool after a stage."""
+    def scored(self, stage: str, scores: Floats) -> "Ranking":
+        """The same candidates after a stage."""
         return replace(self, scores=scores, steps=(*self.steps, (stage, scores)))
 
-    def best(self, limit: int) -> list[int]:
+    def best(self, limit: int | None = None) -> list[int]:
         """Indices of the best candidates: score descending, then id ascending."""
-        return sorted(range(len(self.ids)), key=lambda i: (-self.scores[i], self.ids[i]))[:limit]
+        order: list[int] = np.argsort(-self.scores, kind="stable")[:limit].tolist()
+        return order
 
 
-Stage = Callable[[Candidates], Candidates]
+Stage = Callable[[Ranking, Situation], Ranking]
 
 
-def relevance(pool: Candidates) -> Candidates:
-    """How well words and meaning match the query."""
-    return pool.scored("relevance", weighted(pool.lexical, pool.dense))
+def temporal(ranking: Ranking, given: Situation) -> Ranking:
+    """What happened in the time asked for, or last, where the query asks for that."""
+    happened = np.where(np.isnan(given.traits.happened), given.traits.created, given.traits.happened)
+    gain = np.zeros(len(ranking.ids))
+    if given.window is not None:
+        begin, end = given.window
+        gain += IN_TIME * ((happened >= begin) & (happened < end))
+    if given.latest and len(happened):
+        older_days = (happened.max() - happened) / SECONDS_PER_DAY
+        gain += LATEST * np.exp2(-older_days / LATEST_HALF_LIFE_DAYS)
+    return ranking.scored("temporal", ranking.scores * (1 + gain))
 
 
-def temporal(pool: Candidates) -> Candidates:
-    """The newer of two equal matches first. Validity is a filter, and recency is counted only here."""
-    recency = np.exp2(-np.maximum(pool.age_days, 0) / RECENCY_HALF_LIFE_DAYS)
-    return pool.scored("temporal", pool.scores * (1 + RECENCY_WEIGHT * recency))
+def accessibility(ranking: Ranking, given: Situation) -> Ranking:
+    """What is fading comes to mind a little less easily, what was suppressed much less."""
+    there = retention(given.traits, given.now)
+    kept = strength.accessibility(1.0, given.traits.suppressions)
+    return ranking.scored("accessibility", ranking.scores * kept * (1 - ACCESSIBLE * (1 - there)))
 
 
-def accessibility(pool: Candidates) -> Candidates:
-    """What is fading or suppressed comes to mind less easily (strength.accessibility)."""
-    share = 1 - ACCESSIBILITY_WEIGHT * (1 - pool.accessibility)
-    return pool.scored("accessibility", pool.scores * share)
+def context(ranking: Ranking, given: Situation) -> Ranking:
+    """Encoding specificity (Tulving & Thomson 1973): what was learned in a context like the present one."""
+    return ranking.scored("context", ranking.scores * (1 + IN_CONTEXT * given.context))
 
 
-STAGES: tuple[Stage, ...] = (relevance, temporal, accessibility)
+def competition(ranking: Ranking, given: Situation) -> Ranking:
+    """Between rivals the one that holds now wins (retrieval-induced forgetting, Anderson et al. 1994).
+
+    Only a memory that another candidate superseded loses; contradictions stay where they are.
+    """
+    scores = ranking.scores.copy()
+    replaced = np.flatnonzero(given.replaced_by >= 0)
+    for _ in replaced:  # a successor may have been replaced itself: as often as the longest chain has links
+        scores[replaced] = np.minimum(scores[replaced], OVERTAKEN * scores[given.replaced_by[replaced]])
+    return ranking.scored("competition", scores)
 
 
-def rank(pool: Candidates) -> Candidates:
-    """All stages, in order."""
-    for stage in STAGES:
-        pool = stage(pool)
-    return pool
+def spreading(ranking: Ranking, given: Situation) -> Ranking:
+    """What is linked to the best candidates comes to mind with them (Collins & Loftus 1975)."""
+    return ranking.scored("spreading", ranking.scores * (1 + ACTIVATED * given.activation))
+
+
+def utility(ranking: Ranking, given: Situation) -> Ranking:
+    """What helped when it was shown before is more likely to help again."""
+    useful = given.traits.useful.astype(np.float64)
+    shown = np.maximum(given.traits.retrieved, given.traits.useful)
+    return ranking.scored("utility", ranking.scores * (1 + HELPFUL * useful / (shown + DOUBTS)))
+
+
+STAGES: tuple[Stage, ...] = (temporal, accessibility, context, competition, spreading, utility)
+
+
+def rank(ranking: Ranking, given: Situation, stages: tuple[Stage, ...] = STAGES) -> Ranking:
+    """The ranking after all stages, in order."""
+    for stage in stages:
+        ranking = stage(ranking, given)
+    return ranking
+
+
+def retention(traits: Traits, now: float) -> Floats:
+    """How much of each candidate is there now, 0 to 1."""
+    elapsed_days = np.maximum(now - traits.decay_from, 0) / SECONDS_PER_DAY
+    return strength.retention(traits.stability, traits.retrieval, traits.storage, elapsed_days)

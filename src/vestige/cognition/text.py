@@ -2,17 +2,23 @@
 
 A term consists of a-z, 0-9, `_` and non-ASCII characters, so that a tokenizer which knows nothing but
 ASCII (SQLite's `ascii` with `_` as a token character) takes each one back as exactly one token. Terms are
-stored: a change here needs the index to be rebuilt.
+stored: a change of what a memory's terms are needs a new ANALYSER_VERSION, and the index made again.
 """
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import accumulate
 
+from vestige.cognition.periods import date_words
 from vestige.cognition.porter import stem
 from vestige.models import Memory
+
+ANALYSER_VERSION = 2
+"""Raised whenever `memory_terms` gives other terms for a memory than before."""
 
 MAX_TERM_CHARS = 64
 _DIGEST_CHARS = 16
@@ -37,16 +43,23 @@ STOP_WORDS = frozenset(_STOP_WORDS_AS_WRITTEN.replace("'", "").split())
 
 # Scripts written without spaces between words, and Hangul, whose particles hang on the word: ideographs,
 # kana, bopomofo, Thai, Lao, Myanmar, Khmer. They are indexed as overlapping pairs of characters.
-_SPACELESS = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u312f\u31a0-\u31bf\u31f0-\u31ff"
-    "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\U00020000-\U0003ffff]+"
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u312f\u31a0-\u31bf\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\U00020000-\U0003ffff"
 )
-# Words held together by joints: don't, snake_case, kebab-case, 3.11, 10:30, a/path.py, AT&T, 1,000.
+_SPACELESS = re.compile(f"[{_UNSPACED}]+")
+_LANGUAGE_NAME = r"(?<![A-Za-z0-9_])[A-Za-z](?:\+\+|#)(?![A-Za-z0-9_])"
+# Whatever is no ASCII sign and no spaceless script; `_plain` has made space of the other signs.
+_LETTERS = rf"[^\x00-/:-@\[-`{{-\x7f{_UNSPACED}]+"
+_PART = f"(?:{_LANGUAGE_NAME}|{_LETTERS})"
+# A run of a spaceless script, or words held together by joints: don't, snake_case, kebab-case, 3.11,
+# 10:30, a/path.py, AT&T, 1,000.
 _CHUNK = re.compile(
-    r"[A-Za-z0-9\x80-\U0010ffff]+"
-    r"(?:(?:[-._/\\:@&']{1,3}|(?<=[0-9]),(?=[0-9]{3}(?![0-9])))[A-Za-z0-9\x80-\U0010ffff]+)*"
+    rf"[{_UNSPACED}]+|{_PART}(?:(?:[-._/\\:@&']{{1,3}}|(?<=[0-9]),(?=[0-9]{{3}}(?![0-9]))){_PART})*"
 )
 _WORD = re.compile(r"[A-Za-z0-9\x80-\U0010ffff]+")
+# After a word it asks for everything that begins so; `*this*` and `a*b` do not.
+_STAR = re.compile(r"[-._/\\:@&']{0,3}\*(?![A-Za-z0-9*\x80-\U0010ffff])")
 # What holds a chunk together, from the outside in: segments of a path, words of a name, halves of a word.
 _LEVELS = (re.compile(r"[/\\@]+"), re.compile(r"[-._:&]+"), re.compile(r"[',]+"))
 _JOINTS = re.compile(r"((?<=\d)[-._/\\:@&]+(?=\d))|[-._/\\:@&',]+")
@@ -54,7 +67,6 @@ _ENDING = re.compile(r"'(?:s|ll|re|ve|d|m|(t))(?![A-Za-z0-9\x80-\U0010ffff])", r
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^A-Za-z]+")
 _PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s")
 _LETTERS_AND_DIGITS = re.compile(r"([^\W\d_]+)(\d+)|(\d+)([^\W\d_]+)")
-_LANGUAGE_NAME = re.compile(r"(?<![A-Za-z0-9_])([A-Za-z])(\+\+|#)(?![A-Za-z0-9_])")
 
 # Letters that Unicode does not take apart into a base and a mark, though readers do.
 _PLAIN_LETTERS = {"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ħ": "h", "Ħ": "H", "ı": "i"}
@@ -72,19 +84,63 @@ class _CharacterMap(dict[int, str]):
 _PLAIN = _CharacterMap()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryWord:
+    """A word of a query: the characters `start`..`end` of it as it was written, and its terms.
+
+    `stop` says that the word is too common to search by. Words are in order; two may share a character
+    that stands for both (½ is a 1 and a 2).
+    """
+
+    start: int
+    end: int
+    terms: tuple[str, ...]
+    stop: bool
+
+
+def normal(text: str) -> str:
+    """The text freed of marks, widths and signs that carry no word, but not of case."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFKD", text).translate(_PLAIN))
+
+
 def terms(text: str) -> list[str]:
     """The index terms of a text, in order and with repeats."""
     found: list[str] = []
-    for chunk in _chunks(text):
+    for chunk in _CHUNK.findall(normal(text)):
         found.extend(_terms_of(chunk))
     return found
 
 
+def query_words(text: str) -> list[QueryWord]:
+    """The words of a query with their places.
+
+    `word*` has the term `word*`, which stands for everything that begins so, and so has a single character
+    of a script without spaces, because the index holds pairs.
+    """
+    plain = normal(text)
+    places = _places(text, plain)
+    return [
+        QueryWord(
+            start=places[chunk.start()],
+            end=max(places[chunk.end()], places[chunk.end() - 1] + 1),
+            terms=tuple(_query_terms_of(chunk)),
+            stop=_without_ending(chunk[0]).casefold() in STOP_WORDS,
+        )
+        for chunk in _CHUNK.finditer(plain)
+    ]
+
+
 def query_terms(text: str) -> list[str]:
     """The distinct terms of a query, in order; stop words only when there is nothing else."""
-    chunks = _chunks(text)
-    telling = [chunk for chunk in chunks if _without_ending(chunk).casefold() not in STOP_WORDS]
-    return list(dict.fromkeys(term for chunk in telling or chunks for term in _telling_terms(chunk)))
+    return telling_terms(query_words(text))
+
+
+def telling_terms(words: Sequence[QueryWord]) -> list[str]:
+    """The distinct terms of these words, in order; stop words only when there is nothing else."""
+    telling = [word for word in words if not word.stop]
+    return list(dict.fromkeys(term for word in telling or words for term in word.terms))
 
 
 def searchable(memory: Memory) -> str:
@@ -93,8 +149,12 @@ def searchable(memory: Memory) -> str:
 
 
 def memory_terms(memory: Memory) -> list[str]:
-    """The index terms of a memory: those of its searchable text and of its tags."""
-    return terms("\n".join((searchable(memory), *memory.tags)))
+    """The index terms of a memory: those of its searchable text, of its tags and of the day it happened,
+    and of its author unless the text names them."""
+    day = () if memory.occurred_at is None else (date_words(memory.occurred_at),)
+    found = terms("\n".join((searchable(memory), *memory.tags, *day)))
+    named = terms(memory.author) if memory.author else []
+    return found if set(named) <= set(found) else [*found, *named]
 
 
 def text_hash(memory: Memory) -> str:
@@ -124,14 +184,20 @@ _short_fingerprint = lru_cache(maxsize=512)(_fingerprint)
 # -- terms ---------------------------------------------------------------------------------------
 
 
-def _chunks(text: str) -> list[str]:
-    """The words of a text with what is joined to them, freed of marks but not yet of case."""
-    if not text.isascii():
-        text = unicodedata.normalize("NFC", unicodedata.normalize("NFKD", text).translate(_PLAIN))
-        text = _SPACELESS.sub(r" \g<0> ", text)
-    if "#" in text or "++" in text:
-        text = _LANGUAGE_NAME.sub(lambda m: m[1] + ("sharp" if m[2] == "#" else "plusplus"), text)
-    return _CHUNK.findall(text)
+def _places(text: str, plain: str) -> Sequence[int]:
+    """For each character of the normal text, and for its end, where the text has what it was made from."""
+    if text.isascii():
+        return range(len(text) + 1)
+    origins = [at for at, size in enumerate(_sizes(text)) for _ in range(size)]
+    origins.append(len(text))
+    # Putting together again keeps the order of what it joins, so counting the parts tells where they were.
+    parts = (len(unicodedata.normalize("NFD", character)) for character in plain)
+    return [origins[part] for part in accumulate(parts, initial=0)]
+
+
+def _sizes(text: str) -> Iterator[int]:
+    """How many characters each character becomes when it is taken apart and made plain."""
+    return (len(unicodedata.normalize("NFKD", character).translate(_PLAIN)) for character in text)
 
 
 def _plain(character: str) -> str:
@@ -161,6 +227,21 @@ def _terms_of(chunk: str) -> tuple[str, ...]:
     return _cached_terms(chunk) if len(chunk) <= MAX_TERM_CHARS else _chunk_terms(chunk)
 
 
+def _query_terms_of(chunk: re.Match[str]) -> Sequence[str]:
+    """The terms a query's chunk is looked for by."""
+    found = _telling_terms(chunk[0])
+    if _SPACELESS.match(chunk[0]):
+        return found if len(chunk[0]) > 1 else [f"{chunk[0]}*"]
+    before = chunk.string[max(0, chunk.start() - 1) : chunk.start()]
+    if before == "*" or not _STAR.match(chunk.string, chunk.end()):
+        return found
+    beginning = _joined(chunk[0])
+    if not 2 <= len(beginning) < MAX_TERM_CHARS:
+        return found
+    # The index holds stems, which `deploy` is no beginning of (`deploi`): the word itself stays asked for.
+    return [*(term for term in found if not term.startswith(beginning)), f"{beginning}*"]
+
+
 def _telling_terms(chunk: str) -> Sequence[str]:
     """The terms of a query's chunk without those of its stop words: `up-to-date` must not look for `to`."""
     found = _terms_of(chunk)
@@ -174,7 +255,8 @@ def _telling_terms(chunk: str) -> Sequence[str]:
 def _chunk_terms(chunk: str) -> tuple[str, ...]:
     if _SPACELESS.match(chunk):
         return tuple(chunk[i : i + 2] for i in range(max(1, len(chunk) - 1)))
-    return tuple(_split(_without_ending(chunk), _LEVELS))
+    spelled = chunk.replace("++", "plusplus").replace("#", "sharp")
+    return tuple(_split(_without_ending(spelled), _LEVELS))
 
 
 _cached_terms = lru_cache(maxsize=32_768)(_chunk_terms)
@@ -213,13 +295,17 @@ def _term(chunk: str) -> str:
 
     Between two digits a joint becomes `_`, so that 3.11 is not 311.
     """
-    word = _JOINTS.sub(lambda joint: "_" if joint[1] else "", chunk).casefold()
+    word = _joined(chunk)
     # Porter's rules would eat the s of two-letter words such as `os` and `as`.
     if len(word) > 2 and word.isascii() and word.isalpha():
         word = stem(word)
     if len(word) <= MAX_TERM_CHARS:
         return word
     return f"{word[: MAX_TERM_CHARS - _DIGEST_CHARS - 1]}_{_digest(word)[:_DIGEST_CHARS]}"
+
+
+def _joined(chunk: str) -> str:
+    return _JOINTS.sub(lambda joint: "_" if joint[1] else "", chunk).casefold()
 
 
 # -- digests -------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """The contract of an embedder: text in, unit vectors out, with a signature that names the space.
 
-Stores never embed; callers do, and hand the vectors over with the signature.
+Stores never embed; callers do, and hand the vectors over with the signature. Beside it the contract of a
+reranker, which needs no vectors: it is optional, and judges the best candidates of a search once more.
 """
 
 from collections.abc import Sequence
@@ -79,3 +80,14 @@ class Embedder(Protocol):
 
     def encode_query(self, text: str) -> Encoded:
         """The query's vector with its token states, from one pass of the model."""
+
+
+class Reranker(Protocol):
+    """Judges how well texts answer a query, reading both together. Thread-safe. Raises EmbedderError only."""
+
+    @property
+    def name(self) -> str:
+        """The model's name, for people."""
+
+    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        """One judgement per text, in the order given: 0 to 1, higher is better."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from vestige.embed.background import EmbedderSource
+from vestige.embed.rerank import RerankerSource
 from vestige.errors import Cancelled, DeadlineExceeded, Forbidden
 from vestige.events import EventBus
 from vestige.models import EVERYTHING, Access
@@ -29,6 +30,7 @@ class Engine:
 
     store: MemoryStore
     embedders: EmbedderSource
+    reranker: RerankerSource
     settings: Settings
     events: EventBus
     now: Callable[[], datetime]

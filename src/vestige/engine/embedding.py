@@ -5,13 +5,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from vestige.cognition.form import asked
 from vestige.cognition.pieces import cut
 from vestige.cognition.text import searchable, text_hash
-from vestige.embed.protocol import Embedder, Vectors
+from vestige.embed.protocol import Embedder, Encoded
 from vestige.engine.context import Call, Engine
 from vestige.errors import EmbedderError
 from vestige.models import Memory
-from vestige.store.protocol import Embedded, Piece
+from vestige.store.protocol import Embedded, Piece, Tokens
 
 logger = logging.getLogger(__name__)
 
@@ -54,28 +55,38 @@ def embed_memories(call: Call, embedder: Embedder, memories: Sequence[Memory]) -
     texts = [searchable(memory) for memory in memories]
     spans = [spans_of(memory) for memory in memories]
     pieces = [text[start:end] for text, cuts in zip(texts, spans, strict=True) for start, end in cuts]
-    vectors = _in_slices(call, embedder, pieces)
-    embedded = []
-    row = 0
-    for memory, cuts in zip(memories, spans, strict=True):
-        made = tuple(
-            Piece(start=start, end=end, vector=vectors[row + i]) for i, (start, end) in enumerate(cuts)
+    made = iter(zip(pieces, _in_slices(call, embedder, pieces), strict=True))
+    return [
+        Embedded(
+            signature=embedder.signature,
+            text_hash=text_hash(memory),
+            pieces=tuple(_piece(start, end, *next(made)) for start, end in cuts),
         )
-        row += len(cuts)
-        embedded.append(Embedded(signature=embedder.signature, text_hash=text_hash(memory), pieces=made))
-    return embedded
+        for memory, cuts in zip(memories, spans, strict=True)
+    ]
 
 
-def _in_slices(call: Call, embedder: Embedder, pieces: list[str]) -> Vectors:
+def _piece(start: int, end: int, text: str, encoded: Encoded) -> Piece:
+    return Piece(start=start, end=end, vector=encoded.vector, tokens=_tokens(text, encoded))
+
+
+def _tokens(text: str, encoded: Encoded) -> Tokens | None:
+    if encoded.tokens is None:
+        return None
+    return Tokens(
+        bits=np.packbits(encoded.tokens.states > 0, axis=1), asked=asked(text, encoded.tokens.spans)
+    )
+
+
+def _in_slices(call: Call, embedder: Embedder, pieces: list[str]) -> list[Encoded]:
     if len(pieces) <= SLICE:
-        return embedder.embed_documents(pieces)
-    slices = []
+        return embedder.encode_documents(pieces)
+    encoded: list[Encoded] = []
     for at in range(0, len(pieces), SLICE):
         call.check()
-        slices.append(embedder.embed_documents(pieces[at : at + SLICE]))
-        done = min(at + SLICE, len(pieces))
-        call.progress(done, len(pieces), f"{done} of {len(pieces)} pieces embedded")
-    return np.concatenate(slices)
+        encoded.extend(embedder.encode_documents(pieces[at : at + SLICE]))
+        call.progress(len(encoded), len(pieces), f"{len(encoded)} of {len(pieces)} pieces embedded")
+    return encoded
 
 
 def backfill(call: Call, embedder: Embedder) -> int:

@@ -7,6 +7,7 @@ import numpy as np
 from vestige.cognition.strength import state
 from vestige.embed.background import EmbedderStatus, State
 from vestige.embed.protocol import Signature
+from vestige.embed.rerank import RerankerStatus
 from vestige.engine.context import Call
 from vestige.engine.embedding import embedder_or_none
 from vestige.models import MemoryState, StoreStats
@@ -42,6 +43,7 @@ def health(call: Call) -> Health:
     engine = call.engine
     # The model is loaded when it is first asked for: ask, so that what is told is what a search meets.
     embedder_or_none(engine)
+    engine.reranker()
     embedder = engine.embedders.status()
     stats = engine.store.stats(access=call.access, now=engine.now())
     average = float(np.mean(stats.retentions)) if stats.retentions else 0.0
@@ -49,7 +51,11 @@ def health(call: Call) -> Health:
     for value in stats.accessibilities:
         states[state(value)] += 1
     foreign = _other_model(engine.store.signature(), embedder.signature)
-    findings = [foreign or _meaning(stats, embedder), *_fading(stats, average)]
+    findings = [
+        foreign or _meaning(stats, embedder),
+        _judging(engine.reranker.status()),
+        *_fading(stats, average),
+    ]
     warnings = tuple(found.warning for found in findings if found.warning)
     # Nothing to search yet is no fault, but a store that takes nothing in is at fault even when empty.
     degraded = bool(warnings) if stats.memories else foreign is not None
@@ -97,6 +103,13 @@ def _meaning(stats: StoreStats, embedder: EmbedderStatus) -> Finding:
         return Finding(warning=warning)
     hint = (embedder.error or {}).get("hint") or "Run `vestige model install`."
     return Finding(warning=warning, advice=f"To find memories by meaning too: {hint}")
+
+
+def _judging(reranker: RerankerStatus) -> Finding:
+    """Whether the reranker that was asked for takes part."""
+    if reranker.state is not State.FAILED:
+        return Finding()
+    return Finding(warning=f"Results are not judged again: {reranker.detail}", advice=reranker.hint)
 
 
 def _fading(stats: StoreStats, average: float) -> list[Finding]:

@@ -1,9 +1,11 @@
-"""Reading the event log, page by page."""
+"""The past: the event log page by page, and memories as the store knew them once."""
 
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
 
 from vestige.engine.context import Call
-from vestige.models import Access, LogEvent
+from vestige.models import Access, LogEvent, Record
 
 PAGE = 5_000
 
@@ -14,3 +16,13 @@ def logged(call: Call, *, access: Access, memory_id: str | None = None, after: i
         call.check()
         yield from page
         after = page[-1].position
+
+
+def as_known(call: Call, record: Record, known_at: datetime | None) -> Record:
+    """The record with its memory as the store knew it then; as it is now without a time."""
+    if known_at is None or record.memory.updated_at <= known_at:
+        return record
+    for past in call.engine.store.history(record.memory.id, access=call.access):
+        if past.recorded_at <= known_at < past.ended_at:
+            return replace(record, memory=past.memory)
+    return record

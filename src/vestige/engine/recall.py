@@ -1,63 +1,54 @@
-"""The read path: arms → pool → stages → the best few; then a trace of what was really shown."""
+"""The read path: analyse → arms → pool → relevance → stages → the best few, or nothing; then a trace of
+what was really shown."""
 
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-import numpy as np
-
-from vestige.cognition.ranking import Candidates, rank
-from vestige.cognition.strength import accessibility, exposable, retention_of
-from vestige.cognition.text import query_terms
+from vestige.cognition.confidence import confidence
+from vestige.cognition.query import Asked, analyse
+from vestige.cognition.ranking import Ranking, rank
+from vestige.cognition.relevance import relevance
+from vestige.cognition.strength import exposable
+from vestige.engine.answering import Hit, answer
 from vestige.engine.context import Call
-from vestige.engine.embedding import embedder_or_none
-from vestige.engine.health import why_no_model
-from vestige.errors import EmbedderError, NotFound, StoreError
+from vestige.engine.probing import Depth, Mode, Probed, probe
+from vestige.engine.reranking import rerank
+from vestige.engine.situating import situate
+from vestige.errors import NotFound, StoreError
 from vestige.events import SearchPerformed
-from vestige.models import Evidence, Filter, Record
-from vestige.store.protocol import Remark, Scored
+from vestige.models import Evidence, Filter
+from vestige.store.protocol import Remark
 
 logger = logging.getLogger(__name__)
-
-POOL = 100
-"""Candidates taken from each arm."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallQuery:
-    """What to look for, among what, and how many."""
+    """What to look for, among what, and how many. `topics` are what the caller is busy with."""
 
     text: str
     where: Filter
     limit: int
-    min_similarity: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
-    """A memory found, with why it ranks where it does.
-
-    `keyword` and `semantic` are the arms' own scores (None where the arm missed it), `stages` the
-    score after each stage, `start`/`end` the piece of its text that matched the meaning best.
-    """
-
-    record: Record
-    score: float
-    retention: float
-    accessibility: float
-    keyword: float | None
-    semantic: float | None
-    stages: tuple[tuple[str, float], ...]
-    start: int
-    end: int
+    mode: Mode = Mode.BALANCED
+    topics: tuple[str, ...] = ()
+    min_similarity: float = -1.0
+    min_confidence: float = 0.0
+    explain: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recalled:
-    """The answer to a query. `semantic` says whether meaning took part; if not, `why_not`."""
+    """The answer to a query.
+
+    `confidence` is the chance that the answer is among the hits. Below what was asked for there are none,
+    and `rejected` is the best that was found. `semantic` says whether meaning took part; if not, `why_not`.
+    """
 
     hits: tuple[Hit, ...]
+    rejected: tuple[Hit, ...]
+    confidence: float
     semantic: bool
     why_not: str | None
     seconds: float
@@ -66,18 +57,34 @@ class Recalled:
 def recall(call: Call, query: RecallQuery) -> Recalled:
     """The memories that answer the query best."""
     started = call.engine.monotonic()
-    terms = query_terms(query.text)
-    lexical = call.engine.store.lexical(terms, query.where, access=call.access, limit=POOL)
+    asked = analyse(query.text)
+    depth = query.mode.depth
+    probed = probe(call, asked, query.where, depth, least_cosine=query.min_similarity)
     call.check()
-    dense, why_not = _dense(call, query)
-    call.check()
-    hits = _ranked(call, lexical, dense)
+    hits, sure = _ranked(call, query, asked, probed, depth)
+    abstains = sure < query.min_confidence
     return Recalled(
-        hits=tuple(hits[: query.limit]),
-        semantic=dense is not None,
-        why_not=why_not,
+        hits=() if abstains else hits,
+        rejected=hits[:1] if abstains else (),
+        confidence=sure,
+        semantic=probed.encoded is not None,
+        why_not=probed.why_not,
         seconds=call.engine.monotonic() - started,
     )
+
+
+def _ranked(
+    call: Call, query: RecallQuery, asked: Asked, probed: Probed, depth: Depth
+) -> tuple[tuple[Hit, ...], float]:
+    pool = probed.pool
+    found = relevance(asked, pool, probed.matched)
+    ranking = Ranking(ids=pool.ids, scores=found.scores).scored("relevance", found.scores)
+    ranking = rerank(call, query.text, pool, ranking)
+    call.check()
+    situation, links = situate(call, query.text, query.where, query.topics, pool, ranking, depth)
+    ranking = rank(ranking, situation)
+    hits = answer(call, query.where, query.limit, pool, found, ranking, links, explain=query.explain)
+    return hits, confidence(pool, probed.matched, ranking.best(query.limit))
 
 
 def show(call: Call, query: RecallQuery, recalled: Recalled, shown: Sequence[Hit], *, record: bool) -> None:
@@ -93,68 +100,6 @@ def show(call: Call, query: RecallQuery, recalled: Recalled, shown: Sequence[Hit
             duration_ms=1000 * recalled.seconds,
         )
     )
-
-
-def _dense(call: Call, query: RecallQuery) -> tuple[list[Scored] | None, str | None]:
-    """The dense arm, or None and the reason why it is missing."""
-    engine = call.engine
-    embedder = embedder_or_none(engine)
-    if embedder is None:
-        return None, f"{why_no_model(engine.embedders.status())}."
-    held = engine.store.signature()
-    if held is None:
-        return None, "No memory has a vector yet."
-    if held != embedder.signature:
-        return None, (
-            f"The store holds vectors of {held.name}, the settings name {embedder.signature.name}; "
-            "`vestige rebuild --vectors` changes the store over."
-        )
-    try:
-        vector = embedder.embed_query(query.text)
-    except EmbedderError as exc:
-        return None, exc.message
-    found = engine.store.nearest(
-        vector[np.newaxis, :], embedder.signature, query.where, access=call.access, limit=POOL
-    )[0]
-    return [near for near in found if near.score >= query.min_similarity], None
-
-
-def _ranked(call: Call, lexical: list[Scored], dense: list[Scored] | None) -> list[Hit]:
-    now = call.engine.now()
-    by_words = {found.memory_id: found for found in lexical}
-    by_meaning = {found.memory_id: found for found in dense or ()}
-    ids = sorted(by_words.keys() | by_meaning.keys())
-    records = {r.memory.id: r for r in call.engine.store.get_many(ids, access=call.access)}
-    ids = [memory_id for memory_id in ids if memory_id in records]
-    retention = {i: retention_of(records[i].strength, now) for i in ids}
-    ages = [(now - records[i].memory.created_at).total_seconds() / 86_400 for i in ids]
-    access = [accessibility(retention[i], records[i].memory.suppression_count) for i in ids]
-    pool = rank(
-        Candidates(
-            ids=tuple(ids),
-            lexical=np.array([by_words[i].score if i in by_words else 0.0 for i in ids]),
-            dense=None
-            if dense is None
-            else np.array([by_meaning[i].score if i in by_meaning else 0.0 for i in ids]),
-            age_days=np.array(ages),
-            accessibility=np.array(access, dtype=np.float64),
-            scores=np.zeros(len(ids)),
-        )
-    )
-    return [
-        Hit(
-            record=records[ids[at]],
-            score=float(pool.scores[at]),
-            retention=retention[ids[at]],
-            accessibility=float(pool.accessibility[at]),
-            keyword=by_words[ids[at]].score if ids[at] in by_words else None,
-            semantic=by_meaning[ids[at]].score if ids[at] in by_meaning else None,
-            stages=tuple((name, float(scores[at])) for name, scores in pool.steps),
-            start=by_meaning[ids[at]].start if ids[at] in by_meaning else 0,
-            end=by_meaning[ids[at]].end if ids[at] in by_meaning else 0,
-        )
-        for at in pool.best(len(ids))
-    ]
 
 
 def _leave_trace(call: Call, shown: Sequence[Hit]) -> None:

@@ -1,9 +1,9 @@
 """Every operation, and how MCP groups, renames and exposes them. Importing this fills the registry."""
 
-from vestige.operations import admin, ingest, memory, memory_changes, search, timeline
+from vestige.operations import admin, index, ingest, memory, memory_changes, search, timeline
 from vestige.operations.catalog import registry
 
-__all__ = ["admin", "ingest", "memory", "memory_changes", "registry", "search", "timeline"]
+__all__ = ["admin", "index", "ingest", "memory", "memory_changes", "registry", "search", "timeline"]
 
 INSTRUCTIONS = (
     "Vestige is your long-term memory. Search it before answering about the past, a project or a "

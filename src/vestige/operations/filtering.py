@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from vestige.errors import InvalidInput
 from vestige.models import Filter
 from vestige.operations.fields import EndMoment, Moment, Names, Scope, Tags
 from vestige.operations.registry import Arguments
@@ -31,6 +32,11 @@ class FilterArguments(Arguments):
 
     def narrow(self, where: Filter, now: datetime) -> Filter:
         """The filter, narrowed by these arguments."""
+        if self.created_from and self.created_to and self.created_from >= self.created_to:
+            raise InvalidInput(
+                "`created_from` is not before `created_to`: no memory can pass.",
+                hint="Give an earlier `created_from` or a later `created_to`.",
+            )
         return replace(
             where,
             now=now,

@@ -14,7 +14,7 @@ What holds for all methods:
 - Methods may be called from any thread. `close` ends the store; using it afterwards is StoreError.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -41,6 +41,7 @@ from vestige.models import (
     Strength,
     Tombstone,
 )
+from vestige.store.pool import POSTINGS_BUDGET, Pool, Probe, Voices, Worded
 
 REMARKED = "memory.remarked"
 LINKED = "edge.linked"
@@ -54,6 +55,16 @@ class Piece:
     start: int
     end: int
     vector: NDArray[np.float32]
+    tokens: "Tokens | None" = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tokens:
+    """The token states of a piece, one sign bit per dimension (`numpy.packbits` of `state > 0`), and for
+    each token whether it stands in a question."""
+
+    bits: NDArray[np.uint8]
+    asked: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +152,23 @@ class Scored:
     score: float
     start: int = 0
     end: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexStatus:
+    """How much of the vectors is in index files (`path` is None for a store that has none).
+
+    Of `vectors`, `indexed` are in `segments` files of `size_bytes`, beside `dead` ones; the others are read
+    from the store itself. `problems` says by name which files are not used, and why.
+    """
+
+    path: str | None = None
+    vectors: int
+    segments: int = 0
+    indexed: int = 0
+    dead: int = 0
+    size_bytes: int = 0
+    problems: Mapping[str, str] = field(default_factory=dict)
 
 
 def other_model(held: Signature, offered: Signature) -> ModelMismatch:
@@ -247,13 +275,32 @@ class MemoryStore(Protocol):
 
     # -- search arms -----------------------------------------------------------------------------
 
-    def lexical(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> list[Scored]:
-        """The best memories by BM25 over the analyser's terms (content, phrasings, tags).
+    def lexical(
+        self,
+        terms: Sequence[str],
+        where: Filter,
+        *,
+        access: Access,
+        limit: int,
+        postings: int | None = POSTINGS_BUDGET,
+    ) -> list[Worded]:
+        """The best memories by BM25 with their neighbours (`window`), then `own`, then id.
 
-        The score is Σ idf·tf·(k1+1)/(tf + k1·(1 − b + b·len/avglen)) with k1 = 1.2, b = 0.75 and
-        idf = max(1e-6, ln((N − df + .5)/(df + .5))); N, df and avglen are of the whole store,
-        whatever the filter, so that a filter never changes a score. Repeated terms count once; a
-        term ending in `*` matches as a prefix. No terms: no results.
+        A memory's own terms are those of `cognition.text.memory_terms`. Its window adds those of the
+        memory before and after it in its thread; a thread adds up its members. On each level the score is
+        Σ idf·tf·(k1+1)/(tf + k1·(1 − b + b·len/avglen)) with k1 = 1.2, b = 0.75 and
+        idf = max(1e-6, ln((N − df + .5)/(df + .5))); N, df and avglen are of the whole store at that level
+        (memories; memories with their windows; threads), whatever the filter, so that a filter never
+        changes a score. A term counts as often as it is given; one ending in `*` matches as a prefix.
+        No terms: no results.
+
+        With `postings` set, terms are taken from the rarest on (by df, then by term) while the number of
+        their occurrences fits, the first one in any case, and the others are left out.
+
+        Neighbours share a thread: the same scope, thread (where none is given, source, if there is a
+        position), domains and validity window. Members are ordered by position (those without come last),
+        then by arrival. Where the members of a thread have different sources, each source with at least
+        two members on average is a thread of its own. A suppressed memory is in no thread.
         """
 
     def nearest(
@@ -269,6 +316,20 @@ class MemoryStore(Protocol):
 
         The filter is applied before the limit. A signature other than the store's is ModelMismatch;
         a store without vectors answers with empty lists.
+        """
+
+    def voices(self, names: Collection[int], *, access: Access) -> Voices:
+        """Which of these names (`form.name_hash`) speak in a talk in reach, and whether any note is in reach.
+        It may say that there are notes where there are none."""
+
+    def gather(self, probe: Probe, *, access: Access) -> Pool:
+        """The candidates for a search: the union of what each arm finds, from one snapshot.
+
+        The arms are `lexical` and `nearest` (above `least_cosine`), and the literals: memories whose
+        `cognition.text.memory_terms` hold all terms of a literal and whose searchable text, tags, source or
+        id holds the literal itself, letter case and runs of white space aside; those with more literals
+        first, then by id. A probe without a vector, or a store without vectors, has no dense arm; vectors
+        of another signature are ModelMismatch.
         """
 
     # -- derived data ----------------------------------------------------------------------------
@@ -293,6 +354,12 @@ class MemoryStore(Protocol):
 
     def rebuild_words(self) -> int:
         """Derive all lexical rows and term statistics again from the text; how many memories."""
+
+    def index_status(self) -> IndexStatus:
+        """What the index files hold; they are read through and checked."""
+
+    def rebuild_index(self) -> IndexStatus:
+        """Write again the index files that are damaged or mostly dead, and those that are missing."""
 
     # -- care ------------------------------------------------------------------------------------
 

@@ -34,6 +34,7 @@ from vestige.store.protocol import (
     Piece,
     Remark,
     Revise,
+    Tokens,
     other_model,
 )
 
@@ -201,7 +202,15 @@ def _checked(piece: Piece, signature: Signature) -> Piece:
     if vector.shape != (signature.dimension,) or not np.isfinite(vector).all():
         raise InvalidInput(f"A vector of {signature.name} has {signature.dimension} finite numbers.")
     vector.flags.writeable = False
-    return replace(piece, vector=vector)
+    if piece.tokens is None:
+        return replace(piece, vector=vector)
+    bits, asked = piece.tokens.bits.copy(), piece.tokens.asked.copy()
+    wide = -(-signature.dimension // 8)
+    if bits.dtype != np.uint8 or bits.ndim != 2 or bits.shape[1] != wide:
+        raise InvalidInput(f"The bits of a token of {signature.dimension} dimensions are {wide} bytes.")
+    if asked.dtype != np.bool_ or asked.shape != bits.shape[:1]:
+        raise InvalidInput("`asked` says yes or no for each token.")
+    return replace(piece, vector=vector, tokens=Tokens(bits=bits, asked=asked))
 
 
 def _changed_fields(old: Memory, new: Memory) -> list[str]:

@@ -1,7 +1,6 @@
-"""Filters, orders and the two search arms, by brute force over everything that is held."""
+"""Filters, orders and the dense arm, by brute force over everything that is held."""
 
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,22 +8,20 @@ from numpy.typing import NDArray
 from vestige.cognition.strength import retention_of
 from vestige.embed.protocol import Signature
 from vestige.errors import InvalidInput
-from vestige.models import Access, Filter, Order, covers
+from vestige.models import Access, Filter, Order
 from vestige.store.inmemory.changes import require_signature
 from vestige.store.inmemory.state import Held, State
+from vestige.store.judging import passes
 from vestige.store.protocol import Scored
-
-K1 = 1.2
-B = 0.75
-LEAST_IDF = 1e-6
-EQUAL_FIELDS = ("source", "author", "agent_id", "session_id", "thread", "position")
 
 
 def select(state: State, where: Filter, access: Access) -> list[Held]:
     """What matches the filter within the access, in the order of arrival."""
     if (where.min_retention, where.max_retention) != (None, None) and where.now is None:
         raise InvalidInput("A filter by retention needs `now`, the moment to judge it at.")
-    return [held for held in state.within(access) if all(passes(held, where) for passes in CHECKS)]
+    return [
+        held for held in state.within(access) if _passes(held, where, access) and _remembered(held, where)
+    ]
 
 
 def sort(held: Iterable[Held], where: Filter, order: Order) -> list[Held]:
@@ -44,25 +41,6 @@ def sort(held: Iterable[Held], where: Filter, order: Order) -> list[Held]:
             return sorted(by_id, key=lambda one: retention_of(one.strength, now))
 
 
-def lexical(state: State, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> list[Scored]:
-    """BM25 as the contract defines it, with the statistics of the whole store."""
-    wanted = select(state, where, access)
-    lengths = {one.memory.id: sum(one.words.values()) for one in state.held.values()}
-    scores: dict[str, float] = {}
-    for term in dict.fromkeys(terms):
-        counts = {one.memory.id: _occurrences(term, one) for one in state.held.values()}
-        found = sum(count > 0 for count in counts.values())
-        idf = max(LEAST_IDF, math.log((len(counts) - found + 0.5) / (found + 0.5)))
-        for one in wanted:
-            tf = counts[one.memory.id]
-            if tf:
-                average = sum(lengths.values()) / len(lengths)
-                norm = K1 * (1 - B + B * lengths[one.memory.id] / average)
-                gained = idf * tf * (K1 + 1) / (tf + norm)
-                scores[one.memory.id] = scores.get(one.memory.id, 0.0) + gained
-    return best((Scored(memory_id=key, score=score) for key, score in scores.items()), limit)
-
-
 def nearest(
     state: State,
     vectors: NDArray[np.float32],
@@ -73,12 +51,18 @@ def nearest(
     limit: int,
 ) -> list[list[Scored]]:
     """The best piece of every matching memory, by its cosine with each query."""
+    queries = check_queries(state, vectors, signature)
+    embedded = [held for held in select(state, where, access) if held.pieces]
+    return [best((closest(held, query) for held in embedded), limit) for query in queries]
+
+
+def check_queries(state: State, vectors: NDArray[np.float32], signature: Signature) -> NDArray[np.float64]:
+    """The queries as rows of the store's own space, or an error."""
     require_signature(state, signature)
     queries = np.asarray(vectors, dtype=np.float64)
     if queries.ndim != 2 or queries.shape[1] != signature.dimension or not np.isfinite(queries).all():
         raise InvalidInput(f"Queries of {signature.name} are rows of {signature.dimension} finite numbers.")
-    embedded = [held for held in select(state, where, access) if held.pieces]
-    return [best((_closest(held, query) for held in embedded), limit) for query in queries]
+    return queries
 
 
 def best(scored: Iterable[Scored], limit: int) -> list[Scored]:
@@ -93,54 +77,20 @@ def at_least_none(count: int) -> int:
     return count
 
 
-def _closest(held: Held, query: NDArray[np.float64]) -> Scored:
+def closest(held: Held, query: NDArray[np.float64]) -> Scored:
+    """The piece of a memory with the highest cosine."""
     cosines = np.array([piece.vector for piece in held.pieces], dtype=np.float64) @ query
     at = int(np.argmax(cosines))
     piece = held.pieces[at]
     return Scored(memory_id=held.memory.id, score=float(cosines[at]), start=piece.start, end=piece.end)
 
 
-def _occurrences(term: str, held: Held) -> int:
-    if not term.endswith("*"):
-        return held.words.get(term, 0)
-    stem = term[:-1]
-    return sum(count for word, count in held.words.items() if stem and word.startswith(stem))
-
-
-def _in_place(held: Held, where: Filter) -> bool:
-    memory = held.memory
-    if where.scope is not None and not covers(where.scope, memory.scope):
-        return False
-    return all(getattr(where, name) in (None, getattr(memory, name)) for name in EQUAL_FIELDS)
-
-
-def _labelled(held: Held, where: Filter) -> bool:
-    tags, domains = set(held.memory.tags), set(held.memory.domains)
-    if where.domains and domains.isdisjoint(where.domains):
-        return False
-    if where.tags_any and tags.isdisjoint(where.tags_any):
-        return False
-    return tags.issuperset(where.tags_all)
-
-
-def _of_type(held: Held, where: Filter) -> bool:
-    kind = held.memory.node_type
-    return (not where.node_types or kind in where.node_types) and kind not in where.exclude_types
-
-
-def _in_time(held: Held, where: Filter) -> bool:
-    memory = held.memory
-    if where.created_from is not None and memory.created_at < where.created_from:
-        return False
-    if where.created_to is not None and memory.created_at >= where.created_to:
-        return False
-    return where.valid_at is None or memory.valid_at(where.valid_at)
-
-
-def _in_standing(held: Held, where: Filter) -> bool:
-    if where.pinned is not None and held.memory.pinned != where.pinned:
-        return False
-    return where.include_suppressed or held.memory.suppression_count == 0
+def _passes(held: Held, where: Filter, access: Access) -> bool:
+    """Whether a memory is what is asked for, or was when the store knew it so."""
+    if where.known_at is None:
+        return passes(held.memory, where, access)
+    known = held.known_at(where.known_at)
+    return known is not None and passes(known, where, access)
 
 
 def _remembered(held: Held, where: Filter) -> bool:
@@ -152,14 +102,3 @@ def _remembered(held: Held, where: Filter) -> bool:
     if where.min_retention is not None and retention < where.min_retention:
         return False
     return where.max_retention is None or retention <= where.max_retention
-
-
-CHECKS: tuple[Callable[[Held, Filter], bool], ...] = (
-    _in_place,
-    _labelled,
-    _of_type,
-    _in_time,
-    _in_standing,
-    _remembered,
-)
-"""What a memory has to pass; each looks at a few fields of the filter."""

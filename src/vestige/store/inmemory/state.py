@@ -7,9 +7,11 @@ change has succeeded. That makes a commit all-or-nothing, and a read consistent 
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import orjson
 
 from vestige.cognition import text
@@ -27,7 +29,7 @@ from vestige.models import (
     Tombstone,
     covers,
 )
-from vestige.store.protocol import LINKED, REMARKED, Claim, Piece
+from vestige.store.protocol import LINKED, REMARKED, Claim, Piece, Tokens
 
 EdgeKey = tuple[str, str, str]
 
@@ -47,6 +49,25 @@ class Held:
     def record(self) -> Record:
         """The memory as the store hands it out."""
         return Record(memory=apart(self.memory), strength=self.strength, embedded=bool(self.pieces))
+
+    def known_at(self, moment: datetime) -> Memory | None:
+        """The memory as the store knew it then; None before it was there.
+
+        Its last revision by then; the first one also when it was written with a later time of update.
+        """
+        if self.memory.created_at > moment:
+            return None
+        versions = [*(revision.memory for revision in self.past), self.memory]
+        return next((one for one in reversed(versions) if one.updated_at <= moment), versions[0])
+
+    def tokens(self) -> Tokens | None:
+        """The tokens of all its pieces, or None when there are none."""
+        told = [piece.tokens for piece in self.pieces if piece.tokens is not None and len(piece.tokens.asked)]
+        if not told:
+            return None
+        return Tokens(
+            bits=np.concatenate([one.bits for one in told]), asked=np.concatenate([one.asked for one in told])
+        )
 
     def wordings(self) -> set[str]:
         """Every text this memory has or had."""

@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -11,11 +11,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from vestige.cognition.form import Form, features
 from vestige.cognition.strength import accessibility, retention_of
 from vestige.embed.protocol import Signature
 from vestige.errors import IdempotencyConflict, InvalidInput, NotFound, StoreError
 from vestige.models import (
     ANYTHING,
+    EVERYTHING,
     Access,
     Edge,
     Filter,
@@ -29,10 +31,13 @@ from vestige.models import (
     Tombstone,
     covers,
 )
-from vestige.store.inmemory import search
+from vestige.pool import Pool, Voices, Worded
+from vestige.store.inmemory import lexical, search
 from vestige.store.inmemory.changes import apply, take_vectors, touched
+from vestige.store.inmemory.gather import gather
 from vestige.store.inmemory.state import Claimed, Held, State, apart, as_json, words_of
-from vestige.store.protocol import Change, Claim, Embedded, Scored
+from vestige.store.pool import POSTINGS_BUDGET, Probe
+from vestige.store.protocol import Change, Claim, Embedded, IndexStatus, Scored
 
 
 class InMemoryStore:
@@ -198,9 +203,17 @@ class InMemoryStore:
 
     # -- search arms -----------------------------------------------------------------------------
 
-    def lexical(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> list[Scored]:
-        """The best memories by BM25 over the analyser's terms."""
-        return search.lexical(self._state(), terms, where, access=access, limit=limit)
+    def lexical(
+        self,
+        terms: Sequence[str],
+        where: Filter,
+        *,
+        access: Access,
+        limit: int,
+        postings: int | None = POSTINGS_BUDGET,
+    ) -> list[Worded]:
+        """The best memories by BM25 with their neighbours."""
+        return lexical.lexical(self._state(), terms, where, access=access, limit=limit, postings=postings)
 
     def nearest(
         self,
@@ -213,6 +226,19 @@ class InMemoryStore:
     ) -> list[list[Scored]]:
         """For each row of `vectors`, the memories whose best piece has the highest cosine."""
         return search.nearest(self._state(), vectors, signature, where, access=access, limit=limit)
+
+    def voices(self, names: Collection[int], *, access: Access) -> Voices:
+        """Which of these names speak in a talk in reach, and whether any note is in reach."""
+        told = [features(held.memory) for held in self._state().within(access)]
+        if access != EVERYTHING:
+            return Voices(speakers=frozenset(), notes=True)
+        talking = {one.speaker for one in told if one.form is not Form.NOTE}
+        return Voices(speakers=frozenset(names) & talking, notes=any(one.form is Form.NOTE for one in told))
+
+    def gather(self, probe: Probe, *, access: Access) -> Pool:
+        """The candidates of all arms with every signal."""
+        search.at_least_none(probe.per_arm)
+        return gather(self._state(), probe, access=access)
 
     # -- derived data ----------------------------------------------------------------------------
 
@@ -253,6 +279,15 @@ class InMemoryStore:
         with self._writing() as state:
             _each(state, lambda held: replace(held, words=words_of(held.memory)))
             return len(state.held)
+
+    def index_status(self) -> IndexStatus:
+        """The vectors are in memory: no files are needed."""
+        held = self._state().held.values()
+        return IndexStatus(vectors=sum(len(one.pieces) for one in held))
+
+    def rebuild_index(self) -> IndexStatus:
+        """Nothing to write."""
+        return self.index_status()
 
     # -- care ------------------------------------------------------------------------------------
 

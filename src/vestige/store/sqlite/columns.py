@@ -63,7 +63,12 @@ def json_strings(text: str) -> tuple[str, ...]:
 def keys_text(keys: NDArray[np.int64] | Sequence[int]) -> str:
     """Integer keys as a JSON array, for `IN (SELECT value FROM json_each(?))`: one statement text for
     any number of keys, so that it is prepared once."""
-    return json_text([int(key) for key in keys])
+    return json_text(keys.tolist() if isinstance(keys, np.ndarray) else list(keys))
+
+
+def keys_from_text(text: str | None) -> NDArray[np.int64]:
+    """The keys of a `group_concat`: one text costs half as much as a row for each."""
+    return np.fromstring(text, dtype=np.int64, sep=",") if text else np.empty(0, dtype=np.int64)
 
 
 def vector_bytes(vector: NDArray[np.float32]) -> bytes:

@@ -11,7 +11,18 @@ from vestige.cognition.text import text_hash
 from vestige.errors import Conflict, Forbidden, NotFound
 from vestige.models import Access, Edge, LogEvent, Memory, Revision, Strength, check_label
 from vestige.store.protocol import LINKED, REMARKED, Add, Change, Embedded, Forget, Link, Remark, Revise
-from vestige.store.sqlite import graph, history, log, memories, registry, reviews, search, vectors
+from vestige.store.sqlite import (
+    graph,
+    history,
+    log,
+    memories,
+    places,
+    registry,
+    reviews,
+    segments,
+    vectors,
+    words,
+)
 
 UNTOLD_FIELDS = ("revision", "updated_at")  # they change with every revision
 
@@ -22,7 +33,7 @@ class Written:
 
     change: Add | Revise
     row: memories.Row
-    terms: str
+    analysis: words.Analysis
 
 
 Step = Written | Remark | Link | Forget
@@ -38,7 +49,7 @@ class Draft:
     text_hash: str
     is_new: bool = False
     row: memories.Row | None = None
-    terms: str | None = None
+    analysis: words.Analysis | None = None
     embedded: Embedded | None = None
     lost_vectors: bool = False
     remarked: bool = False
@@ -48,17 +59,18 @@ class Draft:
 def analyse(change: Change) -> Step:
     """Do the slow part that needs no database, before the write lock is taken."""
     if isinstance(change, Add | Revise):
-        return Written(change=change, row=row_of(change.memory), terms=search.terms_text(change.memory))
+        analysis = words.analyse(change.memory)
+        return Written(change=change, row=row_of(change.memory, analysis.fingerprints), analysis=analysis)
     return change
 
 
-def row_of(memory: Memory) -> memories.Row:
+def row_of(memory: Memory, fingerprints: frozenset[str]) -> memories.Row:
     """A memory as it is written."""
     return memories.Row(
         columns=memories.to_row(memory),
         text_hash=text_hash(memory),
         tags=memory.tags,
-        fingerprints=search.fingerprints(memory),
+        fingerprints=fingerprints,
     )
 
 
@@ -117,7 +129,7 @@ class Work:
         memories.insert(db, {one.key: one.row for one in living if one.is_new and one.row})
         memories.update(db, {one.key: one.row for one in living if not one.is_new and one.row})
         reviews.put(db, {one.key: one.strength for one in living if one.is_new or one.remarked})
-        search.put(db, {one.key: one.terms for one in living if one.terms is not None})
+        words.put(db, {one.key: one.analysis for one in living if one.analysis is not None})
         replaced = [one.key for one in living if one.lost_vectors or (one.embedded and not one.is_new)]
         vectors.delete(db, replaced)
         vectors.write(db, self.profile, {one.key: one.embedded for one in living if one.embedded})
@@ -134,8 +146,9 @@ class Work:
             registry.drop_quoting(db, one.key, texts)
         if gone:
             keys = [one.key for one in gone]
+            segments.unlist(db, keys)
             vectors.delete(db, keys)
-            search.delete(db, keys)
+            words.delete(db, keys)
             memories.delete(db, keys)
         history.bury(db, self.buried)
 
@@ -159,7 +172,7 @@ class Work:
         self.next_key += 1
         self.taken.add(memory.id)
         self.drafts[memory.id] = draft
-        self._take_text(draft, written, retagged=True)
+        self._take_text(draft, written, moved=True)
         self.entries.append(
             log.Entry(at=memory.created_at, kind="memory.created", memory_id=memory.id, scope=memory.scope)
         )
@@ -176,13 +189,14 @@ class Work:
             )
         if new.created_at != old.created_at:
             new = replace(new, created_at=old.created_at)
-            written = replace(written, row=row_of(new))
+            written = replace(written, row=row_of(new, written.analysis.fingerprints))
         draft.past.append(
             Revision(memory=old, recorded_at=old.updated_at, ended_at=new.updated_at, reason=change.reason)
         )
         draft.memory = new
-        self._take_text(draft, written, retagged=new.tags != old.tags)
-        payload = {"fields": _changed_fields(old, new), "reason": change.reason}
+        changed = _changed_fields(old, new)
+        self._take_text(draft, written, moved=not places.MADE_FROM.isdisjoint(changed))
+        payload = {"fields": changed, "reason": change.reason}
         self.entries.append(
             log.Entry(
                 at=new.updated_at,
@@ -193,15 +207,14 @@ class Work:
             )
         )
 
-    def _take_text(self, draft: Draft, written: Written, *, retagged: bool) -> None:
-        """Take over a memory's row, its terms if they can have changed, and the vectors that were made
-        from its present text."""
+    def _take_text(self, draft: Draft, written: Written, *, moved: bool) -> None:
+        """Take over a memory's row, its lexical row if that can have changed, and the vectors that were
+        made from its present text."""
         row, embedded = written.row, written.change.embedded
-        reworded = row.text_hash != draft.text_hash
-        if reworded:
+        if row.text_hash != draft.text_hash:
             draft.lost_vectors, draft.embedded = not draft.is_new, None
-        if reworded or retagged:
-            draft.terms = written.terms
+        if moved:
+            draft.analysis = written.analysis
         draft.row, draft.text_hash = row, row.text_hash
         if embedded is not None:
             registry.require(self.profile, embedded.signature)

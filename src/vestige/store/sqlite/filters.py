@@ -1,12 +1,12 @@
 """A `Filter` and an `Access` as SQL conditions over `memories m`, applied inside every search."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from vestige.errors import InvalidInput
 from vestige.models import ROOT_SCOPE, Access, Filter
-from vestige.store.sqlite.columns import json_text, moment_text
+from vestige.store.sqlite.columns import json_text, keys_text, moment_text
 
 SHARES_DOMAIN = (
     "EXISTS (SELECT 1 FROM json_each(m.domains) d WHERE d.value IN (SELECT value FROM json_each(?)))"
@@ -60,10 +60,16 @@ class Clause:
         return " UNION ALL ".join(f"SELECT m.key FROM memories m WHERE {part}" for part in parts)
 
 
-def clause(where: Filter, access: Access) -> Clause:
-    """The SQL of a filter within an access."""
-    conditions = (*_reached(access), *_placed(where), *_labelled(where), *_timed(where))
-    return Clause(conditions=conditions, retained=_retained(where))
+def clause(where: Filter, access: Access, *, then: Sequence[int] = ()) -> Clause:
+    """The SQL of a filter within an access.
+
+    With `known_at`, `then` are the keys of memories that were revised since and passed as they were known
+    then; the others are judged by their present row. `history.clause_at` finds them.
+    """
+    asked = (*_placed(where), *_labelled(where), *_timed(where))
+    if where.known_at is not None:
+        asked = tuple(_known(where.known_at, asked, then))
+    return Clause(conditions=(*_reached(access), *asked, *_due(where)), retained=_retained(where))
 
 
 def within(column: str, scopes: Sequence[str]) -> Condition:
@@ -89,7 +95,9 @@ def _reached(access: Access) -> Iterator[Condition]:
 
 
 def _placed(where: Filter) -> Iterator[Condition]:
-    if where.scope is not None and where.scope != ROOT_SCOPE:
+    if where.scope is not None and where.scope_only:
+        yield Condition(sql="m.scope = ?", params=(where.scope,))
+    elif where.scope is not None and where.scope != ROOT_SCOPE:
         yield within("m.scope", (where.scope,))
     if where.domains:
         yield shares_domain(where.domains)
@@ -135,6 +143,20 @@ def _timed(where: Filter) -> Iterator[Condition]:
         yield Condition(
             sql="m.valid_until IS NULL OR m.valid_until > ?", params=then, excluded="m.valid_until <= ?"
         )
+
+
+def _known(known_at: datetime, asked: Iterable[Condition], then: Sequence[int]) -> Iterator[Condition]:
+    """That a memory was there at a moment and was then what is asked for."""
+    moment = moment_text(known_at)
+    yield Condition(sql="m.created_at <= ?", params=(moment,))
+    present = Clause(conditions=(Condition(sql="m.updated_at <= ?", params=(moment,)), *asked))
+    yield Condition(
+        sql=f"({present.sql}) OR m.key IN (SELECT value FROM json_each(?))",
+        params=(*present.params, keys_text(then)),
+    )
+
+
+def _due(where: Filter) -> Iterator[Condition]:
     if where.due_by is not None:
         yield Condition(
             sql="m.key IN (SELECT key FROM strengths WHERE due_at <= ?)", params=(moment_text(where.due_by),)

@@ -5,13 +5,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+import numpy as np
 import orjson
 
 from vestige.errors import NotFound
-from vestige.models import ANYTHING, Access, Memory, Revision, Tombstone
+from vestige.models import ANYTHING, Access, Filter, Memory, Revision, Tombstone
+from vestige.store.judging import passes
 from vestige.store.sqlite import memories
 from vestige.store.sqlite.columns import json_text, moment_text
-from vestige.store.sqlite.filters import clause, within
+from vestige.store.sqlite.filters import Clause, clause, within
+
+# A memory's last revision by then, or its first one when even that was written with a later time.
+REVISED_SINCE = (
+    "SELECT m.key, coalesce("
+    "(SELECT r.memory FROM revisions r WHERE r.key = m.key AND r.recorded_at <= ? ORDER BY r.revision DESC"
+    " LIMIT 1),"
+    " (SELECT r.memory FROM revisions r WHERE r.key = m.key ORDER BY r.revision LIMIT 1))"
+    " FROM memories m WHERE m.created_at <= ? AND m.updated_at > ? AND {reach}"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +73,26 @@ def of(db: sqlite3.Connection, memory_id: str, access: Access) -> list[Revision]
         )
         for memory, recorded_at, ended_at, reason in rows
     ]
+
+
+def clause_at(db: sqlite3.Connection, where: Filter, access: Access) -> Clause:
+    """The SQL of a filter that may look back: what was revised after `known_at` is judged by the revision
+    that was in force then. Both that and the present memory must be within the access."""
+    if where.known_at is None:
+        return clause(where, access)
+    reach = clause(ANYTHING, access)
+    moment = moment_text(where.known_at)
+    rows = db.execute(
+        REVISED_SINCE.format(reach=reach.sql), (moment, moment, moment, *reach.params)
+    ).fetchall()
+    unrevised = np.array([key for key, earlier in rows if earlier is None], dtype=np.int64)
+    present = dict(zip(unrevised.tolist(), memories.by_key(db, unrevised), strict=True))
+    then = [
+        key
+        for key, earlier in rows
+        if passes(present[key].memory if earlier is None else _from_json(earlier), where, access)
+    ]
+    return clause(where, access, then=then)
 
 
 def texts(db: sqlite3.Connection, key: int) -> set[str]:

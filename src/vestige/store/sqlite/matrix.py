@@ -1,67 +1,252 @@
-"""The vectors of a store as one matrix in memory, kept up with the database by its journals.
+"""The vectors of a store for searching, kept up with the database by its journals.
 
-Rows are in the order of vector ids. All pieces of a memory are written together, so they are neighbours
-here: a *group*. A view is taken under the lock and never changes afterwards: arrays only grow beyond
-its end, and deaths go into a new `alive` array.
+Published files are mapped, not read; the vectors outside them are held in memory (the *tail*). What a scan
+needs to know about a row is held for all of them: its memory, its span and whether it lives. All pieces of
+a memory are written together, so they are neighbours here: a *group*. A view is taken under the lock and
+never changes afterwards: arrays only grow beyond its end, and deaths go into a new `alive` array.
 """
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vestige.store.sqlite import codes, segments
+from vestige.store.sqlite.codes import Coded
 from vestige.store.sqlite.registry import Profile
+from vestige.store.sqlite.segment_file import Content
 
 FIRST_CAPACITY = 256
 COMPACT_ABOVE = 0.25
+COMPACT_WITH_FILES = 1024
+"""With files, starting again is not worth it for fewer deaths."""
 LOAD_BATCH = 4096
+LAST_ID = 2**63 - 1
 
-LOAD = 'SELECT id, key, start, "end", vector FROM vectors WHERE id > ? AND profile = ? ORDER BY id'
+BORN = (
+    'SELECT id, key, start, "end", vector FROM vectors WHERE profile = ? AND id BETWEEN ? AND ? ORDER BY id'
+)
 DEATHS = "SELECT position, vector_id FROM dead_vectors WHERE position > ? ORDER BY position"
+
+Vectors = NDArray[np.float32]
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Number = TypeVar("Number", bound=np.generic)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """Some rows of the matrix, from row `start` on, with their codes if they are scanned by those."""
+
+    start: int
+    rows: Vectors
+    coded: Coded | None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def end(self) -> int:
+        """The row after the last one."""
+        return self.start + len(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """The matrix at one moment. `starts` is the first row of each group."""
+    """The matrix at one moment: files first, then the tail.
 
-    rows: NDArray[np.float32]
-    keys: NDArray[np.int64]
-    spans: NDArray[np.int64]
-    alive: NDArray[np.bool_]
-    starts: NDArray[np.int64]
-    group_keys: NDArray[np.int64]
+    `starts` is the first row of each group, `group_keys` its memory, `newest` the last group of each key,
+    `dead` the rows that are not `alive`. `spans` has a start and an end for each row.
+    """
 
-    def pieces_of(self, groups: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    blocks: tuple[Block, ...]
+    keys: Integers
+    spans: Integers
+    alive: Flags
+    dead: Integers
+    starts: Integers
+    group_keys: Integers
+    newest: Integers
+
+    def take(self, rows: Integers) -> Vectors:
+        """The vectors of some rows."""
+        if len(self.blocks) == 1:
+            return self.blocks[0].rows.take(rows, axis=0)
+        taken = np.empty((len(rows), self.blocks[0].rows.shape[1]), dtype=np.float32)
+        owners = np.searchsorted([block.end for block in self.blocks], rows, side="right")
+        for number in np.unique(owners):
+            block, mine = self.blocks[number], owners == number
+            taken[mine] = block.rows.take(rows[mine] - block.start, axis=0)
+        return taken
+
+    def groups_of(self, keys: Integers) -> Integers:
+        """The group of each memory; -1 where it has none."""
+        groups = np.full(len(keys), -1, dtype=np.int64)
+        known = np.flatnonzero((keys >= 0) & (keys < len(self.newest)))
+        groups[known] = self.newest[keys[known]]
+        # `newest` is shared with later moments: what was written again since then is looked for.
+        for at in np.flatnonzero(groups >= len(self.starts)):
+            earlier = np.flatnonzero(self.group_keys == keys[at])
+            groups[at] = earlier[-1] if len(earlier) else -1
+        return groups
+
+    def pieces_of(self, groups: Integers) -> tuple[Integers, Integers]:
         """The living rows of these groups, and the group each belongs to."""
-        if len(self.starts) == len(self.keys):
-            return groups, groups
-        ends = np.append(self.starts[1:], len(self.keys))
-        lengths = ends[groups] - self.starts[groups]
-        owners = np.repeat(groups, lengths)
-        within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        rows = self.starts[owners] + within
+        rows = owners = groups
+        if len(self.starts) < len(self.keys):
+            ends = np.append(self.starts[1:], len(self.keys))
+            lengths = ends[groups] - self.starts[groups]
+            owners = np.repeat(groups, lengths)
+            within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+            rows = self.starts[owners] + within
         living = self.alive[rows]
         return rows[living], owners[living]
 
 
+class Column(Generic[Number]):
+    """An array that grows at its end: what was seen of it stays as it is."""
+
+    __slots__ = ("_held", "_used")
+
+    def __init__(self, held: NDArray[Number]) -> None:
+        self._held, self._used = held, len(held)
+
+    @property
+    def seen(self) -> NDArray[Number]:
+        """The array as it is now."""
+        return self._held[: self._used]
+
+    def extend(self, more: NDArray[Number]) -> None:
+        """Add values at the end."""
+        end = self._used + len(more)
+        if end > len(self._held):
+            room = max(end, 2 * self._used, FIRST_CAPACITY)
+            held = np.empty((room, *self._held.shape[1:]), dtype=self._held.dtype)
+            held[: self._used] = self.seen
+            self._held = held
+        self._held[self._used : end] = more
+        self._used = end
+
+
+class Rows:
+    """What a matrix holds of one profile: the files, and columns for the rest."""
+
+    def __init__(self, contents: Sequence[Content], dimension: int, *, coded: bool) -> None:
+        self._coded = coded
+        self._files: list[Block] = []
+        for one in contents:
+            start = self._files[-1].end if self._files else 0
+            self._files.append(Block(start=start, rows=one.vectors, coded=one.coded if coded else None))
+        self.filed = self._files[-1].end if self._files else 0
+        none = np.empty(0, dtype=np.int64)
+        self.ids = Column(np.concatenate([none, *(one.ids for one in contents)]))
+        self._keys = Column(np.concatenate([none, *(one.keys for one in contents)]))
+        self._spans = Column(np.concatenate([none.reshape(0, 2), *(one.spans for one in contents)]))
+        self._alive = Column(np.ones(self.filed, dtype=np.bool_))
+        self._starts, self._group_keys = Column(none), Column(none)
+        self._newest = none
+        self._tail = Column(np.empty((0, dimension), dtype=np.float32))
+        self._codes = Column(np.empty((0, dimension), dtype=np.int8))
+        self._scales = Column(np.empty(0, dtype=np.float32))
+        self._rests = Column(np.empty(0, dtype=np.float32))
+        self._longest = 0.0
+        self._begin_groups(0)
+
+    @property
+    def unfiled(self) -> int:
+        """How many rows are in the tail."""
+        return len(self._tail.seen)
+
+    def append(self, born: Sequence[segments.Row]) -> None:
+        """Add rows of the database to the tail; they have higher ids than those there."""
+        start, vectors = len(self.ids.seen), segments.unpacked(born)
+        meta = np.array([row[:4] for row in born], dtype=np.int64)
+        self.ids.extend(meta[:, 0])
+        self._keys.extend(meta[:, 1])
+        self._spans.extend(meta[:, 2:])
+        self._alive.extend(np.ones(len(born), dtype=np.bool_))
+        self._tail.extend(vectors)
+        if self._coded:
+            more = codes.encode(vectors)
+            self._codes.extend(more.codes)
+            self._scales.extend(more.scales)
+            self._rests.extend(more.rests)
+            self._longest = max(self._longest, more.longest)
+        self._begin_groups(start)
+
+    def bury(self, dead: Integers) -> None:
+        """Note the deaths of vectors."""
+        alive = self._alive.seen.copy()
+        borders = [*(block.start for block in self._files), self.filed, len(alive)]
+        for start, end in pairwise(borders):
+            ids = self.ids.seen[start:end]  # they ascend within a file, and within the tail
+            places = np.searchsorted(ids, dead)
+            there = places < len(ids)
+            places, wanted = places[there], dead[there]
+            alive[start + places[ids[places] == wanted]] = False
+        self._alive = Column(alive)
+
+    def worn(self) -> bool:
+        """Whether so much of the tail is dead that it should be read again."""
+        dead = self.unfiled - int(np.count_nonzero(self._alive.seen[self.filed :]))
+        return dead > max(COMPACT_ABOVE * self.unfiled, COMPACT_WITH_FILES if self.filed else 0)
+
+    def look(self) -> View:
+        """The view of this moment."""
+        blocks = list(self._files)
+        if self.unfiled or not blocks:
+            coded = Coded(
+                codes=self._codes.seen,
+                scales=self._scales.seen,
+                rests=self._rests.seen,
+                longest=self._longest,
+            )
+            blocks.append(Block(start=self.filed, rows=self._tail.seen, coded=coded if self._coded else None))
+        alive = self._alive.seen
+        return View(
+            blocks=tuple(blocks),
+            keys=self._keys.seen,
+            spans=self._spans.seen,
+            alive=alive,
+            dead=np.flatnonzero(~alive),
+            starts=self._starts.seen,
+            group_keys=self._group_keys.seen,
+            newest=self._newest,
+        )
+
+    def _begin_groups(self, start: int) -> None:
+        """Note where the groups of the rows from `start` on begin."""
+        keys = self._keys.seen
+        before = int(keys[start - 1]) if start else -1
+        begun = start + np.flatnonzero(np.diff(keys[start:], prepend=before))
+        first = len(self._starts.seen)
+        self._starts.extend(begun)
+        self._group_keys.extend(keys[begun])
+        highest = int(keys[start:].max(initial=-1))
+        if highest >= len(self._newest):
+            newest = np.full(max(highest + 1, 2 * len(self._newest)), -1, dtype=np.int64)
+            newest[: len(self._newest)] = self._newest
+            self._newest = newest
+        self._newest[keys[begun]] = np.arange(first, first + len(begun))
+
+
 @dataclass(slots=True)
 class Matrix:
-    """The cache of one store; shared by its threads."""
+    """The cache of one store; shared by its threads. With `coded`, scans go by codes."""
 
-    _profile: int = 0
-    _count: int = 0
+    coded: bool | None = None
+    _stamp: tuple[int, int, int] | None = None
+    _rows: Rows = field(default_factory=lambda: Rows((), 0, coded=False))
+    _view: View | None = None
     _last_id: int = 0
     _last_death: int = 0
-    _rows: NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), dtype=np.float32))
-    _meta: NDArray[np.int64] = field(default_factory=lambda: np.empty((4, 0), dtype=np.int64))
-    _starts: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    _groups: int = 0
-    _alive: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
-    _view: View | None = None
+    _looked_at: int | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
@@ -71,80 +256,50 @@ class Matrix:
         with self._lock:
             yield
 
+    def overgrown(self) -> bool:
+        """Whether it is time to see if files should be written: before the first view, and whenever the
+        tail has grown by as much as a file."""
+        with self._lock:
+            size, before = self._rows.unfiled, self._looked_at
+            grown = before is None or size >= before + segments.PUBLISH_NEW
+            self._looked_at = size if before is None or grown else min(size, before)
+            return grown
+
     def catch_up(self, db: sqlite3.Connection, profile: Profile) -> View:
         """The matrix as this read transaction sees it, whoever wrote it. Call it under `locked`."""
-        if self._profile != profile.id:
-            self._reset(db, profile)
+        stamp = (profile.id, *segments.listing(db))
+        if self._stamp != stamp:
+            self._read(db, profile)
+            self._stamp = stamp
         deaths = db.execute(DEATHS, (self._last_death,)).fetchall()
         if deaths:
-            self._bury(np.array([row[1] for row in deaths], dtype=np.int64))
-            self._last_death = deaths[-1][0]
-        born = db.execute(LOAD, (self._last_id, profile.id))
-        while rows := born.fetchmany(LOAD_BATCH):
-            self._append(rows, profile.signature.dimension)
+            self._last_death, self._view = deaths[-1][0], None
+            self._rows.bury(np.array([row[1] for row in deaths], dtype=np.int64))
+            if self._rows.worn():
+                self._read(db, profile)
+        self._load(db, profile, self._last_id + 1, LAST_ID)
         if self._view is None:
-            self._view = self._look()
+            self._view = self._rows.look()
         return self._view
 
-    def _reset(self, db: sqlite3.Connection, profile: Profile) -> None:
-        last = db.execute("SELECT coalesce(max(position), 0) FROM dead_vectors").fetchone()
-        self._profile, self._count, self._last_id, self._last_death = profile.id, 0, 0, last[0]
-        self._rows = np.empty((0, profile.signature.dimension), dtype=np.float32)
-        self._meta = np.empty((4, 0), dtype=np.int64)
-        self._starts, self._groups = np.empty(0, dtype=np.int64), 0
-        self._alive = np.empty(0, dtype=np.bool_)
-        self._view = None
+    def _read(self, db: sqlite3.Connection, profile: Profile) -> None:
+        """Start from the files, and the living rows that are in none."""
+        if self.coded is None:
+            self.coded = codes.kernel() is not None
+        contents = segments.open_all(db, profile)
+        self._rows = Rows(contents, profile.signature.dimension, coded=self.coded)
+        self._view, self._last_id = None, 0
+        self._last_death = db.execute("SELECT coalesce(max(position), 0) FROM dead_vectors").fetchone()[0]
+        if contents:
+            since = min(one.deaths for one in contents)
+            self._rows.bury(np.array([row[1] for row in db.execute(DEATHS, (since,))], dtype=np.int64))
+        covered = [(int(one.ids[0]), int(one.ids[-1])) for one in contents]
+        for first, last in segments.gaps(covered, LAST_ID):
+            self._load(db, profile, first, last)
+            self._last_id = max(self._last_id, first - 1)
 
-    def _bury(self, dead: NDArray[np.int64]) -> None:
-        ids = self._meta[0, : self._count]
-        alive = self._alive.copy()
-        alive[: self._count] &= np.isin(ids, dead, invert=True)
-        self._alive, self._view = alive, None
-        if self._count - int(alive[: self._count].sum()) > COMPACT_ABOVE * self._count:
-            living = np.flatnonzero(alive[: self._count])
-            self._rows, self._meta = self._rows[living], self._meta[:, living]
-            self._alive, self._count = np.ones(len(living), dtype=np.bool_), len(living)
-            self._starts = np.empty(len(living), dtype=np.int64)
-            self._groups = 0
-            self._begin_groups(0)
-
-    def _append(self, born: list[tuple[int, int, int, int, bytes]], dimension: int) -> None:
-        start, end = self._count, self._count + len(born)
-        if end > len(self._rows):
-            self._grow(max(end, 2 * len(self._rows), FIRST_CAPACITY))
-        blob = b"".join(row[4] for row in born)
-        self._rows[start:end] = np.frombuffer(blob, dtype="<f4").reshape(len(born), dimension)
-        self._meta[:, start:end] = np.array([row[:4] for row in born], dtype=np.int64).T
-        self._alive[start:end] = True
-        self._count, self._last_id, self._view = end, born[-1][0], None
-        self._begin_groups(start)
-
-    def _begin_groups(self, start: int) -> None:
-        """Note where the groups of the rows from `start` on begin."""
-        keys = self._meta[1, : self._count]
-        before = int(keys[start - 1]) if start else -1
-        begun = start + np.flatnonzero(np.diff(keys[start:], prepend=before))
-        self._starts[self._groups : self._groups + len(begun)] = begun
-        self._groups += len(begun)
-
-    def _grow(self, capacity: int) -> None:
-        rows = np.empty((capacity, self._rows.shape[1]), dtype=np.float32)
-        meta = np.empty((4, capacity), dtype=np.int64)
-        starts = np.empty(capacity, dtype=np.int64)
-        alive = np.zeros(capacity, dtype=np.bool_)
-        rows[: self._count] = self._rows[: self._count]
-        meta[:, : self._count] = self._meta[:, : self._count]
-        starts[: self._groups] = self._starts[: self._groups]
-        alive[: self._count] = self._alive[: self._count]
-        self._rows, self._meta, self._alive, self._starts = rows, meta, alive, starts
-
-    def _look(self) -> View:
-        keys, starts = self._meta[1, : self._count], self._starts[: self._groups]
-        return View(
-            rows=self._rows[: self._count],
-            keys=keys,
-            spans=self._meta[2:, : self._count],
-            alive=self._alive[: self._count],
-            starts=starts,
-            group_keys=keys if len(starts) == len(keys) else keys[starts],
-        )
+    def _load(self, db: sqlite3.Connection, profile: Profile, first: int, last: int) -> None:
+        born = db.execute(BORN, (profile.id, first, last))
+        while rows := born.fetchmany(LOAD_BATCH):
+            self._rows.append(rows)
+            self._last_id, self._view = rows[-1][0], None

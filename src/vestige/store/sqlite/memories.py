@@ -15,6 +15,7 @@ from vestige.store.sqlite.columns import (
     json_mapping,
     json_strings,
     json_text,
+    keys_from_text,
     keys_text,
     moment_text,
     optional_moment,
@@ -250,12 +251,38 @@ def texts_after(db: sqlite3.Connection, key: int, limit: int) -> tuple[list[tupl
     return [(row[0], from_row(row[1:])) for row in rows], rows[-1][0] if rows else None
 
 
+def texts_of(db: sqlite3.Connection, keys: NDArray[np.int64]) -> list[tuple[int, Memory]]:
+    """The memories of these keys, with their keys."""
+    rows = db.execute(
+        f"SELECT m.key, {MEMORY} FROM memories m WHERE m.key IN (SELECT value FROM json_each(?))",
+        (keys_text(keys),),
+    )
+    return [(row[0], from_row(row[1:])) for row in rows]
+
+
 def keys(db: sqlite3.Connection, wanted: Clause) -> NDArray[np.int64]:
     """The keys of everything that matches."""
     if wanted.retained is not None:
         return reviews.retentions(db, wanted, "m.key", wanted.retained.now)[0]
-    rows = db.execute(f"SELECT m.key FROM memories m WHERE {wanted.sql}", wanted.params).fetchall()
-    return np.fromiter((row[0] for row in rows), dtype=np.int64, count=len(rows))
+    found = db.execute(f"SELECT group_concat(m.key) FROM memories m WHERE {wanted.sql}", wanted.params)
+    return keys_from_text(found.fetchone()[0])
+
+
+def allowed(db: sqlite3.Connection, wanted: Clause) -> NDArray[np.bool_] | None:
+    """By key, which memories match; None when all do."""
+    if not wanted.conditions and wanted.retained is None:
+        return None
+    size = next_key(db)
+    if not wanted.excluded:
+        mask = np.zeros(size, dtype=np.bool_)
+        mask[keys(db, wanted)] = True
+        return mask
+    rows = db.execute(wanted.excluded, wanted.params).fetchall()
+    if not rows:
+        return None
+    mask = np.ones(size, dtype=np.bool_)
+    mask[[row[0] for row in rows]] = False
+    return mask
 
 
 def count(db: sqlite3.Connection, wanted: Clause) -> int:

@@ -1,100 +1,184 @@
-"""The lexical arm: FTS5 over the analyser's terms. Its bm25() is the contract's formula."""
+"""The lexical arm: BM25 from the postings of the word index and the directory of places."""
 
 import re
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from vestige.cognition.text import fingerprint, memory_terms
-from vestige.models import Memory
-from vestige.store.protocol import Scored
+from vestige.cognition import bm25
+from vestige.cognition.bm25 import Floats, Integers, Scores
+from vestige.pool import Worded
 from vestige.store.sqlite import memories
-from vestige.store.sqlite.filters import Clause
+from vestige.store.sqlite.columns import keys_from_text
+from vestige.store.sqlite.directory import Directory
+
+Mask = NDArray[np.bool_]
 
 # What FTS5's `ascii` tokenizer takes as one token without changing it. No other term can be indexed.
 TERM = re.compile(r"[a-z0-9_\x80-\ud7ff\ue000-\U0010ffff]+")
-# FTS5 gives lower-is-better. CROSS JOIN keeps the word index as the outer loop.
-BEST = (
-    "SELECT m.key, m.id, -bm25(words) AS score FROM words CROSS JOIN memories m ON m.key = words.rowid"
-    " WHERE words MATCH ? AND {where} ORDER BY score DESC, m.id LIMIT ?"
-)
-EVERYTHING = -1
+NO_KEYS: Integers = np.empty(0, dtype=np.int64)
+
+# One number per occurrence.
+OCCURRENCES = "SELECT group_concat(doc) FROM words_at WHERE {where}"
+FREQUENCY = "SELECT coalesce(sum(doc), 0), coalesce(sum(cnt), 0) FROM words_seen WHERE {where}"
+# No term has it: it is not a letter and never will be.
+LAST_CHARACTER = "\U0010ffff"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Analysis:
-    """What is derived from the text of one revision of a memory."""
+class Lexical:
+    """The scores of all rows that share a term with the query, and in how many memories each term is.
 
-    revision: int
-    terms: str
-    fingerprints: frozenset[str]
-
-
-def put(db: sqlite3.Connection, terms: Mapping[int, str]) -> None:
-    """Write the terms of memories, replacing what is there."""
-    db.executemany("INSERT OR REPLACE INTO words (rowid, terms) VALUES (?, ?)", list(terms.items()))
-
-
-def delete(db: sqlite3.Connection, keys: Iterable[int]) -> None:
-    """Remove the terms of memories, from the index pages too.
-
-    FTS5 only marks terms as deleted until segments merge, so they are merged now. Its own secure-delete
-    (SQLite 3.42) would make the file unreadable to older SQLite versions.
+    `terms` are those that were looked up, in the numbering of the postings.
     """
-    db.executemany("DELETE FROM words WHERE rowid = ?", [(key,) for key in keys])
-    db.execute("INSERT INTO words (words) VALUES ('optimize')")
+
+    scores: Scores
+    frequencies: Mapping[str, int]
+    terms: tuple[str, ...]
+    postings: bm25.Postings
 
 
-def terms_text(memory: Memory) -> str:
-    """The terms of a memory as the index takes them."""
-    return " ".join(memory_terms(memory))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frequency:
+    """How common a term is: in how many memories it is, and how often in all. Of a prefix, its terms'
+    numbers are added up."""
+
+    term: str
+    memories: int
+    occurrences: int
 
 
-def fingerprints(memory: Memory) -> frozenset[str]:
-    """The fingerprints of a memory's wordings."""
-    return frozenset(fingerprint(wording) for wording in (memory.content, *memory.phrasings))
-
-
-def lexical(db: sqlite3.Connection, terms: Sequence[str], wanted: Clause, limit: int) -> list[Scored]:
+def lexical(
+    db: sqlite3.Connection,
+    directory: Directory,
+    terms: Sequence[str],
+    allowed: Mask | None,
+    limit: int,
+    budget: int | None,
+) -> list[Worded]:
     """The best memories by BM25."""
-    match = _match(terms)
-    if not match:
-        return []
-    if wanted.retained is None:
-        rows = db.execute(BEST.format(where=wanted.sql), (match, *wanted.params, limit)).fetchall()
-    else:
-        rows = db.execute(BEST.format(where=wanted.sql), (match, *wanted.params, EVERYTHING)).fetchall()
-        retained = set(memories.keys(db, wanted).tolist())
-        rows = [row for row in rows if row[0] in retained][:limit]
-    return [Scored(memory_id=memory_id, score=score) for _, memory_id, score in rows]
+    scores = score(db, directory, terms, budget).scores
+    at = best_rows(db, scores, allowed, limit)
+    ids = memories.ids_of(db, scores.rows[at].tolist())
+    found = [
+        Worded(
+            memory_id=ids[int(scores.rows[one])],
+            own=float(scores.own[one]),
+            window=float(scores.window[one]),
+            thread=float(scores.thread[one]),
+        )
+        for one in at.tolist()
+    ]
+    return sorted(found, key=lambda one: (-one.window, -one.own, one.memory_id))
 
 
-def analyse(memory: Memory) -> Analysis:
-    """What is derived from a memory's text."""
-    return Analysis(revision=memory.revision, terms=terms_text(memory), fingerprints=fingerprints(memory))
+def score(
+    db: sqlite3.Connection,
+    directory: Directory,
+    terms: Sequence[str],
+    budget: int | None,
+    also: Integers = NO_KEYS,
+) -> Lexical:
+    """The scores of every memory that matches, and of those in `also`, with store-wide statistics."""
+    asked = Counter(term for term in terms if TERM.fullmatch(term.removesuffix("*")))
+    frequencies = dict.fromkeys(terms, 0)
+    visited = list(asked)
+    prefixes = sum(term.endswith("*") for term in asked)
+    if budget is not None and directory.total * (1 + prefixes) > budget:
+        common = sorted((_frequency(db, term) for term in asked), key=lambda one: (one.memories, one.term))
+        frequencies |= {one.term: min(one.memories, directory.memories) for one in common}
+        visited = _within(common, budget)
+    visited.sort()  # in whatever order terms are asked for, scores are the same to the last bit
+    rows: list[Integers] = []
+    counts: list[Integers] = []
+    for term in visited:
+        found, often = _counted(_occurrences(db, term))
+        standing = directory.standing(found)
+        rows.append(found[standing])
+        counts.append(often[standing])
+        frequencies[term] = len(rows[-1])
+    postings = bm25.Postings(
+        terms=np.repeat(np.arange(len(visited)), [len(one) for one in rows]),
+        rows=np.concatenate((NO_KEYS, *rows)),
+        counts=np.concatenate((NO_KEYS, *counts)),
+        weights=np.array([asked[term] for term in visited], dtype=np.float64),
+    )
+    known = also[directory.standing(also)]
+    return Lexical(
+        scores=bm25.score(postings, directory.collection(), known),
+        frequencies=frequencies,
+        terms=tuple(visited),
+        postings=postings,
+    )
 
 
-def rebuild(db: sqlite3.Connection, analysed: Mapping[int, Analysis]) -> int:
-    """Write all terms and fingerprints anew, from analyses made before the write lock was taken; what
-    has changed since is analysed again."""
-    present = dict(db.execute("SELECT key, revision FROM memories").fetchall())
-    fresh = {key: one for key, one in analysed.items() if present.get(key) == one.revision}
-    stale = np.array([key for key in present if key not in fresh], dtype=np.int64)
-    for key, record in zip(stale.tolist(), memories.by_key(db, stale), strict=True):
-        fresh[key] = analyse(record.memory)
-    db.execute("DELETE FROM words")
-    put(db, {key: one.terms for key, one in fresh.items()})
-    memories.refresh_fingerprints(db, {key: one.fingerprints for key, one in fresh.items()})
-    return len(present)
+def best_rows(db: sqlite3.Connection, scores: Scores, allowed: Mask | None, limit: int) -> Integers:
+    """Where in `scores` the best memories are that match a term and are allowed; not in order."""
+    matching = scores.window > 0
+    if allowed is not None:
+        matching &= allowed[scores.rows]
+    at = np.flatnonzero(matching)
+    return at[highest(db, scores.rows[at], (scores.window[at], scores.own[at]), limit)]
 
 
-def _match(terms: Sequence[str]) -> str:
-    """The terms as an FTS5 expression: quoted, joined by OR, a prefix marked outside its quotes."""
-    parts = []
-    for term in dict.fromkeys(terms):
-        word = term.removesuffix("*")
-        if TERM.fullmatch(word):
-            parts.append(f'"{word}"' + (" *" if word != term else ""))
-    return " OR ".join(parts)
+def highest(db: sqlite3.Connection, keys: Integers, scores: Sequence[Floats], limit: int) -> Integers:
+    """Where the `limit` highest scores are, the later scores and then the ids deciding ties; not in order.
+
+    Ids are only read when a tie crosses the limit.
+    """
+    if len(keys) <= limit:
+        return np.arange(len(keys))
+    if not limit:
+        return NO_KEYS
+    least = np.partition(scores[0], len(keys) - limit)[len(keys) - limit]
+    high = np.flatnonzero(scores[0] >= least)
+    order = high[np.lexsort([-one[high] for one in reversed(scores)])]
+    last = order[limit - 1]
+    tied = np.ones(len(order), dtype=np.bool_)
+    for one in scores:
+        tied &= one[order] == one[last]
+    if len(order) == limit or not tied[limit]:
+        return order[:limit]
+    ids = memories.ids_of(db, keys[order[tied]].tolist())
+    surely = order[: int(np.argmax(tied))]
+    by_id = sorted(order[tied].tolist(), key=lambda one: ids[int(keys[one])])
+    return np.concatenate((surely, np.array(by_id[: limit - len(surely)], dtype=np.int64)))
+
+
+def _within(common: Sequence[Frequency], budget: int) -> list[str]:
+    """The rarest terms while their occurrences fit, the first that occurs in any case."""
+    there = [one for one in common if one.occurrences]
+    spent = np.cumsum([one.occurrences for one in there])
+    fitting = int(np.searchsorted(spent, budget, side="right"))
+    return [one.term for one in there[: max(1, fitting)]]
+
+
+def _frequency(db: sqlite3.Connection, term: str) -> Frequency:
+    where, params = _matching(term)
+    found = db.execute(FREQUENCY.format(where=where), params).fetchone()
+    return Frequency(term=term, memories=found[0], occurrences=found[1])
+
+
+def _occurrences(db: sqlite3.Connection, term: str) -> Integers:
+    """The key of the memory of every occurrence."""
+    where, params = _matching(term)
+    return keys_from_text(db.execute(OCCURRENCES.format(where=where), params).fetchone()[0])
+
+
+def _counted(occurrences: Integers) -> tuple[Integers, Integers]:
+    """Each memory's key once, and how often it was there; the index gives them in order, but for prefixes."""
+    ordered = np.sort(occurrences, kind="stable")
+    firsts = np.flatnonzero(np.diff(ordered, prepend=-1))
+    return ordered[firsts], np.diff(firsts, append=len(ordered))
+
+
+def _matching(term: str) -> tuple[str, tuple[str, ...]]:
+    """The condition on the vocabulary for a term, or for everything a prefix begins."""
+    if not term.endswith("*"):
+        return "term = ?", (term,)
+    first = term[:-1]
+    return "term >= ? AND term < ?", (first, first + LAST_CHARACTER)

@@ -1,6 +1,7 @@
 """SqliteStore: the store contract on one SQLite file. A method is a transaction around a sibling module."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import sqlite3
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from vestige.embed.protocol import Signature
 from vestige.errors import InvalidInput
 from vestige.models import (
     ANYTHING,
+    EVERYTHING,
     Access,
     Edge,
     Filter,
@@ -23,16 +25,33 @@ from vestige.models import (
     Strength,
     Tombstone,
 )
-from vestige.store.protocol import Change, Claim, Embedded, Forget, Scored
-from vestige.store.sqlite import backup, graph, history, log, memories, registry, reviews, search
+from vestige.pool import Pool, Worded
+from vestige.store.pool import POSTINGS_BUDGET, Probe, Voices
+from vestige.store.protocol import Change, Claim, Embedded, Forget, IndexStatus, Scored
+from vestige.store.sqlite import (
+    backup,
+    graph,
+    history,
+    log,
+    memories,
+    registry,
+    reviews,
+    scan,
+    search,
+    segments,
+    words,
+)
 from vestige.store.sqlite import commit as committing
+from vestige.store.sqlite import gather as gathering
 from vestige.store.sqlite import stats as counting
 from vestige.store.sqlite import vectors as dense
 from vestige.store.sqlite.columns import MAX_INTEGER
 from vestige.store.sqlite.connection import WRITE_DEADLINE_SECONDS, Connections, Randomness, Waiting
+from vestige.store.sqlite.directory import Directory
 from vestige.store.sqlite.filters import clause
 from vestige.store.sqlite.matrix import Matrix
 from vestige.store.sqlite.opening import Surroundings, open_file
+from vestige.store.sqlite.tokens import TokenCache
 
 REBUILD_BATCH = 500
 
@@ -47,6 +66,8 @@ class SqliteStore:
         self._connections = connections
         self._node = node
         self._matrix = Matrix()
+        self._directory = Directory()
+        self._tokens = TokenCache()
 
     @classmethod
     def open(
@@ -74,7 +95,11 @@ class SqliteStore:
         with connections.reading(snapshot=False) as db:
             # A connection that has read holds a lock: whoever wants the file alone can see us.
             db.execute("SELECT 1 FROM memories LIMIT 1").fetchone()
-        return cls(connections, node=node)
+            current = words.are_current(db)
+        store = cls(connections, node=node)
+        if not current and not store.read_only:
+            store.rebuild_words()
+        return store
 
     @property
     def node(self) -> str:
@@ -104,6 +129,7 @@ class SqliteStore:
                 registry.attach(db, claim.key, [draft.key for draft in work.drafts.values()])
         if any(isinstance(change, Forget) for change in changes):
             self._connections.empty_journal()
+            segments.sweep(self._connections)
         return events
 
     # -- reading ---------------------------------------------------------------------------------
@@ -126,8 +152,8 @@ class SqliteStore:
     ) -> list[Record]:
         """A page of the records that match."""
         first, most = _natural(offset), _natural(limit)
-        wanted = clause(where, access)
         with self._connections.reading() as db:
+            wanted = history.clause_at(db, where, access)
             return memories.page(db, wanted, order, where.now, most, first)
 
     def stream(self, where: Filter = ANYTHING, *, access: Access, batch: int = 500) -> Iterator[list[Record]]:
@@ -135,10 +161,10 @@ class SqliteStore:
         of its own: a slow reader holds nothing up."""
         if batch < 1:
             raise InvalidInput("A batch holds at least one record.", details={"given": batch})
-        wanted = clause(where, access)
         reached: int | None = 0
         while reached is not None:
             with self._connections.reading() as db:
+                wanted = history.clause_at(db, where, access)
                 records, reached = memories.after_key(db, wanted, reached, batch)
             if records:
                 yield records
@@ -146,7 +172,7 @@ class SqliteStore:
     def count(self, where: Filter, *, access: Access) -> int:
         """How many records match."""
         with self._connections.reading() as db:
-            return memories.count(db, clause(where, access))
+            return memories.count(db, history.clause_at(db, where, access))
 
     def stats(self, *, access: Access, now: datetime) -> StoreStats:
         """Counts over what the access reaches."""
@@ -195,11 +221,21 @@ class SqliteStore:
 
     # -- search arms -----------------------------------------------------------------------------
 
-    def lexical(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> list[Scored]:
-        """The best memories by BM25 over the analyser's terms."""
+    def lexical(
+        self,
+        terms: Sequence[str],
+        where: Filter,
+        *,
+        access: Access,
+        limit: int,
+        postings: int | None = POSTINGS_BUDGET,
+    ) -> list[Worded]:
+        """The best memories by BM25 with their neighbours."""
         most = _natural(limit)
-        with self._connections.reading() as db:
-            return search.lexical(db, terms, clause(where, access), most)
+        with self._connections.reading() as db, self._directory.locked():
+            self._directory.catch_up(db)
+            allowed = memories.allowed(db, history.clause_at(db, where, access))
+            return search.lexical(db, self._directory, terms, allowed, most, postings)
 
     def nearest(
         self,
@@ -212,15 +248,50 @@ class SqliteStore:
     ) -> list[list[Scored]]:
         """For each row of `vectors`, the memories whose best piece has the highest cosine, exactly."""
         most = _natural(limit)
+        self._tend_index()
         with self._connections.reading() as db:
             with self._matrix.locked():
                 profile = registry.profile(db)
                 registry.require(profile, signature)
-                queries = dense.check_queries(vectors, signature)
+                queries = scan.check_queries(vectors, signature)
                 if profile is None:
                     return [[] for _ in queries]
                 view = self._matrix.catch_up(db, profile)
-            return dense.nearest(db, view, queries, clause(where, access), most)
+            allowed = memories.allowed(db, history.clause_at(db, where, access))
+            return scan.nearest(db, view, queries, allowed, most)
+
+    def voices(self, names: Collection[int], *, access: Access) -> Voices:
+        """Which of these names speak in a talk in reach, and whether any note is in reach."""
+        if access != EVERYTHING:  # what is out of reach must not show
+            return Voices(speakers=frozenset(), notes=True)
+        with self._connections.reading() as db, self._directory.locked():
+            self._directory.catch_up(db)
+            return self._directory.voices(names)
+
+    def gather(self, probe: Probe, *, access: Access) -> Pool:
+        """The candidates of all arms with every signal, from one snapshot."""
+        _natural(probe.per_arm)
+        if probe.vector is not None:
+            self._tend_index()
+        with self._connections.reading() as db, self._directory.locked():
+            with self._matrix.locked():
+                dense = self._dense(db, probe)
+            self._directory.catch_up(db)
+            allowed = memories.allowed(db, history.clause_at(db, probe.where, access))
+            return gathering.gather(db, self._directory, self._tokens, dense, probe, allowed)
+
+    def _dense(self, db: sqlite3.Connection, probe: Probe) -> gathering.Dense | None:
+        """What the dense arm of a probe searches; None without vectors here or there."""
+        if probe.vector is None:
+            return None
+        if probe.signature is None:
+            raise InvalidInput("A probe with a vector needs the signature of its space.")
+        profile = registry.profile(db)
+        registry.require(profile, probe.signature)
+        query = scan.check_queries(probe.vector[np.newaxis], probe.signature)[0]
+        if profile is None:
+            return None
+        return gathering.Dense(view=self._matrix.catch_up(db, profile), profile=profile, query=query)
 
     # -- derived data ----------------------------------------------------------------------------
 
@@ -234,6 +305,7 @@ class SqliteStore:
         """Make this the store's signature and drop the vectors of any other."""
         with self._connections.writing() as db:
             dense.adopt(db, signature)
+        segments.sweep(self._connections)
 
     def unembedded(self, signature: Signature, *, limit: int) -> list[Memory]:
         """Memories without vectors of their present text, oldest first."""
@@ -254,15 +326,25 @@ class SqliteStore:
             return reviews.put_by_id(db, strengths, after)
 
     def rebuild_words(self) -> int:
-        """Derive all lexical rows and fingerprints again from the text; how many memories."""
-        analysed: dict[int, search.Analysis] = {}
+        """Derive all lexical rows, places and fingerprints again from the text; how many memories."""
+        analysed: dict[int, words.Analysis] = {}
         reached: int | None = 0
         while reached is not None:
             with self._connections.reading() as db:
                 texts, reached = memories.texts_after(db, reached, REBUILD_BATCH)
-            analysed.update((key, search.analyse(memory)) for key, memory in texts)
+            analysed.update((key, words.analyse(memory)) for key, memory in texts)
         with self._connections.writing() as db:
-            return search.rebuild(db, analysed)
+            return words.rebuild(db, analysed)
+
+    def index_status(self) -> IndexStatus:
+        """What the index files hold; they are read through and checked."""
+        with self._connections.reading() as db:
+            return segments.status(db)
+
+    def rebuild_index(self) -> IndexStatus:
+        """Write again the index files that are damaged or mostly dead, and those that are missing."""
+        segments.rebuild(self._connections)
+        return self.index_status()
 
     # -- care ------------------------------------------------------------------------------------
 
@@ -274,6 +356,11 @@ class SqliteStore:
     def close(self) -> None:
         """Let go of every connection. Safe to call twice."""
         self._connections.close()
+
+    def _tend_index(self) -> None:
+        """Before a dense search: publish what has grown large enough."""
+        if not self.read_only and self._matrix.overgrown():
+            segments.publish(self._connections)
 
 
 def _natural(count: int) -> int:

@@ -16,6 +16,7 @@ from vestige.operations.all import registry
 from vestige.operations.prose import count, fields, table
 from vestige.settings import allowed_in_project, documented_fields, environment_name
 from vestige.transports import docs
+from vestige.transports.cli.bench import bench_command
 from vestige.transports.cli.commands import CommandGroup, confirm
 from vestige.transports.cli.model import model_install, model_status
 from vestige.transports.cli.options import everywhere, path_option, paths
@@ -54,6 +55,7 @@ def add_commands(root: CommandGroup) -> None:
         (("version",), version, []),
     ):  # fmt: skip
         root.place(words, _command(words[-1], function, params), _GROUPS)
+    root.add_command(bench_command())
 
 
 def _command(name: str, function: Callable[..., None], params: Iterable[click.Parameter]) -> click.Command:

@@ -1,0 +1,51 @@
+"""The last look at an answer: what says the same is folded into one, and the top few are not all alike."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+TOP_FEW = 5
+ALIKE = 0.8
+"""Share of common terms (Jaccard) from which on two texts are much the same."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worded:
+    """A text as far as likeness goes. A turn of a talk is never the same as another: "yes" is said often."""
+
+    terms: tuple[str, ...]
+    is_turn: bool
+
+
+def fold_duplicates(found: Sequence[Worded]) -> list[tuple[int, ...]]:
+    """Indices, best first, of what is left: each with those after it that say the same, word for word."""
+    groups: list[list[int]] = []
+    first: dict[tuple[str, ...], int] = {}
+    for at, one in enumerate(found):
+        leader = None if one.is_turn else first.setdefault(one.terms, len(groups))
+        if leader is None or leader == len(groups):
+            groups.append([at])
+        else:
+            groups[leader].append(at)
+    return [tuple(group) for group in groups]
+
+
+def spread_out(found: Sequence[Worded], rivals: Collection[frozenset[int]] = frozenset()) -> list[int]:
+    """The order in which to show: among the top few, what is much like a better one waits behind the rest.
+
+    Rivals, given as pairs of indices, stay side by side: that they are so alike is what makes them rivals.
+    """
+    kept: list[int] = []
+    waiting: list[int] = []
+    for at, one in enumerate(found):
+        crowded = len(kept) < TOP_FEW and any(
+            _alike(one, found[other]) and frozenset((at, other)) not in rivals for other in kept
+        )
+        (waiting if crowded else kept).append(at)
+    return kept[:TOP_FEW] + sorted([*waiting, *kept[TOP_FEW:]])
+
+
+def _alike(one: Worded, other: Worded) -> bool:
+    if one.is_turn or other.is_turn:
+        return False
+    mine, theirs = set(one.terms), set(other.terms)
+    return len(mine & theirs) >= ALIKE * len(mine | theirs)

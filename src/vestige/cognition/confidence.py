@@ -1,0 +1,56 @@
+"""How sure an answer is: the chance that the store holds what was asked for, by how well the best hits match.
+
+A logistic function of few numbers, fitted on questions about conversations asked of the right and of the
+wrong one, with the names replaced in half of the latter. In a small store the best match is lower by
+chance, so that the same match says more there. Numbers and the trade-off: docs/benchmarks.md.
+"""
+
+from collections.abc import Sequence
+from math import exp, log
+
+import numpy as np
+
+from vestige.cognition.form import Form
+from vestige.cognition.maxsim import Matched
+from vestige.pool import Floats, Pool
+
+FEW = 5
+"""The hits among which the best share of the query is looked for."""
+LITERAL = 0.95
+"""The least confidence in a hit that holds what must occur as it is."""
+
+SIZE_WEIGHT = -0.35
+LARGE = log(500)
+"""From here on the size of the store does not matter any more."""
+
+# The constant, then the weights of the best context, the share covered and the best cosine.
+WITH_TOKENS = (-13.17, 15.99, 2.06, 10.73)
+# A note may answer in words of its own; a talk mostly shares some with the question.
+NOTED = (-5.5, 0.0, 2.0, 16.0)
+WITH_VECTORS = (-8.39, 0.0, 6.13, 13.62)
+WITH_WORDS = (-1.73, 0.0, 8.41, 0.0)
+
+
+def confidence(pool: Pool, matched: Matched | None, best: Sequence[int]) -> float:
+    """The chance that the answer is among the best candidates, given best first; 0 for none."""
+    if not best:
+        return 0.0
+    context = _highest(matched.context) if matched is not None else None
+    cosine = _highest(pool.cosine)
+    covered = float(pool.covered[list(best[:FEW])].max())
+    if cosine is None:
+        weights = WITH_WORDS
+    elif pool.traits.form[best[0]] == Form.NOTE:
+        weights = NOTED
+    else:
+        weights = WITH_VECTORS if context is None else WITH_TOKENS
+    size = SIZE_WEIGHT * min(log(max(1, pool.memories)), LARGE)
+    constant, by_context, by_cover, by_cosine = weights
+    level = constant + size + by_context * (context or 0) + by_cover * covered + by_cosine * (cosine or 0)
+    sure = 1 / (1 + exp(-level))
+    return max(sure, LITERAL) if pool.literals[best[0]] > 0 else sure
+
+
+def _highest(values: Floats) -> float | None:
+    there = values[~np.isnan(values)]
+    return float(there.max()) if len(there) else None

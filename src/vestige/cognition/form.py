@@ -1,0 +1,107 @@
+"""What form a memory has: a turn of a talk, a chunk of something longer, or a note; and who says what in it.
+
+It is read off the memory when it is written and never depends on a query, so that one memory is always
+ranked in one way.
+"""
+
+import enum
+import re
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vestige.cognition.text import normal, terms
+from vestige.models import Memory
+
+SHORT_WORDS = 48
+"""Up to here (about 64 word pieces) a text is a turn, if it stands in a thread or somebody says it."""
+
+_SPEAKER = re.compile(r"\s*([^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2}):\s")
+_FIRST_PERSON = re.compile(r"\b(?:I|I'm|I've|I'd|I'll|[Mm]y|[Ww]e|[Ww]e've|[Ww]e're)\b")
+_IN_PERSON = re.compile(r"\b(?:I|[Yy]ou|[Ww]e|[Mm]y|[Yy]our|[Oo]ur)\b")
+_SENTENCE = re.compile(r"[^.!?]+(?:[.!?]+[\"”')]*|$)\s*")
+_TIMED = re.compile(
+    r"\b(?:yesterday|today|tonight|tomorrow|ago|since|recently|weekend|\d{4}|\w+day"
+    r"|(?:last|next|this) (?:night|morning|week|weekend|month|year|summer|winter|spring|fall|autumn)"
+    r"|january|february|march|april|june|july|august|september|october|november|december)\b",
+    re.IGNORECASE,
+)
+
+
+class Form(enum.IntEnum):
+    """How a memory is ranked (cognition/ranking.py)."""
+
+    NOTE = 0
+    TURN = 1
+    CHUNK = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Features:
+    """A memory's form; whether it speaks in the first person, ends by asking, tells a time; and its
+    speaker as `name_hash` (0 for nobody)."""
+
+    form: Form
+    first_person: bool
+    asks: bool
+    timed: bool
+    speaker: int
+
+
+def features(memory: Memory) -> Features:
+    """What a memory's text and place say about its form."""
+    name, said = speaker_and_words(memory)
+    short = len(terms(memory.content)) <= SHORT_WORDS
+    return Features(
+        form=_form(memory, short=short, spoken=name is not None),
+        first_person=bool(_FIRST_PERSON.search(said)),
+        asks=_ends_asking(said),
+        timed=bool(_TIMED.search(said)),
+        speaker=name_hash(name) if name else 0,
+    )
+
+
+def _form(memory: Memory, *, short: bool, spoken: bool) -> Form:
+    if memory.thread is not None or (memory.source is not None and memory.position is not None):
+        return Form.TURN if short or spoken else Form.CHUNK
+    return Form.TURN if short and spoken else Form.NOTE
+
+
+def speaker_and_words(memory: Memory) -> tuple[str | None, str]:
+    """Who says it (its author, or the name before a first colon) and what is said."""
+    named = _SPEAKER.match(memory.content)
+    if not named:
+        return memory.author, memory.content
+    said = memory.content[named.end() :]
+    # "Decision: ship it" has a heading; "Mel: I shipped it" has a speaker.
+    if memory.thread is not None or named[1] == memory.author or _IN_PERSON.search(said):
+        return memory.author or named[1], said
+    return memory.author, memory.content
+
+
+def name_hash(name: str) -> int:
+    """A positive number for a name; its first word counts, letter case and diacritics do not."""
+    first = next(iter(normal(name).casefold().split()), "").strip(".,:;-")
+    return int.from_bytes(blake2b(first.encode("utf-8", "replace"), digest_size=8).digest(), "big") >> 2 or 1
+
+
+def _ends_asking(said: str) -> bool:
+    """Whether a question ends it, past a remark in brackets such as `[shares a photo]`."""
+    said = said.rstrip()
+    if said.endswith("]") and "[" in said:
+        said = said[: said.rindex("[")].rstrip()
+    return said.endswith("?")
+
+
+def asked(text: str, spans: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """For each token, given by the characters it spans, whether it stands in a question."""
+    marks = np.zeros(len(text) + 1, dtype=np.bool_)
+    if "?" in text:
+        named = _SPEAKER.match(text)  # who asks is no part of the question
+        for sentence in _SENTENCE.finditer(text, named.end() if named else 0):
+            if "?" in sentence[0]:
+                marks[sentence.start() : sentence.end()] = True
+    found: NDArray[np.bool_] = marks[np.minimum(spans[:, 0], len(text))]
+    return found

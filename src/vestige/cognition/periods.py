@@ -1,0 +1,77 @@
+"""The calendar: days, weeks from Monday on, months, quarters, years and seasons as periods of UTC time.
+
+Every function raises ValueError or OverflowError for what the calendar does not hold (31 June, the year 0).
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Self
+
+MONTHS = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+# The month each begins in, north of the equator, as meteorologists count.
+SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
+
+EARLIEST = datetime.min.replace(tzinfo=UTC)
+LATEST = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Period:
+    """A stretch of time, its end exclusive."""
+
+    start: datetime
+    end: datetime
+
+    def to(self, other: Self) -> "Period":
+        """From the earlier of the two to the end of the later."""
+        return Period(start=min(self.start, other.start), end=max(self.end, other.end))
+
+
+def date_words(moment: datetime) -> str:
+    """The day of a moment as a question names it: `Monday 8 May 2023`."""
+    return f"{WEEKDAYS[moment.weekday()]} {moment.day} {MONTHS[moment.month - 1]} {moment.year}"
+
+
+def days(first: date, count: int = 1) -> Period:
+    """So many whole days."""
+    start = datetime.combine(first, time(), UTC)
+    return Period(start=start, end=start + timedelta(days=count))
+
+
+def week(of: date, later: int = 0) -> Period:
+    """The week of a day, or one so many weeks later."""
+    return days(of + timedelta(days=7 * later - of.weekday()), 7)
+
+
+def weekend(of: date, later: int = 0) -> Period:
+    """Saturday and Sunday of the week of a day, or of one so many weeks later."""
+    return days(of + timedelta(days=7 * later - of.weekday() + 5), 2)
+
+
+def months(year: int, month: int, later: int = 0, count: int = 1) -> Period:
+    """A month, or one so many months later, and those that follow it up to the count."""
+    return Period(start=_first_of(year, month + later), end=_first_of(year, month + later + count))
+
+
+def quarter(of: date, later: int = 0) -> Period:
+    """The quarter of a day, or one so many quarters later."""
+    return months(of.year, (of.month - 1) // 3 * 3 + 1, 3 * later, 3)
+
+
+def year(number: int) -> Period:
+    """A whole year."""
+    return months(number, 1, count=12)
+
+
+def season(name: str, starting_in: int) -> Period:
+    """A season by the year it starts in: the winter of 2025 ends in 2026."""
+    return months(starting_in, SEASONS[name], count=3)
+
+
+def _first_of(year: int, month: int) -> datetime:
+    """The start of a month; months before 1 and after 12 lie in other years."""
+    return datetime(year + (month - 1) // 12, (month - 1) % 12 + 1, 1, tzinfo=UTC)

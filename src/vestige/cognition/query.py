@@ -1,0 +1,94 @@
+"""Understanding a query: its words, what must occur as it is, what kind of question it is, whom it names."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from vestige.cognition.form import name_hash
+from vestige.cognition.literals import Literal, literals
+from vestige.cognition.periods import MONTHS
+from vestige.cognition.questions import Kind, kind_of
+from vestige.cognition.text import QueryWord, query_words, telling_terms, terms
+
+MAX_LITERALS = 16
+"""Each is looked for in the store by itself."""
+
+# Words that say how a question is meant, not what it is about.
+_MODAL = frozenset(
+    "would might likely considered consider probably could may should person describe describes described "
+    "based according answer yes no attributes traits".split()
+)
+_DATES = frozenset(terms(" ".join((*MONTHS, "summer winter spring autumn"))))
+# Words for the sides of any talk: they name nobody in particular.
+_ROLES = frozenset("user assistant system human ai agent bot tool model".split())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a query asks.
+
+    `terms` are distinct, without stop words where there are others; `date_terms` are those that name a month,
+    a season or a number. `modal[i]` says that `words[i]` should
+    carry no weight; never all of them. `literals` are texts that should occur as they are. `concrete`: the
+    query is one literal and nothing else, so that its meaning adds nothing. `names` are `form.name_hash` of
+    every word that could be somebody's name.
+    """
+
+    text: str
+    words: tuple[QueryWord, ...]
+    terms: tuple[str, ...]
+    modal: tuple[bool, ...]
+    date_terms: tuple[str, ...]
+    literals: tuple[str, ...]
+    concrete: bool
+    kind: Kind
+    names: frozenset[int]
+
+
+def analyse(text: str) -> Asked:
+    """What a query asks, in time linear in its length."""
+    words = tuple(query_words(text))
+    found = list(literals(text))
+    telling = telling_terms(words)
+    distinct = {literal.text.casefold(): literal.text for literal in reversed(found)}
+    return Asked(
+        text=text,
+        words=words,
+        terms=tuple(telling),
+        modal=_modal(text, words),
+        date_terms=tuple(term for term in telling if term.isdecimal() or term in _DATES),
+        literals=tuple(reversed(distinct.values()))[:MAX_LITERALS],
+        concrete=len(found) == 1 and _is_whole(text, found[0]),
+        kind=kind_of(text),
+        names=frozenset(_names(text)),
+    )
+
+
+def _modal(text: str, words: Sequence[QueryWord]) -> tuple[bool, ...]:
+    """Which words are modal; none, when the query says nothing else."""
+    marks = tuple(_is_modal(text, word) for word in words)
+    telling = any(not (mark or word.stop) for mark, word in zip(marks, words, strict=True))
+    return marks if telling else (False,) * len(words)
+
+
+def _is_modal(text: str, word: QueryWord) -> bool:
+    written = text[word.start : word.end]
+    # Inside a question a capital makes it the month.
+    return written.casefold() in _MODAL and not (written == "May" and word.start > 0)
+
+
+def _is_whole(text: str, literal: Literal) -> bool:
+    around = text[: literal.start] + text[literal.end :]
+    return not literal.plain and not any(map(str.isalnum, around))
+
+
+# -- names ---------------------------------------------------------------------------------------
+
+_NAME = re.compile(r"[^\W\d_][\w.-]*(?:['’](?!s\b)[\w.-]+)*")
+
+
+def _names(text: str) -> Iterator[int]:
+    for match in _NAME.finditer(text):
+        name = match[0].rstrip(".-")
+        if name.casefold() not in _ROLES:
+            yield name_hash(name)

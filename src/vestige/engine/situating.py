@@ -1,0 +1,126 @@
+"""What the stages of recall judge by beside the pool: the time asked for, the caller's context, links."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from vestige.cognition.activation import Activation, received, step
+from vestige.cognition.moments import Anchor, time_asked
+from vestige.cognition.query import analyse
+from vestige.cognition.ranking import Ranking, Situation
+from vestige.cognition.relevance import relevance
+from vestige.cognition.text import terms
+from vestige.engine.context import Call
+from vestige.engine.probing import Depth, probe
+from vestige.models import Edge, Filter
+from vestige.pool import Floats, Integers, Pool
+
+SEEDS = 10
+"""The best candidates, from which activation spreads and whose rivals are looked for."""
+SUPERSEDES = "supersedes"
+
+_LATEST = re.compile(
+    r"\b(?:latest|newest|most recent(?:ly)?|current(?:ly)?|nowadays|these days|right now|as of now)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Links:
+    """The edges around the best candidates, and what they lead to beyond the pool, at most so many."""
+
+    edges: tuple[Edge, ...]
+    beyond: Mapping[str, Activation]
+    quota: int
+
+
+def situate(
+    call: Call,
+    text: str,
+    where: Filter,
+    topics: Sequence[str],
+    pool: Pool,
+    ranking: Ranking,
+    depth: Depth,
+) -> tuple[Situation, Links]:
+    """Everything the stages need, loaded at once."""
+    now = call.engine.now()
+    edges, active, lent = _spread(call, ranking, depth)
+    here = {memory_id: at for at, memory_id in enumerate(pool.ids)}
+    asked_time = time_asked(text, now)
+    window = None
+    if asked_time.window is not None:
+        window = (asked_time.window.start.timestamp(), asked_time.window.end.timestamp())
+    elif asked_time.anchor is not None:
+        window = _anchored(call, asked_time.anchor, where, depth)
+    situation = Situation(
+        now=now.timestamp(),
+        traits=pool.traits,
+        window=window,
+        latest=bool(_LATEST.search(text)),
+        context=_context(call, topics, pool),
+        replaced_by=_replaced_by(edges, here),
+        activation=np.array([lent[one].level if one in lent else 0.0 for one in pool.ids]),
+    )
+    beyond = {memory_id: one for memory_id, one in active.items() if memory_id not in here}
+    return situation, Links(edges=edges, beyond=beyond, quota=depth.associations)
+
+
+Activations = Mapping[str, Activation]
+
+
+def _spread(call: Call, ranking: Ranking, depth: Depth) -> tuple[tuple[Edge, ...], Activations, Activations]:
+    """The edges of the best candidates, what is active after as many steps as the depth allows, and what
+    each memory received from others: being a seed is no activation by itself."""
+    best = ranking.best(SEEDS)
+    top = float(ranking.scores[best[0]]) if best else 0.0
+    if top <= 0:
+        return (), {}, {}
+    active = {ranking.ids[at]: Activation(level=float(ranking.scores[at]) / top) for at in best}
+    edges = tuple(call.engine.store.edges(list(active), access=call.access))
+    nearby = edges
+    lent: dict[str, Activation] = {}
+    for _ in range(depth.steps):
+        known = active.keys()
+        lent = received(active, nearby) | lent
+        active = step(active, nearby)
+        fresh = [memory_id for memory_id in active if memory_id not in known]
+        if not fresh:
+            break
+        nearby = tuple(call.engine.store.edges(fresh, access=call.access))
+    return edges, active, lent
+
+
+def _replaced_by(edges: Sequence[Edge], here: Mapping[str, int]) -> Integers:
+    replaced = np.full(len(here), -1, dtype=np.int64)
+    for edge in edges:
+        if edge.kind == SUPERSEDES and edge.source_id in here and edge.target_id in here:
+            replaced[here[edge.target_id]] = here[edge.source_id]
+    return replaced
+
+
+def _context(call: Call, topics: Sequence[str], pool: Pool) -> Floats:
+    """The share of the caller's topics that each candidate has among its tags."""
+    wanted = {" ".join(terms(topic)) for topic in topics} - {""}
+    if not wanted:
+        return np.zeros(len(pool.ids))
+    records = call.engine.store.get_many(pool.ids, access=call.access)
+    tagged = {record.memory.id: {" ".join(terms(tag)) for tag in record.memory.tags} for record in records}
+    shares = [len(wanted & tagged.get(memory_id, set())) / len(wanted) for memory_id in pool.ids]
+    return np.array(shares, dtype=np.float64)
+
+
+def _anchored(call: Call, anchor: Anchor, where: Filter, depth: Depth) -> tuple[float, float] | None:
+    """The time before or after an event, when the store knows of it: its best memory says when it was."""
+    asked = analyse(anchor.event)
+    probed = probe(call, asked, where, depth)
+    found = relevance(asked, probed.pool, probed.matched)
+    best = Ranking(ids=probed.pool.ids, scores=found.scores).best(1)
+    if not best or not probed.pool.by_words[best[0]]:
+        return None
+    traits = probed.pool.traits
+    at = float(traits.happened[best[0]])
+    at = float(traits.created[best[0]]) if np.isnan(at) else at
+    return (-np.inf, at) if anchor.relation == "before" else (at, np.inf)

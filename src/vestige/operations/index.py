@@ -1,0 +1,83 @@
+"""The files vectors are searched in: `index.status`, `index.rebuild`."""
+
+from vestige.engine.context import Call
+from vestige.operations.catalog import registry
+from vestige.operations.prose import count, fields
+from vestige.operations.registry import Wire
+from vestige.store.protocol import IndexStatus
+
+
+class IndexView(Wire):
+    """What is in index files; what is not is read from the store itself."""
+
+    path: str | None = None
+    vectors: int
+    indexed: int
+    segments: int
+    dead: int
+    size_bytes: int
+    problems: dict[str, str]
+
+
+def render_index(view: IndexView) -> str:
+    """The index files for a person."""
+    text = fields(
+        (
+            ("vectors", f"{view.vectors:,}"),
+            ("in files", f"{view.indexed:,} in {count(view.segments, 'file')}"),
+            ("dead in files", f"{view.dead:,}"),
+            ("size", f"{view.size_bytes:,} bytes"),
+            ("folder", view.path),
+        )
+    )
+    notes = [f"! {name} is not used: {problem}." for name, problem in view.problems.items()]
+    mend = ["→ Run `vestige index rebuild` to write it again."] if notes else []
+    return "\n".join([text, *notes, *mend])
+
+
+def _view(status: IndexStatus) -> IndexView:
+    return IndexView(
+        path=status.path,
+        vectors=status.vectors,
+        indexed=status.indexed,
+        segments=status.segments,
+        dead=status.dead,
+        size_bytes=status.size_bytes,
+        problems=dict(status.problems),
+    )
+
+
+@registry.operation(
+    "index.status",
+    permission="admin",
+    effect="none",
+    example={},
+    title="Index status",
+    lane="long",
+    command_only=True,
+    render=render_index,
+)
+def index_status(call: Call) -> IndexView:
+    """Check the index files and say what they hold.
+
+    A small store has none. Files only save time and memory: searches give the same answers without them.
+    """
+    return _view(call.engine.store.index_status())
+
+
+@registry.operation(
+    "index.rebuild",
+    permission="admin",
+    effect="write",
+    example={},
+    title="Rebuild the index",
+    lane="long",
+    command_only=True,
+    render=render_index,
+)
+def index_rebuild(call: Call) -> IndexView:
+    """Write the index files again that are damaged, missing or mostly dead.
+
+    Files that are whole stay as they are; memories and vectors are only read.
+    """
+    return _view(call.engine.store.rebuild_index())

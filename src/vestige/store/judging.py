@@ -1,0 +1,61 @@
+"""Whether a memory, as it is or as it was, passes a filter: the one definition every store can use.
+
+What a filter says about strength (`due_by`, retention) is not judged here, because strength has no past.
+"""
+
+from collections.abc import Callable
+
+from vestige.models import Access, Filter, Memory, covers
+
+EQUAL_FIELDS = ("source", "author", "agent_id", "session_id", "thread", "position")
+
+
+def passes(memory: Memory, where: Filter, access: Access) -> bool:
+    """Whether this state of a memory is within the access and what the filter asks for."""
+    return access.allows(memory) and all(check(memory, where) for check in CHECKS)
+
+
+def _in_place(memory: Memory, where: Filter) -> bool:
+    if where.scope is not None:
+        inside = memory.scope == where.scope if where.scope_only else covers(where.scope, memory.scope)
+        if not inside:
+            return False
+    return all(getattr(where, name) in (None, getattr(memory, name)) for name in EQUAL_FIELDS)
+
+
+def _labelled(memory: Memory, where: Filter) -> bool:
+    tags, domains = set(memory.tags), set(memory.domains)
+    if where.domains and domains.isdisjoint(where.domains):
+        return False
+    if where.tags_any and tags.isdisjoint(where.tags_any):
+        return False
+    return tags.issuperset(where.tags_all)
+
+
+def _of_type(memory: Memory, where: Filter) -> bool:
+    kind = memory.node_type
+    return (not where.node_types or kind in where.node_types) and kind not in where.exclude_types
+
+
+def _in_time(memory: Memory, where: Filter) -> bool:
+    if where.created_from is not None and memory.created_at < where.created_from:
+        return False
+    if where.created_to is not None and memory.created_at >= where.created_to:
+        return False
+    return where.valid_at is None or memory.valid_at(where.valid_at)
+
+
+def _in_standing(memory: Memory, where: Filter) -> bool:
+    if where.pinned is not None and memory.pinned != where.pinned:
+        return False
+    return where.include_suppressed or memory.suppression_count == 0
+
+
+CHECKS: tuple[Callable[[Memory, Filter], bool], ...] = (
+    _in_place,
+    _labelled,
+    _of_type,
+    _in_time,
+    _in_standing,
+)
+"""What a memory has to pass; each looks at a few fields of the filter."""

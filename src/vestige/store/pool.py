@@ -1,0 +1,38 @@
+"""What a search asks a store for."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vestige.embed.protocol import Signature
+from vestige.models import ANYTHING, Filter
+from vestige.pool import NEARBY, OFFSETS, Pool, Sketch, Traits, Voices, Worded
+
+__all__ = ["NEARBY", "OFFSETS", "POSTINGS_BUDGET", "Pool", "Probe", "Sketch", "Traits", "Voices", "Worded"]
+
+POSTINGS_BUDGET = 60_000
+"""Occurrences of terms that one search visits at most, the rarest terms first. It bounds the cost of
+common words in a large store."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """What to look for.
+
+    `terms` are the analyser's (a repeated one counts as often, one ending in `*` is a prefix), `date_terms`
+    those of them that tell a date, `names` hashes of words that may be a speaker's (`form.name_hash`),
+    `literals` texts that must occur as they are, `vector` the query's in the space of `signature`. Each arm
+    finds at most `per_arm` memories among those that pass `where`.
+    """
+
+    terms: tuple[str, ...] = ()
+    date_terms: tuple[str, ...] = ()
+    names: frozenset[int] = frozenset()
+    literals: tuple[str, ...] = ()
+    vector: NDArray[np.float32] | None = None
+    signature: Signature | None = None
+    where: Filter = ANYTHING
+    per_arm: int
+    least_cosine: float = -1.0
+    postings: int | None = POSTINGS_BUDGET
