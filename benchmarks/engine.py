@@ -10,13 +10,21 @@ from typing import Protocol, Self
 
 from benchmarks.client import Client, Json, console_script
 from benchmarks.conversation import Turn
-from vestige.app import open_app
+from vestige.app import Clock, open_app
 from vestige.embed.protocol import Embedder
+from vestige.engine.context import Engine
 
 MODEL_SECONDS = 60.0
 FILL_BATCH = 100
 
 Item = dict[str, str | int]
+
+
+class Service(Protocol):
+    """Something that answers tool calls."""
+
+    def call(self, tool: str, arguments: Json) -> Json:
+        """Call a tool; its structured answer."""
 
 
 def items_of(turns: Sequence[Turn], *, threaded: bool) -> list[Item]:
@@ -44,8 +52,8 @@ class Ingester(Protocol):
 class InProcess:
     """The engine of this process, on a store of its own, with its model loaded."""
 
-    def __init__(self, data_dir: Path) -> None:
-        self._app = open_app({"data_dir": str(data_dir)})
+    def __init__(self, data_dir: Path, *, clock: Clock | None = None) -> None:
+        self._app = open_app({"data_dir": str(data_dir)}, clock=clock)
         self.decisions: Counter[str] = Counter()
         embedder = self._app.engine.embedders.get(MODEL_SECONDS)
         if embedder is None:
@@ -53,6 +61,11 @@ class InProcess:
             self._app.close()
             raise SystemExit(f"There is no embedding model ({reason}). Run `vestige model install` first.")
         self.embedder: Embedder = embedder
+
+    @property
+    def engine(self) -> Engine:
+        """The engine itself, for what no tool offers."""
+        return self._app.engine
 
     def call(self, tool: str, arguments: Json) -> Json:
         """Run a tool as a transport does."""
@@ -86,13 +99,26 @@ class OverStdio:
         self._client.initialize()
         self._client.tool("search", {"query": "anything", "record": False})  # waits for the model
 
+    @property
+    def pid(self) -> int:
+        """The server's process."""
+        return self._client.pid
+
+    def call(self, tool: str, arguments: Json) -> Json:
+        """Call a tool of the server."""
+        return self._client.tool(tool, arguments)
+
     def ingest(self, items: Sequence[Item]) -> None:
         """Remember all items in one request."""
-        self.decisions.update(decisions_in(self._client.tool("smart_ingest", request(items))))
+        self.decisions.update(decisions_in(self.call("smart_ingest", request(items))))
 
     def cpu_seconds(self) -> float:
         """CPU time of the server."""
         return self._client.cpu_seconds()
+
+    def close(self) -> None:
+        """End the server."""
+        self._client.close()
 
     def __enter__(self) -> Self:
         return self
@@ -100,7 +126,7 @@ class OverStdio:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._client.close()
+        self.close()
 
 
 def fill(data_dir: Path, turns: Sequence[Turn]) -> str:

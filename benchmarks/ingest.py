@@ -23,11 +23,11 @@ from statistics import median
 
 from benchmarks.conversation import Turn, generated, load_turns
 from benchmarks.engine import Ingester, InProcess, OverStdio, fill, items_of
-from benchmarks.report import PROJECT, Cell, Report, Target, publish
+from benchmarks.quality.corpus import DEFAULT_DATA
+from benchmarks.report import Cell, Report, Target, publish
 
 BATCH = 100
 WANTED = {BATCH: 0.8, 1: 0.6}
-DATA = PROJECT.parent / "shared" / "bench"
 STORED_SEED = 2
 
 
@@ -53,7 +53,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.ingest", description="Ingest throughput.")
     parser.add_argument("--turns", type=int, default=2000, help="turns to remember (default 2000)")
     parser.add_argument("--stored", type=int, default=10_000, help="size of the full store (default 10000)")
-    parser.add_argument("--data", type=Path, default=DATA, help="folder with locomo.json, if you have it")
+    parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="folder with locomo.json, if any")
     parser.add_argument("--quick", action="store_true", help="300 turns and 500 stored: a first impression")
     parser.add_argument("--out", type=Path, help="write the results here as JSON")
     given = parser.parse_args()

@@ -6,7 +6,7 @@ import platform
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -42,6 +42,9 @@ class Report:
     tables: Mapping[str, Sequence[Mapping[str, Cell]]]
     targets: Sequence[Target]
     notes: Sequence[str] = ()
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    plots: Mapping[str, str] = field(default_factory=dict)
+    """SVG by name; they are written beside the JSON file."""
 
     def json(self, *, command: Sequence[str], taken_at: datetime) -> dict[str, object]:
         """The report with everything needed to compare it with another."""
@@ -56,27 +59,50 @@ class Report:
             "tables": {name: [_rounded(row) for row in rows] for name, rows in self.tables.items()},
             "targets": [{**_rounded(asdict(target)), "met": target.met} for target in self.targets],
             "notes": list(self.notes),
+            "skipped": dict(self.skipped),
         }
 
     def markdown(self) -> str:
         """The tables and targets for a person."""
         facts = ", ".join(f"{name} {value}" for name, value in self.settings.items())
         parts = [f"## {self.benchmark}", facts]
-        parts += [f"### {name}\n\n{table(rows)}" for name, rows in self.tables.items()]
-        parts.append("### Targets\n\n" + table([_judged(target) for target in self.targets]))
-        return "\n\n".join([*parts, *self.notes])
+        parts += [f"### {name}\n\n{table(rows)}" for name, rows in self.tables.items() if rows]
+        if self.targets:
+            parts.append("### Targets\n\n" + table([_judged(target) for target in self.targets]))
+        parts += self.notes
+        parts += [f"Skipped: {name} ({reason})." for name, reason in self.skipped.items()]
+        return "\n\n".join(parts)
 
 
 def publish(report: Report, out: Path | None) -> None:
     """Print a report, and write it to `out` if there is one."""
     print(report.markdown())
-    facts = machine()
-    print(f"\n{facts['cpu']}, {facts['cores']} cores, {facts['os']}, Python {facts['python']}")
+    print(f"\n{_where()}")
     if out is not None:
         command = ["python", "-m", f"benchmarks.{report.benchmark}", *sys.argv[1:]]
         told = report.json(command=command, taken_at=datetime.now(UTC))
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(json.dumps(told, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        if report.plots:
+            _write_page(report, out, told)
+
+
+def _write_page(report: Report, out: Path, told: Mapping[str, object]) -> None:
+    """The report as a Markdown page with its plots, beside the JSON file."""
+    images = []
+    for name, drawn in report.plots.items():
+        path = out.with_name(f"{out.stem}-{name}.svg")
+        path.write_text(drawn, encoding="utf-8")
+        images.append(f"![{name}]({path.name})")
+    taken = f"`{told['command']}` at {told['commit']}, {told['taken_at']}, on {_where()}."
+    head, _, body = report.markdown().partition("\n\n")
+    page = [head.removeprefix("#"), taken, *images, body, f"All numbers: [{out.name}]({out.name})"]
+    out.with_suffix(".md").write_text("\n\n".join(page) + "\n", encoding="utf-8")
+
+
+def _where() -> str:
+    facts = machine()
+    return f"{facts['cpu']}, {facts['cores']} cores, {facts['os']}, Python {facts['python']}"
 
 
 def table(rows: Sequence[Mapping[str, Cell]]) -> str:

@@ -124,7 +124,7 @@ def _list_tools(client: Client) -> None:
 
 
 def _search(client: Client) -> None:
-    found = client.tool("search", {"query": QUERY})
+    found = client.tool("search", {"query": QUERY, "min_confidence": 0})
     if found["method"] != "hybrid" or not any("semanticScore" in hit for hit in found["results"]):
         raise RuntimeError(f"the first search found nothing by meaning: {found.get('note', found)}")
 

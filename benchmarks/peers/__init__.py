@@ -1,0 +1,1 @@
+"""The same corpus and questions through other memories, where they are installed."""

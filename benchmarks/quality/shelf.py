@@ -1,0 +1,86 @@
+"""Stores that hold a corpus, filled through MCP once and searched by every arm of ours.
+
+Within a run a store is filled once. Between runs it is kept only with `--keep DIR`, under a name made of its
+documents, the model and the schema; what else changed in how memories are written is then up to you.
+"""
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+import vestige
+from benchmarks.client import Json
+from benchmarks.engine import OverStdio, Service, decisions_in
+from benchmarks.progress import track
+from benchmarks.quality.corpus import Corpus
+from vestige.settings import load_settings
+
+BATCH = 100
+_KEYS = "keys.json"
+_MIGRATIONS = Path(vestige.__file__).parent / "store" / "sqlite" / "migrations"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """Where a run keeps its stores, and how it asks: as shipped, or refusing only below a confidence."""
+
+    folder: Path
+    min_confidence: float | None = None
+
+    def asking(self, service: Service) -> Service:
+        """The service, asked in this way."""
+        return service if self.min_confidence is None else _Asking(service, self.min_confidence)
+
+
+class _Asking:
+    def __init__(self, service: Service, min_confidence: float) -> None:
+        self._service = service
+        self._least = {"min_confidence": min_confidence}
+
+    def call(self, tool: str, arguments: Json) -> Json:
+        return self._service.call(tool, arguments | self._least if tool == "search" else arguments)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shelf:
+    """A data directory, and which document each memory in it is."""
+
+    folder: Path
+    keys: Mapping[str, str]
+
+
+def stock(corpus: Corpus, ground: Ground) -> Shelf:
+    """A store that holds exactly this corpus."""
+    home = ground.folder / _identity(corpus)
+    folder, written = home / "data", home / _KEYS
+    if written.is_file():
+        return Shelf(folder=folder, keys=json.loads(written.read_text(encoding="utf-8")))
+    shutil.rmtree(home, ignore_errors=True)  # a run that was stopped half-way
+    keys: dict[str, str] = {}
+    items = [(document.key, document.item()) for document in corpus.documents]
+    batches = [items[at : at + BATCH] for at in range(0, len(items), BATCH)]
+    with OverStdio(folder) as server:
+        for batch in track(batches, f"{corpus.name}: remembering by {BATCH}"):
+            answered = server.call("smart_ingest", {"items": [item for _, item in batch]})
+            decisions_in(answered)
+            for (key, _), result in zip(batch, answered["results"], strict=True):
+                keys[result["nodeId"]] = key
+    if len(keys) != len(items):
+        raise RuntimeError(f"{corpus.name}: {len(items)} texts became {len(keys)} memories")
+    written.write_text(json.dumps(keys), encoding="utf-8")
+    return Shelf(folder=folder, keys=keys)
+
+
+def _identity(corpus: Corpus) -> str:
+    told = blake2b(digest_size=8)
+    for document in corpus.documents:
+        told.update(json.dumps([document.key, document.item()], sort_keys=True).encode())
+    for path in sorted(_MIGRATIONS.glob("*.sql")):
+        told.update(path.read_bytes())
+    model = load_settings({"data_dir": str(_MIGRATIONS)}).embeddings  # no settings file is there
+    told.update(f"{model.provider} {model.model}".encode())
+    name = "".join(letter if letter.isalnum() else "-" for letter in corpus.name.lower())
+    return f"{name}-{told.hexdigest()}"
