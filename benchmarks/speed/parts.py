@@ -16,7 +16,7 @@ from benchmarks.engine import InProcess
 from benchmarks.progress import track
 from benchmarks.report import Cell
 from vestige.cognition.maxsim import match, weigh
-from vestige.cognition.query import Asked, analyse
+from vestige.cognition.query import Asked, analyse, telling_words
 from vestige.embed.protocol import Encoded
 from vestige.engine.context import Call
 from vestige.engine.probing import Mode, probe
@@ -130,8 +130,7 @@ def _case(opened: InProcess, query: str) -> Case:
     pool = _gather(opened, asked, encoded)
     weights = np.zeros(0)
     if encoded.tokens is not None:
-        telling = [word for word, modal in zip(asked.words, asked.modal, strict=True) if not modal]
-        weights = weigh(encoded.tokens.spans, telling, pool.frequencies, pool.memories)
+        weights = weigh(encoded.tokens.spans, telling_words(query), pool.frequencies, pool.memories)
     return Case(query=query, asked=asked, encoded=encoded, weights=weights, pool=pool)
 
 

@@ -8,7 +8,7 @@ from vestige.cognition.form import name_hash
 from vestige.cognition.literals import Literal, literals
 from vestige.cognition.periods import MONTHS
 from vestige.cognition.questions import Kind, kind_of
-from vestige.cognition.text import QueryWord, query_words, telling_terms, terms
+from vestige.cognition.text import QueryWord, query_terms, query_words, terms
 
 MAX_LITERALS = 16
 """Each is looked for in the store by itself."""
@@ -28,16 +28,13 @@ class Asked:
     """What a query asks.
 
     `terms` are distinct, without stop words where there are others; `date_terms` are those that name a month,
-    a season or a number. `modal[i]` says that `words[i]` should
-    carry no weight; never all of them. `literals` are texts that should occur as they are. `concrete`: the
-    query is one literal and nothing else, so that its meaning adds nothing. `names` are `form.name_hash` of
-    every word that could be somebody's name.
+    a season or a number. `literals` are texts that should occur as they are. `concrete`: the query is one
+    literal and nothing else, so that its meaning adds little. `names` are `form.name_hash` of every word that
+    could be somebody's name.
     """
 
     text: str
-    words: tuple[QueryWord, ...]
     terms: tuple[str, ...]
-    modal: tuple[bool, ...]
     date_terms: tuple[str, ...]
     literals: tuple[str, ...]
     concrete: bool
@@ -47,21 +44,24 @@ class Asked:
 
 def analyse(text: str) -> Asked:
     """What a query asks, in time linear in its length."""
-    words = tuple(query_words(text))
     found = list(literals(text))
-    telling = telling_terms(words)
+    telling = query_terms(text)
     distinct = {literal.text.casefold(): literal.text for literal in reversed(found)}
     return Asked(
         text=text,
-        words=words,
         terms=tuple(telling),
-        modal=_modal(text, words),
         date_terms=tuple(term for term in telling if term.isdecimal() or term in _DATES),
         literals=tuple(reversed(distinct.values()))[:MAX_LITERALS],
         concrete=len(found) == 1 and _is_whole(text, found[0]),
         kind=kind_of(text),
         names=frozenset(_names(text)),
     )
+
+
+def telling_words(text: str) -> list[QueryWord]:
+    """The words of a query that should carry weight: modal ones do not, unless nothing else is said."""
+    words = query_words(text)
+    return [word for word, modal in zip(words, _modal(text, words), strict=True) if not modal]
 
 
 def _modal(text: str, words: Sequence[QueryWord]) -> tuple[bool, ...]:

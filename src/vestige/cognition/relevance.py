@@ -75,7 +75,9 @@ WITH_WORDS: Mapping[Form, Mapping[str, float]] = {
 """The weights without any vector."""
 
 LITERAL_WEIGHT = 0.5
-"""What holding all literals of the query adds to any form: more than all that sets good hits apart."""
+"""What holding all literals of the query adds to any form: more than all that sets good hits apart …"""
+CONCRETE_WEIGHT = 1.0
+"""… and more than anything else, where the query is nothing but one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +136,8 @@ def _weights(asked: Asked, pool: Pool, matched: Matched | None) -> Floats:
     by_length = NOTED_WORDS * min(max(len(asked.terms), FEW_TERMS), MANY_TERMS) / MANY_TERMS
     weights[has_tokens & (form == Form.NOTE), words] *= by_length / _NOTED["words"]
     if asked.literals:
-        weights[:, SIGNALS.index("literal")] = LITERAL_WEIGHT
+        weights[:, SIGNALS.index("literal")] = CONCRETE_WEIGHT if asked.concrete else LITERAL_WEIGHT
+        weights /= 1 + weights[:, [SIGNALS.index("literal")]]
     return weights
 
 

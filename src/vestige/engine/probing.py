@@ -9,14 +9,14 @@ import numpy as np
 from vestige.cognition.form import Form
 from vestige.cognition.maxsim import STOP_SHARE, WRITTEN_STOP_SHARE, Matched, match, weigh
 from vestige.cognition.persons import in_second_person
-from vestige.cognition.query import Asked, analyse
-from vestige.embed.protocol import Encoded, Signature
+from vestige.cognition.query import Asked, telling_words
+from vestige.embed.protocol import Encoded, Signature, TokenStates
 from vestige.engine.context import Call
 from vestige.engine.embedding import embedder_or_none
 from vestige.engine.health import why_no_model
 from vestige.errors import EmbedderError
 from vestige.models import Filter
-from vestige.pool import Flags, Pool
+from vestige.pool import Pool, Sketch
 from vestige.store.pool import Probe
 
 logger = logging.getLogger(__name__)
@@ -66,12 +66,13 @@ class Probed:
 
 def probe(call: Call, asked: Asked, where: Filter, depth: Depth, *, least_cosine: float = -1.0) -> Probed:
     """What every arm finds for the query."""
+    store = call.engine.store
     # In a store of nothing but talks a question is put to their speakers from the start.
-    voices = call.engine.store.voices(asked.names, access=call.access)
-    put = asked if voices.notes else spoken_to(asked, voices.speakers)
-    meaning = _meaning(call, put)
+    voices = store.voices(asked.names, access=call.access)
+    text = asked.text if voices.notes else in_second_person(asked.text, voices.speakers)
+    meaning = _meaning(call, text)
     encoded = meaning.encoded
-    pool = call.engine.store.gather(
+    pool = store.gather(
         Probe(
             terms=asked.terms,
             date_terms=asked.date_terms,
@@ -85,57 +86,46 @@ def probe(call: Call, asked: Asked, where: Filter, depth: Depth, *, least_cosine
         ),
         access=call.access,
     )
-    return Probed(
-        pool=pool, matched=_matched(call, put, encoded, pool), encoded=encoded, why_not=meaning.why_not
-    )
+    matched = None if encoded is None else _matched(call, text, encoded, asked.names, pool)
+    return Probed(pool=pool, matched=matched, encoded=encoded, why_not=meaning.why_not)
 
 
-def spoken_to(asked: Asked, speakers: frozenset[int]) -> Asked:
-    """The query as one would ask these speakers."""
-    text = in_second_person(asked.text, speakers)
-    return asked if text == asked.text else analyse(text)
-
-
-def _matched(call: Call, asked: Asked, encoded: Encoded | None, pool: Pool) -> Matched | None:
+def _matched(call: Call, text: str, encoded: Encoded, names: frozenset[int], pool: Pool) -> Matched | None:
     """How well tokens match. Notes are asked as the query was put, talks as one would ask their speakers."""
-    if encoded is None or encoded.tokens is None or pool.sketch is None:
+    if encoded.tokens is None or not len(encoded.tokens.spans) or pool.sketch is None:
         return None
     noted = pool.traits.form == Form.NOTE
-    speakers = asked.names & frozenset(pool.traits.speaker[~noted].tolist())
-    if not speakers:
-        return _heard(asked, encoded, pool, noted)
-    spoken = spoken_to(asked, speakers)
-    heard = _heard(spoken, _encoded_again(call, spoken, encoded), pool, noted)
-    return _heard(asked, encoded, pool, noted, heard) if noted.any() else heard
-
-
-def _heard(
-    asked: Asked, encoded: Encoded, pool: Pool, noted: Flags, heard: Matched | None = None
-) -> Matched | None:
-    """The notes' matches for a query, and the talks', unless they have been `heard` otherwise."""
-    if encoded.tokens is None or pool.sketch is None or not len(encoded.tokens.spans):
-        return heard
-    telling = [word for word, modal in zip(asked.words, asked.modal, strict=True) if not modal]
-    weights = [
-        weigh(encoded.tokens.spans, telling, pool.frequencies, pool.memories, share)
-        for share in (WRITTEN_STOP_SHARE, STOP_SHARE)
-    ]
-    written, spoken = match(encoded.tokens.states, weights, pool.sketch)
-    spoken = heard or spoken
+    speakers = names & frozenset(pool.traits.speaker[~noted].tolist())
+    spoken = in_second_person(text, speakers)
+    if spoken == text:
+        by_note, by_talk = _match(text, encoded.tokens, pool, pool.sketch, WRITTEN_STOP_SHARE, STOP_SHARE)
+    else:
+        again = _encoded_again(call, spoken)
+        tokens, spoken = (encoded.tokens, text) if again is None else (again, spoken)
+        [by_talk] = _match(spoken, tokens, pool, pool.sketch, STOP_SHARE)
+        by_note = by_talk
+        if noted.any():
+            [by_note] = _match(text, encoded.tokens, pool, pool.sketch, WRITTEN_STOP_SHARE)
     return Matched(
-        own=np.where(noted, written.own, spoken.own),
-        context=np.where(noted, written.context, spoken.context),
+        own=np.where(noted, by_note.own, by_talk.own),
+        context=np.where(noted, by_note.context, by_talk.context),
     )
 
 
-def _encoded_again(call: Call, spoken: Asked, encoded: Encoded) -> Encoded:
-    """The query as it is put to speakers; as it was when the model has gone meanwhile."""
+def _match(text: str, tokens: TokenStates, pool: Pool, sketch: Sketch, *stop_shares: float) -> list[Matched]:
+    words = telling_words(text)
+    weights = [weigh(tokens.spans, words, pool.frequencies, pool.memories, share) for share in stop_shares]
+    return match(tokens.states, weights, sketch)
+
+
+def _encoded_again(call: Call, text: str) -> TokenStates | None:
+    """The tokens of another wording of the query; None when the model has gone meanwhile."""
     embedder = embedder_or_none(call.engine)
     try:
-        return encoded if embedder is None else embedder.encode_query(spoken.text)
+        return None if embedder is None else embedder.encode_query(text).tokens
     except EmbedderError as exc:
         logger.warning("A talk is asked as if it were notes: %s", exc.message)
-        return encoded
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +135,7 @@ class _Meaning:
     why_not: str | None = None
 
 
-def _meaning(call: Call, asked: Asked) -> _Meaning:
+def _meaning(call: Call, text: str) -> _Meaning:
     """The query's vector and token states, or the reason why there are none."""
     engine = call.engine
     embedder = embedder_or_none(engine)
@@ -160,6 +150,6 @@ def _meaning(call: Call, asked: Asked) -> _Meaning:
             "`vestige rebuild --vectors` changes the store over."
         )
     try:
-        return _Meaning(encoded=embedder.encode_query(asked.text), signature=held)
+        return _Meaning(encoded=embedder.encode_query(text), signature=held)
     except EmbedderError as exc:
         return _Meaning(why_not=exc.message)

@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,7 @@ TRAITS = (
     "SELECT m.key, m.id, m.created_at, m.occurred_at, m.suppression_count, m.pinned, s.stability,"
     " s.decay_from, s.retrieval, s.storage, s.times_retrieved, s.times_useful"
     " FROM memories m JOIN strengths s ON s.key = m.key"
-    " WHERE m.key IN (SELECT value FROM json_each(?)) ORDER BY m.id"
+    " WHERE m.key IN (SELECT value FROM json_each(?))"
 )
 
 
@@ -191,6 +192,7 @@ def _at_keys(rows: Integers, level: Floats, keys: Integers) -> Floats:
 def _told(db: sqlite3.Connection, directory: Directory, keys: Integers) -> Told:
     """Ids and traits of the candidates, from narrow columns only."""
     rows = db.execute(TRAITS, (keys_text(keys),)).fetchall()
+    rows.sort(key=itemgetter(1))  # by id; faster here than in SQL
     columns = list(zip(*rows, strict=True)) or [()] * 12
     ordered = np.array(columns[0], dtype=np.int64)
     flags = directory.flags(ordered)
