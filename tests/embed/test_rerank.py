@@ -347,6 +347,24 @@ def test_the_settings_bring_the_model_of_a_folder(model_path: Path, tmp_path: Pa
     assert world.app.engine.reranker() is None
 
 
+def test_a_search_lets_it_judge_and_tells_so(model_path: Path, tmp_path: Path) -> None:
+    chosen: dict[str, Any] = {"search.reranker": "fastembed", "search.reranker_path": str(model_path)}
+    with open_world(tmp_path, **chosen) as world:
+        for text in ("the cat sat", "the dog ran", "a cat and a dog"):
+            world.remember(text, force_create=True)
+        answer = world.call("search", query=QUERY, explain=True, min_confidence=0)
+
+    stages = [[stage["stage"] for stage in hit["explain"]["stages"]] for hit in answer["results"]]
+    assert stages
+    assert all(one[:3] == ["relevance", "reranking", "temporal"] for one in stages)
+    judged = [
+        hit["explain"]["stages"][1]["score"] - hit["explain"]["stages"][0]["score"]
+        for hit in answer["results"]
+    ]
+    assert min(judged) == pytest.approx(0, abs=1e-6)
+    assert max(judged) > 0
+
+
 def test_a_model_that_cannot_be_had_leaves_the_reason(tmp_path: Path) -> None:
     chosen: dict[str, Any] = {
         "search.reranker": "fastembed",
