@@ -2,6 +2,7 @@
 it is, what fits a budget, and where each hit comes from."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from vestige.cognition.pieces import estimate_tokens
 from vestige.engine.context import Call
 from vestige.models import EVERYTHING, Access, Edge
 from vestige.operations.all import registry
-from vestige.store.protocol import Link
+from vestige.store.protocol import Link, Revise
 
 CROWD = 120
 """More memories than an arm of a balanced search finds (100)."""
@@ -38,11 +39,18 @@ def remember_all(world: World, texts: Sequence[str], **shared: Any) -> list[str]
     return [one["nodeId"] for one in world.call("smart_ingest", items=items)["results"]]
 
 
+def suppress(world: World, memory_id: str, times: int) -> None:
+    store = world.app.engine.store
+    [record] = store.get_many([memory_id], access=EVERYTHING)
+    memory = replace(record.memory, suppression_count=times, revision=record.memory.revision + 1)
+    store.commit([Revise(memory=memory, reason="suppressed")], access=EVERYTHING)
+
+
 # -- duplicates ----------------------------------------------------------------------------------
 
 
 def test_what_says_the_same_is_shown_once_with_the_ids_of_the_others(world: World) -> None:
-    same = remember_all(world, ["Lunch is at noon.", "lunch is at NOON!", "Lunch  is at noon"])
+    same = remember_all(world, ["Lunch is at noon.", "lunch is at NOON", "Lunch  is at noon"])
     other = world.remember("Lunch was cold.")
 
     answer = search(world, "lunch noon", limit=2)
@@ -52,6 +60,24 @@ def test_what_says_the_same_is_shown_once_with_the_ids_of_the_others(world: Worl
     assert {first["id"], *first["duplicateIds"]} == set(same)
     assert first["duplicates"] == 2
     assert "duplicates" not in answer["results"][1]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Retry when latency < timeout", "Retry when latency > timeout"),
+        ("The account balance is -500", "The account balance is 500"),
+    ],
+)
+def test_what_differs_in_a_sign_is_not_the_same(world: World, one: str, other: str) -> None:
+    remember_all(world, [one, other])
+    assert len(search(world, one)["results"]) == 2
+
+
+def test_parts_of_a_source_are_not_folded(world: World) -> None:
+    for position in range(3):
+        world.remember("Yes I agree", source="talk.txt", position=position, force_create=True)
+    assert len(search(world, "yes agree")["results"]) == 3
 
 
 def test_turns_of_a_thread_are_never_folded(world: World) -> None:
@@ -128,6 +154,17 @@ def test_in_a_chain_of_corrections_the_newest_leads(world: World) -> None:
     assert ids(search(world, "rent costs 900 euros a month")) == [third, second, first]
 
 
+def test_contradictions_are_marked_wherever_they_rank(world: World) -> None:
+    remember_all(world, ["The oven is broken."] * 6 + [f"The oven is broken, part {n}." for n in range(6)])
+    one, other = remember_all(world, ["Oven and tea.", "Oven and coffee."])
+    link(world, one, other, "contradicts")
+
+    marked = {hit["id"]: hit.get("contradicts") for hit in search(world, "oven is broken")["results"]}
+
+    assert marked[one] == [other]
+    assert marked[other] == [one]
+
+
 # -- what links bring in -------------------------------------------------------------------------
 
 
@@ -153,7 +190,7 @@ def test_a_linked_memory_that_no_arm_finds_joins_and_says_through_which_link(cro
     assert associated(answer) == {linked: {"via": oven, "type": "fixed_by", "activation": 0.63}}
     joined = answer["results"][ids(answer).index(linked)]
     assert joined["matchType"] == "Association"
-    assert joined["combinedScore"] == pytest.approx(0.63 * answer["results"][0]["combinedScore"], rel=1e-4)
+    assert joined["combinedScore"] == pytest.approx(0.63 * answer["results"][0]["combinedScore"], rel=0.01)
     assert joined["explain"]["signals"] == joined["explain"]["stages"] == []
 
 
@@ -403,3 +440,14 @@ def test_trust_rises_with_praise_and_falls_with_blame(world: World) -> None:
 
     trust = {hit["id"]: hit["provenance"]["trust"] for hit in hits}
     assert trust[praised] > trust[plain] == 0.5 > trust[blamed] > 0
+
+
+def test_a_suppressed_memory_does_not_come_back_through_a_link(crowd: World) -> None:
+    oven = crowd.remember("The broken oven", force_create=True)
+    linked = crowd.remember("Zygmunt")
+    link(crowd, oven, linked, "fixed_by")
+    before = {hit["id"]: hit["combinedScore"] for hit in search(crowd, "broken oven")["results"]}
+    suppress(crowd, linked, times=3)
+    after = {hit["id"]: hit["combinedScore"] for hit in search(crowd, "broken oven", limit=100)["results"]}
+
+    assert after.get(linked, 0) < 0.6 * before[linked]

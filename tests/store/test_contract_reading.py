@@ -281,3 +281,20 @@ def test_threads_can_write_and_read_at_the_same_time(store: MemoryStore) -> None
     assert failures == []
     assert store.count(ANYTHING, access=EVERYTHING) == 80
     assert [event.seq for event in store.log(access=EVERYTHING)] == list(range(1, 81))
+
+
+def test_edges_can_be_asked_for_among_the_ids_and_by_weight(store: MemoryStore) -> None:
+    add(store, *(a_memory(name) for name in "abcd"))
+    for target, weight in (("b", 0.2), ("c", 0.9), ("d", 0.9)):
+        link(store, "a", target, weight=weight)
+    link(store, "b", "c", weight=0.5)
+
+    def ends(memory_ids: list[str], *, among: bool = False, heaviest: int | None = None) -> list[str]:
+        found = store.edges(memory_ids, access=EVERYTHING, among=among, heaviest=heaviest)
+        return [edge.source_id + edge.target_id for edge in found]
+
+    assert ends(["a", "b"], among=True) == ["ab"]
+    assert ends(["a", "b", "c"], among=True) == ["ab", "ac", "bc"]
+    assert ends(["a"], heaviest=2) == ["ac", "ad"]
+    assert ends(["a", "b"], heaviest=3) == ["ac", "ad", "bc"]
+    assert ends(["a"], heaviest=0) == []

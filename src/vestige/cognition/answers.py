@@ -12,16 +12,17 @@ ALIKE = 0.8
 class Worded:
     """A text as far as likeness goes. A turn of a talk is never the same as another: "yes" is said often."""
 
-    terms: tuple[str, ...]
+    terms: frozenset[str]
     is_turn: bool
 
 
-def fold_duplicates(found: Sequence[Worded]) -> list[tuple[int, ...]]:
-    """Indices, best first, of what is left: each with those after it that say the same, word for word."""
+def fold_duplicates(found: Sequence[str | None]) -> list[tuple[int, ...]]:
+    """Indices, best first, of what is left: each with those after it that have the same fingerprint
+    (`cognition.text.fingerprint`); None is the same as nothing."""
     groups: list[list[int]] = []
-    first: dict[tuple[str, ...], int] = {}
+    first: dict[str, int] = {}
     for at, one in enumerate(found):
-        leader = None if one.is_turn else first.setdefault(one.terms, len(groups))
+        leader = None if one is None else first.setdefault(one, len(groups))
         if leader is None or leader == len(groups):
             groups.append([at])
         else:
@@ -45,7 +46,6 @@ def spread_out(found: Sequence[Worded], rivals: Collection[frozenset[int]] = fro
 
 
 def _alike(one: Worded, other: Worded) -> bool:
-    if one.is_turn or other.is_turn:
+    if one.is_turn or other.is_turn or not one.terms:
         return False
-    mine, theirs = set(one.terms), set(other.terms)
-    return len(mine & theirs) >= ALIKE * len(mine | theirs)
+    return len(one.terms & other.terms) >= ALIKE * len(one.terms | other.terms)

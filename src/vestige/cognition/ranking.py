@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vestige.cognition import strength
 from vestige.pool import Floats, Integers, Traits
@@ -90,8 +91,13 @@ def temporal(ranking: Ranking, given: Situation) -> Ranking:
 def accessibility(ranking: Ranking, given: Situation) -> Ranking:
     """What is fading comes to mind a little less easily, what was suppressed much less."""
     there = retention(given.traits, given.now)
-    kept = strength.accessibility(1.0, given.traits.suppressions)
-    return ranking.scored("accessibility", ranking.scores * kept * (1 - ACCESSIBLE * (1 - there)))
+    return ranking.scored("accessibility", ranking.scores * ease(there, given.traits.suppressions))
+
+
+def ease(retention: ArrayLike, suppressions: ArrayLike) -> Floats:
+    """The share of its score that a memory keeps: the less, the more it has faded or was suppressed."""
+    kept = strength.accessibility(1.0, suppressions)
+    return kept * (1 - ACCESSIBLE * (1 - np.asarray(retention, dtype=np.float64)))
 
 
 def context(ranking: Ranking, given: Situation) -> Ranking:

@@ -1,24 +1,28 @@
 """From ranked candidates to hits: records, duplicates folded, what links add, contradictions marked."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from vestige.cognition.activation import Activation
 from vestige.cognition.answers import Worded, fold_duplicates, spread_out
-from vestige.cognition.ranking import Ranking
+from vestige.cognition.ranking import Ranking, ease
 from vestige.cognition.relevance import SIGNALS, Relevance
 from vestige.cognition.strength import retention_of
-from vestige.cognition.text import terms
+from vestige.cognition.text import fingerprint, terms
 from vestige.engine.context import Call
 from vestige.engine.history import as_known
-from vestige.engine.situating import SEEDS, SUPERSEDES, Links
-from vestige.models import Edge, Filter, Memory, Record
+from vestige.engine.situating import SUPERSEDES, Links
+from vestige.models import Filter, Memory, Record
 from vestige.pool import Pool
 from vestige.store.judging import passes
 
 SPARE = 5
 """Candidates loaded beyond the limit, to take the place of duplicates."""
+FEW = 20
+"""Linked memories loaded at a time, until as many as may have joined."""
+LONG_CHARS = 4_000
+"""A longer text is not compared word by word with the others."""
 CONTRADICTS = "contradicts"
 
 
@@ -55,91 +59,85 @@ class Hit:
     association: Activation | None = None
 
 
-def answer(
-    call: Call,
-    where: Filter,
-    limit: int,
-    pool: Pool,
-    found: Relevance,
-    ranking: Ranking,
-    links: Links,
-    *,
-    explain: bool,
-) -> tuple[Hit, ...]:
-    """The best hits, duplicates folded into their best; why each ranks where it does, if asked for."""
-    best = ranking.best(limit + SPARE)
-    hits = _hits(call, where, limit, best, pool, found, ranking, links, explain=explain)
-    if len(hits) < limit and len(best) < len(pool.ids):  # many say the same
-        best = ranking.best()
-        hits = _hits(call, where, limit, best, pool, found, ranking, links, explain=explain)
-    return hits
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """A pool after ranking: what is answered from, with the reasons if they are asked for."""
+
+    pool: Pool
+    relevance: Relevance
+    ranking: Ranking
+    links: Links
+    explain: bool
 
 
-def _hits(
-    call: Call,
-    where: Filter,
-    limit: int,
-    best: Sequence[int],
-    pool: Pool,
-    found: Relevance,
-    ranking: Ranking,
-    links: Links,
-    *,
-    explain: bool,
-) -> tuple[Hit, ...]:
-    top = float(ranking.scores[best[0]]) if best else 0.0
-    wanted = [*(pool.ids[at] for at in best), *links.beyond]
-    records = {one.memory.id: one for one in call.engine.store.get_many(wanted, access=call.access)}
-    ranks = _ranks(ranking) if explain else None
-    hits = [
-        _hit(pool, found, ranking, ranks, at, records[pool.ids[at]]) for at in best if pool.ids[at] in records
+def answer(call: Call, where: Filter, limit: int, ranked: Ranked) -> tuple[Hit, ...]:
+    """The best hits, duplicates folded into their best."""
+    best = ranked.ranking.best(limit + SPARE)
+    joining = _joining(call, where, ranked, best)
+    groups = _groups(call, where, ranked, best, joining)
+    if len(groups) < limit and len(best) < len(ranked.pool.ids):  # many say the same
+        groups = _groups(call, where, ranked, ranked.ranking.best(), joining)
+    return _in_company(call, groups[:limit], where.known_at)
+
+
+def _groups(
+    call: Call, where: Filter, ranked: Ranked, best: Sequence[int], joining: Sequence[Hit]
+) -> list[Hit]:
+    """The best candidates that still pass the filter, and what joins them; each with its duplicates."""
+    ids = [ranked.pool.ids[at] for at in best]
+    records = {one.memory.id: one for one in call.engine.store.get_many(ids, access=call.access)}
+    ranks = _ranks(ranked.ranking) if ranked.explain else None
+    there = [(at, records[name]) for at, name in zip(best, ids, strict=True) if name in records]
+    hits = [_hit(ranked, ranks, at, record) for at, record in there]
+    hits = [known for hit in hits if (known := _as_known(call, hit, where)) is not None]
+    hits = sorted([*hits, *joining], key=lambda hit: (-hit.score, hit.record.memory.id))
+    folded = fold_duplicates([_mark(hit.record.memory) for hit in hits])
+    return [
+        replace(hits[first], duplicates=tuple(hits[at].record.memory.id for at in others))
+        for first, *others in folded
     ]
-    hits += [
-        Hit(record=records[memory_id], score=top * activation.level, association=activation)
-        for memory_id, activation in _joining(call, links, records, where)
-    ]
-    hits = [_as_known(call, hit, where.known_at) for hit in hits]
-    hits.sort(key=lambda hit: (-hit.score, hit.record.memory.id))
-    edges = _edges_among(call, hits, limit, links)
-    return _marked(_folded(hits, limit, edges), edges)
 
 
-def _as_known(call: Call, hit: Hit, known_at: datetime | None) -> Hit:
-    """The hit as the store knew it then; which piece matched is told of its present text only."""
-    known = as_known(call, hit.record, known_at)
+def _as_known(call: Call, hit: Hit, where: Filter) -> Hit | None:
+    """The hit as the store knew it then; None if it has changed since it was found and passes no more.
+
+    Which piece matched is told of its present text only.
+    """
+    known = as_known(call, hit.record, where.known_at)
+    if not passes(known.memory, where, call.access):
+        return None
     return hit if known is hit.record else replace(hit, record=known, start=0, end=0)
 
 
-def _joining(
-    call: Call, links: Links, records: dict[str, Record], where: Filter
-) -> list[tuple[str, Activation]]:
+def _joining(call: Call, where: Filter, ranked: Ranked, best: Sequence[int]) -> list[Hit]:
     """What links bring in: the most active that pass the filter, as many as may join."""
-    there = [
-        (memory_id, activation)
-        for memory_id, activation in links.beyond.items()
-        if memory_id in records and _passes(call, records[memory_id], where)
-    ]
-    return sorted(there, key=lambda one: (-one[1].level, one[0]))[: links.quota]
+    beyond = sorted(ranked.links.beyond.items(), key=lambda one: (-one[1].level, one[0]))
+    joining: list[Hit] = []
+    for at in range(0, len(beyond), FEW):
+        if len(joining) >= ranked.links.quota:
+            break
+        some = dict(beyond[at : at + FEW])
+        top = float(ranked.ranking.scores[best[0]])
+        for record in call.engine.store.get_many(list(some), access=call.access):
+            joining.extend(_joins(call, where, record, top, some[record.memory.id]))
+    return joining[: ranked.links.quota]
 
 
-def _passes(call: Call, record: Record, where: Filter) -> bool:
-    """Whether a record would have been found by the arms, had they looked for it."""
-    if where.known_at is not None and record.memory.created_at > where.known_at:
-        return False
+def _joins(call: Call, where: Filter, record: Record, top: float, activation: Activation) -> Iterator[Hit]:
+    """A record as an associated hit, if the arms would have found it, had they looked for it."""
     level = retention_of(record.strength, where.now or call.engine.now())
+    if where.known_at is not None and record.memory.created_at > where.known_at:
+        return
     if where.min_retention is not None and level < where.min_retention:
-        return False
-    return passes(as_known(call, record, where.known_at).memory, where, call.access)
+        return
+    score = top * activation.level * float(ease(level, record.memory.suppression_count))
+    known = _as_known(call, Hit(record=record, score=score, association=activation), where)
+    if known is not None:
+        yield known
 
 
-def _hit(
-    pool: Pool,
-    found: Relevance,
-    ranking: Ranking,
-    ranks: Sequence[Sequence[int]] | None,
-    at: int,
-    record: Record,
-) -> Hit:
+def _hit(ranked: Ranked, ranks: Sequence[Sequence[int]] | None, at: int, record: Record) -> Hit:
+    pool, found, ranking = ranked.pool, ranked.relevance, ranked.ranking
     cosine = float(pool.cosine[at])
     hit = Hit(
         record=record,
@@ -177,46 +175,38 @@ def _ranks(ranking: Ranking) -> list[list[int]]:
     return ranks
 
 
-def _edges_among(call: Call, hits: Sequence[Hit], limit: int, links: Links) -> list[Edge]:
-    """The edges between hits; those of the seeds tell whether there can be any among the first few."""
-    there = {hit.record.memory.id for hit in hits}
-    if not links.edges and limit <= SEEDS and not any(hit.association for hit in hits):
-        return []
-    edges = call.engine.store.edges(sorted(there), access=call.access)
-    return [edge for edge in edges if {edge.source_id, edge.target_id} <= there]
+def _mark(memory: Memory) -> str | None:
+    """What duplicates share; nothing is the same as a turn, since "yes" is said often."""
+    return None if _is_turn(memory) else fingerprint(memory.content)
+
+
+def _is_turn(memory: Memory) -> bool:
+    return memory.thread is not None or (memory.source is not None and memory.position is not None)
+
+
+def _in_company(call: Call, hits: Sequence[Hit], known_at: datetime | None) -> tuple[Hit, ...]:
+    """The hits in the order they are shown, each with those among them that contradict it."""
+    leader = {held: at for at, hit in enumerate(hits) for held in (hit.record.memory.id, *hit.duplicates)}
+    edges = call.engine.store.edges(sorted(leader), access=call.access, among=True)
+    pairs = {
+        (edge.kind, leader[one], leader[two])
+        for edge in edges
+        if known_at is None or edge.created_at <= known_at
+        for one, two in ((edge.source_id, edge.target_id), (edge.target_id, edge.source_id))
+    }
+    marked = [
+        replace(hit, contradicts=tuple(sorted(_opposed(hits, pairs, at)))) for at, hit in enumerate(hits)
+    ]
+    rivals = {frozenset((one, two)) for kind, one, two in pairs if kind in (CONTRADICTS, SUPERSEDES)}
+    return tuple(marked[at] for at in spread_out([_worded(hit.record.memory) for hit in hits], rivals))
+
+
+def _opposed(hits: Sequence[Hit], pairs: Collection[tuple[str, int, int]], at: int) -> Iterator[str]:
+    for kind, one, other in pairs:
+        if kind == CONTRADICTS and one == at and other != at:
+            yield hits[other].record.memory.id
 
 
 def _worded(memory: Memory) -> Worded:
-    is_turn = memory.thread is not None
-    return Worded(terms=() if is_turn else tuple(terms(memory.content)), is_turn=is_turn)
-
-
-def _folded(hits: Sequence[Hit], limit: int, edges: Sequence[Edge]) -> list[Hit]:
-    worded = [_worded(hit.record.memory) for hit in hits]
-    groups = fold_duplicates(worded)[:limit]
-    leaders = [
-        replace(hits[first], duplicates=tuple(hits[at].record.memory.id for at in others))
-        for first, *others in groups
-    ]
-    places = {leader.record.memory.id: place for place, leader in enumerate(leaders)}
-    rivals = {
-        frozenset((places[edge.source_id], places[edge.target_id]))
-        for edge in edges
-        if edge.kind in (CONTRADICTS, SUPERSEDES) and {edge.source_id, edge.target_id} <= places.keys()
-    }
-    return [leaders[at] for at in spread_out([worded[first] for first, *_ in groups], rivals)]
-
-
-def _marked(hits: Sequence[Hit], edges: Sequence[Edge]) -> tuple[Hit, ...]:
-    """The hits, each with those among them that contradict it."""
-    shown = {hit.record.memory.id for hit in hits}
-    pairs = {
-        pair
-        for edge in edges
-        if edge.kind == CONTRADICTS and {edge.source_id, edge.target_id} <= shown
-        for pair in ((edge.source_id, edge.target_id), (edge.target_id, edge.source_id))
-    }
-    return tuple(
-        replace(hit, contradicts=tuple(sorted(two for one, two in pairs if one == hit.record.memory.id)))
-        for hit in hits
-    )
+    short = len(memory.content) <= LONG_CHARS
+    return Worded(terms=frozenset(terms(memory.content)) if short else frozenset(), is_turn=_is_turn(memory))

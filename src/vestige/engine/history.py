@@ -22,7 +22,7 @@ def as_known(call: Call, record: Record, known_at: datetime | None) -> Record:
     """The record with its memory as the store knew it then; as it is now without a time."""
     if known_at is None or record.memory.updated_at <= known_at:
         return record
-    for past in call.engine.store.history(record.memory.id, access=call.access):
-        if past.recorded_at <= known_at < past.ended_at:
-            return replace(record, memory=past.memory)
-    return record
+    past = [one.memory for one in call.engine.store.history(record.memory.id, access=call.access)]
+    # In force was the last revision recorded by then, or the first one: a memory may come with a later date.
+    known = [memory for memory in past if memory.updated_at <= known_at] or past[:1]
+    return replace(record, memory=known[-1]) if known else record

@@ -47,8 +47,8 @@ class Mode(enum.StrEnum):
 
 
 DEPTHS = {
-    Mode.PRECISE: Depth(per_arm=50, steps=0, associations=0, confidence=0.27),
-    Mode.BALANCED: Depth(per_arm=100, steps=1, associations=2, confidence=0.05),
+    Mode.PRECISE: Depth(per_arm=50, steps=0, associations=0, confidence=0.21),
+    Mode.BALANCED: Depth(per_arm=100, steps=1, associations=2, confidence=0.03),
     Mode.EXHAUSTIVE: Depth(per_arm=300, steps=2, associations=5, confidence=0.0),
 }
 

@@ -11,7 +11,7 @@ from vestige.cognition.query import Asked, analyse
 from vestige.cognition.ranking import Ranking, rank
 from vestige.cognition.relevance import relevance
 from vestige.cognition.strength import exposable
-from vestige.engine.answering import Hit, answer
+from vestige.engine.answering import Hit, Ranked, answer
 from vestige.engine.context import Call
 from vestige.engine.probing import Depth, Mode, Probed, probe
 from vestige.engine.reranking import rerank
@@ -83,7 +83,8 @@ def _ranked(
     call.check()
     situation, links = situate(call, query.text, query.where, query.topics, pool, ranking, depth)
     ranking = rank(ranking, situation)
-    hits = answer(call, query.where, query.limit, pool, found, ranking, links, explain=query.explain)
+    ranked = Ranked(pool=pool, relevance=found, ranking=ranking, links=links, explain=query.explain)
+    hits = answer(call, query.where, query.limit, ranked)
     return hits, confidence(pool, probed.matched, ranking.best(query.limit))
 
 

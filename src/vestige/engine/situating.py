@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from vestige.pool import Floats, Integers, Pool
 
 SEEDS = 10
 """The best candidates, from which activation spreads and whose rivals are looked for."""
+MOST_EDGES = 500
+"""Links looked at in one step: a hub must not cost more than the search itself."""
 SUPERSEDES = "supersedes"
 
 _LATEST = re.compile(
@@ -29,9 +32,8 @@ _LATEST = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Links:
-    """The edges around the best candidates, and what they lead to beyond the pool, at most so many."""
+    """What links lead to from the best candidates beyond the pool, and how many of it may join."""
 
-    edges: tuple[Edge, ...]
     beyond: Mapping[str, Activation]
     quota: int
 
@@ -47,7 +49,7 @@ def situate(
 ) -> tuple[Situation, Links]:
     """Everything the stages need, loaded at once."""
     now = call.engine.now()
-    edges, active, lent = _spread(call, ranking, depth)
+    active, lent = _spread(call, ranking, depth, where.known_at)
     here = {memory_id: at for at, memory_id in enumerate(pool.ids)}
     asked_time = time_asked(text, now)
     window = None
@@ -61,42 +63,49 @@ def situate(
         window=window,
         latest=bool(_LATEST.search(text)),
         context=_context(call, topics, pool),
-        replaced_by=_replaced_by(edges, here),
+        replaced_by=_replaced_by(call, where, here),
         activation=np.array([lent[one].level if one in lent else 0.0 for one in pool.ids]),
     )
     beyond = {memory_id: one for memory_id, one in active.items() if memory_id not in here}
-    return situation, Links(edges=edges, beyond=beyond, quota=depth.associations)
+    return situation, Links(beyond=beyond, quota=depth.associations)
 
 
 Activations = Mapping[str, Activation]
 
 
-def _spread(call: Call, ranking: Ranking, depth: Depth) -> tuple[tuple[Edge, ...], Activations, Activations]:
-    """The edges of the best candidates, what is active after as many steps as the depth allows, and what
-    each memory received from others: being a seed is no activation by itself."""
+def _spread(
+    call: Call, ranking: Ranking, depth: Depth, known_at: datetime | None
+) -> tuple[Activations, Activations]:
+    """What is active after as many steps as the depth allows, and what each memory received from others:
+    being a seed is no activation by itself."""
     best = ranking.best(SEEDS)
     top = float(ranking.scores[best[0]]) if best else 0.0
     if top <= 0:
-        return (), {}, {}
+        return {}, {}
     active = {ranking.ids[at]: Activation(level=float(ranking.scores[at]) / top) for at in best}
-    edges = tuple(call.engine.store.edges(list(active), access=call.access))
-    nearby = edges
+    fresh = list(active)
     lent: dict[str, Activation] = {}
     for _ in range(depth.steps):
+        nearby = _edges(call, fresh, known_at)
         known = active.keys()
         lent = received(active, nearby) | lent
         active = step(active, nearby)
         fresh = [memory_id for memory_id in active if memory_id not in known]
         if not fresh:
             break
-        nearby = tuple(call.engine.store.edges(fresh, access=call.access))
-    return edges, active, lent
+    return active, lent
 
 
-def _replaced_by(edges: Sequence[Edge], here: Mapping[str, int]) -> Integers:
+def _edges(call: Call, memory_ids: Sequence[str], known_at: datetime | None) -> tuple[Edge, ...]:
+    """The heaviest edges of these memories, as far as they were known then."""
+    edges = call.engine.store.edges(memory_ids, access=call.access, heaviest=MOST_EDGES)
+    return tuple(edge for edge in edges if known_at is None or edge.created_at <= known_at)
+
+
+def _replaced_by(call: Call, where: Filter, here: Mapping[str, int]) -> Integers:
     replaced = np.full(len(here), -1, dtype=np.int64)
-    for edge in edges:
-        if edge.kind == SUPERSEDES and edge.source_id in here and edge.target_id in here:
+    for edge in call.engine.store.edges(list(here), access=call.access, among=True):
+        if edge.kind == SUPERSEDES and (where.known_at is None or edge.created_at <= where.known_at):
             replaced[here[edge.target_id]] = here[edge.source_id]
     return replaced
 

@@ -260,9 +260,17 @@ class MemoryStore(Protocol):
         and be in reach, because it tells the target's id.
         """
 
-    def edges(self, memory_ids: Sequence[str], *, access: Access) -> list[Edge]:
+    def edges(
+        self,
+        memory_ids: Sequence[str],
+        *,
+        access: Access,
+        among: bool = False,
+        heaviest: int | None = None,
+    ) -> list[Edge]:
         """Edges that touch any of the ids, in either direction, with both ends in reach; sorted by
-        (source, target, kind)."""
+        (source, target, kind). `among`: only those between two of the ids. `heaviest`: only so many, by
+        weight, ties in that order."""
 
     def claimed(self, key: str) -> Claim | None:
         """The claim made under this key, or None."""

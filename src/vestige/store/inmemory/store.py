@@ -177,11 +177,19 @@ class InMemoryStore:
         ]
         return [_handed_out(event) for event in events[: search.at_least_none(limit)]]
 
-    def edges(self, memory_ids: Sequence[str], *, access: Access) -> list[Edge]:
+    def edges(
+        self, memory_ids: Sequence[str], *, access: Access, among: bool = False, heaviest: int | None = None
+    ) -> list[Edge]:
         """Edges that touch any of the ids, with both ends in reach."""
-        asked = set(memory_ids)
-        edges = self._state().edges_within(access)
-        return [edge for edge in edges if not asked.isdisjoint((edge.source_id, edge.target_id))]
+        asked, least = set(memory_ids), 2 if among else 1
+        found = [
+            edge
+            for edge in self._state().edges_within(access)
+            if len(asked & {edge.source_id, edge.target_id}) >= least
+        ]
+        if heaviest is not None:
+            found = sorted(found, key=lambda edge: -edge.weight)[: search.at_least_none(heaviest)]
+        return sorted(found, key=lambda edge: (edge.source_id, edge.target_id, edge.kind))
 
     def claimed(self, key: str) -> Claim | None:
         """The claim made under this key, or None."""

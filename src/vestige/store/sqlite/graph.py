@@ -39,21 +39,28 @@ def put(db: sqlite3.Connection, edges: Mapping[EdgeKey, Edge]) -> None:
     )
 
 
-def touching(db: sqlite3.Connection, memory_ids: Sequence[str], access: Access) -> list[Edge]:
+def touching(
+    db: sqlite3.Connection,
+    memory_ids: Sequence[str],
+    access: Access,
+    *,
+    among: bool = False,
+    heaviest: int | None = None,
+) -> list[Edge]:
     """Edges at any of the ids with both ends in reach, sorted by (source, target, kind)."""
     reach = clause(ANYTHING, access)
     ids = json_text(list(memory_ids))
+    edges = "SELECT source, target, kind, weight, created_at FROM edges WHERE"
+    both = "AND" if among else f"UNION {edges}"
     rows = db.execute(
-        "WITH touched AS ("
-        f"SELECT source, target, kind, weight, created_at FROM edges WHERE source IN ({ASKED})"
-        f" UNION SELECT source, target, kind, weight, created_at FROM edges WHERE target IN ({ASKED}))"
+        f"WITH touched AS ({edges} source IN ({ASKED}) {both} target IN ({ASKED}))"
         " SELECT a.id, b.id, e.kind, e.weight, e.created_at FROM touched e"
         " JOIN memories a ON a.key = e.source JOIN memories b ON b.key = e.target"
         f" WHERE {_reaches('e.source', reach)} AND {_reaches('e.target', reach)}"
-        " ORDER BY a.id, b.id, e.kind",
-        (ids, ids, *reach.params, *reach.params),
+        f" ORDER BY {'e.weight DESC, ' if heaviest is not None else ''}a.id, b.id, e.kind LIMIT ?",
+        (ids, ids, *reach.params, *reach.params, -1 if heaviest is None else heaviest),
     )
-    return [
+    found = [
         Edge(
             source_id=source,
             target_id=target,
@@ -63,6 +70,7 @@ def touching(db: sqlite3.Connection, memory_ids: Sequence[str], access: Access) 
         )
         for source, target, kind, weight, created_at in rows
     ]
+    return sorted(found, key=lambda edge: (edge.source_id, edge.target_id, edge.kind))
 
 
 def count(db: sqlite3.Connection, access: Access) -> int:

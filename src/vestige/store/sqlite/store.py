@@ -202,10 +202,13 @@ class SqliteStore:
         with self._connections.reading() as db:
             return log.read(db, access=access, memory_id=memory_id, after=after, limit=most)
 
-    def edges(self, memory_ids: Sequence[str], *, access: Access) -> list[Edge]:
+    def edges(
+        self, memory_ids: Sequence[str], *, access: Access, among: bool = False, heaviest: int | None = None
+    ) -> list[Edge]:
         """Edges that touch any of the ids, with both ends in reach."""
+        most = None if heaviest is None else _natural(heaviest)
         with self._connections.reading() as db:
-            return graph.touching(db, memory_ids, access)
+            return graph.touching(db, memory_ids, access, among=among, heaviest=most)
 
     def claimed(self, key: str) -> Claim | None:
         """The claim made under this key, or None."""
