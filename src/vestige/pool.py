@@ -18,6 +18,12 @@ Bits = NDArray[np.uint8]
 NEARBY = 1_000
 """So many memories make a neighbourhood in which words are counted."""
 
+MOST_TOKENS = 300_000
+LONGEST_TOKENS = 2_048
+LEAST_TOKENS = 64
+"""A sketch holds so many tokens in all and of one memory, its first ones. Where owners have more together,
+each keeps fewer, but so many at least: comparing words must not take longer the longer the texts are."""
+
 OFFSETS = (0, -1, 1, -2, 2)
 """Where the neighbours of a memory stand that `Sketch.around` names: itself, the one before, …"""
 
@@ -75,7 +81,8 @@ class Sketch:
 
     Owner o has the tokens `starts[o]` to `starts[o] + lengths[o]` of `bits` (one sign bit per dimension,
     packed) and `asked` (the token stands in a question). `around[i]` are the owners at `OFFSETS` of
-    candidate i, -1 where there is none or it has no tokens.
+    candidate i, -1 where there is none or it has no tokens. Of long texts it holds the
+    beginning (`tokens_kept`).
     """
 
     bits: Bits
@@ -83,6 +90,14 @@ class Sketch:
     starts: Integers
     lengths: Integers
     around: Integers
+
+
+def tokens_kept(lengths: Integers) -> Integers:
+    """How many of each owner's tokens a sketch holds, from the first on."""
+    kept = np.minimum(lengths, LONGEST_TOKENS)
+    if int(kept.sum()) <= MOST_TOKENS:
+        return kept
+    return np.minimum(kept, max(LEAST_TOKENS, MOST_TOKENS // len(lengths)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,11 +22,12 @@ from tests.store.generators import (
     remark,
     revise,
 )
+from vestige.cognition import verbatim
 from vestige.cognition.form import Form, name_hash
 from vestige.cognition.rarity import idf
 from vestige.errors import InvalidInput, ModelMismatch
 from vestige.models import ANYTHING, EVERYTHING, Access, Evidence, Filter
-from vestige.pool import Pool
+from vestige.pool import LONGEST_TOKENS, MOST_TOKENS, Pool, tokens_kept
 from vestige.store.pool import Probe
 from vestige.store.protocol import MemoryStore
 
@@ -353,3 +354,25 @@ def test_a_literal_in_very_many_memories_finds_none_but_counts(
     assert literal(store, "ERR_42") == []
     pool = gather(store, Probe(terms=("zinc",), literals=("ERR_42",), per_arm=9))
     assert (pool.ids, pool.literals.tolist(), pool.by_literal.tolist()) == (("c",), [1], [False])
+
+
+def test_a_literal_is_counted_among_what_may_be_found(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verbatim, "COMMON", 3)
+    add(store, replace(a_memory("mine", "ERR_FOO_12 again"), scope="/a"))
+    add(store, *(replace(a_memory(f"other {n}", "ERR_FOO_12"), scope="/b") for n in range(5)))
+
+    mine = store.gather(Probe(literals=("ERR_FOO_12",), per_arm=5), access=Access(scopes=("/a",)))
+    all_ = store.gather(Probe(literals=("ERR_FOO_12",), per_arm=5), access=EVERYTHING)
+
+    assert mine.ids == ("mine",)
+    assert all_.ids == ()
+
+
+def test_of_long_texts_a_sketch_holds_the_beginning() -> None:
+    few = np.array([10, 5_000], dtype=np.int64)
+    many = np.full(1_000, 1_000, dtype=np.int64)
+
+    assert tokens_kept(few).tolist() == [10, LONGEST_TOKENS]
+    assert set(tokens_kept(many).tolist()) == {MOST_TOKENS // 1_000}

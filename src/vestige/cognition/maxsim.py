@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from vestige.cognition.rarity import LEAST, idf
 from vestige.cognition.text import QueryWord
-from vestige.pool import OFFSETS, Floats, Sketch
+from vestige.pool import OFFSETS, Floats, Integers, Sketch
 
 States = NDArray[np.float32]
 
@@ -37,6 +37,9 @@ UNKNOWN_SHARE = 0.7
 NOTHING = -9.0
 """Below any estimate, from whatever distance: the similarity of what is not there."""
 
+MOST_QUERY_TOKENS = 64
+"""A longer query is compared by its heaviest tokens."""
+
 CHUNK_ROWS = 256
 """Tokens unpacked at a time: the buffer stays in the processor's cache."""
 
@@ -52,7 +55,7 @@ class Matched:
 
 def match(states: States, weights: Sequence[Floats], sketch: Sketch) -> list[Matched]:
     """The MaxSim of every candidate of a sketch, for each of several weightings; each adds up to 1."""
-    telling = np.max(weights, axis=0) > LEAST
+    telling = _telling(np.max(weights, axis=0))
     said, asked = _best(states[telling], sketch)
     own = _of(said, sketch.around[:, 0])
     context = own.copy()
@@ -64,8 +67,8 @@ def match(states: States, weights: Sequence[Floats], sketch: Sketch) -> list[Mat
     missing = sketch.around[:, 0] < 0
     return [
         Matched(
-            own=np.where(missing, np.nan, own @ one[telling]),
-            context=np.where(missing, np.nan, context @ one[telling]),
+            own=np.where(missing, np.nan, own @ (one[telling] / one[telling].sum())),
+            context=np.where(missing, np.nan, context @ (one[telling] / one[telling].sum())),
         )
         for one in weights
     ]
@@ -96,6 +99,13 @@ def weigh(
 def _rarity(term: str, frequencies: Mapping[str, int], memories: int) -> float:
     frequency = frequencies.get(term, 0)
     return idf(frequency, memories) * (1.0 if frequency else UNKNOWN_SHARE)
+
+
+def _telling(weights: Floats) -> Integers:
+    """Which tokens of the query take part: those that weigh anything, the heaviest where there are many."""
+    order = np.argsort(-weights, kind="stable")[:MOST_QUERY_TOKENS]
+    kept = order[weights[order] > LEAST]
+    return np.sort(kept if len(kept) else order)
 
 
 def _best(states: States, sketch: Sketch) -> tuple[States, States]:

@@ -1,13 +1,14 @@
 """Texts that must occur as they are: what it means that a memory holds one."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from functools import lru_cache
 
 from vestige.cognition.text import searchable, terms
 from vestige.models import Memory
 
 COMMON = 2_000
-"""A literal whose terms more memories hold than this finds none of them by itself."""
+"""A literal that more memories may hold than this, of those that may be found, finds none by itself."""
 _JOINTS = re.compile(r"[-._/\\:@&]+")
 
 
@@ -16,6 +17,7 @@ def folded(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
+@lru_cache(maxsize=256)
 def literal_terms(literal: str) -> frozenset[str]:
     """The index terms a memory must have to hold a literal: those of its words apart.
 
@@ -31,11 +33,15 @@ def names(literal: str, memory_id: str, source: str | None) -> bool:
     return memory_id in (plain, plain.lower()) or source == plain
 
 
-def holds(literal: str, memory: Memory, known: Collection[str]) -> bool:
-    """Whether a memory with these index terms holds a literal in its text or a tag, or is named by it."""
-    if names(literal, memory.id, memory.source):
-        return True
-    wanted, needed = folded(literal), literal_terms(literal)
-    if not needed or not needed <= set(known):
-        return False
-    return any(wanted in folded(text) for text in (searchable(memory), *memory.tags))
+def held(literals: Iterable[str], memory: Memory, known: Collection[str]) -> int:
+    """How many of the literals a memory with these index terms holds in its text or a tag, or is named by."""
+    texts: list[str] = []  # folded when first needed, and once
+    count = 0
+    for literal in literals:
+        needed = literal_terms(literal)
+        if names(literal, memory.id, memory.source):
+            count += 1
+        elif needed and needed <= frozenset(known):
+            texts = texts or [folded(text) for text in (searchable(memory), *memory.tags)]
+            count += any(folded(literal) in text for text in texts)
+    return count

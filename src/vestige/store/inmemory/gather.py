@@ -9,10 +9,10 @@ import numpy as np
 from vestige.cognition import verbatim
 from vestige.cognition.form import features
 from vestige.cognition.rarity import mass
-from vestige.cognition.verbatim import holds, literal_terms, names
+from vestige.cognition.verbatim import literal_terms, names
 from vestige.errors import InvalidInput
 from vestige.models import Access
-from vestige.pool import NEARBY, OFFSETS, Pool, Sketch, Traits, Worded
+from vestige.pool import NEARBY, OFFSETS, Pool, Sketch, Traits, Worded, tokens_kept
 from vestige.store.inmemory import lexical, search
 from vestige.store.inmemory.state import Held, State
 from vestige.store.inmemory.threads import Thread, neighbours, threads
@@ -38,7 +38,7 @@ def gather(state: State, probe: Probe, *, access: Access) -> Pool:
     arms = Arms(
         worded=_ids(lexical.best([lexicon.scores[held.memory.id] for held in passing], probe.per_arm)),
         near=_ids(_nearest(passing, near, probe)),
-        literal=_literal(state, passing, literals, probe),
+        literal=_literal(passing, literals, probe),
     )
     ids = sorted(arms.worded | arms.near | arms.literal)
     scores = [lexicon.scores[name] for name in ids]
@@ -124,30 +124,21 @@ def _nearest(passing: Sequence[Held], near: Mapping[str, Scored], probe: Probe) 
     return search.best([one for one in there if one.score >= probe.least_cosine], probe.per_arm)
 
 
-def _literal(
-    state: State, passing: Sequence[Held], held_literals: Mapping[str, int], probe: Probe
-) -> frozenset[str]:
-    telling = [one for one in dict.fromkeys(probe.literals) if _tells(state, one)]
-    found = [
-        held.memory.id
-        for held in passing
-        if _held_literals(held, telling) or any(_is_named(held, one) for one in probe.literals)
-    ]
+def _literal(passing: Sequence[Held], held_literals: Mapping[str, int], probe: Probe) -> frozenset[str]:
+    found: set[str] = set()
+    for literal in dict.fromkeys(probe.literals):
+        needed = literal_terms(literal)
+        worded = [held for held in passing if needed and needed <= held.words.keys()]
+        sourced = [held for held in passing if held.memory.source == literal.strip()]
+        found |= {held.memory.id for held in passing if names(literal, held.memory.id, None)}
+        for several in (worded, sourced):
+            if len(several) <= verbatim.COMMON:
+                found |= {held.memory.id for held in several if _held_literals(held, [literal])}
     return frozenset(sorted(found, key=lambda name: (-held_literals[name], name))[: probe.per_arm])
 
 
-def _tells(state: State, literal: str) -> bool:
-    """Whether few enough memories have all terms of a literal."""
-    needed = literal_terms(literal)
-    return sum(needed <= held.words.keys() for held in state.held.values()) <= verbatim.COMMON
-
-
 def _held_literals(held: Held, literals: Sequence[str]) -> int:
-    return sum(holds(one, held.memory, held.words.keys()) for one in dict.fromkeys(literals))
-
-
-def _is_named(held: Held, literal: str) -> bool:
-    return names(literal, held.memory.id, held.memory.source)
+    return verbatim.held(dict.fromkeys(literals), held.memory, held.words.keys())
 
 
 def _traits(candidates: Sequence[Held], every: Sequence[Thread]) -> Traits:
@@ -186,10 +177,10 @@ def _sketch(
     asked = [told.asked for told in tokens.values() if told is not None]
     if not owners:
         return None
-    lengths = np.array([len(one) for one in asked], dtype=np.int64)
+    lengths = tokens_kept(np.array([len(one) for one in asked], dtype=np.int64))
     return Sketch(
-        bits=np.concatenate(bits),
-        asked=np.concatenate(asked),
+        bits=np.concatenate([one[:kept] for one, kept in zip(bits, lengths, strict=True)]),
+        asked=np.concatenate([one[:kept] for one, kept in zip(asked, lengths, strict=True)]),
         starts=np.cumsum(lengths) - lengths,
         lengths=lengths,
         around=np.array(

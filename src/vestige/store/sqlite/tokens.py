@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vestige.errors import InvalidInput
-from vestige.pool import OFFSETS, Sketch
+from vestige.pool import LONGEST_TOKENS, OFFSETS, Sketch, tokens_kept
 from vestige.store.protocol import Embedded, Tokens
 from vestige.store.sqlite.columns import keys_text
 from vestige.store.sqlite.directory import Directory
@@ -18,7 +18,10 @@ Integers = NDArray[np.int64]
 MOST_BYTES = 32 * 1024 * 1024
 """What the cache holds before it starts over: the tokens of about 20,000 turns."""
 
-LOAD = "SELECT key, bits, asked FROM token_bits WHERE profile = ? AND key IN (SELECT value FROM json_each(?))"
+LOAD = (
+    "SELECT key, substr(bits, 1, ?), substr(asked, 1, ?) FROM token_bits"
+    " WHERE profile = ? AND key IN (SELECT value FROM json_each(?))"
+)
 
 
 def check(tokens: Tokens, dimension: int) -> None:
@@ -63,32 +66,36 @@ class TokenCache:
         """The tokens of these memories and of their neighbours; None when there are none at all."""
         around = _around(directory, keys)
         wanted = np.unique(around)
-        self._read(db, profile, wanted[wanted >= 0].tolist())
+        self._read(db, profile, width(dimension), wanted[wanted >= 0].tolist())
         there = [key for key in wanted.tolist() if key in self._held]
         if not there:
             return None
         held = [self._held[key] for key in there]
-        lengths = np.array([len(asked) for _, asked in held], dtype=np.int64)
+        lengths = tokens_kept(np.array([len(asked) for _, asked in held], dtype=np.int64))
+        parts = list(zip(held, lengths.tolist(), strict=True))
         owners = np.array(there, dtype=np.int64)
         at = np.searchsorted(owners, around)
         known = owners[np.minimum(at, len(owners) - 1)] == around
-        bits = np.frombuffer(b"".join([bits for bits, _ in held]), dtype=np.uint8)
+        size = width(dimension)
+        joined = b"".join([bits[: size * kept] for (bits, _), kept in parts])
         return Sketch(
-            bits=bits.reshape(-1, width(dimension)),
-            asked=np.frombuffer(b"".join([asked for _, asked in held]), dtype=np.bool_),
+            bits=np.frombuffer(joined, dtype=np.uint8).reshape(-1, size),
+            asked=np.frombuffer(b"".join([asked[:kept] for (_, asked), kept in parts]), dtype=np.bool_),
             starts=np.cumsum(lengths) - lengths,
             lengths=lengths,
             around=np.where(known, at, -1),
         )
 
-    def _read(self, db: sqlite3.Connection, profile: int, keys: list[int]) -> None:
+    def _read(self, db: sqlite3.Connection, profile: int, size: int, keys: list[int]) -> None:
         """Make sure that those of the keys are held that have tokens."""
         deaths = db.execute("SELECT coalesce(max(position), 0) FROM dead_vectors").fetchone()[0]
         if (profile, deaths) != (self._profile, self._deaths) or self._bytes > MOST_BYTES:
             self._profile, self._deaths, self._bytes, self._held = profile, deaths, 0, {}
         missing = [key for key in keys if key not in self._held]
         if missing:
-            for key, bits, asked in db.execute(LOAD, (profile, keys_text(missing))):
+            for key, bits, asked in db.execute(
+                LOAD, (size * LONGEST_TOKENS, LONGEST_TOKENS, profile, keys_text(missing))
+            ):
                 self._held[key] = (bits, asked)
                 self._bytes += len(bits) + len(asked)
 
