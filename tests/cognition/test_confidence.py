@@ -6,10 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cognition.pools import pool
-from vestige.cognition.confidence import FEW, LITERAL, confidence
+from vestige.cognition.confidence import FEW, LITERAL, NO_LITERAL, NOTHING_CONCRETE, confidence
 from vestige.cognition.maxsim import Matched
+from vestige.cognition.query import analyse
 
 shares = st.floats(0, 1)
+ASKED = analyse("when does the oven open")
+LITERALLY = analyse('where is "ERR_FOO_12" raised')
+CONCRETE = analyse("ERR_FOO_12")
 
 
 def matched(*context: float) -> Matched:
@@ -18,19 +22,19 @@ def matched(*context: float) -> Matched:
 
 def by_tokens(context: float, covered: float, cosine: float, memories: int = 1_000) -> float:
     here = pool(1, covered=[covered], cosine=[cosine], memories=memories)
-    return confidence(here, matched(context), [0])
+    return confidence(ASKED, here, matched(context), [0])
 
 
 def by_vectors(covered: float, cosine: float, memories: int = 1_000) -> float:
-    return confidence(pool(1, covered=[covered], cosine=[cosine], memories=memories), None, [0])
+    return confidence(ASKED, pool(1, covered=[covered], cosine=[cosine], memories=memories), None, [0])
 
 
 def by_words(covered: float, memories: int = 1_000) -> float:
-    return confidence(pool(1, covered=[covered], memories=memories), None, [0])
+    return confidence(ASKED, pool(1, covered=[covered], memories=memories), None, [0])
 
 
 def test_where_nothing_was_found_nothing_is_sure() -> None:
-    assert confidence(pool(0), None, []) == 0.0
+    assert confidence(ASKED, pool(0), None, []) == 0.0
 
 
 @given(shares, shares, st.floats(-1, 1), st.integers(0, 10**7))
@@ -69,8 +73,16 @@ def test_the_same_match_says_more_in_a_small_store_until_stores_are_large(one: i
 
 def test_what_must_occur_as_it_is_makes_the_first_hit_sure() -> None:
     here = pool(2, literals=[1, 0])
-    assert confidence(here, None, [0, 1]) == LITERAL
-    assert confidence(here, None, [1, 0]) < LITERAL
+    assert confidence(LITERALLY, here, None, [0, 1]) == LITERAL
+    assert confidence(LITERALLY, here, None, [1, 0]) < LITERAL
+
+
+def test_what_must_occur_as_it_is_and_occurs_nowhere_leaves_less_or_nothing() -> None:
+    here = pool(1, covered=[1.0], cosine=[0.9])
+    plain = confidence(ASKED, here, None, [0])
+
+    assert confidence(LITERALLY, here, None, [0]) == pytest.approx(NO_LITERAL * plain)
+    assert confidence(CONCRETE, here, None, [0]) == NOTHING_CONCRETE
 
 
 def test_the_share_of_the_query_is_looked_for_among_the_first_few_hits_only() -> None:
@@ -78,13 +90,15 @@ def test_the_share_of_the_query_is_looked_for_among_the_first_few_hits_only() ->
     here = pool(len(covered), covered=covered)
     last = len(covered) - 1
 
-    assert confidence(here, None, list(range(len(covered)))) == by_words(0.0, memories=100)
-    assert confidence(here, None, [last, *range(last)]) == by_words(1.0, memories=100)
+    assert confidence(ASKED, here, None, list(range(len(covered)))) == by_words(0.0, memories=100)
+    assert confidence(ASKED, here, None, [last, *range(last)]) == by_words(1.0, memories=100)
 
 
 def test_a_candidate_without_vectors_does_not_hide_how_well_the_others_match() -> None:
     alone = pool(1, cosine=[0.6])
     beside = pool(2, cosine=[np.nan, 0.6])
 
-    assert confidence(beside, matched(np.nan, 0.5), [0, 1]) == confidence(alone, matched(0.5), [0])
-    assert confidence(beside, None, [0, 1]) == confidence(alone, None, [0])
+    assert confidence(ASKED, beside, matched(np.nan, 0.5), [0, 1]) == confidence(
+        ASKED, alone, matched(0.5), [0]
+    )
+    assert confidence(ASKED, beside, None, [0, 1]) == confidence(ASKED, alone, None, [0])

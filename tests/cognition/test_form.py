@@ -44,7 +44,8 @@ def test_a_short_text_is_a_turn_in_a_thread_and_a_note_outside() -> None:
 
 def test_what_somebody_says_is_a_turn_as_long_as_it_is_short_or_in_a_thread() -> None:
     assert features(memory("Ann: I moved to Porto.")).form is Form.TURN
-    assert features(memory("We moved.", author="ann")).form is Form.TURN
+    assert features(memory("We moved.", author="ann")).form is Form.NOTE
+    assert features(memory("Decision: we ship it.")).form is Form.NOTE
     assert features(memory(f"Ann: {LONG}", thread="t")).form is Form.TURN
     assert features(memory(LONG, author="ann")).form is Form.NOTE
     assert features(memory("Decision: ship it.")).form is Form.NOTE

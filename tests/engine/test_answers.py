@@ -401,7 +401,7 @@ def test_what_the_budget_left_out_was_not_shown(varied: World) -> None:
         assert varied.get(hit["id"])["timesRetrieved"] == 1
 
 
-@pytest.mark.parametrize("query", ["漢" * 500, "🐙" * 500, '"\\' * 300, "oven " * 300])
+@pytest.mark.parametrize("query", ["漢" * 500, '"\\ oven' * 90, "oven " * 300])
 @pytest.mark.parametrize("least", [0.0, 1.0])
 def test_neither_a_long_query_nor_what_was_rejected_breaks_the_budget(
     world: World, query: str, least: float

@@ -12,12 +12,16 @@ import numpy as np
 
 from vestige.cognition.form import Form
 from vestige.cognition.maxsim import Matched
+from vestige.cognition.query import Asked
 from vestige.pool import Floats, Pool
 
 FEW = 5
 """The hits among which the best share of the query is looked for."""
 LITERAL = 0.95
-"""The least confidence in a hit that holds what must occur as it is."""
+"""The least confidence in a hit that holds what must occur as it is …"""
+NO_LITERAL = 0.5
+NOTHING_CONCRETE = 0.02
+"""… and what is left of it where no hit does: a share, or next to nothing where the query is only that."""
 
 SIZE_WEIGHT = -0.35
 LARGE = log(500)
@@ -31,7 +35,7 @@ WITH_VECTORS = (-7.07, 0.0, 6.06, 14.12)
 WITH_WORDS = (-1.70, 0.0, 8.35, 0.0)
 
 
-def confidence(pool: Pool, matched: Matched | None, best: Sequence[int]) -> float:
+def confidence(asked: Asked, pool: Pool, matched: Matched | None, best: Sequence[int]) -> float:
     """The chance that the answer is among the best candidates, given best first; 0 for none."""
     if not best:
         return 0.0
@@ -48,7 +52,11 @@ def confidence(pool: Pool, matched: Matched | None, best: Sequence[int]) -> floa
     constant, by_context, by_cover, by_cosine = weights
     level = constant + size + by_context * (context or 0) + by_cover * covered + by_cosine * (cosine or 0)
     sure = 1 / (1 + exp(-level))
-    return max(sure, LITERAL) if pool.literals[best[0]] > 0 else sure
+    if not asked.literals or pool.literals[best[0]] > 0:
+        return max(sure, LITERAL) if asked.literals else sure
+    if pool.literals.any():
+        return sure
+    return min(sure, NOTHING_CONCRETE) if asked.concrete else NO_LITERAL * sure
 
 
 def _highest(values: Floats) -> float | None:

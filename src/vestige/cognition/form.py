@@ -20,6 +20,10 @@ SHORT_WORDS = 48
 
 _SPEAKER = re.compile(r"\s*([^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2}):\s")
 _FIRST_PERSON = re.compile(r"\b(?:I|I'm|I've|I'd|I'll|[Mm]y|[Ww]e|[Ww]e've|[Ww]e're)\b")
+_HEADINGS = frozenset(
+    "note notes decision todo fact facts rule rules tip tips warning bug fix error issue idea plan goal "
+    "question answer summary context example preference reminder lesson pattern update fyi ps nb".split()
+)
 _IN_PERSON = re.compile(r"\b(?:I|[Yy]ou|[Ww]e|[Mm]y|[Yy]our|[Oo]ur)\b")
 _SENTENCE = re.compile(r"[^.!?]+(?:[.!?]+[\"”')]*|$)\s*")
 _TIMED = re.compile(
@@ -55,7 +59,7 @@ def features(memory: Memory) -> Features:
     name, said = speaker_and_words(memory)
     short = len(terms(memory.content)) <= SHORT_WORDS
     return Features(
-        form=_form(memory, short=short, spoken=name is not None),
+        form=_form(memory, short=short, spoken=name is not None, talking=said != memory.content),
         first_person=bool(_FIRST_PERSON.search(said)),
         asks=_ends_asking(said),
         timed=bool(_TIMED.search(said)),
@@ -63,10 +67,11 @@ def features(memory: Memory) -> Features:
     )
 
 
-def _form(memory: Memory, *, short: bool, spoken: bool) -> Form:
+def _form(memory: Memory, *, short: bool, spoken: bool, talking: bool) -> Form:
     if memory.thread is not None or (memory.source is not None and memory.position is not None):
         return Form.TURN if short or spoken else Form.CHUNK
-    return Form.TURN if short and spoken else Form.NOTE
+    # An author alone makes no talk of a note.
+    return Form.TURN if short and talking else Form.NOTE
 
 
 def speaker_and_words(memory: Memory) -> tuple[str | None, str]:
@@ -76,7 +81,8 @@ def speaker_and_words(memory: Memory) -> tuple[str | None, str]:
         return memory.author, memory.content
     said = memory.content[named.end() :]
     # "Decision: ship it" has a heading; "Mel: I shipped it" has a speaker.
-    if memory.thread is not None or named[1] == memory.author or _IN_PERSON.search(said):
+    heading = named[1].casefold() in _HEADINGS and named[1] != memory.author
+    if memory.thread is not None or (not heading and _IN_PERSON.search(said)) or named[1] == memory.author:
         return memory.author or named[1], said
     return memory.author, memory.content
 

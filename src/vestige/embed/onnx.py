@@ -54,6 +54,7 @@ class OnnxEmbedder:
         self._tokenizer = _open_tokenizer(model_dir)
         self._first = self._special_id("[CLS]")
         self._last = self._special_id("[SEP]")
+        self._unknown = self._special_id("[UNK]")
 
     @property
     def signature(self) -> Signature:
@@ -88,13 +89,15 @@ class OnnxEmbedder:
         """The text's vector with its token states."""
         tokens = self._read(text)
         vectors, states = self._run(tokens, [_SENTENCE, _STATES])
-        inner = states[0, 1:-1]  # without [CLS] and [SEP]
+        # Without [CLS] and [SEP], and without what the vocabulary lacks: all of it looks the same.
+        known = tokens.ids[1:-1] != self._unknown
+        inner = states[0, 1:-1][known]
         lengths = np.linalg.norm(inner, axis=1, keepdims=True)
         return Encoded(
             vector=vectors[0],
             tokens=TokenStates(
-                ids=tokens.ids[1:-1].astype(np.int32),
-                spans=tokens.spans,
+                ids=tokens.ids[1:-1][known].astype(np.int32),
+                spans=tokens.spans[known],
                 states=inner / np.maximum(lengths, np.float32(1e-12)),
             ),
         )

@@ -37,7 +37,8 @@ class Signature:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenStates:
-    """The last hidden state of one text, a unit vector per word piece, without special tokens.
+    """The last hidden state of one text, a unit vector per word piece, without special tokens and without
+    pieces the model does not know.
 
     `ids` are the word pieces, `spans` the (start, end) characters of each in the text.
     """

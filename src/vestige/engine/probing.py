@@ -150,6 +150,9 @@ def _meaning(call: Call, text: str) -> _Meaning:
             "`vestige rebuild --vectors` changes the store over."
         )
     try:
-        return _Meaning(encoded=embedder.encode_query(text), signature=held)
+        encoded = embedder.encode_query(text)
     except EmbedderError as exc:
         return _Meaning(why_not=exc.message)
+    if encoded.tokens is not None and not len(encoded.tokens.spans):
+        return _Meaning(why_not="The model knows nothing of what is asked.")
+    return _Meaning(encoded=encoded, signature=held)

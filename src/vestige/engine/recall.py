@@ -85,7 +85,7 @@ def _ranked(
     ranking = rank(ranking, situation)
     ranked = Ranked(pool=pool, relevance=found, ranking=ranking, links=links, explain=query.explain)
     hits = answer(call, query.where, query.limit, ranked)
-    return hits, confidence(pool, probed.matched, ranking.best(query.limit))
+    return hits, confidence(asked, pool, probed.matched, ranking.best(query.limit))
 
 
 def show(call: Call, query: RecallQuery, recalled: Recalled, shown: Sequence[Hit], *, record: bool) -> None:

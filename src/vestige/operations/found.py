@@ -16,6 +16,8 @@ from vestige.operations.registry import Wire
 from vestige.operations.views import MemoryView, view_fields
 
 MATCHED_CHARS = 1_000
+LONG_CHARS = 500
+"""Of a longer text the piece that matched is shown too."""
 ECHOED_CHARS = 100
 """Of the query, in an answer that has a budget."""
 
@@ -72,6 +74,7 @@ class HitView(MemoryView):
     keyword_score: float | None = None
     semantic_score: float | None = None
     match_type: str | None = None
+    matched_text: str | None = None
     duplicates: int | None = None
     duplicate_ids: list[str] | None = None
     contradicts: list[str] | None = None
@@ -113,6 +116,8 @@ def found(
             f"{query.min_confidence:.2f}); `rejected` is the best there was. Say what you look for in other "
             "words, or set min_confidence to 0 to see everything."
         )
+    elif not recalled.hits:
+        notes.append("No memory that passes the filters matches.")
     results = [
         hit_view(hit, place, level, now, explain=explain) for place, hit in enumerate(recalled.hits, 1)
     ]
@@ -139,6 +144,7 @@ def hit_view(hit: Hit, place: int, level: DetailLevel, now: datetime, *, explain
             "keyword_score": _rounded(hit.keyword),
             "semantic_score": _rounded(hit.semantic),
             "match_type": _match(hit),
+            "matched_text": _matched(hit) if len(memory.content) > LONG_CHARS else None,
         }
     if explain:
         shown["explain"] = _explained(hit, place)
@@ -216,8 +222,6 @@ def _counted(answer: Found) -> Found:
 
 
 def _explained(hit: Hit, place: int) -> Explanation:
-    text = searchable(hit.record.memory)
-    piece = text[hit.start : hit.end] if hit.end and hit.end - hit.start < len(text.strip()) else None
     ranks = [rank for _, _, rank in hit.stages]
     return Explanation(
         rank=place,
@@ -234,8 +238,15 @@ def _explained(hit: Hit, place: int) -> Explanation:
             StageView(stage=name, score=round(score, 6), rank=rank, moved=before - rank)
             for (name, score, rank), before in zip(hit.stages, [*ranks[:1], *ranks], strict=False)
         ],
-        matched_text=clip(piece, MATCHED_CHARS) if piece else None,
+        matched_text=_matched(hit),
     )
+
+
+def _matched(hit: Hit) -> str | None:
+    """The piece of a longer text that matched the meaning best."""
+    text = searchable(hit.record.memory)
+    piece = text[hit.start : hit.end] if hit.end and hit.end - hit.start < len(text.strip()) else None
+    return clip(piece, MATCHED_CHARS) if piece else None
 
 
 def _association(activation: Activation | None) -> AssociationView | None:
@@ -261,7 +272,7 @@ def _rounded(score: float | None) -> float | None:
 def render_found(answer: Found) -> str:
     """Hits for a person, best first."""
     lines = [line for place, hit in enumerate(answer.results, 1) for line in _lines(hit, place)]
-    lines.append("" if lines else "Nothing good enough." if answer.abstained else "Nothing found.")
+    lines.append("" if lines else _nothing(answer))
     if answer.rejected:
         lines.extend(["The best that was found:", *_lines(answer.rejected[0], 1)])
     how = f"{count(len(answer.results), 'memory')} by {answer.method} search"
@@ -271,6 +282,12 @@ def render_found(answer: Found) -> str:
     if answer.note:
         lines.append(answer.note)
     return "\n".join(lines).strip("\n")
+
+
+def _nothing(answer: Found) -> str:
+    if answer.abstained:
+        return "Nothing good enough."
+    return "Nothing fits the token budget." if answer.token_budget and answer.confidence else "Nothing found."
 
 
 def _lines(hit: HitView, place: int) -> list[str]:
@@ -290,6 +307,8 @@ def _lines(hit: HitView, place: int) -> list[str]:
         f"{place:>2}. {clip(hit.content or '(text left out)', 74)}",
         "    " + " · ".join(fact for fact in facts if fact),
     ]
+    if hit.matched_text:
+        lines.append(f"    … {clip(hit.matched_text, 74)}")
     if hit.explain:
         parts = " + ".join(f"{one.adds:.3f} {one.signal}" for one in hit.explain.signals if one.adds)
         steps = " → ".join(f"{one.stage} {one.score:.3f} (#{one.rank})" for one in hit.explain.stages)

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from vestige.cognition.text import query_terms
 from vestige.engine.context import Call
 from vestige.engine.probing import Mode
 from vestige.engine.recall import RecallQuery, recall, show
@@ -79,6 +80,11 @@ def search(call: Call, asked: SearchArguments) -> Found:
     check_text("query", asked.query)
     if not asked.query.strip():
         raise InvalidInput("The query is blank.", hint="Say what to look for.")
+    if not query_terms(asked.query):
+        raise InvalidInput(
+            "The query holds nothing to look for: no word, number or symbol that is kept.",
+            hint="Write a question or key words.",
+        )
     settings, now = call.engine.settings.memory, call.engine.now()
     valid_at = None if asked.include_expired else asked.as_of or asked.known_at or now
     where = Filter(valid_at=valid_at, known_at=asked.known_at, include_suppressed=asked.include_suppressed)
