@@ -21,7 +21,7 @@ def test_the_demo_runs_to_its_end_without_a_model(tmp_path: Path) -> None:
     assert max(map(len, lines)) <= 100
     answered = lines.index("? HBR-2207") + 1
     assert lines[answered].startswith("  1. The error HBR-2207 means that the carrier's certificate expired")
-    assert lines[answered + 1].strip().startswith("1.00 words + 0.50 literal = relevance 1.500 → ")
+    assert lines[answered + 1].strip().startswith("0.50 words + 0.50 literal = relevance 1.000 → ")
 
 
 def test_the_lines_for_agents_survive_spaces_and_quotes_in_the_path() -> None:
