@@ -446,3 +446,12 @@ def test_each_process_sees_what_the_other_wrote(tmp_path: Path) -> None:
         assert "Grapes grow in clusters." in here.find("grapes", min_confidence=0)
         here.call("memory", action="delete", id=memory_id)
         assert "Grapes grow in clusters." not in there.find("grapes", min_confidence=0)
+
+
+def test_a_hit_says_which_arms_found_it(filled: World) -> None:
+    """Every candidate has a cosine; only what the dense arm found is a match by meaning."""
+    both = filled.call("search", query="staging cluster", min_confidence=0)["results"][0]
+    meant = filled.call("search", query="Frankfurtian", min_confidence=0)["results"][0]
+    literal = filled.call("search", query='"staging cluster"', min_confidence=0)["results"][0]
+
+    assert (both["matchType"], meant["matchType"], literal["matchType"]) == ("Both", "Semantic", "Literal")

@@ -67,8 +67,13 @@ def features(memory: Memory) -> Features:
     )
 
 
+def is_threaded(memory: Memory) -> bool:
+    """Whether a memory is part of something longer: of a thread, or at a place in its source."""
+    return memory.thread is not None or (memory.source is not None and memory.position is not None)
+
+
 def _form(memory: Memory, *, short: bool, spoken: bool, talking: bool) -> Form:
-    if memory.thread is not None or (memory.source is not None and memory.position is not None):
+    if is_threaded(memory):
         return Form.TURN if short or spoken else Form.CHUNK
     # An author alone makes no talk of a note.
     return Form.TURN if short and talking else Form.NOTE

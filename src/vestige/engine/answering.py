@@ -6,6 +6,7 @@ from datetime import datetime
 
 from vestige.cognition.activation import Activation
 from vestige.cognition.answers import Worded, fold_duplicates, spread_out
+from vestige.cognition.form import is_threaded
 from vestige.cognition.ranking import Ranking, ease
 from vestige.cognition.relevance import SIGNALS, Relevance
 from vestige.cognition.strength import retention_of
@@ -39,7 +40,8 @@ class Signal:
 class Hit:
     """A memory found, with why it ranks where it does.
 
-    `keyword` and `semantic` are the arms' own scores (None where an arm has none), `signals` what its
+    `keyword` and `semantic` are its BM25 and cosine (None where it has none), whichever arm found it: that is
+    what `by_words`, `by_meaning` and `by_literal` say. `signals` what its
     relevance is made of, `stages` the score and the rank after each stage, `start`/`end` the piece of its
     text that matched the meaning best. `duplicates` say the same, `contradicts` the opposite.
     `association` tells which link brought it in, when no arm found it.
@@ -49,7 +51,9 @@ class Hit:
     score: float
     keyword: float | None = None
     semantic: float | None = None
-    literal: bool = False
+    by_words: bool = False
+    by_meaning: bool = False
+    by_literal: bool = False
     signals: tuple[Signal, ...] = ()
     stages: tuple[tuple[str, float, int], ...] = ()
     start: int = 0
@@ -144,7 +148,9 @@ def _hit(ranked: Ranked, ranks: Sequence[Sequence[int]] | None, at: int, record:
         score=float(ranking.scores[at]),
         keyword=float(pool.window[at]) if pool.window[at] > 0 else None,
         semantic=None if cosine != cosine else cosine,
-        literal=bool(pool.literals[at] > 0),
+        by_words=bool(pool.by_words[at]),
+        by_meaning=bool(pool.by_meaning[at]),
+        by_literal=bool(pool.by_literal[at]),
         start=int(pool.starts[at]),
         end=int(pool.ends[at]),
     )
@@ -177,11 +183,7 @@ def _ranks(ranking: Ranking) -> list[list[int]]:
 
 def _mark(memory: Memory) -> str | None:
     """What duplicates share; nothing is the same as a turn, since "yes" is said often."""
-    return None if _is_turn(memory) else fingerprint(memory.content)
-
-
-def _is_turn(memory: Memory) -> bool:
-    return memory.thread is not None or (memory.source is not None and memory.position is not None)
+    return None if is_threaded(memory) else fingerprint(memory.content)
 
 
 def _in_company(call: Call, hits: Sequence[Hit], known_at: datetime | None) -> tuple[Hit, ...]:
@@ -209,4 +211,6 @@ def _opposed(hits: Sequence[Hit], pairs: Collection[tuple[str, int, int]], at: i
 
 def _worded(memory: Memory) -> Worded:
     short = len(memory.content) <= LONG_CHARS
-    return Worded(terms=frozenset(terms(memory.content)) if short else frozenset(), is_turn=_is_turn(memory))
+    return Worded(
+        terms=frozenset(terms(memory.content)) if short else frozenset(), is_turn=is_threaded(memory)
+    )

@@ -258,11 +258,11 @@ def _association(activation: Activation | None) -> AssociationView | None:
 def _match(hit: Hit) -> str:
     if hit.association is not None:
         return "Association"
-    if hit.literal:
+    if hit.by_literal:
         return "Literal"
-    if hit.keyword is None:
-        return "Semantic"
-    return "Keyword" if hit.semantic is None else "Both"
+    if hit.by_words and hit.by_meaning:
+        return "Both"
+    return "Keyword" if hit.by_words else "Semantic"
 
 
 def _rounded(score: float | None) -> float | None:
