@@ -66,7 +66,6 @@ class Traits:
     suppressions: Integers
     retrieved: Integers
     useful: Integers
-    pinned: Flags
     thread: Integers
     form: Integers
     first_person: Flags

@@ -22,7 +22,7 @@ def traits(count: int, **given: Sequence[Any]) -> Traits:
     }  # fmt: skip
     arrays: dict[str, Any] = {name: np.full(count, value) for name, value in floats.items()}
     arrays |= {name: np.full(count, value, dtype=np.int64) for name, value in integers.items()}
-    for name in ("pinned", "first_person", "asks", "timed"):
+    for name in ("first_person", "asks", "timed"):
         arrays[name] = np.zeros(count, dtype=np.bool_)
     arrays |= {name: np.array(values, dtype=arrays[name].dtype) for name, values in given.items()}
     return Traits(**arrays)

@@ -216,7 +216,6 @@ def test_traits_tell_what_the_stages_need(store: MemoryStore) -> None:
         a_turn("a", "Bob: I saw zinc yesterday, did you?", 1),
         occurred_at=happened,
         author="Ada Lovelace",
-        pinned=True,
         suppression_count=2,
     )
     add(store, told, a_memory("b", "zinc " * 60))
@@ -233,7 +232,6 @@ def test_traits_tell_what_the_stages_need(store: MemoryStore) -> None:
     assert traits.suppressions.tolist() == [2, 0]
     assert traits.retrieved.tolist() == [strength.times_retrieved, 0]
     assert traits.useful.tolist() == [strength.times_useful, 0] == [1, 0]
-    assert traits.pinned.tolist() == [True, False]
     assert traits.thread.tolist() == [-1, -1], "what is suppressed is in no thread"
     assert traits.form.tolist() == [Form.TURN, Form.NOTE]
     assert traits.first_person.tolist() == [True, False]

@@ -44,16 +44,26 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeAsked:
-    """What a query says about time: a window, an anchor, or neither; never both."""
+    """What a query says about time: a window, an anchor, or neither; never both. `latest`: it asks for the
+    newest there is."""
 
     window: Window | None = None
     anchor: Anchor | None = None
+    latest: bool = False
+
+
+_LATEST = re.compile(
+    r"\b(?:latest|newest|most recent(?:ly)?|current(?:ly)?|nowadays|these days|right now|as of now)\b",
+    re.IGNORECASE,
+)
 
 
 def time_asked(text: str, now: datetime) -> TimeAsked:
     """The time that a query asks about; `now` is in UTC."""
     window = _window(text, now)
-    return TimeAsked(window=window, anchor=None if window else _anchor(text))
+    return TimeAsked(
+        window=window, anchor=None if window else _anchor(text), latest=bool(_LATEST.search(text))
+    )
 
 
 # -- windows -------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """What the stages of recall judge by beside the pool: the time asked for, the caller's context, links."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,11 +22,6 @@ SEEDS = 10
 MOST_EDGES = 500
 """Links looked at in one step: a hub must not cost more than the search itself."""
 SUPERSEDES = "supersedes"
-
-_LATEST = re.compile(
-    r"\b(?:latest|newest|most recent(?:ly)?|current(?:ly)?|nowadays|these days|right now|as of now)\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +55,7 @@ def situate(
         now=now.timestamp(),
         traits=pool.traits,
         window=window,
-        latest=bool(_LATEST.search(text)),
+        latest=asked_time.latest,
         context=_context(call, topics, pool),
         replaced_by=_replaced_by(call, where, here),
         activation=np.array([lent[one].level if one in lent else 0.0 for one in pool.ids]),

@@ -1,5 +1,7 @@
 """The files vectors are searched in: `index.status`, `index.rebuild`."""
 
+from dataclasses import asdict
+
 from vestige.engine.context import Call
 from vestige.operations.catalog import registry
 from vestige.operations.prose import count, fields
@@ -36,15 +38,7 @@ def render_index(view: IndexView) -> str:
 
 
 def _view(status: IndexStatus) -> IndexView:
-    return IndexView(
-        path=status.path,
-        vectors=status.vectors,
-        indexed=status.indexed,
-        segments=status.segments,
-        dead=status.dead,
-        size_bytes=status.size_bytes,
-        problems=dict(status.problems),
-    )
+    return IndexView(**asdict(status))
 
 
 @registry.operation(

@@ -156,7 +156,6 @@ def _traits(candidates: Sequence[Held], every: Sequence[Thread]) -> Traits:
         suppressions=np.array([one.suppression_count for one in memories], dtype=np.int64),
         retrieved=np.array([one.times_retrieved for one in strengths], dtype=np.int64),
         useful=np.array([one.times_useful for one in strengths], dtype=np.int64),
-        pinned=np.array([one.pinned for one in memories], dtype=np.bool_),
         thread=np.array([numbers.get(one.id, -1) for one in memories], dtype=np.int64),
         form=np.array([one.form for one in told], dtype=np.int64),
         first_person=np.array([one.first_person for one in told], dtype=np.bool_),

@@ -26,7 +26,7 @@ Mask = NDArray[np.bool_]
 MICROSECONDS = 1e-6
 WITHOUT_ZONE = len("2026-01-01T00:00:00.000000")
 TRAITS = (
-    "SELECT m.key, m.id, m.created_at, m.occurred_at, m.suppression_count, m.pinned, s.stability,"
+    "SELECT m.key, m.id, m.created_at, m.occurred_at, m.suppression_count, s.stability,"
     " s.decay_from, s.retrieval, s.storage, s.times_retrieved, s.times_useful"
     " FROM memories m JOIN strengths s ON s.key = m.key"
     " WHERE m.key IN (SELECT value FROM json_each(?))"
@@ -193,20 +193,19 @@ def _told(db: sqlite3.Connection, directory: Directory, keys: Integers) -> Told:
     """Ids and traits of the candidates, from narrow columns only."""
     rows = db.execute(TRAITS, (keys_text(keys),)).fetchall()
     rows.sort(key=itemgetter(1))  # by id; faster here than in SQL
-    columns = list(zip(*rows, strict=True)) or [()] * 12
+    columns = list(zip(*rows, strict=True)) or [()] * 11
     ordered = np.array(columns[0], dtype=np.int64)
     flags = directory.flags(ordered)
     traits = Traits(
         created=_seconds(columns[2]),
         happened=_seconds(columns[3]),
         suppressions=np.array(columns[4], dtype=np.int64),
-        pinned=np.array(columns[5], dtype=np.bool_),
-        stability=np.array(columns[6], dtype=np.float64),
-        decay_from=np.array(columns[7], dtype=np.float64) * MICROSECONDS,
-        retrieval=np.array(columns[8], dtype=np.float64),
-        storage=np.array(columns[9], dtype=np.float64),
-        retrieved=np.array(columns[10], dtype=np.int64),
-        useful=np.array(columns[11], dtype=np.int64),
+        stability=np.array(columns[5], dtype=np.float64),
+        decay_from=np.array(columns[6], dtype=np.float64) * MICROSECONDS,
+        retrieval=np.array(columns[7], dtype=np.float64),
+        storage=np.array(columns[8], dtype=np.float64),
+        retrieved=np.array(columns[9], dtype=np.int64),
+        useful=np.array(columns[10], dtype=np.int64),
         thread=directory.threads(ordered),
         form=directory.forms(ordered),
         first_person=flags & FIRST_PERSON > 0,
