@@ -70,6 +70,13 @@ def test_layers_are_merged_setting_by_setting(data_dir: Path) -> None:
     )
 
 
+def test_a_variable_of_the_reference_sets_the_same_thing_and_ours_wins(data_dir: Path) -> None:
+    old = {"VESTIGE_SYSTEM_PROMPT_MODE": "Full", "VESTIGE_STATE_TTL_DAYS": "7"}
+    assert load(data_dir, old).mcp.instructions == "full"
+    assert load(data_dir, {**old, "VESTIGE_MEMORY_STATE_TTL_DAYS": "9"}).memory.state_ttl_days == 9
+    assert unknown_variables(old) == []
+
+
 def test_a_flag_that_is_not_given_and_a_blank_variable_do_not_count(data_dir: Path) -> None:
     write(data_dir, "[memory]\nlimit = 20\n")
     assert load(data_dir, {"VESTIGE_MEMORY_LIMIT": "  "}, memory__limit=None).memory.limit == 20
@@ -255,6 +262,8 @@ def test_only_harmless_settings_are_open_to_projects() -> None:
     assert open_to_projects == {
         "log_level",
         "memory.scope",
+        "memory.state_ttl_days",
+        "memory.retention_target",
         "memory.limit",
         "memory.detail_level",
         "memory.record",

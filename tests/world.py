@@ -84,12 +84,17 @@ class World:
 
 @contextmanager
 def open_world(
-    folder: Path, *, clock: HandClock | None = None, provider: str = "hashing", **settings: Any
+    folder: Path,
+    *,
+    clock: HandClock | None = None,
+    provider: str = "hashing",
+    place: Path | None = None,
+    **settings: Any,
 ) -> Iterator[World]:
-    """An app on `folder`; opening the same folder again is a restart."""
+    """An app on `folder`, at home in `place`; opening the same folder again is a restart."""
     clock = clock or HandClock()
     options = {"data_dir": str(folder), "embeddings.provider": provider, **settings}
-    with open_app(options, environ={"HOME": str(folder)}, clock=clock.parts()) as app:
+    with open_app(options, environ={"HOME": str(folder)}, clock=clock.parts(), folder=place) as app:
         world = World(app, clock)
         with app.engine.events.listening(world.heard.append):
             yield world

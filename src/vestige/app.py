@@ -9,7 +9,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -24,8 +24,10 @@ from vestige.engine.embedding import backfill
 from vestige.errors import Cancelled, ConfigError, StoreError, VestigeError
 from vestige.events import EventBus
 from vestige.identity import Uuid7
+from vestige.models import ROOT_SCOPE
 from vestige.operations.all import registry
 from vestige.operations.registry import Operation, Wire
+from vestige.place import folder_of, scope_of
 from vestige.settings import (
     DATABASE_NAME,
     PROJECT_DIRECTORY,
@@ -79,8 +81,12 @@ def system_clock() -> Clock:
 class App:
     """A running Vestige: an engine with everything it owns. Close it, or use it as a context."""
 
-    def __init__(self, engine: Engine, *, close_seconds: float = CLOSE_SECONDS) -> None:
+    def __init__(
+        self, engine: Engine, *, folder: Path | None = None, close_seconds: float = CLOSE_SECONDS
+    ) -> None:
         self.engine = engine
+        self._home = engine.settings.memory.scope or (scope_of(folder) if folder else ROOT_SCOPE)
+        self._scopes: dict[tuple[str, ...], str] = {}
         self._close_seconds = close_seconds
         self._closing = threading.Event()
         self._background = threading.Lock()
@@ -94,21 +100,29 @@ class App:
         request_id: str,
         progress: Progress,
         cancelled: Signal,
+        roots: Sequence[str] = (),
     ) -> dict[str, Any]:
-        """Run an MCP tool by name; the answer as JSON-able data."""
+        """Run an MCP tool by name for a client with these root folders; the answer as JSON-able data."""
         operation, given = registry.resolve(name, arguments)
-        return self._answer(operation, given, self._call(request_id, progress, cancelled))
+        return self._answer(operation, given, self._call(request_id, progress, cancelled, roots))
 
     def read_resource(
-        self, uri: str, *, request_id: str, progress: Progress, cancelled: Signal
+        self,
+        uri: str,
+        *,
+        request_id: str,
+        progress: Progress,
+        cancelled: Signal,
+        roots: Sequence[str] = (),
     ) -> dict[str, Any]:
         """Read an MCP resource; its content as JSON-able data."""
         operation, given = registry.match_resource(uri)
-        return self._answer(operation, given, self._call(request_id, progress, cancelled))
+        return self._answer(operation, given, self._call(request_id, progress, cancelled, roots))
 
     def run(self, operation: Operation, arguments: Mapping[str, Any], progress: Progress) -> Wire:
         """Run an operation for the local user; the typed answer."""
-        return operation.answer(self._call("", progress, self._closing), arguments)
+        call = replace(self._call("", progress, self._closing), local=True)
+        return operation.answer(call, arguments)
 
     def embed_missing_when_ready(self) -> threading.Event:
         """Load the model, then embed what was written without it; the event is set when that is done."""
@@ -162,9 +176,25 @@ class App:
             milliseconds = 1000 * (self.engine.monotonic() - started)
             logger.debug("%s (request %s) took %.1f ms", operation.name, call.request_id, milliseconds)
 
-    def _call(self, request_id: str, progress: Progress, cancelled: Signal) -> Call:
+    def _scope(self, roots: Sequence[str]) -> str:
+        """Where a client is at home: what is set, else its first root in a project, else where we run."""
+        if self.engine.settings.memory.scope:
+            return self._home
+        known = tuple(roots)
+        home = self._scopes.get(known)
+        if home is None:
+            folders = (folder_of(uri) for uri in known)
+            scopes = (scope_of(folder) for folder in folders if folder is not None)
+            home = next((scope for scope in scopes if scope != ROOT_SCOPE), self._home)
+            self._scopes = {known: home}
+        return home
+
+    def _call(
+        self, request_id: str, progress: Progress, cancelled: Signal, roots: Sequence[str] = ()
+    ) -> Call:
         return Call(
             engine=self.engine,
+            scope=self._scope(roots),
             permissions=LOCAL_USER,
             progress=progress,
             cancelled=cancelled.is_set,
@@ -189,11 +219,13 @@ def open_app(
     *,
     environ: Mapping[str, str] | None = None,
     clock: Clock | None = None,
+    folder: Path | None = None,
     allow_install: bool = False,
 ) -> App:
     """Read the settings and open the store. The model is loaded when it is first needed.
 
-    `allow_install` lets it be fetched too when it is absent: for what stays long enough to finish that.
+    `folder` is where the user is; the project around it is the scope of what he does. `allow_install` lets
+    the model be fetched too when it is absent: for what stays long enough to finish that.
     """
     settings = load_settings(options, environ=environ)
     logging.basicConfig(
@@ -213,15 +245,28 @@ def open_app(
         monotonic=clock.monotonic,
         new_id=clock.new_id,
     )
-    return App(engine)
+    return App(engine, folder=folder)
+
+
+def open_here(options: Mapping[str, Any]) -> App:
+    """An app for one command, at home in the project around the working directory."""
+    return open_app(options, folder=_here())
 
 
 def open_server(options: Mapping[str, Any]) -> App:
     """An app that stays: it brings the model at once, and embeds what was written while there was none."""
-    app = open_app(options, allow_install=True)
+    app = open_app(options, folder=_here(), allow_install=True)
     app.embed_missing_when_ready()
     app.engine.reranker.start()
     return app
+
+
+def _here() -> Path | None:
+    """The working directory, unless it is gone."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return None
 
 
 def open_store(settings: Settings, clock: Clock) -> MemoryStore:
@@ -322,7 +367,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     """The command `vestige`."""
     from vestige.transports.cli import run
 
-    sys.exit(run(open_app, open_server, sqlite_restorer, argv))
+    sys.exit(run(open_here, open_server, sqlite_restorer, argv))
 
 
 def restore_main() -> NoReturn:

@@ -21,6 +21,8 @@ MAX_LABEL_CHARS = 1_000
 MAX_TAGS = 100
 MAX_METADATA_BYTES = 100_000
 ROOT_SCOPE = "/"
+SHARED_SCOPE = "/user"
+"""What is known of the user holds in every project."""
 
 LABELS = (
     "id", "node_type", "source", "author", "agent_id", "session_id", "thread", "superseded_by",
@@ -233,16 +235,18 @@ EVERYTHING = Access()
 class Filter:
     """Which memories a search, list or count is about. Unset fields do not filter.
 
-    `scope` covers what is below it, unless `scope_only` is set. `tags_any`/`tags_all` compare exactly.
-    `created_from` is inclusive, `created_to` exclusive. `valid_at` keeps what was true then (and drops
-    what was superseded by then). `known_at` judges each memory as the store knew it then, by the revision of
-    that moment, and drops what came later; its strength is today's. `due_by` keeps what is due then or
-    before. `min_retention` and `max_retention` (both inclusive) are judged at `now`, which they need.
-    `include_suppressed` lets suppressed memories through.
+    `scope` covers what is below it, unless `scope_only` is set; `inherited` adds what holds there from
+    above: memories of exactly an enclosing scope, and everything under SHARED_SCOPE. `tags_any`/`tags_all`
+    compare exactly. `created_from` is inclusive, `created_to` exclusive. `valid_at` keeps what was true
+    then (and drops what was superseded by then). `known_at` judges each memory as the store knew it then,
+    by the revision of that moment, and drops what came later; its strength is today's. `due_by` keeps what
+    is due then or before. `min_retention` and `max_retention` (both inclusive) are judged at `now`, which
+    they need. `include_suppressed` lets suppressed memories through.
     """
 
     scope: str | None = None
     scope_only: bool = False
+    inherited: bool = False
     domains: tuple[str, ...] = ()
     tags_any: tuple[str, ...] = ()
     tags_all: tuple[str, ...] = ()
@@ -282,8 +286,8 @@ class Order(enum.StrEnum):
 class StoreStats:
     """Counts over what an access reaches.
 
-    `retentions` and `accessibilities` (retention less what suppression takes from it, which decides a
-    memory's state) hold one number per memory, each ascending.
+    `retentions`, `retrievals` (the chance that it is recalled now) and `accessibilities` (retention less what
+    suppression takes from it, which decides a memory's state) hold one number per memory, each ascending.
     """
 
     memories: int
@@ -294,6 +298,7 @@ class StoreStats:
     edges: int
     due: int
     retentions: tuple[float, ...]
+    retrievals: tuple[float, ...]
     accessibilities: tuple[float, ...]
     oldest: datetime | None
     newest: datetime | None
@@ -304,6 +309,12 @@ class StoreStats:
 def covers(scope: str, other: str) -> bool:
     """Whether `scope` is `other` or above it."""
     return scope == ROOT_SCOPE or other == scope or other.startswith(scope + "/")
+
+
+def enclosing(scope: str) -> tuple[str, ...]:
+    """The scopes above this one, outermost first."""
+    parts = scope.strip("/").split("/")[:-1]
+    return (ROOT_SCOPE, *("/" + "/".join(parts[: depth + 1]) for depth in range(len(parts))))
 
 
 def normal_scope(scope: str) -> str:

@@ -15,8 +15,9 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from pydantic.fields import FieldInfo
 
+from vestige.directories import default_data_directory
 from vestige.errors import ConfigError, InvalidInput
-from vestige.models import ROOT_SCOPE, normal_scope
+from vestige.models import normal_scope
 from vestige.nearest import nearest_name
 
 CONFIG_NAME = "vestige.toml"
@@ -24,6 +25,13 @@ DATABASE_NAME = "vestige.db"
 PROJECT_DIRECTORY = ".vestige"
 NOT_SETTINGS = ("VESTIGE_TEST_", "VESTIGE_MODEL_DIR")
 """Variables of the test suite; they share the prefix and set nothing here."""
+
+OLD_NAMES = {
+    "VESTIGE_SYSTEM_PROMPT_MODE": "mcp.instructions",
+    "VESTIGE_RETENTION_TARGET": "memory.retention_target",
+    "VESTIGE_STATE_TTL_DAYS": "memory.state_ttl_days",
+}
+"""Variables of the reference that set the same thing; ours wins where both are there."""
 
 # Marks a setting that a project's own file may change.
 FROM_PROJECT: dict[str, JsonValue] = {"project": True}
@@ -34,11 +42,18 @@ class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
+def _scope_or_none(scope: str) -> str:
+    return normal_scope(scope) if scope.strip() else ""
+
+
 class MemorySettings(_Section):
     """How memories are written and found when a call does not say."""
 
-    scope: Annotated[str, AfterValidator(normal_scope)] = Field(
-        ROOT_SCOPE, description="Scope of new memories.", json_schema_extra=FROM_PROJECT
+    scope: Annotated[str, AfterValidator(_scope_or_none)] = Field(
+        "",
+        description="Scope of new memories and of searches; empty means the project that the client's root "
+        "or the working directory belongs to.",
+        json_schema_extra=FROM_PROJECT,
     )
     limit: Annotated[int, Field(ge=1, le=100)] = Field(
         10, description="Most results of a search.", json_schema_extra=FROM_PROJECT
@@ -50,6 +65,31 @@ class MemorySettings(_Section):
         True,
         description="Whether a search leaves a trace on what it showed (the testing effect).",
         json_schema_extra=FROM_PROJECT,
+    )
+    state_ttl_days: float = Field(
+        30.0,
+        gt=0,
+        le=36_500,
+        description="How long a memory of the type `state` is taken as true when it does not say.",
+        json_schema_extra=FROM_PROJECT,
+    )
+    retention_target: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.8,
+        description="The average chance of recall that `memory_health` measures against.",
+        json_schema_extra=FROM_PROJECT,
+    )
+
+
+class McpSettings(_Section):
+    """What an MCP client is shown."""
+
+    profile: Literal["core", "full"] = Field(
+        "core",
+        description="`core` lists a few tools through which all others are reached; `full` lists every tool.",
+    )
+    instructions: Literal["minimal", "full"] = Field(
+        "minimal",
+        description="How much an agent is told about when to search, save, promote and demote.",
     )
 
 
@@ -118,6 +158,7 @@ class Settings(_Section):
         "warning", description="What is logged to standard error.", json_schema_extra=FROM_PROJECT
     )
     memory: MemorySettings = MemorySettings()
+    mcp: McpSettings = McpSettings()
     embeddings: EmbeddingSettings = EmbeddingSettings()
     search: SearchSettings = SearchSettings()
     storage: StorageSettings = StorageSettings()
@@ -204,7 +245,7 @@ def documented_fields(
 
 def unknown_variables(environ: Mapping[str, str] | None = None) -> list[str]:
     """Complaints about `VESTIGE_*` variables that set nothing, each with the nearest one that would."""
-    known = {environment_name(name) for name, _ in documented_fields()} | {"VESTIGE_CONFIG"}
+    known = {environment_name(name) for name, _ in documented_fields()} | {"VESTIGE_CONFIG", *OLD_NAMES}
     complaints = []
     for name in sorted(os.environ if environ is None else environ):
         if name.startswith("VESTIGE_") and name not in known and not name.startswith(NOT_SETTINGS):
@@ -237,12 +278,7 @@ def _directory(given: str | None, environ: Mapping[str, str]) -> Path:
         if not str(given).strip():
             raise ConfigError("The data directory is empty.", hint="Leave --data-dir out, or name one.")
         return _expanded(given).absolute()
-    home = Path(environ.get("HOME") or Path.home())
-    if sys.platform == "darwin":
-        return home / "Library" / "Application Support" / "com.vestige.core"
-    if sys.platform == "win32":
-        return Path(environ.get("APPDATA") or home / "AppData" / "Roaming") / "vestige" / "core"
-    return _absolute(environ.get("XDG_DATA_HOME"), home / ".local" / "share") / "vestige" / "core"
+    return Path(default_data_directory(environ, sys.platform))
 
 
 def _cache_root(environ: Mapping[str, str]) -> Path:
@@ -309,10 +345,11 @@ def _dotted(values: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     found = {}
+    old = {name: environ.get(variable, "").strip() for variable, name in OLD_NAMES.items()}
     for name, field in documented_fields():
-        if name == "data_dir" or not environ.get(environment_name(name), "").strip():
+        text = environ.get(environment_name(name), "").strip() or old.get(name, "")
+        if name == "data_dir" or not text:
             continue
-        text = environ[environment_name(name)].strip()
         # A choice between words is taken in any case.
         found[name] = text.lower() if get_args(field.annotation) else text
     return _nested(found)

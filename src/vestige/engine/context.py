@@ -8,7 +8,7 @@ from vestige.embed.background import EmbedderSource
 from vestige.embed.rerank import RerankerSource
 from vestige.errors import Cancelled, DeadlineExceeded, Forbidden
 from vestige.events import EventBus
-from vestige.models import EVERYTHING, Access
+from vestige.models import EVERYTHING, ROOT_SCOPE, Access
 from vestige.settings import Settings
 from vestige.store.protocol import MemoryStore
 
@@ -40,10 +40,16 @@ class Engine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One request: what it may reach, how long it may take, whom it tells how far it is."""
+    """One request: what it may reach, how long it may take, whom it tells how far it is.
+
+    `scope` is where the caller is at home: what it writes and searches without naming a scope. `local` is
+    the user at the command line, who may name any file of his own.
+    """
 
     engine: Engine
     access: Access = EVERYTHING
+    scope: str = ROOT_SCOPE
+    local: bool = False
     permissions: frozenset[str] = field(default_factory=lambda: frozenset({"read", "write", "admin"}))
     deadline: float | None = None
     cancelled: Callable[[], bool] = _never_cancelled
