@@ -14,6 +14,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Bits = NDArray[np.uint8]
+Vectors = NDArray[np.float32]
 
 NEARBY = 1_000
 """So many memories make a neighbourhood in which words are counted."""
@@ -39,6 +40,16 @@ class Worded:
     own: float
     window: float
     thread: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TermStatistics:
+    """How common the terms of a query are in a store: in how many of its `memories`, which have so many
+    `words` in all, each one is. Terms that a search leaves out as too common are left out here too."""
+
+    frequencies: Mapping[str, int]
+    memories: int
+    words: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,16 +115,18 @@ class Pool:
     """The candidates of all arms, in the order of their ids.
 
     `own`, `window`, `thread` are BM25 (0 where no term matches), `cosine` is of the best piece, which is
-    the characters `starts`..`ends` (NaN and 0 without vectors), `literals` how many of the literals it
-    holds; all of them for every candidate, whichever arm found it. `by_words`, `by_meaning`, `by_literal`
-    say which did. `covered` is the share of the query that a candidate's window holds: the weight of the
-    distinct terms in it over that of all (`cognition.rarity`). `dated` is its window's BM25 for the probe's
-    date terms alone. `present` says that somebody the probe names speaks in its thread.
-    `sketch` is None when the probe has no vector or nothing has token bits.
+    the characters `starts`..`ends` and has the row in `vectors` (NaN and 0 without vectors; rows of no
+    length when the probe has none), `literals` how many of the literals it holds; all of them for every
+    candidate, whichever arm found it. `by_words`, `by_meaning`, `by_literal` say which did. `covered` is
+    the share of the query that a candidate's window holds: the weight of the distinct terms in it over that
+    of all (`cognition.rarity`). `dated` is its window's BM25 for the probe's date terms alone. `present`
+    says that somebody the probe names speaks in its thread. `sketch` is None when the probe has no vector
+    or nothing has token bits.
 
-    `frequencies` is the number of memories with each distinct term, among so many `memories`: those of the
-    store, or the NEARBY that are nearest to the query and pass the filter, where more than that do. A word
-    that is common in its field is not rare only because the store holds other things as well.
+    `frequencies` is the number of memories with each distinct term that counts, among so many `memories`:
+    those of the store, or the NEARBY that are nearest to the query and pass the filter, where more than
+    that do. A word that is common in its field is not rare only because the store holds other things as
+    well.
     """
 
     ids: tuple[str, ...]
@@ -123,6 +136,7 @@ class Pool:
     cosine: Floats
     starts: Integers
     ends: Integers
+    vectors: Vectors
     literals: Integers
     covered: Floats
     dated: Floats

@@ -55,10 +55,11 @@ def assert_same_log(one: Sequence[LogEvent], other: Sequence[LogEvent]) -> None:
 
 def assert_same_stats(one: StoreStats, other: StoreStats) -> None:
     """The same counts, and levels within a tolerance."""
-    assert replace(one, retentions=(), accessibilities=()) == replace(
-        other, retentions=(), accessibilities=()
+    assert replace(one, retentions=(), retrievals=(), accessibilities=()) == replace(
+        other, retentions=(), retrievals=(), accessibilities=()
     )
     assert one.retentions == pytest.approx(other.retentions, abs=STRENGTH_TOLERANCE)
+    assert one.retrievals == pytest.approx(other.retrievals, abs=STRENGTH_TOLERANCE)
     assert one.accessibilities == pytest.approx(other.accessibilities, abs=STRENGTH_TOLERANCE)
 
 
@@ -79,7 +80,7 @@ def _by_window(hit: Worded) -> Scored:
 def assert_same_pool(one: Pool, other: Pool) -> None:
     """The same candidates, found by the same arms, with the same signals, traits and tokens."""
     assert one.ids == other.ids
-    for name in ("own", "window", "thread", "cosine", "covered", "dated"):
+    for name in ("own", "window", "thread", "cosine", "vectors", "covered", "dated"):
         assert getattr(one, name) == pytest.approx(getattr(other, name), abs=SCORE_TOLERANCE, nan_ok=True), (
             name
         )

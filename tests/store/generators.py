@@ -265,6 +265,7 @@ def generated_filter(dice: Dice) -> Filter:
     return Filter(
         scope=dice.maybe(SCOPES, rare),
         scope_only=dice.often(0.3),
+        inherited=dice.often(0.3),
         domains=dice.some(DOMAINS, 2) if dice.often(rare) else (),
         tags_any=dice.some(TAGS, 3) if dice.often(rare) else (),
         tags_all=dice.some(TAGS, 2) if dice.often(rare) else (),

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 
+import pytest
+
 from vestige.store.sqlite.connection import WRITE_DEADLINE_SECONDS, Waiting
 from vestige.store.sqlite.opening import Surroundings
 from vestige.store.sqlite.store import SqliteStore
@@ -62,6 +64,23 @@ def open_at(
         busy_seconds=busy_seconds,
         read_only=read_only,
     )
+
+
+# A module takes these over by naming them: `path, store = sqlite_files.path, sqlite_files.store`.
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where the database under test is."""
+    return tmp_path / "vestige.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[SqliteStore]:
+    """A fresh store there."""
+    opened = open_at(path)
+    yield opened
+    opened.close()
 
 
 def query(path: Path, sql: str, *params: object) -> list[tuple[object, ...]]:

@@ -21,8 +21,9 @@ from tests.store.generators import (
     memory_id,
     rows,
 )
+from vestige.cognition import verbatim
 from vestige.cognition.form import name_hash
-from vestige.cognition.text import query_terms
+from vestige.cognition.text import memory_terms, query_terms
 from vestige.models import ANYTHING, EVERYTHING, Access, Filter, Memory
 from vestige.pool import NEARBY
 from vestige.store.pool import POSTINGS_BUDGET, Probe
@@ -94,6 +95,49 @@ def test_the_filtered_neighbours_are_the_neighbours_filtered(
         expected = [one for one in everything[number % QUERIES] if one.memory_id in passing][:50]
         (near,) = store.nearest(query, SIGNATURE, where, access=access, limit=50)
         assert_same_ranking(near, expected)
+
+
+LITERALS = (
+    ("snake_case",),
+    ("path/to/file.py", "zinc cobalt"),
+    ("chat", "camelCase"),
+    (memory_id(7), "paper.pdf", "Straße 東京都"),
+    ("unique " + memory_id(9), "iron nickel", "absent_everywhere"),
+)
+
+
+@pytest.mark.slow
+def test_the_filtered_literals_are_the_literals_filtered(
+    filled: Pair, filters: list[tuple[Filter, Access, set[str]]]
+) -> None:
+    """By looking at every memory: what is named by a literal, or has its terms or source with few others."""
+    reference, store = filled
+    every = [record.memory for batch in reference.stream(access=EVERYTHING) for record in batch]
+    known = {memory.id: frozenset(memory_terms(memory)) for memory in every}
+    bound = found_some = 0
+    for number, (where, access, passing) in enumerate(filters):
+        literals, there = LITERALS[number % len(LITERALS)], [one for one in every if one.id in passing]
+        expected: set[str] = set()
+        for literal in literals:
+            worded = {one.id for one in there if verbatim.literal_terms(literal) <= known[one.id]}
+            sourced = {one.id for one in there if one.source == literal}
+            looked_at = {literal}.union(
+                *(group for group in (worded, sourced) if len(group) <= verbatim.COMMON)
+            )
+            bound += max(len(worded), len(sourced)) > verbatim.COMMON
+            expected |= {
+                one.id
+                for one in there
+                if one.id in looked_at and verbatim.held([literal], one, known[one.id])
+            }
+        held = {one.id: verbatim.held(literals, one, known[one.id]) for one in there if one.id in expected}
+        best = sorted(held, key=lambda name: (-held[name], name))[:50]
+        pool = store.gather(Probe(literals=literals, where=where, per_arm=50), access=access)
+        assert pool.ids == tuple(sorted(best))
+        assert pool.literals.tolist() == [held[name] for name in pool.ids]
+        found_some += bool(best)
+    assert found_some > FILTERS // 2
+    assert bound, "a literal that is never too common shows less"
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import pytest
 from tests.store.generators import SIGNATURE, T0, a_memory, add, axis, rows
 from vestige.errors import StoreError
 from vestige.models import ANYTHING, EVERYTHING
+from vestige.store.logquery import LogQuery
 from vestige.store.pool import Probe
 from vestige.store.protocol import MemoryStore
 
@@ -19,13 +20,17 @@ USES: dict[str, Callable[[MemoryStore], object]] = {
     "stats": lambda store: store.stats(access=EVERYTHING, now=T0),
     "tag_counts": lambda store: store.tag_counts(access=EVERYTHING),
     "history": lambda store: store.history("a", access=EVERYTHING),
+    "earlier": lambda store: store.earlier(["a"], T0, access=EVERYTHING),
     "tombstone": lambda store: store.tombstone("a", access=EVERYTHING),
     "log": lambda store: store.log(access=EVERYTHING),
+    "latest": lambda store: store.latest(LogQuery(), access=EVERYTHING, limit=5),
     "edges": lambda store: store.edges(["a"], access=EVERYTHING),
     "claimed": lambda store: store.claimed("k"),
     "same_text": lambda store: store.same_text(["f"], scope="/", valid_at=T0, access=EVERYTHING),
+    "reworded": lambda store: store.reworded(["zinc"], ANYTHING, access=EVERYTHING, limit=5),
     "lexical": lambda store: store.lexical(["zinc"], ANYTHING, access=EVERYTHING, limit=5),
     "nearest": lambda store: store.nearest(rows(axis(0)), SIGNATURE, ANYTHING, access=EVERYTHING, limit=5),
+    "vectors": lambda store: store.vectors(["a"], SIGNATURE, access=EVERYTHING),
     "voices": lambda store: store.voices({1}, access=EVERYTHING),
     "gather": lambda store: store.gather(Probe(terms=("zinc",), per_arm=5), access=EVERYTHING),
     "signature": lambda store: store.signature(),

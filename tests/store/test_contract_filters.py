@@ -51,6 +51,10 @@ EACH_FIELD = [
     (Filter(scope="/project", scope_only=True), set()),
     (Filter(scope="/", scope_only=True), {"plain", "event", "pinned", "hushed"}),
     (Filter(scope_only=True), ALL),
+    (Filter(scope="/project/app", inherited=True), ALL - {"sibling"}),
+    (Filter(scope="/project/app", inherited=True, scope_only=True), ALL - {"sibling", "child"}),
+    (Filter(scope="/", inherited=True), ALL),
+    (Filter(scope="/agent/x", inherited=True), {"plain", "event", "pinned", "hushed"}),
     (Filter(domains=("home",)), {"event", "pinned"}),
     (Filter(domains=("work", "nowhere")), {"event"}),
     (Filter(tags_any=("red", "blue")), {"project"}),
@@ -192,3 +196,10 @@ def test_a_filter_follows_a_revision(store: MemoryStore) -> None:
         assert found(store, gone) == []
     for there in (Filter(tags_all=("blue",)), Filter(scope="/user"), Filter(domains=("home",), author="ada")):
         assert found(store, there) == ["a"]
+
+
+def test_what_is_known_of_the_user_is_inherited_everywhere(store: MemoryStore) -> None:
+    add(store, replace(a_memory("of_user"), scope="/user/ada/home"))
+    add(store, replace(a_memory("elsewhere"), scope="/project/b"))
+    assert found(store, Filter(scope="/project/a", inherited=True)) == ["of_user"]
+    assert found(store, Filter(scope="/project/a")) == []

@@ -71,6 +71,7 @@ def test_every_signal_is_there_whichever_arm_found_a_candidate(store: MemoryStor
         assert getattr(pool, name).tolist() == [getattr(worded[one], name) for one in pool.ids]
     assert pool.cosine == pytest.approx([0.9, 0.5, 0.1, 1.0], abs=1e-6)
     assert (pool.starts.tolist(), pool.ends.tolist()) == ([1, 1, 1, 0], [2, 2, 2, 1])
+    assert (pool.vectors == [*(between(0, 1, share) for share in (0.9, 0.5, 0.1)), axis(0)]).all()
     assert pool.literals.tolist() == [0, 1, 0, 1]
     few = gather(store, replace(probe, per_arm=1, terms=("unobtainium",)))
     # found by meaning, or by its literal: its other scores are what they were, but for the words asked for

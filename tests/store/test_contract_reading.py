@@ -21,7 +21,7 @@ from tests.store.generators import (
     remark,
     revise,
 )
-from vestige.cognition.strength import accessibility, retention_of
+from vestige.cognition.strength import accessibility, retention_of, retrieval_of
 from vestige.cognition.text import fingerprint
 from vestige.errors import InvalidInput, NotFound
 from vestige.models import ANYTHING, EVERYTHING, Access, Evidence, Filter, Order
@@ -43,7 +43,7 @@ def test_thousands_of_records_can_be_asked_for_at_once(store: MemoryStore) -> No
 def test_an_empty_store_answers_everything_with_nothing(store: MemoryStore) -> None:
     stats = store.stats(access=EVERYTHING, now=T0)
     assert (stats.memories, stats.edges, stats.due) == (0, 0, 0)
-    assert (stats.retentions, stats.accessibilities) == ((), ())
+    assert (stats.retentions, stats.retrievals, stats.accessibilities) == ((), (), ())
     assert (stats.oldest, stats.newest, dict(stats.by_type), dict(stats.by_scope)) == (None, None, {}, {})
     assert store.find(ANYTHING, access=EVERYTHING, limit=5) == []
     assert list(store.stream(access=EVERYTHING)) == []
@@ -181,6 +181,7 @@ def test_stats_count_what_is_there(store: MemoryStore) -> None:
     assert (stats.suppressed, stats.superseded, stats.edges) == (1, 1, 2)
     assert stats.due == sum(strength.due_at <= now for strength in strengths) == 2
     assert stats.retentions == pytest.approx(sorted(retention_of(one, now) for one in strengths), abs=1e-9)
+    assert stats.retrievals == pytest.approx(sorted(retrieval_of(one, now) for one in strengths), abs=1e-9)
     assert (stats.oldest, stats.newest) == (T0, T0 + 9 * DAY)
     assert dict(stats.by_type) == {"fact": 2, "event": 1}
     assert dict(stats.by_scope) == {"/project": 1, "/": 1, "/project/x": 1}

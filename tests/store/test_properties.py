@@ -269,6 +269,16 @@ class Life(RuleBasedStateMachine):
                 per_arm=99,
             )
             assert_same_pool(mine.gather(probe, access=access), theirs.gather(probe, access=access))
+            then = T0 + 30 * DAY
+            assert mine.earlier(self.names, then, access=access) == theirs.earlier(
+                self.names, then, access=access
+            )
+            reworded, expected = (
+                store.reworded(["zinc", "co*"], Filter(known_at=then), access=access, limit=9)
+                for store in (mine, theirs)
+            )
+            assert_same_records(reworded.records, expected.records)
+            assert reworded.statistics == expected.statistics
         for name in self.names:
             assert mine.tombstone(name, access=EVERYTHING) == theirs.tombstone(name, access=EVERYTHING)
         for name in self.known:

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from dataclasses import fields, replace
 from itertools import count
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.store import sqlite_files
 from tests.store.generators import (
     DAY,
     SIGNATURE,
@@ -38,6 +38,7 @@ from vestige.store.sqlite import tokens
 from vestige.store.sqlite.directory import Directory
 from vestige.store.sqlite.store import SqliteStore
 
+path, store = sqlite_files.path, sqlite_files.store
 HERE = Path(__file__).parents[2]
 PROBE = Probe(vector=axis(0), signature=SIGNATURE, per_arm=99)
 WRITER = """
@@ -52,18 +53,6 @@ forget(store, "gone")
 revise(store, replace(held(store, "m1").memory, content="nickel", revision=2))
 store.close()
 """
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "vestige.db"
-
-
-@pytest.fixture
-def store(path: Path) -> Iterator[SqliteStore]:
-    opened = open_at(path)
-    yield opened
-    opened.close()
 
 
 def words(store: SqliteStore, *terms: str) -> list[str]:

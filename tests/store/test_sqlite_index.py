@@ -2,13 +2,13 @@
 
 import logging
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.store import sqlite_files
 from tests.store.generators import (
     OTHER_SIGNATURE,
     SIGNATURE,
@@ -39,22 +39,12 @@ from vestige.store.sqlite import segments
 from vestige.store.sqlite.matrix import Matrix
 from vestige.store.sqlite.store import SqliteStore
 
+path, store = sqlite_files.path, sqlite_files.store
+
 
 @pytest.fixture(autouse=True)
 def _early(monkeypatch: pytest.MonkeyPatch) -> None:
     publish_early(monkeypatch)
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "vestige.db"
-
-
-@pytest.fixture
-def store(path: Path) -> Iterator[SqliteStore]:
-    opened = open_at(path)
-    yield opened
-    opened.close()
 
 
 def reopened(path: Path, *, coded: bool | None = None, read_only: bool = False) -> SqliteStore:

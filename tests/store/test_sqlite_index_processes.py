@@ -5,12 +5,12 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from tests.store import sqlite_files
 from tests.store.generators import a_memory, embedded, forget
 from tests.store.index_files import (
     SMALL,
@@ -33,9 +33,11 @@ PATIENCE_SECONDS = 60
 BEGINNING = f"""
 import os, signal, sys, time
 from pathlib import Path
-from tests.store.generators import a_memory, embedded, forget
-from tests.store.index_files import answers_rightly, asked, fill, units
+from tests.store.generators import SIGNATURE, a_memory, embedded, forget
+from tests.store.index_files import answers_rightly, asked, files_of, fill, units
 from tests.store.sqlite_files import open_at
+from vestige.models import EVERYTHING
+from vestige.store.pool import Probe
 from vestige.store.sqlite import scan, segments
 for name, size in {SMALL!r}.items():
     setattr(segments, name, size)
@@ -44,21 +46,12 @@ store = open_at(Path(sys.argv[1]), clock=time)
 """
 
 
+path, store = sqlite_files.path, sqlite_files.store
+
+
 @pytest.fixture(autouse=True)
 def _early(monkeypatch: pytest.MonkeyPatch) -> None:
     publish_early(monkeypatch)
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "vestige.db"
-
-
-@pytest.fixture
-def store(path: Path) -> Iterator[SqliteStore]:
-    opened = open_at(path)
-    yield opened
-    opened.close()
 
 
 def started(path: Path, script: str) -> subprocess.Popen[bytes]:
@@ -149,6 +142,23 @@ def test_a_process_keeps_answering_while_its_files_are_removed(path: Path, store
     folder_of(path).rmdir()
     assert answers_rightly(store, vectors)
     assert sibling(path, "sys.exit(0 if store.index_status().problems else 1)") == 0
+
+
+@pytest.mark.parametrize("size", [0, 100, 5_000])
+def test_a_process_whose_files_are_cut_meanwhile_answers_rightly_and_lives(path: Path, size: int) -> None:
+    """Reading a mapped file beyond its end kills a process, so files have several pages here."""
+    script = f"""
+segments.SEGMENT_ROWS = 512
+vectors = fill(store, 9, 500)
+before = answers_rightly(store, vectors)
+files = files_of(Path(sys.argv[1]))
+for file in files[::2]:
+    os.truncate(file, {size})
+after = answers_rightly(store, vectors)
+found = store.gather(Probe(vector=units(1, 1)[0], signature=SIGNATURE, per_arm=5), access=EVERYTHING)
+sys.exit(0 if before and after and len(files) == 2 and len(found.ids) == 5 else 1)
+"""
+    assert sibling(path, script) == 0
 
 
 def test_the_command_line_tells_of_the_index_and_mends_it(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.store import sqlite_files
 from tests.store.generators import (
     DAY,
     OTHER_SIGNATURE,
@@ -36,6 +36,7 @@ from vestige.store.sqlite.connection import IDLE_READERS, RETRY_SECONDS, WRITE_D
 from vestige.store.sqlite.log import tick
 from vestige.store.sqlite.store import SqliteStore
 
+path, store = sqlite_files.path, sqlite_files.store
 SIBLING = """
 import sys
 from pathlib import Path
@@ -46,18 +47,6 @@ add_with(store, a_memory("theirs"), axis(1))
 forget(store, "ours")
 store.close()
 """
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "vestige.db"
-
-
-@pytest.fixture
-def store(path: Path) -> Iterator[SqliteStore]:
-    opened = open_at(path)
-    yield opened
-    opened.close()
 
 
 def near(store: SqliteStore, number: int, where: Filter = ANYTHING, limit: int = 5) -> list[str]:

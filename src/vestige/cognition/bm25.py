@@ -4,6 +4,7 @@ A memory is a *row* of the collection's arrays. Only the rows that share a term 
 so the cost follows the number of postings, not the size of the store.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,11 @@ Integers = NDArray[np.int64]
 K1 = 1.2
 B = 0.75
 LEAST_IDF = 1e-6
+MOST_TERMS = 64
+MOST_PREFIXES = 16
+"""So many terms and prefixes of a query are looked up at most."""
+MOST_COUNTED = 512
+"""Of so many terms of a query it is asked how common they are, to find the rarest."""
 MOST_CELLS = 8_000_000
 """Above so many pairs of term and row the postings are sorted instead of entered into a table."""
 
@@ -48,6 +54,16 @@ class Postings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Frequency:
+    """How common a term is: in how many memories it is, and how often in all. Of a prefix, its terms'
+    numbers are added up."""
+
+    term: str
+    memories: int
+    occurrences: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scores:
     """The score of each row at each level; rows ascend. Outside any thread `window` is `own` and `thread`
     is 0. `held` are pairs of a term and a place in `rows`, one for each term a window holds."""
@@ -57,6 +73,37 @@ class Scores:
     window: Floats
     thread: Floats
     held: tuple[Integers, Integers]
+
+
+def is_prefix(term: str) -> bool:
+    """Whether a term of a query stands for all that it begins."""
+    return len(term) > 1 and term.endswith("*")
+
+
+def considered(terms: Iterable[str]) -> list[str]:
+    """The distinct terms of a query that count at all: the first MOST_COUNTED, and the longest MOST_PREFIXES
+    prefixes, because these begin the fewest terms."""
+    distinct = list(dict.fromkeys(terms))
+    plain = [term for term in distinct if not is_prefix(term)]
+    prefixes = sorted((term for term in distinct if is_prefix(term)), key=lambda term: (-len(term), term))
+    return [*plain[:MOST_COUNTED], *prefixes[:MOST_PREFIXES]]
+
+
+def too_many(terms: Iterable[str]) -> bool:
+    """Whether some of these terms, all of them considered, cannot be looked up."""
+    return sum(not is_prefix(term) for term in terms) > MOST_TERMS
+
+
+def affordable(common: Iterable[Frequency], budget: int | None) -> list[str]:
+    """The terms to look up: the rarest MOST_TERMS and the prefixes while their occurrences fit into the
+    budget, the first of them in any case. What does not occur takes nobody's place."""
+    there = sorted((one for one in common if one.occurrences), key=lambda one: (one.memories, one.term))
+    rarest = frozenset([one.term for one in there if not is_prefix(one.term)][:MOST_TERMS])
+    taken = [one for one in there if is_prefix(one.term) or one.term in rarest]
+    if budget is None:
+        return [one.term for one in taken]
+    spent = np.cumsum([one.occurrences for one in taken])
+    return [one.term for one in taken[: max(1, int(np.searchsorted(spent, budget, side="right")))]]
 
 
 def score(postings: Postings, collection: Collection, also: Integers) -> Scores:

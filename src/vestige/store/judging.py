@@ -5,7 +5,7 @@ What a filter says about strength (`due_by`, retention) is not judged here, beca
 
 from collections.abc import Callable
 
-from vestige.models import Access, Filter, Memory, covers
+from vestige.models import SHARED_SCOPE, Access, Filter, Memory, covers, enclosing
 
 EQUAL_FIELDS = ("source", "author", "agent_id", "session_id", "thread", "position")
 
@@ -16,11 +16,15 @@ def passes(memory: Memory, where: Filter, access: Access) -> bool:
 
 
 def _in_place(memory: Memory, where: Filter) -> bool:
-    if where.scope is not None:
-        inside = memory.scope == where.scope if where.scope_only else covers(where.scope, memory.scope)
-        if not inside:
-            return False
+    if where.scope is not None and not _in_scope(memory.scope, where.scope, where):
+        return False
     return all(getattr(where, name) in (None, getattr(memory, name)) for name in EQUAL_FIELDS)
+
+
+def _in_scope(scope: str, asked: str, where: Filter) -> bool:
+    if where.inherited and (covers(SHARED_SCOPE, scope) or scope in enclosing(asked)):
+        return True
+    return scope == asked if where.scope_only else covers(asked, scope)
 
 
 def _labelled(memory: Memory, where: Filter) -> bool:

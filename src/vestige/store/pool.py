@@ -1,4 +1,4 @@
-"""What a search asks a store for."""
+"""What a search asks a store for, and what it gets beside the pool."""
 
 from dataclasses import dataclass
 
@@ -6,10 +6,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vestige.embed.protocol import Signature
-from vestige.models import ANYTHING, Filter
-from vestige.pool import NEARBY, OFFSETS, Pool, Sketch, Traits, Voices, Worded
+from vestige.models import ANYTHING, Filter, Record
+from vestige.pool import NEARBY, OFFSETS, Pool, Sketch, TermStatistics, Traits, Voices, Worded
 
-__all__ = ["NEARBY", "OFFSETS", "POSTINGS_BUDGET", "Pool", "Probe", "Sketch", "Traits", "Voices", "Worded"]
+__all__ = [
+    "NEARBY",
+    "OFFSETS",
+    "POSTINGS_BUDGET",
+    "Pool",
+    "Probe",
+    "Reworded",
+    "Sketch",
+    "TermStatistics",
+    "Traits",
+    "Voices",
+    "Worded",
+]
 
 POSTINGS_BUDGET = 60_000
 """Occurrences of terms that one search visits at most, the rarest terms first. It bounds the cost of
@@ -36,3 +48,12 @@ class Probe:
     per_arm: int
     least_cosine: float = -1.0
     postings: int | None = POSTINGS_BUDGET
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reworded:
+    """Memories whose searchable text was another one once, as they were then, and the statistics by which
+    the store would score the terms asked for. Strength and `embedded` are today's."""
+
+    records: tuple[Record, ...]
+    statistics: TermStatistics

@@ -41,7 +41,8 @@ from vestige.models import (
     Strength,
     Tombstone,
 )
-from vestige.store.pool import POSTINGS_BUDGET, Pool, Probe, Voices, Worded
+from vestige.store.logquery import LogQuery
+from vestige.store.pool import POSTINGS_BUDGET, Pool, Probe, Reworded, Voices, Worded
 
 REMARKED = "memory.remarked"
 LINKED = "edge.linked"
@@ -212,13 +213,7 @@ class MemoryStore(Protocol):
         """The records in the order asked for; unknown ids are left out, repeats answered once."""
 
     def find(
-        self,
-        where: Filter,
-        *,
-        access: Access,
-        order: Order = Order.NEWEST,
-        limit: int,
-        offset: int = 0,
+        self, where: Filter, *, access: Access, order: Order = Order.NEWEST, limit: int, offset: int = 0
     ) -> list[Record]:
         """A page of records. NEWEST/OLDEST go by created_at, DUE by due_at (soonest first),
         RETENTION by retention at `where.now` (lowest first), which must be given."""
@@ -231,8 +226,9 @@ class MemoryStore(Protocol):
         """How many records match."""
 
     def stats(self, *, access: Access, now: datetime) -> StoreStats:
-        """Counts; `retentions` holds every memory's retention at `now`, `accessibilities` what its
-        suppression leaves of it (`cognition.strength.accessibility`), both ascending."""
+        """Counts. `due` are true and due at `now`; `retentions` holds every memory's retention at `now`,
+        `accessibilities` what its suppression leaves of it (`cognition.strength.accessibility`), both
+        ascending."""
 
     def tag_counts(self, *, access: Access) -> dict[str, int]:
         """Every tag with the number of memories that carry it."""
@@ -240,17 +236,16 @@ class MemoryStore(Protocol):
     def history(self, memory_id: str, *, access: Access) -> list[Revision]:
         """A memory's earlier revisions, oldest first; NotFound for an unknown id."""
 
+    def earlier(self, memory_ids: Sequence[str], moment: datetime, *, access: Access) -> dict[str, Memory]:
+        """Those of these memories that were revised after a moment, as they were then: the last revision
+        by then, or the first where even that has a later time. Others and unknown ones are left out."""
+
     def tombstone(self, memory_id: str, *, access: Access) -> Tombstone | None:
         """What is left of a deleted memory, or None; its domains are gone, so an access limited by
         domains sees none."""
 
     def log(
-        self,
-        *,
-        access: Access,
-        memory_id: str | None = None,
-        after: int = 0,
-        limit: int = 1000,
+        self, *, access: Access, memory_id: str | None = None, after: int = 0, limit: int = 1000
     ) -> list[LogEvent]:
         """Logged events with position > `after`, in commit order, all of them for an unlimited access.
 
@@ -260,13 +255,11 @@ class MemoryStore(Protocol):
         and be in reach, because it tells the target's id.
         """
 
+    def latest(self, asked: LogQuery, *, access: Access, limit: int) -> list[LogEvent]:
+        """Those of the events that `log` lets this access read which are asked for, the last one first."""
+
     def edges(
-        self,
-        memory_ids: Sequence[str],
-        *,
-        access: Access,
-        among: bool = False,
-        heaviest: int | None = None,
+        self, memory_ids: Sequence[str], *, access: Access, among: bool = False, heaviest: int | None = None
     ) -> list[Edge]:
         """Edges that touch any of the ids, in either direction, with both ends in reach; sorted by
         (source, target, kind). `among`: only those between two of the ids. `heaviest`: only so many, by
@@ -282,6 +275,13 @@ class MemoryStore(Protocol):
         memory that carries it (in its content or a phrasing) and was true at `valid_at`."""
 
     # -- search arms -----------------------------------------------------------------------------
+    # They search present wordings: with `known_at`, a memory whose `cognition.text.searchable` was another
+    # then is found by none of them. `reworded` gives it.
+
+    def reworded(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> Reworded:
+        """What passes the filter and was worded otherwise at `where.known_at` (none without it), as it was
+        then, the one revised last first, ties by id; with the statistics of `terms`, as `lexical` has them
+        for memories by themselves."""
 
     def lexical(
         self,
@@ -300,7 +300,8 @@ class MemoryStore(Protocol):
         idf = max(1e-6, ln((N − df + .5)/(df + .5))); N, df and avglen are of the whole store at that level
         (memories; memories with their windows; threads), whatever the filter, so that a filter never
         changes a score. A term counts as often as it is given; one ending in `*` matches as a prefix.
-        No terms: no results.
+        No terms: no results. Of the distinct terms the first `bm25.MOST_COUNTED` count, and of the prefixes
+        the `MOST_PREFIXES` longest; of those that occur, the `MOST_TERMS` rarest are looked up.
 
         With `postings` set, terms are taken from the rarest on (by df, then by term) while the number of
         their occurrences fits, the first one in any case, and the others are left out.
@@ -326,6 +327,12 @@ class MemoryStore(Protocol):
         a store without vectors answers with empty lists.
         """
 
+    def vectors(
+        self, memory_ids: Sequence[str], signature: Signature, *, access: Access
+    ) -> dict[str, NDArray[np.float32]]:
+        """The vectors of these memories, a row for each piece in the order of the text; those without any are
+        left out. A signature other than the store's is ModelMismatch."""
+
     def voices(self, names: Collection[int], *, access: Access) -> Voices:
         """Which of these names (`form.name_hash`) speak in a talk in reach, and whether any note is in reach.
         It may say that there are notes where there are none."""
@@ -338,8 +345,8 @@ class MemoryStore(Protocol):
         searchable text or one tag holds the literal itself, letter case and runs of white space aside, or
         whose id or source it is; those with more literals first, then by id. Where more than
         `verbatim.COMMON` memories that pass the filter have all its terms, or its source, those are not
-        found by it. A probe without a vector, or a store without vectors, has no dense arm; vectors
-        of another signature are ModelMismatch.
+        found by it. A store may bound how much text it reads for literals. A probe without a vector, or a
+        store without vectors, has no dense arm; vectors of another signature are ModelMismatch.
         """
 
     # -- derived data ----------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import nan
+from math import isnan, nan
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from vestige.cognition.rarity import mass
 from vestige.cognition.verbatim import literal_terms, names
 from vestige.errors import InvalidInput
 from vestige.models import Access
-from vestige.pool import NEARBY, OFFSETS, Pool, Sketch, Traits, Worded, tokens_kept
+from vestige.pool import NEARBY, OFFSETS, Pool, Sketch, Traits, Vectors, Worded, tokens_kept
 from vestige.store.inmemory import lexical, search
 from vestige.store.inmemory.state import Held, State
 from vestige.store.inmemory.threads import Thread, neighbours, threads
@@ -31,7 +31,7 @@ class Arms:
 
 def gather(state: State, probe: Probe, *, access: Access) -> Pool:
     """The union of what the arms find, with every signal of each candidate."""
-    passing = search.select(state, probe.where, access)
+    passing = search.select_worded(state, probe.where, access)
     lexicon = lexical.lexicon(state, probe.terms, probe.postings)
     near = _cosines(state, probe)
     literals = {name: _held_literals(held, probe.literals) for name, held in state.held.items()}
@@ -46,8 +46,7 @@ def gather(state: State, probe: Probe, *, access: Access) -> Pool:
     every = threads(state)
     company = _company(state, _nearest(passing, near, replace(probe, per_arm=NEARBY + 1, least_cosine=-1.0)))
     frequencies = {term: _frequency(term, company, lexicon, len(state.held)) for term in lexicon.frequencies}
-    dates = [term for term in probe.terms if term in probe.date_terms and term in lexicon.sought]
-    dated = lexical.lexicon(state, dates, None).scores
+    dated = _dated(state, probe, lexicon)
     return Pool(
         ids=tuple(ids),
         own=np.array([one.own for one in scores]),
@@ -56,6 +55,7 @@ def gather(state: State, probe: Probe, *, access: Access) -> Pool:
         cosine=np.array([one.score for one in pieces]),
         starts=np.array([one.start for one in pieces], dtype=np.int64),
         ends=np.array([one.end for one in pieces], dtype=np.int64),
+        vectors=_vectors(state, probe, pieces),
         literals=np.array([literals[name] for name in ids], dtype=np.int64),
         covered=np.array(
             [_covered(lexicon.windows[name], lexicon, frequencies, len(company)) for name in ids]
@@ -70,6 +70,12 @@ def gather(state: State, probe: Probe, *, access: Access) -> Pool:
         frequencies=frequencies,
         memories=len(company),
     )
+
+
+def _dated(state: State, probe: Probe, lexicon: lexical.Lexicon) -> Mapping[str, Worded]:
+    """The BM25 of every memory for the date terms alone."""
+    dates = [term for term in probe.terms if term in probe.date_terms and term in lexicon.sought]
+    return lexical.lexicon(state, dates, None).scores
 
 
 def _company(state: State, nearest: Sequence[Scored]) -> list[Held]:
@@ -117,6 +123,16 @@ def _cosines(state: State, probe: Probe) -> Mapping[str, Scored]:
         raise InvalidInput("A probe with a vector needs the signature of its space.")
     query = search.check_queries(state, probe.vector[np.newaxis], probe.signature)[0]
     return {name: search.closest(held, query) for name, held in state.held.items() if held.pieces}
+
+
+def _vectors(state: State, probe: Probe, pieces: Sequence[Scored]) -> Vectors:
+    """The vectors of these pieces; zeros for a memory that has none."""
+    vectors = np.zeros((len(pieces), 0 if probe.vector is None else len(probe.vector)), dtype=np.float32)
+    for row, one in zip(vectors, pieces, strict=True):
+        if not isnan(one.score):
+            held = state.held[one.memory_id].pieces
+            row[:] = next(piece.vector for piece in held if (piece.start, piece.end) == (one.start, one.end))
+    return vectors
 
 
 def _nearest(passing: Sequence[Held], near: Mapping[str, Scored], probe: Probe) -> list[Scored]:

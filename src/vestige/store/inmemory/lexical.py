@@ -5,9 +5,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from vestige.cognition import bm25
+from vestige.cognition.bm25 import Frequency
 from vestige.models import Access, Filter
-from vestige.pool import Worded
-from vestige.store.inmemory.search import at_least_none, select
+from vestige.pool import TermStatistics, Worded
+from vestige.store.inmemory.search import at_least_none, select_worded
 from vestige.store.inmemory.state import Held, State
 from vestige.store.inmemory.threads import neighbours, threads
 
@@ -27,7 +29,7 @@ class Document:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lexicon:
     """The scores of every memory, by id, and in how many memories each term is. `sought` are the terms that
-    the budget let through, `windows` those of them that each memory's window holds."""
+    were looked up, `windows` those of them that each memory's window holds."""
 
     scores: Mapping[str, Worded]
     frequencies: Mapping[str, int]
@@ -40,7 +42,7 @@ def lexical(
 ) -> list[Worded]:
     """The best of what matches."""
     scores = lexicon(state, terms, postings).scores
-    return best([scores[held.memory.id] for held in select(state, where, access)], limit)
+    return best([scores[held.memory.id] for held in select_worded(state, where, access)], limit)
 
 
 def best(scored: Sequence[Worded], limit: int) -> list[Worded]:
@@ -51,7 +53,9 @@ def best(scored: Sequence[Worded], limit: int) -> list[Worded]:
 
 def lexicon(state: State, terms: Sequence[str], postings: int | None) -> Lexicon:
     """BM25 as the contract defines it, with the statistics of the whole store."""
-    asked = Counter(_affordable(state, terms, postings))
+    common = [_common(state, term) for term in bm25.considered(terms)]
+    affordable = frozenset(bm25.affordable(common, postings))
+    asked = Counter(term for term in terms if term in affordable)
     own = {name: _document(held, asked) for name, held in state.held.items()}
     every = threads(state)
     beside = neighbours(every)
@@ -73,7 +77,7 @@ def lexicon(state: State, terms: Sequence[str], postings: int | None) -> Lexicon
         )
         for name in own
     }
-    frequencies = {term: _frequency(state, term, term in asked) for term in dict.fromkeys(terms)}
+    frequencies = {one.term: _frequency(state, one, one.term in asked) for one in common}
     return Lexicon(
         scores=scores,
         frequencies=frequencies,
@@ -81,6 +85,18 @@ def lexicon(state: State, terms: Sequence[str], postings: int | None) -> Lexicon
         windows={
             name: frozenset(term for term in asked if one.counts[term]) for name, one in windows.items()
         },
+    )
+
+
+def statistics(state: State, terms: Sequence[str], postings: int | None) -> TermStatistics:
+    """How common the terms are that count: those that are looked up, and those that occur nowhere."""
+    found = lexicon(state, terms, postings)
+    return TermStatistics(
+        frequencies={
+            term: count for term, count in found.frequencies.items() if term in found.sought or not count
+        },
+        memories=len(state.held),
+        words=sum(sum(held.words.values()) for held in state.held.values()),
     )
 
 
@@ -98,43 +114,29 @@ def _bm25(documents: Mapping[str, Document], asked: Mapping[str, int]) -> dict[s
     return scores
 
 
-def _affordable(state: State, terms: Sequence[str], postings: int | None) -> list[str]:
-    """The terms, with repeats, that the postings budget lets through: the rarest first."""
-    if postings is None:
-        return list(terms)
-    spent = 0
-    taken: set[str] = set()
-    for term in sorted(set(terms), key=lambda term: (_rarity(state, term), term)):
-        often = sum(occurrences(term, held) for held in state.held.values())
-        spent += often
-        if taken and spent > postings:
-            break
-        if often:  # a term that no memory has is not the first one
-            taken.add(term)
-    return [term for term in terms if term in taken]
+def _common(state: State, term: str) -> Frequency:
+    """How common a term is; memories are counted once per term that a prefix begins."""
+    counts = [count for held in state.held.values() for count in _counts(term, held)]
+    return Frequency(term=term, memories=len(counts), occurrences=sum(counts))
 
 
-def _rarity(state: State, term: str) -> int:
-    """How many memories have a term; those of a prefix are counted once per term it begins."""
-    return sum(sum(_matches(term, word) for word in held.words) for held in state.held.values())
-
-
-def _frequency(state: State, term: str, visited: bool) -> int:
+def _frequency(state: State, common: Frequency, visited: bool) -> int:
     """In how many memories a term is; of a prefix that was left out only the most it can be is known."""
     if not visited:
-        return min(_rarity(state, term), len(state.held))
-    return sum(occurrences(term, held) > 0 for held in state.held.values())
+        return min(common.memories, len(state.held))
+    return sum(occurrences(common.term, held) > 0 for held in state.held.values())
 
 
 def occurrences(term: str, held: Held) -> int:
     """How often a term, or one that a prefix begins, is in a memory."""
-    if not term.endswith("*"):
-        return held.words.get(term, 0)
-    return sum(count for word, count in held.words.items() if _matches(term, word))
+    return sum(_counts(term, held))
 
 
-def _matches(term: str, word: str) -> bool:
-    return word.startswith(term[:-1]) if len(term) > 1 and term.endswith("*") else word == term
+def _counts(term: str, held: Held) -> list[int]:
+    """How often each term of a memory occurs that this one is, or begins."""
+    if not bm25.is_prefix(term):
+        return [held.words[term]] if term in held.words else []
+    return [count for word, count in held.words.items() if word.startswith(term[:-1])]
 
 
 def _document(held: Held, asked: Mapping[str, int]) -> Document:

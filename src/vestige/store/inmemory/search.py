@@ -1,16 +1,18 @@
 """Filters, orders and the dense arm, by brute force over everything that is held."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vestige.cognition.strength import retention_of
+from vestige.cognition.text import searchable
 from vestige.embed.protocol import Signature
 from vestige.errors import InvalidInput
-from vestige.models import Access, Filter, Order
+from vestige.models import Access, Filter, Memory, Order, Record
 from vestige.store.inmemory.changes import require_signature
-from vestige.store.inmemory.state import Held, State
+from vestige.store.inmemory.state import Held, State, apart
 from vestige.store.judging import passes
 from vestige.store.protocol import Scored
 
@@ -22,6 +24,29 @@ def select(state: State, where: Filter, access: Access) -> list[Held]:
     return [
         held for held in state.within(access) if _passes(held, where, access) and _remembered(held, where)
     ]
+
+
+def select_worded(state: State, where: Filter, access: Access) -> list[Held]:
+    """What matches and has the wording by which it was known: what the arms may find."""
+    return [held for held in select(state, where, access) if _earlier_wording(held, where) is None]
+
+
+def reworded(state: State, where: Filter, access: Access, limit: int) -> list[Record]:
+    """What matches and was worded otherwise, as it was known; the one revised last first."""
+    found = [
+        (held, known)
+        for held in select(state, where, access)
+        if (known := _earlier_wording(held, where)) is not None
+    ]
+    found.sort(key=lambda pair: pair[0].memory.id)
+    found.sort(key=lambda pair: pair[0].memory.updated_at, reverse=True)
+    return [replace(held.record(), memory=apart(known)) for held, known in found[: at_least_none(limit)]]
+
+
+def _earlier_wording(held: Held, where: Filter) -> Memory | None:
+    """The memory as it was known, if it was worded otherwise than now."""
+    known = None if where.known_at is None else held.known_at(where.known_at)
+    return known if known is not None and searchable(known) != searchable(held.memory) else None
 
 
 def sort(held: Iterable[Held], where: Filter, order: Order) -> list[Held]:
@@ -52,7 +77,7 @@ def nearest(
 ) -> list[list[Scored]]:
     """The best piece of every matching memory, by its cosine with each query."""
     queries = check_queries(state, vectors, signature)
-    embedded = [held for held in select(state, where, access) if held.pieces]
+    embedded = [held for held in select_worded(state, where, access) if held.pieces]
     return [best((closest(held, query) for held in embedded), limit) for query in queries]
 
 

@@ -51,12 +51,11 @@ class Held:
         return Record(memory=apart(self.memory), strength=self.strength, embedded=bool(self.pieces))
 
     def known_at(self, moment: datetime) -> Memory | None:
-        """The memory as the store knew it then; None before it was there.
+        """The memory as the store knew it then; None before it was there."""
+        return None if self.memory.created_at > moment else self.version_at(moment)
 
-        Its last revision by then; the first one also when it was written with a later time of update.
-        """
-        if self.memory.created_at > moment:
-            return None
+    def version_at(self, moment: datetime) -> Memory:
+        """Its last revision by then; the first one also when it was written with a later time of update."""
         versions = [*(revision.memory for revision in self.past), self.memory]
         return next((one for one in reversed(versions) if one.updated_at <= moment), versions[0])
 

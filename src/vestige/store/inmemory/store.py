@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vestige.cognition.form import Form, features
-from vestige.cognition.strength import accessibility, retention_of
+from vestige.cognition.strength import accessibility, retention_of, retrieval_of
 from vestige.embed.protocol import Signature
 from vestige.errors import IdempotencyConflict, InvalidInput, NotFound, StoreError
 from vestige.models import (
@@ -33,10 +33,11 @@ from vestige.models import (
 )
 from vestige.pool import Pool, Voices, Worded
 from vestige.store.inmemory import lexical, search
-from vestige.store.inmemory.changes import apply, take_vectors, touched
+from vestige.store.inmemory.changes import apply, require_signature, take_vectors, touched
 from vestige.store.inmemory.gather import gather
 from vestige.store.inmemory.state import Claimed, Held, State, apart, as_json, words_of
-from vestige.store.pool import POSTINGS_BUDGET, Probe
+from vestige.store.logquery import LogQuery
+from vestige.store.pool import POSTINGS_BUDGET, Probe, Reworded
 from vestige.store.protocol import Change, Claim, Embedded, IndexStatus, Scored
 
 
@@ -133,8 +134,9 @@ class InMemoryStore:
             suppressed=sum(memory.suppression_count > 0 for memory in memories),
             superseded=sum(memory.superseded_by is not None for memory in memories),
             edges=len(state.edges_within(access)),
-            due=sum(held.strength.due_at <= now for held in reached),
+            due=sum(held.strength.due_at <= now and held.memory.valid_at(now) for held in reached),
             retentions=tuple(sorted(retentions)),
+            retrievals=tuple(sorted(retrieval_of(held.strength, now) for held in reached)),
             accessibilities=tuple(sorted(accessibility(retentions, suppressions).tolist())),
             oldest=min(created, default=None),
             newest=max(created, default=None),
@@ -152,6 +154,16 @@ class InMemoryStore:
         if held is None:
             raise NotFound(f"There is no memory {memory_id}.", details={"memory_id": memory_id})
         return [replace(revision, memory=apart(revision.memory)) for revision in held.past]
+
+    def earlier(self, memory_ids: Sequence[str], moment: datetime, *, access: Access) -> dict[str, Memory]:
+        """Those of these memories that were revised after a moment, as they were then."""
+        state = self._state()
+        reached = (state.reach(memory_id, access) for memory_id in memory_ids)
+        return {
+            held.memory.id: apart(held.version_at(moment))
+            for held in reached
+            if held is not None and held.past and held.memory.updated_at > moment
+        }
 
     def tombstone(self, memory_id: str, *, access: Access) -> Tombstone | None:
         """What is left of a deleted memory, or None. It has no domains: limited ones never reach it."""
@@ -175,6 +187,11 @@ class InMemoryStore:
             for event in self._state().log_within(access)
             if event.position > after and memory_id in (None, event.memory_id)
         ]
+        return [_handed_out(event) for event in events[: search.at_least_none(limit)]]
+
+    def latest(self, asked: LogQuery, *, access: Access, limit: int) -> list[LogEvent]:
+        """The events asked for, the last one first."""
+        events = [event for event in reversed(self._state().log_within(access)) if asked.takes(event)]
         return [_handed_out(event) for event in events[: search.at_least_none(limit)]]
 
     def edges(
@@ -211,6 +228,14 @@ class InMemoryStore:
 
     # -- search arms -----------------------------------------------------------------------------
 
+    def reworded(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> Reworded:
+        """What passes the filter and was worded otherwise at `where.known_at`, as it was then."""
+        state = self._state()
+        return Reworded(
+            records=tuple(search.reworded(state, where, access, limit)),
+            statistics=lexical.statistics(state, terms, POSTINGS_BUDGET),
+        )
+
     def lexical(
         self,
         terms: Sequence[str],
@@ -234,6 +259,19 @@ class InMemoryStore:
     ) -> list[list[Scored]]:
         """For each row of `vectors`, the memories whose best piece has the highest cosine."""
         return search.nearest(self._state(), vectors, signature, where, access=access, limit=limit)
+
+    def vectors(
+        self, memory_ids: Sequence[str], signature: Signature, *, access: Access
+    ) -> dict[str, NDArray[np.float32]]:
+        """The vectors of these memories, a row for each piece."""
+        state = self._state()
+        require_signature(state, signature)
+        found = (state.reach(memory_id, access) for memory_id in memory_ids)
+        return {
+            held.memory.id: np.array([piece.vector for piece in held.pieces])
+            for held in found
+            if held is not None and held.pieces
+        }
 
     def voices(self, names: Collection[int], *, access: Access) -> Voices:
         """Which of these names speak in a talk in reach, and whether any note is in reach."""

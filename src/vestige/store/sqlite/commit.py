@@ -95,7 +95,8 @@ class Work:
         known = memories.stored(db, touched)
         return cls(
             access=access,
-            profile=registry.profile(db),
+            # Every search leaves remarks, and they need no vectors.
+            profile=None if all(isinstance(one, Remark) for one in changes) else registry.profile(db),
             next_key=memories.next_key(db),
             taken=history.buried_among(db, touched) | known.keys(),
             drafts={
@@ -126,17 +127,24 @@ class Work:
     def write(self, db: sqlite3.Connection, node: str) -> list[LogEvent]:
         """Write the draft and the events."""
         living = list(self.drafts.values())
-        memories.insert(db, {one.key: one.row for one in living if one.is_new and one.row})
-        memories.update(db, {one.key: one.row for one in living if not one.is_new and one.row})
+        worded = [one for one in living if one.row is not None]
+        if worded:
+            self._write_texts(db, worded)
         reviews.put(db, {one.key: one.strength for one in living if one.is_new or one.remarked})
-        words.put(db, {one.key: one.analysis for one in living if one.analysis is not None})
-        replaced = [one.key for one in living if one.lost_vectors or (one.embedded and not one.is_new)]
-        vectors.delete(db, replaced)
-        vectors.write(db, self.profile, {one.key: one.embedded for one in living if one.embedded})
-        history.keep(db, [(one.key, past) for one in living for past in one.past])
         graph.put(db, self.edges)
-        self._write_endings(db)
+        if self.forgotten:
+            self._write_endings(db)
         return log.append(db, node, self.entries)
+
+    def _write_texts(self, db: sqlite3.Connection, worded: Sequence[Draft]) -> None:
+        """Write the memories that are new or revised, with all that is derived from their text."""
+        memories.insert(db, {one.key: one.row for one in worded if one.is_new and one.row})
+        memories.update(db, {one.key: one.row for one in worded if not one.is_new and one.row})
+        words.put(db, {one.key: one.analysis for one in worded if one.analysis is not None})
+        replaced = [one.key for one in worded if one.lost_vectors or (one.embedded and not one.is_new)]
+        vectors.delete(db, replaced)
+        vectors.write(db, self.profile, {one.key: one.embedded for one in worded if one.embedded})
+        history.keep(db, [(one.key, past) for one in worded for past in one.past])
 
     def _write_endings(self, db: sqlite3.Connection) -> None:
         gone = [one for one in self.forgotten if not one.is_new]

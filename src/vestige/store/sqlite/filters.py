@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from vestige.errors import InvalidInput
-from vestige.models import ROOT_SCOPE, Access, Filter
+from vestige.models import ROOT_SCOPE, SHARED_SCOPE, Access, Filter, enclosing
 from vestige.store.sqlite.columns import json_text, keys_text, moment_text
 
 SHARES_DOMAIN = (
@@ -95,10 +95,8 @@ def _reached(access: Access) -> Iterator[Condition]:
 
 
 def _placed(where: Filter) -> Iterator[Condition]:
-    if where.scope is not None and where.scope_only:
-        yield Condition(sql="m.scope = ?", params=(where.scope,))
-    elif where.scope is not None and where.scope != ROOT_SCOPE:
-        yield within("m.scope", (where.scope,))
+    if where.scope is not None:
+        yield from _in_scope(where.scope, where)
     if where.domains:
         yield shares_domain(where.domains)
     if where.tags_any:
@@ -108,6 +106,21 @@ def _placed(where: Filter) -> Iterator[Condition]:
         )
     for tag in where.tags_all:
         yield Condition(sql="m.key IN (SELECT key FROM memory_tags WHERE tag = ?)", params=(tag,))
+
+
+def _in_scope(scope: str, where: Filter) -> Iterator[Condition]:
+    if scope == ROOT_SCOPE and not where.scope_only:
+        return
+    own = Condition(sql="m.scope = ?", params=(scope,)) if where.scope_only else within("m.scope", (scope,))
+    if not where.inherited:
+        yield own
+        return
+    above, shared = enclosing(scope), within("m.scope", (SHARED_SCOPE,))
+    marks = ", ".join("?" * len(above))
+    yield Condition(
+        sql=f"({own.sql} OR {shared.sql} OR m.scope IN ({marks}))",
+        params=(*own.params, *shared.params, *above),
+    )
 
 
 def _labelled(where: Filter) -> Iterator[Condition]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vestige.cognition import bm25
 from vestige.cognition.bm25 import Floats, Integers
 from vestige.cognition.rarity import idf, mass
-from vestige.pool import NEARBY, Pool, Traits
+from vestige.pool import NEARBY, Pool, Sketch, Traits
 from vestige.store.pool import Probe
 from vestige.store.sqlite import literals, scan, search
 from vestige.store.sqlite.columns import keys_text
@@ -28,8 +28,8 @@ WITHOUT_ZONE = len("2026-01-01T00:00:00.000000")
 TRAITS = (
     "SELECT m.key, m.id, m.created_at, m.occurred_at, m.suppression_count, s.stability,"
     " s.decay_from, s.retrieval, s.storage, s.times_retrieved, s.times_useful"
-    " FROM memories m JOIN strengths s ON s.key = m.key"
-    " WHERE m.key IN (SELECT value FROM json_each(?))"
+    " FROM json_each(?) asked CROSS JOIN memories m ON m.key = asked.value"
+    " CROSS JOIN strengths s ON s.key = asked.value"
 )
 
 
@@ -60,15 +60,16 @@ def gather(
     at = np.searchsorted(keys, told.keys)
     counted = _counted(found, directory, nearby)
     own, window, thread, covered = _levels(found, counted, told.keys)
-    cosine, starts, ends = _cosines(dense, told.keys)
+    closest = _closest(dense, probe, told.keys)
     return Pool(
         ids=told.ids,
         own=own,
         window=window,
         thread=thread,
-        cosine=cosine,
-        starts=starts,
-        ends=ends,
+        cosine=closest.cosine,
+        starts=closest.starts,
+        ends=closest.ends,
+        vectors=closest.vectors,
         literals=literals.count(db, probe.literals, told.keys),
         covered=covered,
         dated=_dated(directory, found, probe.date_terms, told.keys),
@@ -77,9 +78,7 @@ def gather(
         by_meaning=_marked(keys, near)[at],
         by_literal=_marked(keys, literal)[at],
         traits=told.traits,
-        sketch=None
-        if dense is None
-        else tokens.sketch(db, dense.profile.id, dense.profile.signature.dimension, directory, told.keys),
+        sketch=None if dense is None else _sketch(db, directory, tokens, dense.profile, told.keys),
         frequencies=counted.frequencies,
         memories=counted.memories,
     )
@@ -116,9 +115,8 @@ def _nearest(
     neighbourhood = directory.memories > NEARBY
     if dense is None or not (probe.per_arm or neighbourhood):
         return search.NO_KEYS, None
-    matches = scan.top(dense.view, dense.query, allowed, max(probe.per_arm, (NEARBY + 1) * neighbourhood))
-    keys = np.array([match.key for match in matches], dtype=np.int64)
-    scores = np.array([match.score for match in matches], dtype=np.float64)
+    most = max(probe.per_arm, (NEARBY + 1) * neighbourhood)
+    keys, scores = scan.top(dense.view, dense.query, allowed, most)
     close = np.flatnonzero(scores >= probe.least_cosine)
     near = keys[close][search.highest(db, keys[close], (scores[close],), probe.per_arm)]
     if not neighbourhood or len(keys) <= NEARBY:
@@ -157,11 +155,22 @@ def _dated(directory: Directory, found: search.Lexical, date_terms: Sequence[str
     return _at_keys(scores.rows, scores.window, keys)
 
 
-def _cosines(dense: Dense | None, keys: Integers) -> tuple[Floats, Integers, Integers]:
-    if dense is None:
-        nowhere = np.zeros(len(keys), dtype=np.int64)
-        return np.full(len(keys), np.nan), nowhere, nowhere
-    return scan.cosines(dense.view, keys, dense.query)
+def _closest(dense: Dense | None, probe: Probe, keys: Integers) -> scan.Closest:
+    if dense is not None:
+        return scan.closest(dense.view, keys, dense.query)
+    nowhere = np.zeros(len(keys), dtype=np.int64)
+    return scan.Closest(
+        cosine=np.full(len(keys), np.nan),
+        starts=nowhere,
+        ends=nowhere,
+        vectors=np.zeros((len(keys), 0 if probe.vector is None else len(probe.vector)), dtype=np.float32),
+    )
+
+
+def _sketch(
+    db: sqlite3.Connection, directory: Directory, tokens: TokenCache, profile: Profile, keys: Integers
+) -> Sketch | None:
+    return tokens.sketch(db, profile.id, profile.signature.dimension, directory, keys)
 
 
 def _levels(found: search.Lexical, counted: Counted, keys: Integers) -> tuple[Floats, Floats, Floats, Floats]:
@@ -218,5 +227,9 @@ def _told(db: sqlite3.Connection, directory: Directory, keys: Integers) -> Told:
 
 def _seconds(moments: Sequence[str | None]) -> Floats:
     """Times as seconds since 1970; NaN for one that was not told."""
-    told = np.array([one and one[:WITHOUT_ZONE] for one in moments], dtype="datetime64[us]")
-    return np.where(np.isnat(told), np.nan, told.astype(np.int64) * MICROSECONDS)
+    seconds = np.full(len(moments), np.nan)
+    told = [one[:WITHOUT_ZONE] for one in moments if one is not None]
+    if told:
+        there = np.array([one is not None for one in moments])
+        seconds[there] = np.array(told, dtype="datetime64[us]").astype(np.int64) * MICROSECONDS
+    return seconds

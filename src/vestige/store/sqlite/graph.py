@@ -49,16 +49,17 @@ def touching(
 ) -> list[Edge]:
     """Edges at any of the ids with both ends in reach, sorted by (source, target, kind)."""
     reach = clause(ANYTHING, access)
-    ids = json_text(list(memory_ids))
     edges = "SELECT source, target, kind, weight, created_at FROM edges WHERE"
-    both = "AND" if among else f"UNION {edges}"
+    # The + keeps SQLite from looking up every pair of a source and a target.
+    both = "AND +" if among else f"UNION {edges} "
     rows = db.execute(
-        f"WITH touched AS ({edges} source IN ({ASKED}) {both} target IN ({ASKED}))"
+        f"WITH asked AS MATERIALIZED ({ASKED}),"
+        f" touched AS ({edges} source IN asked {both}target IN asked)"
         " SELECT a.id, b.id, e.kind, e.weight, e.created_at FROM touched e"
         " JOIN memories a ON a.key = e.source JOIN memories b ON b.key = e.target"
         f" WHERE {_reaches('e.source', reach)} AND {_reaches('e.target', reach)}"
         f" ORDER BY {'e.weight DESC, ' if heaviest is not None else ''}a.id, b.id, e.kind LIMIT ?",
-        (ids, ids, *reach.params, *reach.params, -1 if heaviest is None else heaviest),
+        (json_text(list(memory_ids)), *reach.params, *reach.params, -1 if heaviest is None else heaviest),
     )
     found = [
         Edge(
@@ -84,4 +85,6 @@ def count(db: sqlite3.Connection, access: Access) -> int:
 
 
 def _reaches(column: str, reach: Clause) -> str:
+    if not reach.conditions:
+        return "1"
     return f"EXISTS (SELECT 1 FROM memories m WHERE m.key = {column} AND {reach.sql})"

@@ -1,27 +1,37 @@
 """What was: earlier revisions of a memory, and what is left of a deleted one."""
 
 import sqlite3
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
 import orjson
 
+from vestige.cognition.text import text_hash
 from vestige.errors import NotFound
 from vestige.models import ANYTHING, Access, Filter, Memory, Revision, Tombstone
 from vestige.store.judging import passes
-from vestige.store.sqlite import memories
+from vestige.store.pool import POSTINGS_BUDGET, Reworded
+from vestige.store.sqlite import memories, reviews, search
 from vestige.store.sqlite.columns import json_text, moment_text
+from vestige.store.sqlite.directory import Directory
 from vestige.store.sqlite.filters import Clause, clause, within
 
 # A memory's last revision by then, or its first one when even that was written with a later time.
-REVISED_SINCE = (
-    "SELECT m.key, coalesce("
+IN_FORCE = (
+    "coalesce("
     "(SELECT r.memory FROM revisions r WHERE r.key = m.key AND r.recorded_at <= ? ORDER BY r.revision DESC"
     " LIMIT 1),"
     " (SELECT r.memory FROM revisions r WHERE r.key = m.key ORDER BY r.revision LIMIT 1))"
-    " FROM memories m WHERE m.created_at <= ? AND m.updated_at > ? AND {reach}"
+)
+REVISED_SINCE = (
+    f"SELECT m.key, {IN_FORCE}, m.text_hash FROM memories m"
+    " WHERE m.created_at <= ? AND m.updated_at > ? AND {reach}"
+)
+EARLIER = (
+    f"SELECT m.id, {IN_FORCE} FROM memories m"
+    " WHERE m.id IN (SELECT value FROM json_each(?)) AND m.updated_at > ? AND {reach}"
 )
 
 
@@ -75,24 +85,78 @@ def of(db: sqlite3.Connection, memory_id: str, access: Access) -> list[Revision]
     ]
 
 
-def clause_at(db: sqlite3.Connection, where: Filter, access: Access) -> Clause:
+def earlier(
+    db: sqlite3.Connection, memory_ids: Sequence[str], moment: datetime, access: Access
+) -> dict[str, Memory]:
+    """Those of these memories that were revised after a moment, as they were then."""
+    reach, then = clause(ANYTHING, access), moment_text(moment)
+    rows = db.execute(
+        EARLIER.format(reach=reach.sql), (then, json_text(list(memory_ids)), then, *reach.params)
+    )
+    return {memory_id: _from_json(memory) for memory_id, memory in rows if memory is not None}
+
+
+def clause_at(db: sqlite3.Connection, where: Filter, access: Access, *, worded: bool = False) -> Clause:
     """The SQL of a filter that may look back: what was revised after `known_at` is judged by the revision
-    that was in force then. Both that and the present memory must be within the access."""
+    that was in force then. Both that and the present memory must be within the access. `worded` leaves out
+    what had other words then."""
     if where.known_at is None:
         return clause(where, access)
-    reach = clause(ANYTHING, access)
-    moment = moment_text(where.known_at)
+    then = [one.key for one in _then(db, where, access) if not (worded and one.reworded)]
+    return clause(where, access, then=then)
+
+
+def reworded(
+    db: sqlite3.Connection,
+    directory: Directory,
+    terms: Sequence[str],
+    where: Filter,
+    access: Access,
+    limit: int,
+) -> Reworded:
+    """What passes the filter and had other words at `known_at`, as it was; the one revised last first."""
+    then = {one.key: one.memory for one in _then(db, where, access) if one.reworded}
+    keys = np.array(list(then), dtype=np.int64)
+    retained = clause(where, access).retained
+    found = [
+        (record, then[key])
+        for key, record in zip(keys.tolist(), memories.by_key(db, keys), strict=True)
+        if (where.due_by is None or record.strength.due_at <= where.due_by)
+        and (retained is None or reviews.is_retained(record.strength, retained))
+    ]
+    found.sort(key=lambda pair: pair[0].memory.id)
+    found.sort(key=lambda pair: pair[0].memory.updated_at, reverse=True)
+    return Reworded(
+        records=tuple(replace(record, memory=memory) for record, memory in found[:limit]),
+        statistics=search.statistics(db, directory, terms, POSTINGS_BUDGET),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Then:
+    """A memory as it was at a moment; `reworded`: its text is another one now."""
+
+    key: int
+    memory: Memory
+    reworded: bool
+
+
+def _then(db: sqlite3.Connection, where: Filter, access: Access) -> Iterator[_Then]:
+    """What was revised after `known_at` and passed the filter as it was then."""
+    if where.known_at is None:
+        return
+    reach, moment = clause(ANYTHING, access), moment_text(where.known_at)
     rows = db.execute(
         REVISED_SINCE.format(reach=reach.sql), (moment, moment, moment, *reach.params)
     ).fetchall()
-    unrevised = np.array([key for key, earlier in rows if earlier is None], dtype=np.int64)
-    present = dict(zip(unrevised.tolist(), memories.by_key(db, unrevised), strict=True))
-    then = [
-        key
-        for key, earlier in rows
-        if passes(present[key].memory if earlier is None else _from_json(earlier), where, access)
-    ]
-    return clause(where, access, then=then)
+    first = np.array([key for key, memory, _ in rows if memory is None], dtype=np.int64)
+    only = {
+        key: record.memory for key, record in zip(first.tolist(), memories.by_key(db, first), strict=True)
+    }
+    for key, text, present in rows:
+        memory = only[key] if text is None else _from_json(text)
+        if passes(memory, where, access):
+            yield _Then(key=key, memory=memory, reworded=text_hash(memory) != present)
 
 
 def texts(db: sqlite3.Connection, key: int) -> set[str]:

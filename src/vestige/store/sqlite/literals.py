@@ -1,14 +1,16 @@
 """The literal arm: memories that hold a text as it is. The word index finds them, their text decides."""
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vestige.cognition import verbatim
 from vestige.cognition.bm25 import Integers
+from vestige.cognition.text import searchable
 from vestige.cognition.verbatim import literal_terms
+from vestige.models import Memory
 from vestige.store.sqlite import memories, search
 from vestige.store.sqlite.columns import json_text, keys_from_text, keys_text
 from vestige.store.sqlite.directory import Directory
@@ -16,8 +18,22 @@ from vestige.store.sqlite.places import source_hash
 
 Mask = NDArray[np.bool_]
 
-BATCH = 200
-"""Texts read at a time."""
+READ_CHARS = 16_000_000
+"""So many characters are read to see which memories hold a literal, those of short memories first; what
+comes after them is taken to hold none."""
+EVERYWHERE = 50_000
+"""A literal whose terms so many memories have, all filters aside, is not looked for in their texts."""
+
+BY_LENGTH = (
+    "SELECT m.key FROM memories m LEFT JOIN places p ON p.key = m.key"
+    " WHERE m.key IN (SELECT value FROM json_each(?)) ORDER BY p.length, m.key"
+)
+# In the order given: the first table of a cross join is the outer loop. Sorting would read every text first.
+TEXTS = (
+    f"SELECT m.key, coalesce(w.terms, ''), {memories.MEMORY} FROM json_each(?) j"
+    " CROSS JOIN memories m ON m.key = j.value LEFT JOIN words w ON w.rowid = m.key"
+)
+MATCHES = "SELECT group_concat(rowid) FROM (SELECT rowid FROM words WHERE words MATCH ? LIMIT ?)"
 
 
 def find(
@@ -36,13 +52,8 @@ def count(db: sqlite3.Connection, literals: Sequence[str], keys: Integers) -> In
     """How many of the literals each of these memories holds."""
     if not literals or not len(keys):
         return np.zeros(len(keys), dtype=np.int64)
-    terms = _terms_of(db, keys)
     distinct = list(dict.fromkeys(literals))
-    held = {
-        key: verbatim.held(distinct, memory, terms.get(key, frozenset()))
-        for at in range(0, len(keys), BATCH)
-        for key, memory in memories.texts_of(db, keys[at : at + BATCH])
-    }
+    held = {key: verbatim.held(distinct, memory, terms) for key, terms, memory in _texts(db, keys)}
     return np.array([held.get(key, 0) for key in keys.tolist()], dtype=np.int64)
 
 
@@ -64,12 +75,18 @@ def _with_all_terms(db: sqlite3.Connection, terms: Sequence[str]) -> Integers:
     if not terms or not all(search.TERM.fullmatch(term) for term in terms):
         return search.NO_KEYS
     match = " AND ".join(f'"{term}"' for term in terms)
-    found = db.execute("SELECT group_concat(rowid) FROM words WHERE words MATCH ?", (match,))
-    return keys_from_text(found.fetchone()[0])
+    found = keys_from_text(db.execute(MATCHES, (match, EVERYWHERE)).fetchone()[0])
+    return found if len(found) < EVERYWHERE else search.NO_KEYS
 
 
-def _terms_of(db: sqlite3.Connection, keys: Integers) -> Mapping[int, frozenset[str]]:
-    rows = db.execute(
-        "SELECT rowid, terms FROM words WHERE rowid IN (SELECT value FROM json_each(?))", (keys_text(keys),)
-    )
-    return {key: frozenset(terms.split(" ")) for key, terms in rows}
+def _texts(db: sqlite3.Connection, keys: Integers) -> Iterator[tuple[int, frozenset[str], Memory]]:
+    """The memories of these keys and their terms, short ones first, until READ_CHARS are read."""
+    ordered = [row[0] for row in db.execute(BY_LENGTH, (keys_text(keys),))]
+    left = READ_CHARS
+    # One row after the other: a memory can be large, and no two of them need be held.
+    for key, terms, *row in db.execute(TEXTS, (keys_text(ordered),)):
+        memory = memories.from_row(row)
+        left -= len(terms) + len(searchable(memory))
+        if left < 0:
+            return
+        yield key, frozenset(terms.split(" ")), memory

@@ -6,7 +6,18 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from vestige.models import ANYTHING, EVERYTHING, NO_METADATA, Access, LogEvent, utc
+from vestige.models import (
+    ANYTHING,
+    EVERYTHING,
+    NO_METADATA,
+    SHARED_SCOPE,
+    Access,
+    Evidence,
+    LogEvent,
+    enclosing,
+    utc,
+)
+from vestige.store.logquery import LogQuery
 from vestige.store.protocol import LINKED
 from vestige.store.sqlite.columns import EPOCH, json_mapping, json_text, moment_text
 from vestige.store.sqlite.filters import Clause, Condition, clause, within
@@ -18,6 +29,9 @@ LAST_MILLISECOND = 2**46 - 1
 INSERT = (
     "INSERT INTO events (position, node, seq, clock, at, kind, memory_id, scope, payload, prior, new)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+SELECT = (
+    "SELECT e.position, e.node, e.seq, e.clock, e.at, e.kind, e.memory_id, e.scope, e.payload FROM events e"
 )
 
 
@@ -78,12 +92,38 @@ def read(
     if access != EVERYTHING:
         conditions.extend(_readable(access))
     wanted = Clause(conditions=tuple(conditions))
+    rows = db.execute(f"{SELECT} WHERE {wanted.sql} ORDER BY e.position LIMIT ?", (*wanted.params, limit))
+    return [_event(row) for row in rows]
+
+
+def latest(db: sqlite3.Connection, asked: LogQuery, *, access: Access, limit: int) -> list[LogEvent]:
+    """The events asked for, the last one first."""
+    readable = () if access == EVERYTHING else _readable(access)
+    wanted = Clause(conditions=(*_asked(asked), *readable))
     rows = db.execute(
-        "SELECT e.position, e.node, e.seq, e.clock, e.at, e.kind, e.memory_id, e.scope, e.payload"
-        f" FROM events e WHERE {wanted.sql} ORDER BY e.position LIMIT ?",
-        (*wanted.params, limit),
+        f"{SELECT} WHERE {wanted.sql} ORDER BY e.position DESC LIMIT ?", (*wanted.params, limit)
     )
     return [_event(row) for row in rows]
+
+
+def _asked(asked: LogQuery) -> Iterator[Condition]:
+    if asked.memory_id is not None:
+        yield Condition(sql="e.memory_id = ?", params=(asked.memory_id,))
+    if asked.since is not None:
+        yield Condition(sql="e.at >= ?", params=(moment_text(asked.since),))
+    if asked.until is not None:
+        yield Condition(sql="e.at < ?", params=(moment_text(asked.until),))
+    if asked.before is not None:
+        yield Condition(sql="e.position < ?", params=(asked.before,))
+    if asked.scope is not None:
+        above = enclosing(asked.scope) if asked.inherited else ()
+        below = within("e.scope", (asked.scope, SHARED_SCOPE) if asked.inherited else (asked.scope,))
+        yield Condition(
+            sql=f"{below.sql} OR e.scope IN ({', '.join('?' * len(above))})", params=(*below.params, *above)
+        )
+    if not asked.exposures:
+        shown = "coalesce(json_extract(e.payload, '$.evidence'), '')"
+        yield Condition(sql=f"{shown} <> ?", params=(Evidence.EXPOSED.value,))
 
 
 def _readable(access: Access) -> Iterator[Condition]:

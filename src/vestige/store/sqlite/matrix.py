@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -139,6 +139,7 @@ class Rows:
 
     def __init__(self, contents: Sequence[Content], dimension: int, *, coded: bool) -> None:
         self._coded = coded
+        self._contents = contents
         self._files: list[Block] = []
         for one in contents:
             start = self._files[-1].end if self._files else 0
@@ -162,6 +163,10 @@ class Rows:
     def unfiled(self) -> int:
         """How many rows are in the tail."""
         return len(self._tail.seen)
+
+    def intact(self) -> bool:
+        """Whether all files can still be read to their end."""
+        return all(one.intact() for one in self._contents)
 
     def append(self, born: Sequence[segments.Row]) -> None:
         """Add rows of the database to the tail; they have higher ids than those there."""
@@ -268,19 +273,17 @@ class Matrix:
     def catch_up(self, db: sqlite3.Connection, profile: Profile) -> View:
         """The matrix as this read transaction sees it, whoever wrote it. Call it under `locked`."""
         stamp = (profile.id, *segments.listing(db))
-        if self._stamp != stamp:
+        current = self._stamp == stamp and self._rows.intact()
+        self._stamp = None  # whatever breaks off before the end is read anew by the next search
+        if not current:
             self._read(db, profile)
-            self._stamp = stamp
-        deaths = db.execute(DEATHS, (self._last_death,)).fetchall()
-        if deaths:
-            self._last_death, self._view = deaths[-1][0], None
-            self._rows.bury(np.array([row[1] for row in deaths], dtype=np.int64))
-            if self._rows.worn():
-                self._read(db, profile)
+        self._bury(db, self._last_death)
+        if self._rows.worn():
+            self._read(db, profile)
         self._load(db, profile, self._last_id + 1, LAST_ID)
-        if self._view is None:
-            self._view = self._rows.look()
-        return self._view
+        view = self._view or self._rows.look()
+        self._view, self._stamp = view, stamp
+        return view
 
     def _read(self, db: sqlite3.Connection, profile: Profile) -> None:
         """Start from the files, and the living rows that are in none."""
@@ -291,12 +294,19 @@ class Matrix:
         self._view, self._last_id = None, 0
         self._last_death = db.execute("SELECT coalesce(max(position), 0) FROM dead_vectors").fetchone()[0]
         if contents:
-            since = min(one.deaths for one in contents)
-            self._rows.bury(np.array([row[1] for row in db.execute(DEATHS, (since,))], dtype=np.int64))
+            self._bury(db, min(one.deaths for one in contents))
         covered = [(int(one.ids[0]), int(one.ids[-1])) for one in contents]
         for first, last in segments.gaps(covered, LAST_ID):
             self._load(db, profile, first, last)
             self._last_id = max(self._last_id, first - 1)
+
+    def _bury(self, db: sqlite3.Connection, since: int) -> None:
+        """Note the deaths after the position `since`."""
+        # An array at once: a model's change is a death for every vector there was.
+        died = np.fromiter(chain.from_iterable(db.execute(DEATHS, (since,))), np.int64).reshape(-1, 2)
+        if len(died):
+            self._last_death, self._view = int(died[-1, 0]), None
+            self._rows.bury(died[:, 1])
 
     def _load(self, db: sqlite3.Connection, profile: Profile, first: int, last: int) -> None:
         born = db.execute(BORN, (profile.id, first, last))

@@ -251,15 +251,6 @@ def texts_after(db: sqlite3.Connection, key: int, limit: int) -> tuple[list[tupl
     return [(row[0], from_row(row[1:])) for row in rows], rows[-1][0] if rows else None
 
 
-def texts_of(db: sqlite3.Connection, keys: NDArray[np.int64]) -> list[tuple[int, Memory]]:
-    """The memories of these keys, with their keys."""
-    rows = db.execute(
-        f"SELECT m.key, {MEMORY} FROM memories m WHERE m.key IN (SELECT value FROM json_each(?))",
-        (keys_text(keys),),
-    )
-    return [(row[0], from_row(row[1:])) for row in rows]
-
-
 def keys(db: sqlite3.Connection, wanted: Clause) -> NDArray[np.int64]:
     """The keys of everything that matches."""
     if wanted.retained is not None:

@@ -138,6 +138,18 @@ def retentions(
     return found[kept], levels[kept]
 
 
+def retrievals(db: sqlite3.Connection, wanted: Clause, now: datetime) -> Levels:
+    """The chance of everything that matches to be recalled at `now`."""
+    rows = db.execute(
+        "SELECT s.stability, s.retrieval, s.decay_from"
+        f" FROM memories m JOIN strengths s ON s.key = m.key WHERE {wanted.sql}",
+        wanted.params,
+    ).fetchall()
+    stability, retrieval, decay_from = np.array(rows, dtype=np.float64).reshape(-1, 3).T
+    elapsed = np.maximum(microseconds(now) - decay_from, 0)
+    return cognition.recall_chance(stability, retrieval, elapsed / MICROSECONDS_PER_DAY)
+
+
 def is_retained(strength: Strength, bounds: Retained) -> bool:
     """Whether one strength is within the bounds."""
     return bounds.low <= cognition.retention_of(strength, bounds.now) <= bounds.high

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from vestige.embed.protocol import Signature
 from vestige.errors import InvalidInput
-from vestige.pool import Floats, Integers
+from vestige.pool import Floats, Integers, Vectors
 from vestige.store.protocol import Scored
 from vestige.store.sqlite import codes, memories
 from vestige.store.sqlite.matrix import Block, View
@@ -46,6 +46,16 @@ class Best:
     scores: Floats
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closest:
+    """The best piece of each of some memories: its cosine, its span and its vector; NaN and 0 for none."""
+
+    cosine: Floats
+    starts: Integers
+    ends: Integers
+    vectors: Vectors
+
+
 def check_queries(queries: Queries, signature: Signature) -> Queries:
     """The queries as float32 rows, or InvalidInput."""
     rows = np.ascontiguousarray(queries, dtype=np.float32)
@@ -70,16 +80,18 @@ def nearest(
     return [_in_order(row, ids, limit) for row in matches]
 
 
-def top(view: View, query: Queries, allowed: Mask | None, limit: int) -> list[Match]:
-    """The best memories for one query, best first, then by key; all that tie for the last place are in."""
-    found = _best(view, query, _bounds(view, query[np.newaxis], allowed)[0], limit)
-    return sorted(found, key=lambda match: (-match.score, match.key))
+def top(view: View, query: Queries, allowed: Mask | None, limit: int) -> tuple[Integers, Floats]:
+    """The keys of the best memories for one query, and their scores, in no order; all that tie for the last
+    place are in."""
+    rows, scores = _best_rows(view, query, _bounds(view, query[np.newaxis], allowed)[0], limit)
+    return view.keys[rows], scores
 
 
-def cosines(view: View, keys: Integers, query: Queries) -> tuple[Floats, Integers, Integers]:
-    """The exact cosine and the span of each memory's best piece; NaN, 0, 0 for one without vectors."""
+def closest(view: View, keys: Integers, query: Queries) -> Closest:
+    """The best piece of each memory, by its exact cosine."""
     scores = np.full(len(keys), np.nan)
     spans = np.zeros((len(keys), 2), dtype=np.int64)
+    vectors = np.zeros((len(keys), len(query)), dtype=np.float32)
     groups = view.groups_of(keys)
     known = np.flatnonzero(groups >= 0)
     best = _exactly(view, query, np.unique(groups[known]))
@@ -89,7 +101,9 @@ def cosines(view: View, keys: Integers, query: Queries) -> tuple[Floats, Integer
     known, places = known[living], places[living]
     scores[known] = best.scores[places]
     spans[known] = view.spans[best.rows[places]]
-    return scores, spans[:, 0], spans[:, 1]
+    if len(known):
+        vectors[known] = view.take(best.rows[places])
+    return Closest(cosine=scores, starts=spans[:, 0], ends=spans[:, 1], vectors=vectors)
 
 
 def _bounds(view: View, queries: Queries, allowed: Mask | None) -> Queries:
@@ -121,14 +135,21 @@ def _block_bounds(block: Block, queries: Queries, *, by_codes: bool) -> Queries:
 
 
 def _best(view: View, query: Queries, bounds: Queries, limit: int) -> list[Match]:
-    """The memories with the first `limit` places and all that tie for the last, in no order.
+    """The best memories, in no order."""
+    rows, scores = _best_rows(view, query, bounds, limit)
+    places = zip(view.keys[rows].tolist(), scores.tolist(), view.spans[rows].tolist(), strict=True)
+    return [Match(key=key, score=score, start=span[0], end=span[1]) for key, score, span in places]
+
+
+def _best_rows(view: View, query: Queries, bounds: Queries, limit: int) -> tuple[Integers, Floats]:
+    """The rows of the memories with the first `limit` places and all that tie for the last, in no order.
 
     Exact scores of as many groups as there are places say what the last place needs at least; no group
     whose bound is below that can be among the first. `bounds` is used up.
     """
     likely = _highest(bounds, limit)
     if not len(likely):
-        return []
+        return likely, np.empty(0)
     best = _exactly(view, query, likely)
     bounds[likely] = -np.inf
     others = np.flatnonzero(bounds >= np.float32(best.scores.min()) - codes.ROUNDING)
@@ -138,8 +159,7 @@ def _best(view: View, query: Queries, bounds: Queries, limit: int) -> list[Match
         rows, scores = np.concatenate([rows, more.rows]), np.concatenate([scores, more.scores])
         reached = scores >= np.partition(scores, -len(likely))[-len(likely)]
         rows, scores = rows[reached], scores[reached]
-    places = zip(view.keys[rows].tolist(), scores.tolist(), view.spans[rows].tolist(), strict=True)
-    return [Match(key=key, score=score, start=span[0], end=span[1]) for key, score, span in places]
+    return rows, scores
 
 
 def _highest(bounds: Queries, limit: int) -> Integers:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vestige.cognition import bm25
-from vestige.cognition.bm25 import Floats, Integers, Scores
-from vestige.pool import Worded
+from vestige.cognition.bm25 import Floats, Frequency, Integers, Scores, is_prefix
+from vestige.pool import TermStatistics, Worded
 from vestige.store.sqlite import memories
 from vestige.store.sqlite.columns import keys_from_text
 from vestige.store.sqlite.directory import Directory
@@ -40,16 +40,6 @@ class Lexical:
     frequencies: Mapping[str, int]
     terms: tuple[str, ...]
     postings: bm25.Postings
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frequency:
-    """How common a term is: in how many memories it is, and how often in all. Of a prefix, its terms'
-    numbers are added up."""
-
-    term: str
-    memories: int
-    occurrences: int
 
 
 def lexical(
@@ -84,14 +74,13 @@ def score(
     also: Integers = NO_KEYS,
 ) -> Lexical:
     """The scores of every memory that matches, and of those in `also`, with store-wide statistics."""
-    asked = Counter(term for term in terms if TERM.fullmatch(term.removesuffix("*")))
-    frequencies = dict.fromkeys(terms, 0)
-    visited = list(asked)
-    prefixes = sum(term.endswith("*") for term in asked)
-    if budget is not None and directory.total * (1 + prefixes) > budget:
-        common = sorted((_frequency(db, term) for term in asked), key=lambda one: (one.memories, one.term))
+    times = Counter(terms)
+    frequencies = dict.fromkeys(bm25.considered(times), 0)
+    visited = [term for term in frequencies if TERM.fullmatch(term.removesuffix("*"))]
+    if _must_choose(visited, directory.total, budget):
+        common = [_frequency(db, term) for term in visited]
         frequencies |= {one.term: min(one.memories, directory.memories) for one in common}
-        visited = _within(common, budget)
+        visited = bm25.affordable(common, budget)
     visited.sort()  # in whatever order terms are asked for, scores are the same to the last bit
     rows: list[Integers] = []
     counts: list[Integers] = []
@@ -105,7 +94,7 @@ def score(
         terms=np.repeat(np.arange(len(visited)), [len(one) for one in rows]),
         rows=np.concatenate((NO_KEYS, *rows)),
         counts=np.concatenate((NO_KEYS, *counts)),
-        weights=np.array([asked[term] for term in visited], dtype=np.float64),
+        weights=np.array([times[term] for term in visited], dtype=np.float64),
     )
     known = also[directory.standing(also)]
     return Lexical(
@@ -113,6 +102,20 @@ def score(
         frequencies=frequencies,
         terms=tuple(visited),
         postings=postings,
+    )
+
+
+def statistics(
+    db: sqlite3.Connection, directory: Directory, terms: Sequence[str], budget: int | None
+) -> TermStatistics:
+    """How common the terms are that count: those that are looked up, and those that occur nowhere."""
+    found = score(db, directory, terms, budget)
+    return TermStatistics(
+        frequencies={
+            term: count for term, count in found.frequencies.items() if term in found.terms or not count
+        },
+        memories=directory.memories,
+        words=directory.total,
     )
 
 
@@ -149,12 +152,10 @@ def highest(db: sqlite3.Connection, keys: Integers, scores: Sequence[Floats], li
     return np.concatenate((surely, np.array(by_id[: limit - len(surely)], dtype=np.int64)))
 
 
-def _within(common: Sequence[Frequency], budget: int) -> list[str]:
-    """The rarest terms while their occurrences fit, the first that occurs in any case."""
-    there = [one for one in common if one.occurrences]
-    spent = np.cumsum([one.occurrences for one in there])
-    fitting = int(np.searchsorted(spent, budget, side="right"))
-    return [one.term for one in there[: max(1, fitting)]]
+def _must_choose(terms: Sequence[str], occurrences: int, budget: int | None) -> bool:
+    """Whether not all of the terms can be looked up in a store with so many occurrences of all terms."""
+    prefixes = sum(map(is_prefix, terms))
+    return bm25.too_many(terms) or (budget is not None and occurrences * (1 + prefixes) > budget)
 
 
 def _frequency(db: sqlite3.Connection, term: str) -> Frequency:
@@ -178,7 +179,7 @@ def _counted(occurrences: Integers) -> tuple[Integers, Integers]:
 
 def _matching(term: str) -> tuple[str, tuple[str, ...]]:
     """The condition on the vocabulary for a term, or for everything a prefix begins."""
-    if not term.endswith("*"):
+    if not is_prefix(term):
         return "term = ?", (term,)
     first = term[:-1]
     return "term >= ? AND term < ?", (first, first + LAST_CHARACTER)

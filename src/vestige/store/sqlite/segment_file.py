@@ -53,7 +53,7 @@ class Listed:
 class Content:
     """What a file holds: the vectors of a profile that lived at the death `deaths`, in the order of ids.
 
-    `spans` has a start and an end for each.
+    `spans` has a start and an end for each. `image` is the mapped file; None for what is still to be written.
     """
 
     profile: int
@@ -63,9 +63,15 @@ class Content:
     spans: Integers
     coded: Coded
     vectors: Vectors
+    image: mmap.mmap | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def intact(self) -> bool:
+        """Whether the mapped file still has its size: reading beyond the end of one that was cut would end
+        the process. A file that was only removed stays whole until it is let go of."""
+        return self.image is None or self.image.size() == len(self.image)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,4 +197,5 @@ def _content(
             longest=longest,
         ),
         vectors=np.frombuffer(image, "<f4", cells, layout.vectors).reshape(rows, width),
+        image=image,
     )

@@ -14,7 +14,9 @@ from vestige.store.sqlite.filters import Clause, clause
 TOTALS = (
     "SELECT count(*), coalesce(sum(EXISTS (SELECT 1 FROM vectors v WHERE v.key = m.key)), 0),"
     " coalesce(sum(m.pinned), 0), coalesce(sum(m.suppression_count > 0), 0),"
-    " coalesce(sum(m.superseded_by IS NOT NULL), 0), coalesce(sum(s.due_at <= ?), 0),"
+    " coalesce(sum(m.superseded_by IS NOT NULL), 0),"
+    " coalesce(sum(s.due_at <= ?1"
+    " AND coalesce(m.valid_from <= ?1, 1) AND coalesce(m.valid_until > ?1, 1)), 0),"
     " min(m.created_at), max(m.created_at)"
     " FROM memories m JOIN strengths s ON s.key = m.key WHERE {where}"
 )
@@ -36,6 +38,7 @@ def stats(db: sqlite3.Connection, access: Access, now: datetime) -> StoreStats:
         edges=graph.count(db, access),
         due=due,
         retentions=tuple(np.sort(retentions).tolist()),
+        retrievals=tuple(np.sort(reviews.retrievals(db, reach, now)).tolist()),
         accessibilities=tuple(np.sort(accessibility(retentions, suppressions)).tolist()),
         oldest=optional_moment(oldest),
         newest=optional_moment(newest),

@@ -26,7 +26,8 @@ from vestige.models import (
     Tombstone,
 )
 from vestige.pool import Pool, Worded
-from vestige.store.pool import POSTINGS_BUDGET, Probe, Voices
+from vestige.store.logquery import LogQuery
+from vestige.store.pool import POSTINGS_BUDGET, Probe, Reworded, Voices
 from vestige.store.protocol import Change, Claim, Embedded, Forget, IndexStatus, Scored
 from vestige.store.sqlite import (
     backup,
@@ -142,13 +143,7 @@ class SqliteStore:
         return [found[memory_id] for memory_id in asked if memory_id in found]
 
     def find(
-        self,
-        where: Filter,
-        *,
-        access: Access,
-        order: Order = Order.NEWEST,
-        limit: int,
-        offset: int = 0,
+        self, where: Filter, *, access: Access, order: Order = Order.NEWEST, limit: int, offset: int = 0
     ) -> list[Record]:
         """A page of the records that match."""
         first, most = _natural(offset), _natural(limit)
@@ -189,6 +184,11 @@ class SqliteStore:
         with self._connections.reading() as db:
             return history.of(db, memory_id, access)
 
+    def earlier(self, memory_ids: Sequence[str], moment: datetime, *, access: Access) -> dict[str, Memory]:
+        """Those of these memories that were revised after a moment, as they were then."""
+        with self._connections.reading(snapshot=False) as db:
+            return history.earlier(db, memory_ids, moment, access)
+
     def tombstone(self, memory_id: str, *, access: Access) -> Tombstone | None:
         """What is left of a deleted memory, or None."""
         with self._connections.reading() as db:
@@ -201,6 +201,12 @@ class SqliteStore:
         most = _natural(limit)
         with self._connections.reading() as db:
             return log.read(db, access=access, memory_id=memory_id, after=after, limit=most)
+
+    def latest(self, asked: LogQuery, *, access: Access, limit: int) -> list[LogEvent]:
+        """The events asked for, the last one first."""
+        most = _natural(limit)
+        with self._connections.reading() as db:
+            return log.latest(db, asked, access=access, limit=most)
 
     def edges(
         self, memory_ids: Sequence[str], *, access: Access, among: bool = False, heaviest: int | None = None
@@ -224,6 +230,13 @@ class SqliteStore:
 
     # -- search arms -----------------------------------------------------------------------------
 
+    def reworded(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> Reworded:
+        """What passes the filter and was worded otherwise at `where.known_at`, as it was then."""
+        most = _natural(limit)
+        with self._connections.reading() as db, self._directory.locked():
+            self._directory.catch_up(db)
+            return history.reworded(db, self._directory, terms, where, access, most)
+
     def lexical(
         self,
         terms: Sequence[str],
@@ -237,7 +250,7 @@ class SqliteStore:
         most = _natural(limit)
         with self._connections.reading() as db, self._directory.locked():
             self._directory.catch_up(db)
-            allowed = memories.allowed(db, history.clause_at(db, where, access))
+            allowed = memories.allowed(db, history.clause_at(db, where, access, worded=True))
             return search.lexical(db, self._directory, terms, allowed, most, postings)
 
     def nearest(
@@ -260,8 +273,16 @@ class SqliteStore:
                 if profile is None:
                     return [[] for _ in queries]
                 view = self._matrix.catch_up(db, profile)
-            allowed = memories.allowed(db, history.clause_at(db, where, access))
+            allowed = memories.allowed(db, history.clause_at(db, where, access, worded=True))
             return scan.nearest(db, view, queries, allowed, most)
+
+    def vectors(
+        self, memory_ids: Sequence[str], signature: Signature, *, access: Access
+    ) -> dict[str, NDArray[np.float32]]:
+        """The vectors of these memories, a row for each piece."""
+        with self._connections.reading() as db:
+            registry.require(registry.profile(db), signature)
+            return dense.by_id(db, memory_ids, access)
 
     def voices(self, names: Collection[int], *, access: Access) -> Voices:
         """Which of these names speak in a talk in reach, and whether any note is in reach."""
@@ -280,7 +301,7 @@ class SqliteStore:
             with self._matrix.locked():
                 dense = self._dense(db, probe)
             self._directory.catch_up(db)
-            allowed = memories.allowed(db, history.clause_at(db, probe.where, access))
+            allowed = memories.allowed(db, history.clause_at(db, probe.where, access, worded=True))
             return gathering.gather(db, self._directory, self._tokens, dense, probe, allowed)
 
     def _dense(self, db: sqlite3.Connection, probe: Probe) -> gathering.Dense | None:

@@ -1,7 +1,7 @@
 """The token bits of memories: one row each, written and deleted with the vectors, cached for searches."""
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,8 +16,15 @@ from vestige.store.sqlite.directory import Directory
 Integers = NDArray[np.int64]
 
 MOST_BYTES = 32 * 1024 * 1024
-"""What the cache holds before it starts over: the tokens of about 20,000 turns."""
+"""What the cache holds: the tokens of about 20,000 turns. It holds more only while one search needs more,
+which is MOST_TOKENS tokens."""
+ENTRY_BYTES = 256
+"""What Python takes for an entry beside its tokens."""
 
+LENGTHS = (
+    "SELECT key, min(length(asked), ?) FROM token_bits"
+    " WHERE profile = ? AND key IN (SELECT value FROM json_each(?))"
+)
 LOAD = (
     "SELECT key, substr(bits, 1, ?), substr(asked, 1, ?) FROM token_bits"
     " WHERE profile = ? AND key IN (SELECT value FROM json_each(?))"
@@ -50,6 +57,24 @@ def put(db: sqlite3.Connection, profile: int, embedded: Mapping[int, Embedded]) 
     db.executemany("INSERT INTO token_bits (key, profile, bits, asked) VALUES (?, ?, ?, ?)", rows)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """The first tokens of a memory that has `length` of them, LONGEST_TOKENS at most."""
+
+    length: int
+    bits: bytes
+    asked: bytes
+
+    def has(self, most: int) -> bool:
+        """Whether so many of the tokens are here, or all of them."""
+        return len(self.asked) >= min(self.length, most)
+
+    @property
+    def size(self) -> int:
+        """How much room it takes."""
+        return len(self.bits) + len(self.asked) + ENTRY_BYTES
+
+
 @dataclass(slots=True)
 class TokenCache:
     """Token bits as they were last read. They only ever go together with vectors, and every vector that
@@ -58,7 +83,7 @@ class TokenCache:
     _profile: int = 0
     _deaths: int = 0
     _bytes: int = 0
-    _held: dict[int, tuple[bytes, bytes]] = field(default_factory=dict)
+    _held: dict[int, Entry] = field(default_factory=dict)
 
     def sketch(
         self, db: sqlite3.Connection, profile: int, dimension: int, directory: Directory, keys: Integers
@@ -66,38 +91,52 @@ class TokenCache:
         """The tokens of these memories and of their neighbours; None when there are none at all."""
         around = _around(directory, keys)
         wanted = np.unique(around)
-        self._read(db, profile, width(dimension), wanted[wanted >= 0].tolist())
-        there = [key for key in wanted.tolist() if key in self._held]
-        if not there:
+        self._forget_if_changed(db, profile)
+        known = self._lengths(db, wanted[wanted >= 0].tolist())
+        if not known:
             return None
-        held = [self._held[key] for key in there]
-        lengths = tokens_kept(np.array([len(asked) for _, asked in held], dtype=np.int64))
-        parts = list(zip(held, lengths.tolist(), strict=True))
-        owners = np.array(there, dtype=np.int64)
-        at = np.searchsorted(owners, around)
-        known = owners[np.minimum(at, len(owners) - 1)] == around
+        owners = np.array(sorted(known), dtype=np.int64)
+        lengths = tokens_kept(np.array([known[key] for key in owners.tolist()], dtype=np.int64))
         size = width(dimension)
-        joined = b"".join([bits[: size * kept] for (bits, _), kept in parts])
+        self._read(db, size, known, most=int(lengths.max()))
+        parts = [(self._held[key], kept) for key, kept in zip(owners.tolist(), lengths.tolist(), strict=True)]
+        at = np.searchsorted(owners, around)
+        there = owners[np.minimum(at, len(owners) - 1)] == around
+        joined = b"".join([entry.bits[: size * kept] for entry, kept in parts])
         return Sketch(
             bits=np.frombuffer(joined, dtype=np.uint8).reshape(-1, size),
-            asked=np.frombuffer(b"".join([asked[:kept] for (_, asked), kept in parts]), dtype=np.bool_),
+            asked=np.frombuffer(b"".join([entry.asked[:kept] for entry, kept in parts]), dtype=np.bool_),
             starts=np.cumsum(lengths) - lengths,
             lengths=lengths,
-            around=np.where(known, at, -1),
+            around=np.where(there, at, -1),
         )
 
-    def _read(self, db: sqlite3.Connection, profile: int, size: int, keys: list[int]) -> None:
-        """Make sure that those of the keys are held that have tokens."""
+    def _forget_if_changed(self, db: sqlite3.Connection, profile: int) -> None:
         deaths = db.execute("SELECT coalesce(max(position), 0) FROM dead_vectors").fetchone()[0]
-        if (profile, deaths) != (self._profile, self._deaths) or self._bytes > MOST_BYTES:
+        if (profile, deaths) != (self._profile, self._deaths):
             self._profile, self._deaths, self._bytes, self._held = profile, deaths, 0, {}
-        missing = [key for key in keys if key not in self._held]
+
+    def _lengths(self, db: sqlite3.Connection, keys: Sequence[int]) -> dict[int, int]:
+        """How many tokens each of the keys has that has any, by what is here or by a look at their size."""
+        known = {key: self._held[key].length for key in keys if key in self._held}
+        missing = [key for key in keys if key not in known]
         if missing:
-            for key, bits, asked in db.execute(
-                LOAD, (size * LONGEST_TOKENS, LONGEST_TOKENS, profile, keys_text(missing))
-            ):
-                self._held[key] = (bits, asked)
-                self._bytes += len(bits) + len(asked)
+            known |= db.execute(LENGTHS, (LONGEST_TOKENS, self._profile, keys_text(missing)))
+        return known
+
+    def _read(self, db: sqlite3.Connection, size: int, known: Mapping[int, int], most: int) -> None:
+        """Hold the first tokens of these keys, `most` of each; what is not asked for makes room for them."""
+        missing = [key for key in known if key not in self._held or not self._held[key].has(most)]
+        coming = sum(min(known[key], most) * (size + 1) + ENTRY_BYTES for key in missing)
+        if self._bytes + coming > MOST_BYTES:
+            self._held = {key: self._held[key] for key in known if key in self._held}
+            self._bytes = sum(entry.size for entry in self._held.values())
+        if missing:
+            asked = (size * most, most, self._profile, keys_text(missing))
+            for key, bits, flags in db.execute(LOAD, asked):
+                before = self._held.get(key)
+                self._held[key] = Entry(length=known[key], bits=bits, asked=flags)
+                self._bytes += self._held[key].size - (before.size if before else 0)
 
 
 def _around(directory: Directory, keys: Integers) -> Integers:

@@ -4,13 +4,20 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vestige.embed.protocol import Signature
 from vestige.errors import InvalidInput
+from vestige.models import ANYTHING, Access
 from vestige.store.protocol import Embedded
 from vestige.store.sqlite import registry, segments, tokens
 from vestige.store.sqlite.columns import json_text, keys_text, vector_bytes
+from vestige.store.sqlite.filters import clause
 
+OF_IDS = (
+    "SELECT m.id, v.vector FROM memories m JOIN vectors v ON v.key = m.key"
+    " WHERE m.id IN (SELECT value FROM json_each(?)) AND {reach} ORDER BY v.id"
+)
 INSERT = 'INSERT INTO vectors (profile, key, start, "end", text_hash, vector) VALUES (?, ?, ?, ?, ?, ?)'
 
 
@@ -55,6 +62,18 @@ def put_by_id(db: sqlite3.Connection, embedded: Mapping[str, Embedded]) -> int:
     delete(db, taken)
     write(db, held, taken)
     return len(taken)
+
+
+def by_id(
+    db: sqlite3.Connection, memory_ids: Iterable[str], access: Access
+) -> dict[str, NDArray[np.float32]]:
+    """The vectors of these memories within the access, a row for each piece."""
+    reach = clause(ANYTHING, access)
+    found: dict[str, list[NDArray[np.float32]]] = {}
+    rows = db.execute(OF_IDS.format(reach=reach.sql), (json_text(list(memory_ids)), *reach.params))
+    for memory_id, packed in rows:
+        found.setdefault(memory_id, []).append(np.frombuffer(packed, dtype="<f4"))
+    return {memory_id: np.array(pieces, dtype=np.float32) for memory_id, pieces in found.items()}
 
 
 def write(db: sqlite3.Connection, held: registry.Profile | None, taken: Mapping[int, Embedded]) -> None:
