@@ -39,6 +39,7 @@ def pool(count: int, *, about: Traits | None = None, memories: int = 100, **give
         "by_words": np.zeros(count, dtype=np.bool_), "by_meaning": np.zeros(count, dtype=np.bool_),
         "by_literal": np.zeros(count, dtype=np.bool_),
     }  # fmt: skip
+    arrays["vectors"] = np.zeros((count, 0), dtype=np.float32)
     arrays |= {name: np.array(values, dtype=arrays[name].dtype) for name, values in given.items()}
     return Pool(
         ids=tuple(f"m{number:03}" for number in range(count)),

@@ -6,13 +6,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cognition.pools import pool
-from vestige.cognition.confidence import FEW, LITERAL, NO_LITERAL, NOTHING_CONCRETE, confidence
+from vestige.cognition.confidence import (
+    FEW,
+    LITERAL,
+    NO_ID,
+    NO_LITERAL,
+    NOTHING_CONCRETE,
+    WORTH_A_LOOK,
+    confidence,
+    doubted,
+)
 from vestige.cognition.maxsim import Matched
 from vestige.cognition.query import analyse
 
 shares = st.floats(0, 1)
 ASKED = analyse("when does the oven open")
-LITERALLY = analyse('where is "ERR_FOO_12" raised')
+LITERALLY = analyse('who wrote "Becoming Nicole"')
+BY_ID = analyse("where is ERR_FOO_12 raised")
 CONCRETE = analyse("ERR_FOO_12")
 
 
@@ -82,7 +92,20 @@ def test_what_must_occur_as_it_is_and_occurs_nowhere_leaves_less_or_nothing() ->
     plain = confidence(ASKED, here, None, [0])
 
     assert confidence(LITERALLY, here, None, [0]) == pytest.approx(NO_LITERAL * plain)
+    assert confidence(BY_ID, here, None, [0]) == pytest.approx(NO_ID * plain)
     assert confidence(CONCRETE, here, None, [0]) == NOTHING_CONCRETE
+
+
+def test_the_more_of_what_must_occur_is_held_the_surer_the_answer() -> None:
+    both = analyse("is ERR_FOO_12 raised in main.py")
+    sure = [
+        confidence(both, pool(2, covered=[1.0, 1.0], cosine=[0.9, 0.9], literals=held), None, [0, 1])
+        for held in ([0, 0], [0, 1], [1, 1], [1, 2], [2, 1])
+    ]
+
+    assert sure == sorted(sure)
+    assert sure[0] < 0.25 < sure[1] < 0.7
+    assert sure[-1] >= LITERAL
 
 
 def test_the_share_of_the_query_is_looked_for_among_the_first_few_hits_only() -> None:
@@ -102,3 +125,14 @@ def test_a_candidate_without_vectors_does_not_hide_how_well_the_others_match() -
         ASKED, alone, matched(0.5), [0]
     )
     assert confidence(ASKED, beside, None, [0, 1]) == confidence(ASKED, alone, None, [0])
+
+
+@given(shares)
+def test_what_is_named_and_told_of_nowhere_leaves_a_fifth_and_always_something_to_look_at(
+    sure: float,
+) -> None:
+    asked = analyse("which database does Lighthouse use")
+    left = doubted(sure, asked, ["Lighthouse"])
+
+    assert left <= sure == doubted(sure, asked, ["another"]) == doubted(sure, ASKED, ["Lighthouse"])
+    assert left == max(NO_ID * sure, min(sure, WORTH_A_LOOK))

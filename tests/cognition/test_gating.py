@@ -16,6 +16,7 @@ from vestige.cognition.gating import (
     Supersede,
     Update,
     decide,
+    rival_of,
 )
 
 
@@ -38,8 +39,8 @@ def rival(
         ("It needs Python 3.11 to build.", "It needs Python 3.12 to build.", "value"),
         ("Python 3.11 is required.", "Python 3.12 is required.", "slot"),
         ("The limit is 50% of memory.", "The limit is 75% of memory.", "value"),
-        ("The queue is RabbitMQ in staging.", "The queue is Kafka in staging.", "slot"),
-        ("Ada lives in Paris with Tom.", "Ada lives in Lyon with Tom.", "slot"),
+        ("The queue is RabbitMQ in staging.", "The queue is Kafka in staging.", "value"),
+        ("Ada lives in Paris with Tom.", "Ada lives in Lyon with Tom.", "value"),
         ("Task 12 is finished.", "Task 13 is finished.", "slot"),
         ("Deploy on 2026-03-01 went well.", "Deploy on 2026-04-01 went well.", "slot"),
     ],
@@ -115,12 +116,53 @@ def test_a_demoted_memory_makes_way_for_a_close_one() -> None:
     assert isinstance(decision, Supersede)
 
 
-def test_one_changed_value_is_kept_beside_the_old_unless_it_says_it_corrects() -> None:
-    known = rival("The queue is RabbitMQ in staging.", 0.9)
-    beside = decide(Proposal(content="The queue is Kafka in staging."), [known])
+def test_one_other_value_of_an_attribute_with_many_is_kept_beside_the_old_one() -> None:
+    beside = decide(
+        Proposal(content="Ada speaks Spanish at home."), [rival("Ada speaks French at home.", 0.9)]
+    )
     assert isinstance(beside, Create)
     assert beside.related == ("old",)
     assert beside.contradicts == ()
+
+
+def test_one_other_value_of_an_attribute_with_one_supersedes() -> None:
+    known = rival("The queue is RabbitMQ in staging.", 0.9)
+    decision = decide(Proposal(content="The queue is Kafka in staging."), [known])
+    assert isinstance(decision, Supersede)
+    assert decision.conflict is not None
+    assert (decision.conflict.kind, decision.conflict.detail) == ("value", "rabbitmq → kafka")
+
+
+def test_of_several_rivals_the_one_that_is_corrected_is_superseded_not_the_nearest() -> None:
+    decision = decide(
+        Proposal(content="Correction: the deploy is on Thursday."),
+        [rival("Deploys need an approval.", 0.8, "near"), rival("The deploy is on Wednesday.", 0.6, "meant")],
+    )
+    assert isinstance(decision, Supersede)
+    assert decision.memory_id == "meant"
+
+
+def test_what_is_said_in_a_talk_is_kept_and_changes_nothing() -> None:
+    known = rival("The deploy is on Wednesday.", 0.95)
+    assert isinstance(decide(Proposal(content="The deploy is on Thursday.", said=True), [known]), Create)
+    spoken = replace(known, said=True)
+    beside = decide(Proposal(content="The deploy is on Thursday."), [spoken])
+    assert isinstance(beside, Create)
+    assert beside.contradicts == ("old",)
+
+
+def test_a_text_that_leaves_out_part_of_the_old_one_does_not_hide_it() -> None:
+    known = rival("Ada lives in Paris. Her brother works at Acme.", 0.8)
+    decision = decide(Proposal(content="Ada lives in Lyon."), [known])
+    assert isinstance(decision, Create)
+    assert decision.contradicts == ("old",)
+
+
+def test_a_decision_names_the_memory_it_is_about() -> None:
+    near = rival("The port is 3927.", 0.9)
+    assert rival_of(decide(Proposal(content="The port is 4100."), [near])) == "old"
+    assert rival_of(decide(Proposal(content="The port is 3927."), [near])) == "old"
+    assert rival_of(decide(Proposal(content="Bread is sold on Mondays."), [])) is None
 
 
 def test_several_close_memories_propose_a_merge_and_touch_none() -> None:
@@ -151,6 +193,7 @@ RIVALS = st.lists(
         retrieval=st.floats(0, 1),
         pinned=st.booleans(),
         threaded=st.booleans(),
+        said=st.booleans(),
         partial=st.booleans(),
         later=st.booleans(),
     ),

@@ -68,6 +68,17 @@ def test_a_query_with_anything_else_in_it_is_not_concrete(query: str) -> None:
     assert not analyse(query).concrete
 
 
+@pytest.mark.parametrize(
+    ("query", "identifying"),
+    [("ticket 48213", True), ('"The Four Seasons" in main.py', True), ('"The Four Seasons"', False),
+     ("YouTube", False), ("tea", False)],
+)  # fmt: skip
+def test_an_id_identifies_and_a_quoted_title_or_a_word_of_prose_does_not(
+    query: str, identifying: bool
+) -> None:
+    assert analyse(query).identifying is identifying
+
+
 def test_literals_are_distinct_whatever_their_case_and_not_too_many() -> None:
     assert analyse("ERR_FOO err_foo Err_Foo ERR_BAR").literals == ("ERR_FOO", "ERR_BAR")
     many = " ".join(f"name_{number}" for number in range(100))

@@ -39,9 +39,16 @@ def situation(count: int, *, about: dict[str, Any] | None = None, **given: Any) 
         "latest": False,
         "context": np.zeros(count),
         "replaced_by": np.full(count, -1),
+        "newer": np.full(count, -1),
         "activation": np.zeros(count),
     }
     return Situation(**(at_rest | given))
+
+
+def test_of_rivals_the_one_told_last_goes_first_with_the_best_score_of_them() -> None:
+    about = {"created": [NOW, NOW + 1, NOW + 2, NOW]}
+    after = rank(ranking(0.9, 0.8, 0.7, 0.85), situation(4, about=about, newer=np.array([1, 2, -1, -1])))
+    assert after.best() == [2, 1, 0, 3]
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))

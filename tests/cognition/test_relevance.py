@@ -1,5 +1,8 @@
 """Relevance: weights by form, and what stands in where a signal is missing."""
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,6 +13,7 @@ from vestige.cognition.form import Form, name_hash
 from vestige.cognition.maxsim import Matched
 from vestige.cognition.query import analyse
 from vestige.cognition.relevance import SIGNALS, relevance, share_of_best
+from vestige.pool import Pool
 
 ASKED = analyse("zebra crossing")
 FORMS = [int(form) for form in Form]
@@ -67,6 +71,50 @@ def test_what_is_said_by_somebody_the_query_names_and_in_the_first_person_gains_
 
     assert caroline > plain
     assert me > plain > asking
+
+
+def long_notes(vectors: list[list[float]], *, chars: int = 1_000, form: Form = Form.NOTE) -> Pool:
+    count = len(vectors)
+    about = traits(count, form=[form] * count, thread=[-1 if form is Form.NOTE else 7] * count)
+    return pool(count, about=about, cosine=[0.5] * count, ends=[chars] * count, vectors=vectors)
+
+
+# One that is clearly best, and two as good as each other: the first like it, the second not.
+BEST, LIKE, UNLIKE = [1.0, 0.0], [0.8, 0.6], [0.0, 1.0]
+MATCHED = [0.9, 0.5, 0.5]
+
+
+def test_of_two_notes_that_match_alike_the_one_like_the_best_is_first() -> None:
+    best, like, unlike = relevance(ASKED, long_notes([BEST, LIKE, UNLIKE]), matched(MATCHED)).scores
+    assert best > like > unlike
+
+
+@pytest.mark.parametrize("others", [{"chars": 200}, {"form": Form.TURN}, {"form": Form.CHUNK}])
+def test_being_like_the_best_counts_for_nothing_in_short_notes_and_in_talks(others: dict[str, Any]) -> None:
+    _, like, unlike = relevance(ASKED, long_notes([BEST, LIKE, UNLIKE], **others), matched(MATCHED)).scores
+    assert like == unlike
+
+
+def test_the_longer_the_best_notes_the_more_it_counts_to_be_like_them() -> None:
+    gaps = []
+    for chars in (300, 400, 600, 1_200):
+        here = long_notes([BEST, LIKE, UNLIKE], chars=chars)
+        _, like, unlike = relevance(ASKED, here, matched(MATCHED)).scores
+        gaps.append(like - unlike)
+    assert 0 == gaps[0] < gaps[1] < gaps[2] == pytest.approx(gaps[3])
+
+
+def test_notes_that_are_all_alike_score_as_if_they_were_not_compared() -> None:
+    alike = relevance(ASKED, long_notes([BEST] * 3), matched(MATCHED)).scores
+    short = relevance(ASKED, long_notes([BEST] * 3, chars=50), matched(MATCHED)).scores
+    assert alike == pytest.approx(short)
+
+
+def test_a_note_without_vectors_is_compared_with_nothing() -> None:
+    here = replace(long_notes([BEST, LIKE, [0.0, 0.0]]), cosine=np.array([0.5, 0.5, np.nan]))
+    found = relevance(ASKED, here, matched([0.9, 0.5, np.nan]))
+    likeness = SIGNALS.index("likeness")
+    assert found.weights[:, likeness].tolist() == [pytest.approx(0.4, abs=0.01)] * 2 + [0.0]
 
 
 def test_a_note_is_not_judged_by_who_speaks() -> None:

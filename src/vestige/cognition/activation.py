@@ -13,7 +13,7 @@ DECAY = 0.7
 """What is left of an activation after one link of full weight."""
 LEAST = 0.2
 """Below this an activation has died out."""
-SILENT_KINDS = frozenset({"supersedes"})
+SILENT_KINDS = frozenset({"supersedes", "merges"})
 """Links over which nothing spreads: what was replaced must not come back with its successor."""
 
 

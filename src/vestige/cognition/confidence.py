@@ -5,7 +5,7 @@ wrong one, with the names replaced in half of the latter. In a small store the b
 chance, so that the same match says more there. Numbers and the trade-off: docs/benchmarks.md.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import exp, log
 
 import numpy as np
@@ -18,10 +18,15 @@ from vestige.pool import Floats, Pool
 FEW = 5
 """The hits among which the best share of the query is looked for."""
 LITERAL = 0.95
-"""The least confidence in a hit that holds what must occur as it is …"""
+"""The least confidence in a hit that holds all that must occur as it is …"""
 NO_LITERAL = 0.5
+NO_ID = 0.2
 NOTHING_CONCRETE = 0.02
-"""… and what is left of it where no hit does: a share, or next to nothing where the query is only that."""
+"""… and what is left of it where no hit holds any: half, because a quoted title is told in other words too;
+less than a precise search takes, where it is an id, because another id is another thing; next to nothing
+where the query is only that. Where some of it is held, the truth lies between in proportion."""
+WORTH_A_LOOK = 0.05
+"""A little more than any but a precise search takes."""
 
 SIZE_WEIGHT = -0.35
 LARGE = log(500)
@@ -52,11 +57,25 @@ def confidence(asked: Asked, pool: Pool, matched: Matched | None, best: Sequence
     constant, by_context, by_cover, by_cosine = weights
     level = constant + size + by_context * (context or 0) + by_cover * covered + by_cosine * (cosine or 0)
     sure = 1 / (1 + exp(-level))
-    if not asked.literals or pool.literals[best[0]] > 0:
-        return max(sure, LITERAL) if asked.literals else sure
-    if pool.literals.any():
+    return _literally(asked, pool, best[0], sure) if asked.literals else sure
+
+
+def _literally(asked: Asked, pool: Pool, first: int, sure: float) -> float:
+    """The confidence, in view of how much of what must occur as it is the best hit and any other hold."""
+    here = float(pool.literals[first]) / len(asked.literals)
+    most = float(pool.literals.max()) / len(asked.literals)
+    if asked.concrete and not most:
+        return min(sure, NOTHING_CONCRETE)
+    least = NO_ID if asked.identifying else NO_LITERAL
+    return max(sure * (least + (1 - least) * most), LITERAL * here)
+
+
+def doubted(sure: float, asked: Asked, missing: Collection[str]) -> float:
+    """What is left of a confidence where something the query names is told of nowhere: what is found is about
+    something else then. That alone does not silence a search that looks for whatever is near."""
+    if not any(one.text in missing for one in asked.particulars):
         return sure
-    return min(sure, NOTHING_CONCRETE) if asked.concrete else NO_LITERAL * sure
+    return max(sure * NO_ID, min(sure, WORTH_A_LOOK))
 
 
 def _highest(values: Floats) -> float | None:

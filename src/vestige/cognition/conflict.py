@@ -2,27 +2,52 @@
 
 Opposites are neighbours in embedding space ("Always X" / "Never X": cosine .965; "PostgreSQL 16" /
 "PostgreSQL 14": .94), so no threshold on similarity can tell a restatement from a correction. This
-looks at the words: polarity, antonyms, changed numbers and versions, one changed value in an otherwise
-equal sentence, and wording that announces a correction.
+looks at the words, in this order: what the new text rejects, polarity, one changed value, a later state
+of the same thing, and wording that announces a correction.
 """
 
-import re
-from dataclasses import dataclass
-from difflib import SequenceMatcher
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from itertools import product
 from typing import Literal
 
-from vestige.cognition.porter import stem
-from vestige.cognition.text import STOP_WORDS
+from vestige.cognition.clauses import subject
+from vestige.cognition.corrections import rejected, retracts, tells_of_change, without_preamble
+from vestige.cognition.polarity import contrasted, denied, find_denial, is_negator
+from vestige.cognition.slots import find_change
+from vestige.cognition.statements import (
+    NEAR,
+    Statement,
+    about_same,
+    in_common,
+    is_indefinite,
+    is_near,
+    same_subject,
+    statement,
+)
+from vestige.cognition.states import ends_state, is_later
+from vestige.cognition.verbs import PREPOSITIONS
+from vestige.cognition.wording import TEMPORAL, Word, words_of
 
-ConflictKind = Literal["polarity", "value", "slot"]
+ConflictKind = Literal["polarity", "value", "slot", "correction", "state"]
+
+SAME_SUBJECT = 0.5
+"""The share of telling words two statements must have in common to deny each other."""
+REJECTED_WHOLE = 0.7
+"""The share of a statement's telling words that must be rejected for all of it to be."""
+LONGEST, MOST_COMPARED = 1000, 1000
+"""Words of a text, and pairs of sentences of two: what is longer is no statement but a document."""
+LONGEST_STATE = 18
+"""Telling words of a statement that one announcement can be about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
     """How two statements differ in what they claim. `corrects`: the new one says so itself.
 
-    A different `polarity` or `value` cannot hold beside the old one; one different `slot` may ("Ada
-    likes tea", "Task 12 is done"), but the two do not say the same. `exact`: nothing else differs.
+    A `slot` may have both values ("Ada likes tea", "Task 12 is done"); every other kind cannot hold beside
+    the old statement. `exact`: nothing else differs, so the new one takes the place of the old one.
     """
 
     kind: ConflictKind
@@ -30,252 +55,211 @@ class Conflict:
     corrects: bool
     exact: bool
 
-
-# Words, numbers with their unit, identifiers such as LH400 whole, and signs outside ASCII (emoji).
-_WORD = re.compile(r"[^\W_]+(?:[.:,/'’-][^\W_]+)*%?|[^\x00-\x7f\w\s]")
-_NUMBER = re.compile(r"^v?(\d+(?:[.:,/-]\d+)*(?:%|[a-z]{1,2})?)$")
-_DATE = re.compile(r"^\d{4}(?:[-/]\d{1,2}){1,2}$|^(?:19|20)\d\d$|^\d{1,2}:\d{2}$")
-_NUMBER_WORDS = {
-    word: str(number)
-    for number, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve".split()
-    )
-}
-
-_CONTRACTIONS = (
-    "don't doesn't didn't isn't aren't wasn't weren't won't can't couldn't shouldn't wouldn't hasn't haven't "
-    "hadn't mustn't"
-).split()
-_NEGATIONS = frozenset(
-    "not no never none neither nor cannot without avoid avoids stop stops stopped refuse refuses forbid "
-    "forbidden deprecated wrong incorrect false disable disabled disables disallow disallowed "
-    "unsupported".split()
-) | frozenset(form for word in _CONTRACTIONS for form in (word, word.replace("'", "")))
-_FILLERS = frozenset("a an the do does did always must should please just really now".split())
-_AUXILIARIES = frozenset("is are was were be been being am has have had will would".split())
-_VERBS = frozenset(
-    "is are was were be has have had will can must should may needs need uses use runs run takes took costs "
-    "cost holds hold lives live works work requires require supports support listens listen gets get".split()
-)
-
-SAME_SUBJECT = 0.6
-"""The share of content words two statements must have in common to contradict each other …"""
-CORRECTABLE_SUBJECT = 0.4
-"""… and for one that announces a correction to be about the other."""
-
-_ANTONYMS = frozenset(
-    frozenset(pair.split())
-    for pair in (
-        "always never",
-        "enable disable",
-        "enabled disabled",
-        "allow deny",
-        "allow forbid",
-        "allowed forbidden",
-        "true false",
-        "on off",
-        "yes no",
-        "like dislike",
-        "likes dislikes",
-        "like hate",
-        "likes hates",
-        "love hate",
-        "loves hates",
-        "prefer avoid",
-        "prefers avoids",
-        "use avoid",
-        "increase decrease",
-        "increased decreased",
-        "start stop",
-        "started stopped",
-        "open closed",
-        "passes fails",
-        "passed failed",
-        "works fails",
-        "safe unsafe",
-        "required optional",
-        "public private",
-        "synchronous asynchronous",
-        "sync async",
-        "cheap expensive",
-        "right wrong",
-        "correct incorrect",
-        "valid invalid",
-        "include exclude",
-        "single married",
-    )
-)
-
-_OPPOSITES = {
-    word: frozenset(other for pair in _ANTONYMS if word in pair for other in pair if other != word)
-    for pair in _ANTONYMS
-    for word in pair
-}
-
-# A number behind one of these names a thing; it is not a value that changed.
-_LABELS = frozenset(
-    "issue task ticket pr bug step chapter section part room day week question item line page id phase "
-    "number no nr topic sprint lesson exercise test case user player order invoice building floor gate "
-    "flight".split()
-)
-
-# What says outright that something said before was wrong or is over …
-_RETRACTIONS = re.compile(
-    r"\b(?:actually|correction|corrected|was wrong|were wrong|no longer|anymore|as of now|"
-    r"from now on|turns out)\b|^(?:update|correction|fix|edit)\s*:",
-    re.IGNORECASE,
-)
-# … and what tells of a change, which may also be the plain content of a statement.
-_CHANGES = re.compile(
-    r"\b(?:(?:changed|switched|migrated|moved) (?:to|from)|now uses?|now prefers?|instead of|rather than|"
-    r"replaced (?:by|with)|superseded|updated? to|upgraded to|used to)\b",
-    re.IGNORECASE,
-)
+    @property
+    def decisive(self) -> bool:
+        """Whether the new statement takes the place of the old one."""
+        return self.exact or self.corrects
 
 
-_STOP_STEMS = frozenset(stem(word) for word in STOP_WORDS)
-_PREAMBLE = re.compile(r"^\s*(?:actually|correction|update|fix|edit)\b\s*[,:–—-]?\s*", re.IGNORECASE)
+@lru_cache(maxsize=256)
+def find_conflict(new: str, old: str, *, close: bool = False) -> Conflict | None:
+    """The weightiest conflict found between a new and an old statement, or None.
 
-
-def find_conflict(new: str, old: str) -> Conflict | None:
-    """The first conflict found between a new and an old statement, or None."""
-    new_words, old_words = _words(_PREAMBLE.sub("", new)), _words(old)
-    for look in (_polarity, _values, _slot):
-        found = look(new_words, old_words)
-        if found:
-            kind, detail, exact = found
-            # One other value may stand beside the old one unless the old one is taken back.
-            corrects = retracts(new, old) if kind == "slot" else announces_correction(new, old)
-            return Conflict(kind=kind, detail=detail, corrects=corrects, exact=exact)
-    return None
-
-
-def announces_correction(new: str, old: str) -> bool:
-    """Whether a text says of itself that it changes something; what the old one says too is no news."""
-    return retracts(new, old) or _news(_CHANGES, new, old)
-
-
-def retracts(new: str, old: str) -> bool:
-    """Whether a text says outright that something said before was wrong or is over."""
-    return _news(_RETRACTIONS, new, old)
-
-
-def _news(markers: re.Pattern[str], new: str, old: str) -> bool:
-    said = {found.lower() for found in markers.findall(old)}
-    return any(found.lower() not in said for found in markers.findall(new))
-
-
-def _words(text: str) -> list[str]:
-    words = (word.lower().replace("’", "'") for word in _WORD.findall(text))
-    return [_NUMBER_WORDS.get(word, word) for word in words]
-
-
-_Found = tuple[ConflictKind, str, bool]
-
-
-def _polarity(new: list[str], old: list[str]) -> _Found | None:
-    new_set, old_set = set(new), set(old)
-    for left in sorted((new_set - old_set) & _OPPOSITES.keys()):
-        for right in sorted((old_set - new_set) & _OPPOSITES[left]):
-            opposites = frozenset((left, right))
-            if _in_common(new_set, old_set, opposites) >= SAME_SUBJECT:
-                return "polarity", f"{right} → {left}", _same_but_for(new, old, opposites)
-    negated_new, negated_old = new_set & _NEGATIONS, old_set & _NEGATIONS
-    if bool(negated_new) != bool(negated_old):
-        common = _in_common(new_set, old_set, _NEGATIONS)
-        if common >= SAME_SUBJECT:
-            word = min(negated_new or negated_old)
-            exact = _same_but_for(new, old, _NEGATIONS)
-            return "polarity", f"“{word}” in only one of them", exact
-    return None
-
-
-def _in_common(new: set[str], old: set[str], apart_from: frozenset[str]) -> float:
-    """The share of content words that two statements have in common, apart from some.
-
-    Chatter shares names and phrases and means nothing by "no" ("long time no see"); a statement that
-    contradicts another is about the same things.
+    `close`: it is known from elsewhere that the two are about the same, whatever words they share.
     """
-    left, right = _content(new - apart_from), _content(old - apart_from)
-    return len(left & right) / len(left | right) if left & right else 0.0
-
-
-def _content(words: set[str]) -> set[str]:
-    stems = {stem(word) for word in words if word not in STOP_WORDS and word not in _FILLERS}
-    return stems - _STOP_STEMS
-
-
-def _same_but_for(new: list[str], old: list[str], apart_from: frozenset[str]) -> bool:
-    """Whether two statements are the same, word for word, but for some words and for articles."""
-    return _skeleton(new, apart_from) == _skeleton(old, apart_from)
-
-
-def _skeleton(words: list[str], apart_from: frozenset[str]) -> list[str]:
-    return [stem(word) for word in words if word not in apart_from and word not in _FILLERS]
-
-
-def _values(new: list[str], old: list[str]) -> _Found | None:
-    """One changed number in otherwise the same statement. Another name, date or numbered thing makes it
-    a statement about something else: "Server alpha has 16 GB", "Server beta has 32 GB"."""
-    left, right = _value_places(new), _value_places(old)
-    changed = [(new[a], old[b]) for a, b in zip(left, right, strict=False) if new[a] != old[b]]
-    if len(left) != len(right) or len(changed) != 1:
+    found: Conflict | None = None
+    ours, theirs = statement(new), statement(old)
+    if max(len(ours.words), len(theirs.words)) > LONGEST or ours.telling.isdisjoint(theirs.telling):
         return None
-    if not _same_but_for(_masked(new, left), _masked(old, right), frozenset()):
-        return None
-    becomes, was = changed[0]
-    return "value", f"{was} → {becomes}", True
+    retracted = retracts(new, old)
+    for one, other in _statements(new, old, close and retracted):
+        conflict = _between(one, other, retracted, close)
+        if conflict and conflict.decisive:
+            if _leaves_nothing_out(new, old, other):
+                return conflict
+            conflict = replace(conflict, exact=False, corrects=False)
+        found = found or conflict
+    return found
 
 
-def _masked(words: list[str], places: list[int]) -> list[str]:
-    return ["#" if at in places else word for at, word in enumerate(words)]
+def _leaves_nothing_out(new: str, old: str, contradicted: Statement) -> bool:
+    """Whether the new text has all the old one says beside what it contradicts.
 
-
-def restates(new: str, old: str) -> bool:
-    """Whether a text this similar is another wording: the same words in the same order, but for articles,
-    auxiliaries, fillers and inflection.
-
-    More than that similarity cannot vouch for: "Ada manages Bob" and "Bob manages Ada", "before" and
-    "after", a left and a right lamp are as near to each other as paraphrases are.
+    What it leaves out would be hidden with the rest.
     """
-    left, right = _words(new), _words(old)
-    return bool(left) and _skeleton(left, _AUXILIARIES) == _skeleton(right, _AUXILIARIES)
+    said = {word.key for word in words_of(new)}
+    judged = {word.sentence for word in contradicted.words}
+    return all(word.key in said for word in words_of(old) if word.telling and word.sentence not in judged)
 
 
-def content_words(text: str) -> set[str]:
-    """The stems of a text's words that carry its content."""
-    return _content(set(_words(text)))
+def _statements(new: str, old: str, spread: bool) -> Iterator[tuple[Statement, Statement]]:
+    """What is compared: the whole texts, and the sentences of each that the other has not word for word.
+
+    `spread`: what the new text takes back may be told over its sentences.
+    """
+    whole, bare, known = statement(new), statement(without_preamble(new)), statement(old)
+    left, right = bare.sentences(), known.sentences()
+    if len(left) <= 1 and len(right) <= 1:
+        if len(bare.words) < len(whole.words):
+            yield bare, known
+        yield whole, known
+    if len(left) * len(right) > MOST_COMPARED:
+        return
+    same = {one.keys for one in left} & {other.keys for other in right}
+    for one, other in product(left, right):
+        if one.keys in same or other.keys in same:
+            continue
+        for part in (one, *one.clauses()):
+            if in_common(part, other) >= NEAR and (part is one or part.telling != other.telling):
+                yield part, other
+    if spread and len(left) > 1 and len(right) == 1:
+        # "It is the right knee. I mixed them up."
+        yield bare, known
 
 
-def shares_subject(new: str, old: str) -> bool:
-    """Whether two texts have enough content words in common for one to correct the other."""
-    left, right = content_words(new), content_words(old)
-    return bool(left & right) and len(left & right) >= CORRECTABLE_SUBJECT * len(left | right)
+def _between(ours: Statement, theirs: Statement, retracted: bool, close: bool) -> Conflict | None:
+    found: Conflict | None = None
+    for look in (_contrast, _polarity, _change, partial(_state, close=close)):
+        conflict = look(ours, theirs, retracted)
+        if conflict and conflict.decisive:
+            return conflict
+        if conflict and (found is None or found.kind == "slot"):  # one other value is the least of all
+            found = conflict
+    return found
 
 
-def _value_places(words: list[str]) -> list[int]:
-    """Where the numbers that are values stand: not dates, not numbers that name a thing, be it by the
-    word before them ("task 12") or as part of the subject ("Server 1 has …")."""
-    verb = next((at for at, word in enumerate(words) if word in _VERBS), 0)
-    return [
-        at
+def _contrast(ours: Statement, theirs: Statement, retracted: bool) -> Conflict | None:
+    """What the new text rejects is what the old one says: "not X but Y"."""
+    places = rejected(ours.words)
+    rejects, also = ({one.words[at].key for at in rejected(one.words)} for one in (ours, theirs))
+    if rejects & also:
+        return None  # they reject the same, however far the words of it reach
+    known = theirs.telling - also
+    against = rejects & known
+    rest = {word.key for at, word in enumerate(ours.words) if word.telling and at not in places}
+    if not against or not rest - known or _has_other_subject(ours, places, theirs):
+        return None
+    if _is_another_time(ours, places, theirs):
+        return None
+    if not rest & known and len(against) < REJECTED_WHOLE * len(known):
+        return None
+    if len(rest & known) < NEAR * len(known - against):
+        return None
+    words = [ours.words[at].text for at in sorted(places) if ours.words[at].key in known]
+    return Conflict(kind="correction", detail=f"not {' '.join(words)}", corrects=True, exact=True)
+
+
+def _has_other_subject(ours: Statement, places: set[int], theirs: Statement) -> bool:
+    """Whether the subject is another one, and not the value that is put right ("not Ada but Bob leads")."""
+    about = subject(ours.words)
+    named = any(word.key not in theirs.keys for word in about)
+    return named and not any(ours.words[at] in about for at in places)
+
+
+def _is_another_time(ours: Statement, places: set[int], theirs: Statement) -> bool:
+    """Whether each tells of a time of its own, which is not what is put right: "On Tuesday it did"."""
+    new = {word.key for at, word in enumerate(ours.words) if word.unit in TEMPORAL and at not in places}
+    rejects = {ours.words[at].key for at in places}
+    old = {word.key for word in theirs.words if word.unit in TEMPORAL} - rejects
+    return bool(new and old and new.isdisjoint(old))
+
+
+def _polarity(ours: Statement, theirs: Statement, retracted: bool) -> Conflict | None:
+    denial = find_denial(ours.words, theirs.words)
+    if denial is None:
+        return None
+    opposed = denial.opposites or ()
+    # What is true of old files may be false of new ones.
+    if opposed and opposed[0] in subject(ours.words) and opposed[1] in subject(theirs.words):
+        return None
+    apart = {word.key for word in opposed}
+    if in_common(ours, theirs, apart) < SAME_SUBJECT:
+        return None
+    exact = same_subject(ours, theirs) and not (
+        _limits(ours.words, theirs, apart) or _limits(theirs.words, ours, apart)
+    )
+    return Conflict(kind="polarity", detail=denial.detail, corrects=retracted and exact, exact=exact)
+
+
+def _limits(words: Sequence[Word], other: Statement, apart: set[str]) -> bool:
+    """Whether a statement alone says where, when or of what: the two may be about different things then."""
+    against = contrasted(words)
+    return any(
+        word.kind in ("name", "quantity") or _follows_preposition(words, at)
         for at, word in enumerate(words)
-        if _NUMBER.match(word)
-        and at >= verb
-        and (at == 0 or words[at - 1] not in _LABELS)
-        and not _DATE.match(word)
-    ]
+        if word.telling
+        and at not in against
+        and word.key not in apart
+        and word.key not in other.keys
+        and not is_negator(words, at)
+        and not _is_occasion(words, at)
+    )
 
 
-def _slot(new: list[str], old: list[str]) -> _Found | None:
-    """One short replaced run in otherwise equal sentences: "X is A" / "X is B"."""
-    blocks = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-    changed = [block for block in blocks if block[0] != "equal"]
-    kept = sum(block[2] - block[1] for block in blocks if block[0] == "equal")
-    if len(changed) != 1 or changed[0][0] != "replace" or kept < 3:
+def _is_occasion(words: Sequence[Word], at: int) -> bool:
+    """Whether a quantity tells until when something holds, or when it came about: that is no condition."""
+    if words[at].unit in TEMPORAL and words[at - 1].text in ("until", "since"):
+        return True
+    if words[at].text in _SEASONS or any(word.text in _REASONS for word in words[:at]):
+        return True
+    return words[at].kind == "quantity" and any(word.text in ("been", "was", "were") for word in words)
+
+
+_SEASONS = frozenset("spring summer autumn fall winter weekend".split())
+_REASONS = frozenset("after because since when so".split())
+"""What follows them tells how it came about."""
+
+
+def _follows_preposition(words: Sequence[Word], at: int) -> bool:
+    return any(word.text in PREPOSITIONS for word in words[max(0, at - 2) : at])
+
+
+def _change(ours: Statement, theirs: Statement, retracted: bool) -> Conflict | None:
+    """One other value. Where both can be true it is a slot."""
+    change = find_change(ours.words, theirs.words)
+    if change is None:
         return None
-    _, old_start, old_end, new_start, new_end = changed[0]
-    was, becomes = old[old_start:old_end], new[new_start:new_end]
-    if len(was) > 3 or len(becomes) > 3 or [stem(w) for w in was] == [stem(w) for w in becomes]:
+    if change.single and (change.counted or not is_indefinite(theirs.words)):
+        return Conflict(kind="value", detail=change.detail, corrects=retracted, exact=True)
+    # "Actually Ada speaks Spanish" takes the other value back, though one can speak both.
+    kind: ConflictKind = "correction" if retracted else "slot"
+    return Conflict(kind=kind, detail=change.detail, corrects=retracted, exact=False)
+
+
+def _state(ours: Statement, theirs: Statement, retracted: bool, *, close: bool) -> Conflict | None:
+    """What the new text says of itself: it corrects, or tells what became of the thing."""
+    if is_indefinite(theirs.words) or len(theirs.telling) > LONGEST_STATE:
         return None
-    return "slot", f"{' '.join(was)} → {' '.join(becomes)}", True
+    near = close or is_near(ours, theirs)
+    if retracted and ours.keys != theirs.keys and _takes_back(ours, theirs, near):
+        return Conflict(kind="correction", detail="says that it corrects", corrects=True, exact=True)
+    detail = _became(ours, theirs, near)
+    return Conflict(kind="state", detail=detail, corrects=False, exact=True) if detail else None
+
+
+def _takes_back(ours: Statement, theirs: Statement, near: bool) -> bool:
+    """Whether a text that corrects something corrects this: it is about the same, or names most of it."""
+    mentioned = theirs.telling & ours.telling
+    if not near and not (len(mentioned) > 1 and 2 * len(mentioned) >= len(theirs.telling)):
+        return False
+    about_new, about_old = _keys(subject(ours.words)), _keys(subject(theirs.words))
+    return about_new <= set(theirs.keys) or about_old <= set(ours.keys)
+
+
+def _became(ours: Statement, theirs: Statement, near: bool) -> str | None:
+    """What became of the thing the old statement tells of, if the new one tells that."""
+    if near and not any(denied(theirs.words)) and is_later(ours.text, theirs.text):
+        # Somebody else may have done it: "the tap is leaking", "the plumber fixed the tap".
+        about = _keys(subject(theirs.words))
+        if (about and about <= set(ours.keys)) or about_same(ours, theirs):
+            return "tells what became of it"
+    contained = all(any(one.says(word) for one in ours.words) for word in theirs.words if word.telling)
+    if contained or not about_same(ours, theirs):
+        return None
+    if ends_state(ours.words, theirs.words, near=near):
+        return "tells of a step that ends it"
+    return "tells of a change" if near and tells_of_change(ours.text, theirs.text) else None
+
+
+def _keys(words: Sequence[Word]) -> set[str]:
+    return {word.key for word in words}

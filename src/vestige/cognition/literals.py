@@ -27,13 +27,15 @@ _URL = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://|www\.)[\w\[].*")
 class Literal:
     """A text that must occur as it is, and the characters of the query that hold it.
 
-    A `plain` one is a word that people also write in prose, such as YouTube.
+    A `plain` one is a word that people also write in prose, such as YouTube. A `quoted` one may be a title
+    that others tell in their own words. Every other one is an id of some kind.
     """
 
     text: str
     start: int
     end: int
     plain: bool = False
+    quoted: bool = False
 
 
 _SHAPES = tuple(
@@ -64,9 +66,12 @@ _SHAPES = tuple(
         r"(?!(?:mid|pre|post|early|late|top|non)-)(?=[^0-9]*[0-9])[A-Za-z]\w*(?:-\w+)+",
         # --no-deps
         r"--[a-z][\w-]+",
-        # E1234, TS2345, 42P01; not 10AM
-        r"(?=.{4})[A-Z]{1,8}[0-9]{2,}[A-Z0-9]*",
+        # E1234, e1234, TS2345, 42P01; not 10AM, not may2023, not 24x7
+        r"(?=.{4})(?![A-Za-z]{3,}(?:19|20)[0-9]{2}$)[A-Za-z]{1,8}[0-9]{2,}[A-Za-z0-9]*",
         r"(?=.{4})[0-9]+[A-Z]+[0-9][A-Z0-9]*",
+        r"(?=.{5})(?=(?:[a-z]*[0-9]){3})[0-9]+[a-z]+[0-9][a-z0-9]*",
+        # 48213; not 2023 and 5000, which are a year and an amount more often than an id
+        r"(?!(?:19|20)[0-9]{2}$)[0-9]{4,}(?<!00)",
         # 0x80070005, 59b00e2
         r"0[xX][0-9a-fA-F]+",
         r"(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,64}",
@@ -79,7 +84,9 @@ _SHAPES = tuple(
     )
 )
 # Most words have none of these shapes.
-_PLAIN_WORD = re.compile(r"[^\W\d_][^\W\d_A-Z]*|[0-9]+")
+_PLAIN_WORD = re.compile(r"[^\W\d_][^\W\d_A-Z]*|[0-9]{1,3}")
+# Ticket #48213, v2.3.1: some write the sign, and some do not.
+_OPTIONAL = re.compile(r"^(?:#(?=[0-9]{4})|v(?=(?:[0-9]+\.){2}))")
 # YouTube, PostgreSQL, iPhone
 _HUMPED = re.compile(r"(?:[A-Z][a-z0-9]+|[a-z])(?:[A-Z][a-z0-9]*)+")
 
@@ -91,7 +98,7 @@ def literals(text: str) -> Iterator[Literal]:
         inside = quoted[0][1:-1].strip()
         if 2 <= len(inside) <= MAX_LITERAL_CHARS and any(map(str.isalnum, inside)):
             yield from _unquoted(text, at, quoted.start())
-            yield Literal(text=inside, start=quoted.start(), end=quoted.end())
+            yield Literal(text=inside, start=quoted.start(), end=quoted.end(), quoted=True)
             at = quoted.end()
     yield from _unquoted(text, at, len(text))
 
@@ -122,7 +129,7 @@ def _judged(text: str, start: int, end: int) -> Iterator[Literal]:
     token = _LINE_NUMBER.sub("", text[start:end])
     for written in dict.fromkeys((text[start:end], token)):
         if any(shape.fullmatch(written) for shape in _SHAPES):
-            yield Literal(text=written, start=start, end=end)
+            yield Literal(text=_OPTIONAL.sub("", written), start=start, end=end)
             return
     if _HUMPED.fullmatch(token):
         yield Literal(text=token, start=start, end=end, plain=True)

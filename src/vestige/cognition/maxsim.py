@@ -87,11 +87,13 @@ def weigh(
     """
     most = idf(0, memories)
     weights = np.full(len(spans), LEAST)
-    for word in words:
-        inside = (spans[:, 0] >= word.start) & (spans[:, 0] < word.end)
+    # Tokens come in the order of the text: those of a word stand together.
+    firsts = np.searchsorted(spans[:, 0], [word.start for word in words]).tolist()
+    ends = np.searchsorted(spans[:, 0], [word.end for word in words]).tolist()
+    for word, first, end in zip(words, firsts, ends, strict=True):
         rarity = max(_rarity(term, frequencies, memories) for term in word.terms)
         # A word in many pieces is one word; their agreement says more than one piece, but not so many times.
-        weights[inside] = (stop_share * most if word.stop else rarity) / sqrt(max(1, int(inside.sum())))
+        weights[first:end] = (stop_share * most if word.stop else rarity) / sqrt(max(1, end - first))
     total = float(weights.sum())
     return weights / total if total > 0 else weights
 

@@ -188,10 +188,9 @@ _NOT_OF_TIME = re.compile(
 _WORD = re.compile(r"[^\s.]+(?:\.+[^\s.]+)*")
 _EVENT = re.compile(r"[^\s?!,;:()\"]+(?:[ \t]+[^\s?!,;:()\"]+){0,9}")
 _DETERMINERS = frozenset("the our my his her their your its this that a an version".split())
-_SUBJECTS = frozenset("i we you he she they it".split())
 _NO_EVENTS = frozenset(
     "all long hours effects fact beginning end start while bit moment few couple same something anything "
-    "nothing everything thing things morning evening spring string during".split()
+    "nothing everything thing things morning evening spring".split()
 )
 _NEXT_CLAUSE = frozenset(
     "did do does was were is are has have had what who when where why how which and but or so then".split()
@@ -205,7 +204,7 @@ def _anchor(text: str) -> Anchor | None:
             continue
         words, cut = _event_words(text, match.end())
         # What follows `since` may as well be a reason: `since the server is down`.
-        if _is_event(words, may_be_clause=word != "since") and not (word == "since" and cut):
+        if _is_event(words) and not (word == "since" and cut):
             end = words[-1].end()
             return Anchor(
                 relation="after" if word in ("after", "since") else "before",
@@ -228,15 +227,10 @@ def _event_words(text: str, at: int) -> tuple[list[re.Match[str]], bool]:
     return words, False
 
 
-def _is_event(words: Sequence[re.Match[str]], *, may_be_clause: bool) -> bool:
-    written = [word[0] for word in words[:3]]
-    said = [word.casefold() for word in written]
-    if not said or _NO_EVENTS.intersection(said[:2]):
+def _is_event(words: Sequence[re.Match[str]]) -> bool:
+    """Whether it is a noun phrase. A clause (`before we start`, `before deploying`) tells as often when
+    something is done as when it was."""
+    said = [word[0].casefold() for word in words[:3]]
+    if len(said) < 2 or _NO_EVENTS.intersection(said[:2]):
         return False
-    if said[0].endswith("ing") and len(said[0]) > 4:
-        return may_be_clause
-    if len(said) == 1:
-        return False
-    if said[0] in _DETERMINERS or any(word.endswith(_POSSESSIVE) for word in said):
-        return True
-    return may_be_clause and (said[0] in _SUBJECTS or written[0][0].isupper())
+    return said[0] in _DETERMINERS or any(word.endswith(_POSSESSIVE) for word in said)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from vestige.cognition.form import name_hash
 from vestige.cognition.literals import Literal, literals
+from vestige.cognition.particulars import Particular, particulars
 from vestige.cognition.periods import MONTHS
 from vestige.cognition.questions import Kind, kind_of
 from vestige.cognition.text import QueryWord, query_terms, query_words, terms
@@ -28,17 +29,20 @@ class Asked:
     """What a query asks.
 
     `terms` are distinct, without stop words where there are others; `date_terms` are those that name a month,
-    a season or a number. `literals` are texts that should occur as they are. `concrete`: the query is one
-    literal and nothing else, so that its meaning adds little. `names` are `form.name_hash` of every word that
-    could be somebody's name.
+    a season or a number. `literals` are texts that should occur as they are; `identifying`: one of them is an
+    id, neither quoted nor a word of prose. `concrete`: the query is one literal and nothing else, so that its
+    meaning adds little. `particulars` are what it names besides. `names` are `form.name_hash` of every word
+    that could be somebody's name.
     """
 
     text: str
     terms: tuple[str, ...]
     date_terms: tuple[str, ...]
     literals: tuple[str, ...]
+    identifying: bool
     concrete: bool
     kind: Kind
+    particulars: tuple[Particular, ...]
     names: frozenset[int]
 
 
@@ -46,16 +50,22 @@ def analyse(text: str) -> Asked:
     """What a query asks, in time linear in its length."""
     found = list(literals(text))
     telling = query_terms(text)
-    distinct = {literal.text.casefold(): literal.text for literal in reversed(found)}
     return Asked(
         text=text,
         terms=tuple(telling),
         date_terms=tuple(term for term in telling if term.isdecimal() or term in _DATES),
-        literals=tuple(reversed(distinct.values()))[:MAX_LITERALS],
+        literals=_distinct(found),
+        identifying=any(not (literal.quoted or literal.plain) for literal in found),
         concrete=len(found) == 1 and _is_whole(text, found[0]),
         kind=kind_of(text),
+        particulars=particulars(_unquoted(text, found)),
         names=frozenset(_names(text)),
     )
+
+
+def _distinct(found: Sequence[Literal]) -> tuple[str, ...]:
+    distinct = {literal.text.casefold(): literal.text for literal in reversed(found)}
+    return tuple(reversed(distinct.values()))[:MAX_LITERALS]
 
 
 def telling_words(text: str) -> list[QueryWord]:
@@ -75,6 +85,14 @@ def _is_modal(text: str, word: QueryWord) -> bool:
     written = text[word.start : word.end]
     # Inside a question a capital makes it the month.
     return written.casefold() in _MODAL and not (written == "May" and word.start > 0)
+
+
+def _unquoted(text: str, found: Sequence[Literal]) -> str:
+    """The text with blanks in place of what is quoted, which may be told in other words."""
+    for one in found:
+        if one.quoted:
+            text = f"{text[: one.start]}{' ' * (one.end - one.start)}{text[one.end :]}"
+    return text
 
 
 def _is_whole(text: str, literal: Literal) -> bool:

@@ -70,3 +70,8 @@ def kind_of(text: str) -> Kind:
         if any(pattern.search(text) for pattern in _JUDGEMENTS):
             return Kind.INFERENCE
     return Kind.WHEN if _WHEN.search(text) else Kind.OTHER
+
+
+def supposes(text: str) -> bool:
+    """Whether a question asks what would be rather than what is: it may name what was never told of."""
+    return bool(_SUPPOSING.search(text))

@@ -6,7 +6,7 @@ answer. Each stage leaves its effect behind in `steps`: that is what `explain` s
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,7 +42,8 @@ class Situation:
 
     `window` is the time asked for (seconds since 1970), `latest` whether the newest is wanted. `context` is
     the share of the caller's topics a candidate has, `replaced_by` the index of the candidate that
-    superseded it (-1 for none), `activation` what reaches it through links (0 to 1).
+    superseded it and `newer` that of a rival that was told later (-1 for none), `activation` what reaches it
+    through links (0 to 1).
     """
 
     now: float
@@ -51,6 +52,7 @@ class Situation:
     latest: bool
     context: Floats
     replaced_by: Integers
+    newer: Integers
     activation: Floats
 
 
@@ -64,7 +66,7 @@ class Ranking:
 
     def scored(self, stage: str, scores: Floats) -> "Ranking":
         """The same candidates after a stage."""
-        return replace(self, scores=scores, steps=(*self.steps, (stage, scores)))
+        return Ranking(ids=self.ids, scores=scores, steps=(*self.steps, (stage, scores)))
 
     def best(self, limit: int | None = None) -> list[int]:
         """Indices of the best candidates: score descending, then id ascending."""
@@ -108,9 +110,16 @@ def context(ranking: Ranking, given: Situation) -> Ranking:
 def competition(ranking: Ranking, given: Situation) -> Ranking:
     """Between rivals the one that holds now wins (retrieval-induced forgetting, Anderson et al. 1994).
 
-    Only a memory that another candidate superseded loses; contradictions stay where they are.
+    A memory that another candidate superseded stands behind it; of two that are about the same thing the one
+    told last goes first (rivalry.py), with the score of the better one.
     """
     scores = ranking.scores.copy()
+    rivals = np.flatnonzero(given.newer >= 0)
+    oldest_first = rivals[np.argsort(given.traits.created[rivals], kind="stable")]
+    for older in oldest_first:
+        scores[given.newer[older]] = max(scores[given.newer[older]], scores[older])
+    for older in oldest_first[::-1]:
+        scores[older] = min(scores[older], OVERTAKEN * scores[given.newer[older]])
     replaced = np.flatnonzero(given.replaced_by >= 0)
     for _ in replaced:  # a successor may have been replaced itself: as often as the longest chain has links
         scores[replaced] = np.minimum(scores[replaced], OVERTAKEN * scores[given.replaced_by[replaced]])

@@ -16,7 +16,7 @@ from vestige.cognition.form import Form
 from vestige.cognition.maxsim import Matched
 from vestige.cognition.query import Asked
 from vestige.cognition.questions import Kind
-from vestige.pool import Floats, Pool
+from vestige.pool import Flags, Floats, Pool
 
 SIGNALS = (
     "context",  # MaxSim with the neighbours' words
@@ -26,6 +26,7 @@ SIGNALS = (
     "thread",  # BM25 of the whole thread, as a share of the best
     "dated",  # BM25 of the query's date words alone, as a share of the best
     "cosine",
+    "likeness",  # how like the best notes it is, where those are long
     "speaker",  # said by somebody the query names
     "present",  # somebody the query names speaks in the thread
     "timed",  # tells a time, where the query asks when
@@ -46,11 +47,16 @@ _SPOKEN = {
     "first_person": 0.025,
     "asks": -0.03,
 }
-_NOTED = {"own": 1.0, "words": 0.15, "cosine": 1.5, "form": 0.13}
+_NOTED = {"own": 1.0, "words": 0.15, "cosine": 1.5, "likeness": 1.05, "form": 0.13}
 NOTED_WORDS, FEW_TERMS, MANY_TERMS = 0.45, 3, 13
 """What words weigh in a note for a query of so many terms, in proportion for a shorter one: the more words
 are asked for, the more it says that they are there."""
-_ADDED = frozenset({*_SPOKEN, "form"})
+BEST_FEW = 5
+"""The notes that others are compared with …"""
+STATEMENT_CHARS, TEXT_CHARS = 300, 600
+"""… in full where most of them have so many characters, not at all where they have so few: what is like a
+text is about the same things, what is like a single statement is only worded like it."""
+_ADDED = frozenset({*_SPOKEN, "likeness", "form"})
 """Small corrections that are no part of a perfect match."""
 _TALK_BY_WORDS = {"words": 1.0, "own_words": 0.5, "thread": 0.4}
 _TALK_BY_VECTORS = _TALK_BY_WORDS | {"cosine": 1.0}
@@ -94,32 +100,58 @@ def relevance(asked: Asked, pool: Pool, matched: Matched | None) -> Relevance:
     values = _signals(asked, pool, matched)
     weights = _weights(asked, pool, matched)
     scores = np.sum(weights * values, axis=1)
+    likeness = SIGNALS.index("likeness")
+    values[:, likeness] = _likeness(pool, scores)
+    scores += weights[:, likeness] * values[:, likeness]
     return Relevance(scores=np.maximum(scores, 0.0), signals=values, weights=weights)
 
 
 def _signals(asked: Asked, pool: Pool, matched: Matched | None) -> Floats:
     nothing = np.zeros(len(pool.ids))
-    names = np.array(sorted(asked.names), dtype=np.int64)
-    speaking = np.isin(pool.traits.speaker, names)
-    columns: dict[str, Floats] = {
-        "context": nothing if matched is None else np.nan_to_num(matched.context),
-        "own": nothing if matched is None else np.nan_to_num(matched.own),
-        "words": share_of_best(pool.window),
+    words = share_of_best(pool.window)
+    columns: Mapping[str, Floats | Flags] = {
+        "context": nothing if matched is None else _known(matched.context),
+        "own": nothing if matched is None else _known(matched.own),
+        "words": words,
         "own_words": share_of_best(pool.own),
-        "thread": share_of_best(pool.thread),
+        # Outside threads there is no thread to match: the memory is its own.
+        "thread": np.where(pool.traits.thread < 0, words, share_of_best(pool.thread)),
         "dated": share_of_best(pool.dated),
-        "cosine": np.nan_to_num(pool.cosine),
-        "speaker": speaking.astype(np.float64),
-        "present": pool.present.astype(np.float64),
-        "timed": (pool.traits.timed & (asked.kind is Kind.WHEN)).astype(np.float64),
-        "first_person": pool.traits.first_person.astype(np.float64),
-        "asks": pool.traits.asks.astype(np.float64),
+        "cosine": _known(pool.cosine),
+        "likeness": nothing,  # to what is best by all the others
+        "speaker": np.array([name in asked.names for name in pool.traits.speaker.tolist()], dtype=np.bool_),
+        "present": pool.present,
+        "timed": pool.traits.timed & (asked.kind is Kind.WHEN),
+        "first_person": pool.traits.first_person,
+        "asks": pool.traits.asks,
         "literal": pool.literals / max(1, len(asked.literals)),
         "form": np.ones(len(pool.ids)),
     }
-    # Outside threads there is no thread to match: the memory is its own.
-    columns["thread"] = np.where(pool.traits.thread < 0, columns["words"], columns["thread"])
-    return np.stack([columns[name] for name in SIGNALS], axis=1)
+    values = np.empty((len(pool.ids), len(SIGNALS)))
+    for at, name in enumerate(SIGNALS):
+        values[:, at] = columns[name]
+    return values
+
+
+def _known(values: Floats) -> Floats:
+    """The numbers, 0 where there is none."""
+    return np.where(np.isnan(values), 0.0, values)
+
+
+def _likeness(pool: Pool, scores: Floats) -> Floats:
+    """How like the best notes every candidate is, compared with how alike those are among themselves:
+    pseudo-relevance feedback (Rocchio 1971). The first of them count most; together they gain nothing."""
+    notes = np.flatnonzero((pool.traits.form == Form.NOTE) & ~np.isnan(pool.cosine))
+    best = notes[np.argsort(-scores[notes], kind="stable")[:BEST_FEW]]
+    length = float(np.median(pool.ends[best] - pool.starts[best])) if len(best) else 0.0
+    if length <= STATEMENT_CHARS:
+        return np.zeros(len(scores))
+    trust = min(1.0, (length - STATEMENT_CHARS) / (TEXT_CHARS - STATEMENT_CHARS))
+    shares = 1 / np.log2(np.arange(len(best)) + 2)
+    shares /= shares.sum()
+    middle = np.einsum("i,ij->j", shares, pool.vectors[best])
+    likeness = np.einsum("ij,j->i", pool.vectors, middle)
+    return np.asarray(trust * (likeness - shares @ likeness[best]))
 
 
 def _weights(asked: Asked, pool: Pool, matched: Matched | None) -> Floats:
@@ -128,10 +160,11 @@ def _weights(asked: Asked, pool: Pool, matched: Matched | None) -> Floats:
     has_vectors = ~np.isnan(pool.cosine)
     form = pool.traits.form
     gathering = asked.kind in (Kind.LIST, Kind.INFERENCE)
-    best = _tables(gathering=gathering)[0][form]
-    _, by_vectors, by_words = _tables(gathering=False)
-    weights = np.where(has_vectors[:, np.newaxis], by_vectors[form], by_words[form])
-    weights = np.where(has_tokens[:, np.newaxis], best, weights)
+    by_tokens, by_vectors, by_words = _tables(gathering=gathering)
+    weights: Floats = by_tokens[form]
+    if not has_tokens.all():
+        others = np.where(has_vectors[:, np.newaxis], by_vectors[form], by_words[form])
+        weights = np.where(has_tokens[:, np.newaxis], weights, others)
     words = SIGNALS.index("words")
     by_length = NOTED_WORDS * min(max(len(asked.terms), FEW_TERMS), MANY_TERMS) / MANY_TERMS
     weights[has_tokens & (form == Form.NOTE), words] *= by_length / _NOTED["words"]
@@ -160,6 +193,7 @@ def _table(weights: Mapping[Form, Mapping[str, float]], *, gathering: bool = Fal
 
 def share_of_best(scores: Floats) -> Floats:
     """Scores divided by their maximum, negative ones cut to 0; zeros when none is positive."""
-    if scores.size == 0 or scores.max() <= 0:
+    best = scores.max(initial=0.0)
+    if best <= 0:
         return np.zeros_like(scores)
-    return np.asarray(np.clip(scores, 0, None) / scores.max())
+    return np.asarray(np.maximum(scores, 0.0) / best)

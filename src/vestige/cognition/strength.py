@@ -54,8 +54,12 @@ def retention(
 ) -> Floats:
     """How much of a memory is there, 0 to 1: what can be recalled now, and how well it was learned."""
     learned: Floats = np.minimum(np.asarray(storage, dtype=np.float64) / MAX_STORAGE, 1.0)
-    level = np.asarray(retrieval, dtype=np.float64)
-    return RETRIEVAL_SHARE * level * decay.retrievability(elapsed_days, stability) + STORAGE_SHARE * learned
+    return RETRIEVAL_SHARE * recall_chance(stability, retrieval, elapsed_days) + STORAGE_SHARE * learned
+
+
+def recall_chance(stability: ArrayLike, retrieval: ArrayLike, elapsed_days: ArrayLike) -> Floats:
+    """The chance that a memory is recalled now: its level, faded since."""
+    return np.asarray(retrieval, dtype=np.float64) * decay.retrievability(elapsed_days, stability)
 
 
 def retention_of(strength: Strength, now: datetime) -> float:
@@ -66,8 +70,8 @@ def retention_of(strength: Strength, now: datetime) -> float:
 
 def retrieval_of(strength: Strength, now: datetime) -> float:
     """The chance that one memory is recalled now."""
-    faded = decay.retrievability(_days(strength.decay_from, now), strength.stability)
-    return strength.retrieval * float(faded)
+    elapsed_days = _days(strength.decay_from, now)
+    return float(recall_chance(strength.stability, strength.retrieval, elapsed_days))
 
 
 def accessibility(retention: ArrayLike, suppression_count: ArrayLike) -> Floats:

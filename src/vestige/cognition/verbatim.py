@@ -1,6 +1,7 @@
 """Texts that must occur as they are: what it means that a memory holds one."""
 
 import re
+import unicodedata
 from collections.abc import Collection, Iterable
 from functools import lru_cache
 
@@ -10,10 +11,14 @@ from vestige.models import Memory
 COMMON = 2_000
 """A literal that more memories may hold than this, of those that may be found, finds none by itself."""
 _JOINTS = re.compile(r"[-._/\\:@&]+")
+_APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc\u02b9", "'"))
 
 
 def folded(text: str) -> str:
-    """A text without letter case, and with each run of white space as one space."""
+    """A text without letter case, widths and ligatures, with typewriter apostrophes, and with each run of
+    white space as one space."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES)
     return " ".join(text.casefold().split())
 
 
@@ -33,8 +38,16 @@ def names(literal: str, memory_id: str, source: str | None) -> bool:
     return memory_id in (plain, plain.lower()) or source == plain
 
 
+def written_in(memory: Memory, literal: str) -> bool:
+    """Whether the literal stands in a memory's text or a tag, be it inside a longer word, or names it."""
+    return names(literal, memory.id, memory.source) or _stands_in(literal, _texts(memory))
+
+
 def held(literals: Iterable[str], memory: Memory, known: Collection[str]) -> int:
-    """How many of the literals a memory with these index terms holds in its text or a tag, or is named by."""
+    """How many of the literals a memory with these index terms holds in its text or a tag, or is named by.
+
+    A number is held however it is grouped: 48,213 has the term of 48213.
+    """
     texts: list[str] = []  # folded when first needed, and once
     count = 0
     for literal in literals:
@@ -42,6 +55,15 @@ def held(literals: Iterable[str], memory: Memory, known: Collection[str]) -> int
         if names(literal, memory.id, memory.source):
             count += 1
         elif needed and needed <= frozenset(known):
-            texts = texts or [folded(text) for text in (searchable(memory), *memory.tags)]
-            count += any(folded(literal) in text for text in texts)
+            texts = texts or _texts(memory)
+            count += literal.isdecimal() or _stands_in(literal, texts)
     return count
+
+
+def _texts(memory: Memory) -> list[str]:
+    return [folded(text) for text in (searchable(memory), *memory.tags)]
+
+
+def _stands_in(literal: str, texts: Iterable[str]) -> bool:
+    sought = folded(literal)
+    return any(sought in text for text in texts)

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, assert_never
 
 from vestige.cognition.gating import Create, Decision, Merge, Reinforce, Supersede, Update
 from vestige.cognition.strength import encode
+from vestige.cognition.validity import reworded
 from vestige.engine.batch import Batch, Draft, identity, place_of
 from vestige.engine.embedding import vectors_for
 from vestige.engine.revising import TEXT_FIELDS, changed_fields, next_revision
@@ -121,9 +123,11 @@ def _supersede(batch: Batch, index: int, memory: Memory, old_id: str, decision: 
 def _updated(known: Memory, draft: Draft) -> Memory:
     """The known memory with the new text and every field that was told with it."""
     told = draft.memory
-    given: dict[str, Any] = {name: getattr(told, name) for name in REPLACED if name in draft.given}
+    fresh = draft.given | ({"valid_from", "valid_until"} if draft.told or draft.expires else set())
+    given: dict[str, Any] = {name: getattr(told, name) for name in REPLACED if name in fresh}
     # Other wordings were of the old text.
-    return replace(known, content=told.content, phrasings=(), **_labels(known, told), **given)
+    new = reworded(known, told.content)
+    return replace(new, phrasings=(), **_labels(known, told), **given)
 
 
 def _reinforced(known: Memory, draft: Draft, *, identical: bool) -> Memory:
@@ -134,9 +138,20 @@ def _reinforced(known: Memory, draft: Draft, *, identical: bool) -> Memory:
     if known.source is None and known.position is None:
         # Only together do they name a place.
         given |= {"source": told.source, "position": told.position}
+    if draft.expires and known.node_type == told.node_type:
+        given["valid_until"] = _renewed(known, told)
     wordings = known.phrasings if identical else (*known.phrasings, told.content)
     metadata = {**told.metadata, **known.metadata}
     return replace(known, phrasings=wordings, metadata=metadata, **_labels(known, told), **given)
+
+
+def _renewed(known: Memory, told: Memory) -> datetime | None:
+    """The end of a state that was told again: a new time to live, unless it was given an end before that."""
+    if known.valid_until is None or told.valid_until is None:
+        return known.valid_until
+    if known.valid_until - known.created_at < told.valid_until - told.created_at:
+        return known.valid_until
+    return max(known.valid_until, told.valid_until)
 
 
 def _labels(known: Memory, told: Memory) -> dict[str, Any]:

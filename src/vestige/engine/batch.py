@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from vestige.cognition.gating import Decision
 from vestige.cognition.text import fingerprint
+from vestige.cognition.validity import Told
 from vestige.engine.context import Call
 from vestige.events import Happening
 from vestige.models import Memory, Record
@@ -22,20 +23,33 @@ not true now the time when it was or will be."""
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
     """One text to remember: the memory it would become, the fields its teller gave, and whether to ask
-    the gate at all."""
+    the gate at all.
+
+    `told` is what its own words say about when it is true, where its teller does not; `expires` says that its
+    end is only a state's time to live.
+    """
 
     memory: Memory
     given: frozenset[str] = frozenset()
     force_create: bool = False
+    told: Told | None = None
+    expires: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ingested:
-    """What became of a draft. `memory_id` is the record that now holds its text."""
+    """What became of a draft. `memory_id` is the record in `scope` that now holds its text, `valid_from` and
+    `valid_until` its window, `validity_words` the words of the text that gave it, `rival_preview` the
+    beginning of the memory it was decided by, as that was before."""
 
     memory_id: str
+    scope: str
+    valid_from: datetime | None
+    valid_until: datetime | None
     decision: Decision
     embedded: bool
+    rival_preview: str | None = None
+    validity_words: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)

@@ -8,13 +8,18 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from vestige.cognition.gating import CORRECTABLE, Proposal, Rival, decide
+from vestige.cognition.form import speaker_and_words
+from vestige.cognition.gating import CORRECTABLE, Decision, Proposal, Rival, decide, rival_of
+from vestige.cognition.sameness import bare
 from vestige.cognition.strength import retrieval_of
+from vestige.cognition.talk import is_spoken, is_talk
 from vestige.cognition.text import fingerprint, searchable
 from vestige.engine.applying import carry_out
 from vestige.engine.batch import Batch, Draft, Ingested, identity, place_of
+from vestige.engine.comparing import compared, found_by_words
 from vestige.engine.context import Call
 from vestige.engine.embedding import spans_of, vectors_for
+from vestige.events import preview
 from vestige.models import Filter, Memory
 from vestige.store.protocol import Embedded, Scored
 
@@ -31,9 +36,27 @@ def decide_all(call: Call, drafts: Sequence[Draft]) -> Batch:
     _load(batch, drafts, wholes)
     for index, draft in enumerate(drafts):
         decision = decide(*_question(batch, index, draft))
+        rival_id = rival_of(decision)
+        shown = preview(batch.known[rival_id].memory.content) if rival_id else None
         memory_id = carry_out(batch, index, draft, decision)
-        batch.results.append(Ingested(memory_id=memory_id, decision=decision, embedded=bool(vectors)))
+        batch.results.append(_result(batch, draft, decision, memory_id, shown))
     return batch
+
+
+def _result(batch: Batch, draft: Draft, decision: Decision, memory_id: str, shown: str | None) -> Ingested:
+    kept = batch.known[memory_id].memory
+    told = draft.told.by(batch.now) if draft.told else None
+    window = (kept.valid_from, kept.valid_until)
+    return Ingested(
+        memory_id=memory_id,
+        scope=kept.scope,
+        valid_from=kept.valid_from,
+        valid_until=kept.valid_until,
+        decision=decision,
+        embedded=bool(batch.vectors),
+        rival_preview=shown,
+        validity_words=told.words if told and (told.valid_from, told.valid_until) == window else None,
+    )
 
 
 def _whole(made: Embedded) -> NDArray[np.float32]:
@@ -55,14 +78,17 @@ def _load(batch: Batch, drafts: Sequence[Draft], wholes: NDArray[np.float32] | N
         asking = [i for i in members if _asks(batch, drafts[i].memory)]
         for index in asking:
             _find_place(batch, drafts[index].memory)
+        asking = [i for i in asking if not _is_said(drafts[i].memory)]
         if asking and wholes is not None:
             where = Filter(scope=scope, scope_only=True, valid_at=batch.now)
             found = batch.call.engine.store.nearest(
                 wholes[asking], batch.vectors[0].signature, where, access=batch.call.access, limit=RIVALS
             )
-            batch.rivals.update(zip(asking, found, strict=True))
-    near = (one for found in batch.rivals.values() for one in found)
-    wanted = {one.memory_id for one in near if one.score >= CORRECTABLE} | set(batch.places.values())
+            for index, near in zip(asking, found, strict=True):
+                more = found_by_words(batch, drafts[index].memory, wholes[index], near, RIVALS)
+                batch.rivals[index] = [*near, *more]
+    rivals = (one for found in batch.rivals.values() for one in found)
+    wanted = {one.memory_id for one in rivals if one.score >= CORRECTABLE} | set(batch.places.values())
     _get(batch, wanted)
 
 
@@ -81,12 +107,12 @@ def _get(batch: Batch, memory_ids: set[str]) -> None:
 def _find_identical(batch: Batch, scope: str, memories: Sequence[Memory]) -> None:
     """Look up the memories that say exactly the same; a turn only if it stands in the same place."""
     store, access = batch.call.engine.store, batch.call.access
-    marks = list({fingerprint(memory.content) for memory in memories})
-    same = store.same_text(marks, scope=scope, valid_at=batch.now, access=access)
+    marks = {mark for memory in memories for mark in _marks(memory)}
+    same = store.same_text(list(marks), scope=scope, valid_at=batch.now, access=access)
     _get(batch, set(same.values()))
     for memory in memories:
         wanted = identity(memory, batch.now)
-        candidate = same.get(fingerprint(memory.content))
+        candidate = next((same[mark] for mark in _marks(memory) if mark in same), None)
         record = batch.known.get(candidate) if candidate else None
         if record is None:
             continue
@@ -99,6 +125,13 @@ def _find_identical(batch: Batch, scope: str, memories: Sequence[Memory]) -> Non
                 if identity(twin.memory, batch.now) == wanted:
                     batch.known[twin.memory.id] = twin
                     batch.identical[wanted] = twin.memory.id
+
+
+def _marks(memory: Memory) -> list[str]:
+    """The normal forms a text is looked up by. "Never push to main!" calls out, and so is nobody's rival;
+    without its typography it is the same as the plain sentence. A turn is only what it is."""
+    mark = fingerprint(memory.content)
+    return [mark] if memory.thread is not None else [mark, fingerprint(bare(memory.content))]
 
 
 def _same_time(told: Memory, known: Memory) -> bool:
@@ -121,10 +154,10 @@ def _find_place(batch: Batch, memory: Memory) -> None:
 
 
 def _question(batch: Batch, index: int, draft: Draft) -> tuple[Proposal, list[Rival]]:
-    memory = draft.memory
+    memory, said = draft.memory, _is_said(draft.memory)
     near = {one.memory_id: one for one in batch.rivals.get(index, ())}
     nearest = [one.score for one in near.values()]
-    if batch.alike is not None and memory.thread is None and batch.fresh:
+    if batch.alike is not None and memory.thread is None and not said and batch.fresh:
         # What earlier items of this batch became is not in the store yet.
         row = batch.alike[index].tolist()
         for memory_id, at in batch.fresh:
@@ -138,6 +171,7 @@ def _question(batch: Batch, index: int, draft: Draft) -> tuple[Proposal, list[Ri
     proposal = Proposal(
         content=memory.content,
         threaded=memory.thread is not None,
+        said=said,
         force_create=draft.force_create,
         identical_id=batch.identical.get(identity(memory, batch.now)),
         nearest=max(nearest, default=None),
@@ -145,12 +179,15 @@ def _question(batch: Batch, index: int, draft: Draft) -> tuple[Proposal, list[Ri
         place_pinned=place_id is not None and batch.known[place_id].memory.pinned,
     )
     closest = sorted(near.values(), key=lambda one: (-one.score, one.memory_id))
-    rivals = (
-        _rival(batch, index, memory, one)
+    found = (
+        _rival(batch, index, draft, one)
         for one in closest
         if one.score >= CORRECTABLE and one.memory_id in batch.known and _still_rival(batch, one, memory)
     )
-    return proposal, list(islice(rivals, RIVALS))
+    rivals = list(islice(found, 2 * RIVALS))  # by meaning and by words
+    if proposal.force_create or proposal.threaded or proposal.identical_id or proposal.place_id:
+        return proposal, rivals
+    return proposal, compared(batch.call, memory.content, rivals)
 
 
 def _still_rival(batch: Batch, near: Scored, memory: Memory) -> bool:
@@ -158,9 +195,9 @@ def _still_rival(batch: Batch, near: Scored, memory: Memory) -> bool:
     return known.scope == memory.scope and known.valid_at(batch.now)
 
 
-def _rival(batch: Batch, index: int, told: Memory, near: Scored) -> Rival:
+def _rival(batch: Batch, index: int, draft: Draft, near: Scored) -> Rival:
     record = batch.known[near.memory_id]
-    memory = record.memory
+    memory, told = record.memory, draft.memory
     whole_known = len(spans_of(memory)) == 1 + len(memory.phrasings)
     return Rival(
         memory_id=memory.id,
@@ -169,11 +206,32 @@ def _rival(batch: Batch, index: int, told: Memory, near: Scored) -> Rival:
         retrieval=retrieval_of(record.strength, batch.now),
         pinned=memory.pinned,
         threaded=memory.thread is not None,
+        said=_is_said(memory),
         # A piece of a long text says little about the rest of it, on either side.
         partial=not whole_known or len(batch.vectors[index].pieces) > 1,
-        later=not told.valid_at(batch.now) or _begins(told, batch.now) < _begins(memory, memory.created_at),
+        later=_is_to_come(draft, batch.now) or _begins(told, batch.now) < _known_from(memory, told),
         same_occasion=_same_time(told, memory),
     )
+
+
+def _is_said(memory: Memory) -> bool:
+    """Whether a text outside threads is a turn of a talk by its form."""
+    _, said = speaker_and_words(memory)
+    return is_talk(memory.content) or is_spoken(memory.content, said)
+
+
+def _known_from(memory: Memory, told: Memory) -> datetime:
+    """From when on a memory is known to be true. What says since when it holds ("since March") is news of
+    today, however old the state: it is later than anything of which only the telling is known."""
+    if told.valid_from is not None and memory.valid_from is None and memory.occurred_at is None:
+        return told.valid_from
+    return _begins(memory, memory.created_at)
+
+
+def _is_to_come(draft: Draft, now: datetime) -> bool:
+    """Whether a text is not true yet, or no more: it ends nothing that is true now."""
+    start = draft.told.valid_from if draft.told else None
+    return (start is not None and start > now) or not draft.memory.valid_at(now)
 
 
 def _begins(memory: Memory, otherwise: datetime) -> datetime:

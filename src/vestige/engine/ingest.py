@@ -67,7 +67,5 @@ def _attempt(call: Call, drafts: Sequence[Draft], promise: Promise | None) -> li
 
 def _replay(earlier: Claim, promise: Promise) -> Replayed:
     if earlier.digest != promise.digest:
-        raise IdempotencyConflict(
-            hint="Use a new key for a new request.", details={"idempotency_key": promise.key}
-        )
+        raise IdempotencyConflict(hint="Use a new key for a new request.")
     return Replayed(answer=earlier.answer)

@@ -1,0 +1,70 @@
+"""Which texts are about the same thing, by their words: pairs worth a closer look, not all pairs.
+
+Two statements that contradict each other share most of their words, so that words find them as well as any
+model does. The work grows with the number of texts, not with its square: each text follows the postings of
+its rarest words only.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from heapq import nsmallest
+
+Words = frozenset[str]
+
+LEAST_COMMON = 2
+LEAST_SHARE = 0.4
+"""Words two texts have in common at least: so many, and this share of the shorter one's."""
+NEIGHBOURS = 5
+"""The most alike that each text is paired with."""
+POSTINGS = 300
+"""Occurrences of its words that each text follows, from the rarest word on; of the first one …"""
+MOST_OF_FIRST = 2_000
+"""… so many, the latest, however common it is."""
+CHECKED = 50
+"""Of those met that way, how many are compared word by word."""
+
+
+def overlap(one: Words, other: Words) -> float:
+    """The share of common words (Jaccard)."""
+    return len(one & other) / len(one | other) if one & other else 0.0
+
+
+def is_alike(one: Words, other: Words) -> bool:
+    """Whether two texts share enough words to be about the same thing."""
+    common = len(one & other)
+    return common >= LEAST_COMMON and common >= LEAST_SHARE * min(len(one), len(other))
+
+
+def alike_pairs(texts: Sequence[Words]) -> Iterator[list[tuple[int, int]]]:
+    """For each text in turn, the pairs it adds: with its most alike among all, (earlier, later) by index.
+
+    No pair comes twice. Given one text at a time, so that the caller can say how far it is.
+    """
+    postings: defaultdict[str, list[int]] = defaultdict(list)
+    for at, words in enumerate(texts):
+        for word in words:
+            postings[word].append(at)
+    seen: set[tuple[int, int]] = set()
+    for at, words in enumerate(texts):
+        met = _met(words, postings)
+        likeness = [
+            (-overlap(words, texts[other]), other)
+            for other in met
+            if other != at and is_alike(words, texts[other])
+        ]
+        pairs = {(min(at, other), max(at, other)) for _, other in nsmallest(NEIGHBOURS, likeness)}
+        yield sorted(pairs - seen)
+        seen |= pairs
+
+
+def _met(words: Words, postings: dict[str, list[int]]) -> list[int]:
+    """Those that share the rarest words, most of them first."""
+    met: Counter[int] = Counter()
+    left = POSTINGS
+    for word in sorted(words, key=lambda one: (len(postings[one]), one)):
+        found = postings[word]
+        if met and len(found) > left:
+            break
+        met.update(found[-MOST_OF_FIRST:])
+        left -= len(found)
+    return [other for other, _ in met.most_common(CHECKED + 1)]

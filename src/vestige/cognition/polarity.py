@@ -1,0 +1,162 @@
+"""Which words of a statement are denied, and whether two statements deny each other."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from vestige.cognition.antonyms import opposites
+from vestige.cognition.synonyms import root
+from vestige.cognition.verbs import BE
+from vestige.cognition.wording import Word
+
+NEGATORS = frozenset(
+    "not no never none nobody nothing nowhere neither nor without hardly barely rarely seldom".split()
+)
+_DENYING = frozenset(
+    root(word)
+    for word in (
+        "avoid refuse forbid prohibit ban lack prevent skip stop quit cease deny decline abandon exclude omit"
+    ).split()
+)
+"""Verbs that deny what follows them: "avoid global state"."""
+_CONTRASTS = frozenset({("instead", "of"), ("rather", "than"), ("better", "than")})
+_PREFERRING = frozenset(root(word) for word in "prefer choose favor favour".split())
+_LEAVING = frozenset("switched migrated moved changed transferred converted".split())
+_BOUNDS = frozenset("more less fewer only just exceed".split())
+
+
+_POSSIBLE = frozenset(root(word) for word in "allow permit possible support accept welcome".split())
+"""What, denied, denies all of its clause."""
+
+
+def _bounds(words: Sequence[Word], at: int) -> bool:
+    """Whether "no" or "not" shortly before limits and does not deny: "no later than", "not only"."""
+    if at >= len(words):
+        return False
+    compared = words[at].text.endswith("er") and at + 1 < len(words) and words[at + 1].text == "than"
+    return compared or words[at].text in _BOUNDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Denial:
+    """How two statements deny each other: what tells, and the two opposites if that is it."""
+
+    detail: str
+    opposites: tuple[Word, Word] | None = None
+
+
+def is_negator(words: Sequence[Word], at: int) -> bool:
+    """Whether the word at a place denies what follows it in its clause."""
+    word = words[at]
+    if word.text in ("no", "not") and any(_bounds(words, place) for place in range(at + 1, at + 4)):
+        return False
+    if word.text == "not" and any(one.text == "unless" for one in words[at:]):
+        return False  # "do not merge unless" is "merge only if"
+    if word.text == "up":
+        return at > 0 and words[at - 1].key == "give"
+    return word.text in NEGATORS or word.key in _DENYING
+
+
+def denied(words: Sequence[Word], by: frozenset[str] | None = None) -> list[bool]:
+    """For each word whether an odd number of negations before it in its clause reaches it.
+
+    `by` are the only negations that count, if given.
+    """
+    flags: list[bool] = []
+    clause, odd = -1, False
+    for at, word in enumerate(words):
+        if word.clause != clause:
+            clause, odd = word.clause, False
+        flags.append(odd)
+        if is_negator(words, at) and (by is None or word.text in by):
+            odd = not odd
+            if by is None and _forbids(words, at):
+                reached = [place for place in range(at) if words[place].clause == clause]
+                for place in reached:
+                    flags[place] = not flags[place]
+    return flags
+
+
+def _forbids(words: Sequence[Word], at: int) -> bool:
+    """Whether a denial is what is said of all before it: "swimming here is forbidden", "is not allowed"."""
+    if words[at].key in _DENYING:
+        return at > 0 and words[at - 1].text in BE
+    return any(word.key in _POSSIBLE for word in words[at + 1 : at + 2])
+
+
+def contrasted(words: Sequence[Word]) -> set[int]:
+    """The places of telling words that something else is set against: "instead of X", "prefer Y over X"."""
+    places: set[int] = set()
+    for at, word in enumerate(words):
+        pair = (words[at - 1].text, word.text) if at else ("", "")
+        if pair in _CONTRASTS or (word.text == "from" and at and words[at - 1].text in _LEAVING):
+            places |= _following(words, at)
+        if word.text == "over" and any(one.key in _PREFERRING for one in words[:at]):
+            places |= _following(words, at)
+    return places
+
+
+def _following(words: Sequence[Word], at: int) -> set[int]:
+    """The telling words after a place, up to a preposition or the end of the clause."""
+    found: set[int] = set()
+    for place in range(at + 1, len(words)):
+        word = words[place]
+        if word.clause != words[at].clause or (found and word.text in ("to", "for", "in", "on", "because")):
+            break
+        if word.telling:
+            found.add(place)
+    return found
+
+
+def find_denial(new: Sequence[Word], old: Sequence[Word]) -> Denial | None:
+    """How one statement denies the other, if it does: an opposite, or a shared word denied in only one."""
+    new_flags, old_flags = _turned_down(new), _turned_down(old)
+    turned = False
+    for one, other in _opposites(new, old):
+        if new_flags[one] == old_flags[other]:
+            detail = f"{old[other].text} → {new[one].text}"
+            return Denial(detail=detail, opposites=(new[one], old[other]))
+        turned = True  # "not disabled" is "enabled"
+    if turned:
+        return None
+    ours = {word.key: flag for word, flag in zip(new, new_flags, strict=True) if word.telling}
+    theirs = {word.key: flag for word, flag in zip(old, old_flags, strict=True) if word.telling}
+    shared = ours.keys() & theirs.keys()
+    more, less = (_negations(words) for words in (new, old))
+    newly = any(ours[key] and not theirs[key] for key in shared)
+    formerly = any(theirs[key] and not ours[key] for key in shared)
+    # With as many negations on both sides it takes a swap: a scope is only a guess.
+    if not (newly and formerly if more == less else newly or formerly):
+        return None
+    denying = new if sum(new_flags) > sum(old_flags) else old
+    words = (word.text for at, word in enumerate(denying) if is_negator(denying, at))
+    return Denial(detail=f"“{next(words, 'not')}” in only one of them")
+
+
+def _turned_down(words: Sequence[Word]) -> list[bool]:
+    """Which words are denied, or have something else set against them."""
+    against = contrasted(words)
+    return [flag or at in against for at, flag in enumerate(denied(words))]
+
+
+def _negations(words: Sequence[Word]) -> int:
+    return sum(is_negator(words, at) for at in range(len(words))) + bool(contrasted(words))
+
+
+def _opposites(new: Sequence[Word], old: Sequence[Word]) -> Iterator[tuple[int, int]]:
+    shared = {word.key for word in new} & {word.key for word in old}
+    theirs = {
+        form: at for at, word in enumerate(old) if word.key not in shared for form in (word.key, word.text)
+    }
+    for one, word in enumerate(new):
+        if word.key in shared:
+            continue
+        # The stemmer treats "willing" and "unwilling" unlike, so the words are looked at too.
+        places = {theirs[form] for own in (word.key, word.text) for form in opposites(own, theirs)}
+        for other in sorted(places):
+            # "What's up" and "go down" oppose nothing: particles must stand in the same place.
+            if (word.telling and old[other].telling) or _beside(new, one) & _beside(old, other):
+                yield one, other
+
+
+def _beside(words: Sequence[Word], at: int) -> set[str]:
+    return {word.key for word in (*words[max(0, at - 1) : at], *words[at + 1 : at + 2])}

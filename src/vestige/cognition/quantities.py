@@ -1,0 +1,175 @@
+"""Numbers with what they count, in one normal form: figures and words, units, money, versions, times, dates.
+
+"3 pm" and "15:00", "1.5 GB" and "1536 MB", "two" and "2" are the same; 3.1 and 3.10 are not (versions).
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantity:
+    """The characters `start`..`end` of a text that say how much, which version or when.
+
+    Two with the same `key` are equal; two with the same `unit` can be compared.
+    """
+
+    start: int
+    end: int
+    key: str
+    unit: str
+
+
+_SMALL = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+    "seventeen eighteen nineteen"
+).split()
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_NUMBER_WORDS = {word: number for number, word in enumerate(_SMALL)}
+_NUMBER_WORDS |= {word: 10 * number for number, word in enumerate(_TENS, start=2)}
+_NUMBER_WORDS |= {"dozen": 12, "hundred": 100, "thousand": 1000}
+_ORDINALS = {
+    word: number
+    for number, word in enumerate(
+        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split(), start=1
+    )
+}
+_MONTHS = "january february march april may june july august september october november december".split()
+_WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
+_MONTH_NUMBERS = {
+    form: number for number, name in enumerate(_MONTHS, start=1) for form in (name, name[:3], f"{name[:3]}t")
+}
+
+# What each unit is in the first one of its kind.
+_SIZES: dict[str, dict[str, float]] = {
+    "bytes": {"b": 1, "kb": 2**10, "mb": 2**20, "gb": 2**30, "tb": 2**40},
+    "seconds": {
+        "ms": 0.001, "millisecond": 0.001, "s": 1, "sec": 1, "second": 1, "min": 60, "minute": 60, "h": 3600,
+        "hr": 3600, "hour": 3600, "day": 86_400, "week": 604_800,
+    },
+    "months": {"month": 1, "year": 12, "yr": 12},
+    "metres": {
+        "mm": 0.001, "cm": 0.01, "metre": 1, "meter": 1, "km": 1000, "kilometre": 1000, "kilometer": 1000,
+    },
+    "miles": {"mile": 1, "mi": 1},
+    "grams": {"mg": 0.001, "g": 1, "gram": 1, "kg": 1000, "kilo": 1000},
+    "dollars": {"$": 1, "usd": 1, "dollar": 1, "buck": 1},
+    "euros": {"€": 1, "eur": 1, "euro": 1},
+    "pounds": {"£": 1, "gbp": 1, "pound": 1},
+    "percent": {"%": 1, "percent": 1},
+}  # fmt: skip
+_UNITS = {
+    form: (kind, size)
+    for kind, sizes in _SIZES.items()
+    for name, size in sizes.items()
+    for form in ((name, f"{name}s") if len(name) > 1 else (name,))
+}
+
+_MONTH = "|".join(
+    (*_MONTHS, "jan", "feb", "mar", "apr", "jun", "jul", "aug", "sept", "sep", "oct", "nov", "dec")
+)
+_FIGURE = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)*"
+_WORDED = "|".join(sorted(_NUMBER_WORDS, key=len, reverse=True))
+_UNIT = "|".join(sorted((re.escape(unit) for unit in _UNITS if len(unit) > 1), key=len, reverse=True))
+_SUFFIX = r"(?:st|nd|rd|th)"
+_YEAR = r"(?:19|20)\d\d"
+_COUNT = rf"{_FIGURE}|(?:{_WORDED})(?:-(?:{_WORDED}))?"
+_LARGE = r"thousand|million|billion"
+_REGULAR = "hourly|daily|nightly|weekly|fortnightly|biweekly|monthly|quarterly|yearly|annually"
+_PATTERN = re.compile(
+    rf"""(?<![\w@/.-])(?:
+      (?P<iso>\d{{4}}-\d{{2}}-\d{{2}})(?![\w-])
+    | (?P<day_first>\d{{1,2}}){_SUFFIX}?\s(?:of\s)?(?P<month_second>{_MONTH})\b\.?
+        (?:,?\s(?P<year_a>{_YEAR})\b)?
+    | (?P<month_first>{_MONTH})\b\.?\s(?:the\s)?(?P<day_second>\d{{1,2}}){_SUFFIX}?(?![\w:.])
+        (?:,?\s(?P<year_b>{_YEAR})\b)?
+    | (?P<hour>\d{{1,2}})[:.](?P<minute>[0-5]\d)(?:\s?(?P<half_a>[ap])\.?m\b\.?
+        |\sin\sthe\s(?P<half_d>morning|afternoon|evening)\b|(?<!\.\d\d)(?![\w:]|\.\d))
+    | (?P<bare_hour>\d{{1,2}})\s?(?:(?P<half_b>[ap])\.?m\b|o['’]clock)
+    | (?P<spoken>\d{{1,2}}|{_WORDED})\sin\sthe\s(?P<half_c>morning|afternoon|evening)\b
+    | (?P<noon>noon|midday|midnight)\b
+    | (?P<weekday>{"|".join(_WEEKDAYS)})s?\b
+    | (?P<month>(?-i:{"|".join(name.title() for name in _MONTHS)}))\b(?:\s(?P<year_c>{_YEAR})\b)?
+    | (?P<often>{_REGULAR}
+        |(?:every|each|once\s(?:a|an|every|per))\s(?:hour|day|night|week|month|quarter|year))\b
+    | (?P<rank>\d+{_SUFFIX}|{"|".join(_ORDINALS)})\b
+    | (?P<money>[$€£])\s?(?P<amount>{_FIGURE})(?P<many_a>\s?(?:k|m|bn|{_LARGE})\b)?
+    | (?:v\.?)?(?P<figure>{_COUNT})
+        (?:(?P<many_b>(?:k|m|bn|\s(?:{_LARGE}))\b)|[\s-]?(?P<unit>{_UNIT})\b|(?P<sign>%)|(?P<short>[bsgh]\b))?
+    )(?![\w@]|[-/:.]\d)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# "One approval" counts; "no one", "the red one." and "one of them" do not.
+_COUNTING_ONE = re.compile(r"\s(?!(?:of|is|was|who|that|day|more|another|which)\b)[a-z]", re.IGNORECASE)
+
+
+def quantities(text: str) -> Iterator[Quantity]:
+    """The quantities of a text in order; numbers inside names (LH400, eu-west-1) are none."""
+    for found in _PATTERN.finditer(text):
+        if found[0].lower() == "one" and not _COUNTING_ONE.match(text, found.end()):
+            continue
+        read = _date(found) or _time(found) or _measure(found)
+        if read:
+            yield Quantity(start=found.start(), end=found.end(), key=read[0], unit=read[1])
+
+
+def _date(found: re.Match[str]) -> tuple[str, str] | None:
+    if found["iso"]:
+        year, month, day = found["iso"].split("-")
+        return f"{int(month)}-{int(day)}-{year}", "date"
+    if found["weekday"]:
+        return found["weekday"].lower(), "day"
+    if found["month"]:
+        return f"{_MONTH_NUMBERS[found['month'].lower()]}-{found['year_c'] or ''}", "month"
+    named = found["month_second"] or found["month_first"]
+    if not named:
+        return None
+    day, year = found["day_first"] or found["day_second"], found["year_a"] or found["year_b"]
+    return "-".join(filter(None, (str(_MONTH_NUMBERS[named.lower()]), day.lstrip("0"), year))), "date"
+
+
+def _time(found: re.Match[str]) -> tuple[str, str] | None:
+    if found["noon"]:
+        return ("0:00" if found["noon"].lower() == "midnight" else "12:00"), "time"
+    hour = found["hour"] or found["bare_hour"] or found["spoken"]
+    half = (found["half_a"] or found["half_b"] or found["half_c"] or found["half_d"] or "").lower()
+    if not hour:
+        return None
+    number = int(_number(hour.lower()))
+    if half:
+        number = number % 12 + (0 if half in ("a", "morning") else 12)
+    return f"{number}:{found['minute'] or '00'}", "time"
+
+
+def _measure(found: re.Match[str]) -> tuple[str, str] | None:
+    if found["often"]:
+        return _OFTEN.get(found["often"].lower().split()[-1], found["often"].lower()), "often"
+    if found["rank"]:
+        rank = found["rank"].lower()
+        return f"#{_ORDINALS.get(rank) or int(rank[:-2])}", "rank"
+    written = (found["amount"] or found["figure"]).lower().replace(",", "")
+    unit = found["money"] or found["unit"] or found["sign"] or found["short"]
+    kind, size = _UNITS[unit.lower()] if unit else ("", 1.0)
+    many = (found["many_a"] or found["many_b"] or "").strip().lower()
+    times = _MANY.get(many, 1.0)
+    if many:
+        return f"{_number(written) * times:.12g} {kind}".strip(), kind
+    if written.count(".") > 1 or (not unit and "." in written):
+        return written, "version"  # 3.1 is not 3.10
+    if not unit and re.fullmatch(r"(?:19|20)\d\d", written):
+        return written, "year"
+    return f"{_number(written) * size:.12g} {kind}".strip(), kind
+
+
+_OFTEN = {
+    "hour": "hourly", "day": "daily", "night": "nightly", "week": "weekly", "month": "monthly",
+    "quarter": "quarterly", "year": "yearly", "annually": "yearly",
+}  # fmt: skip
+_MANY = {"k": 1e3, "thousand": 1e3, "m": 1e6, "million": 1e6, "bn": 1e9, "billion": 1e9}
+
+
+def _number(written: str) -> float:
+    if written[0].isdigit():
+        return float(written)
+    return float(sum(_NUMBER_WORDS[part] for part in written.split("-")))

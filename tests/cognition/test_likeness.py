@@ -1,0 +1,50 @@
+"""Which texts are worth comparing: those with the most words in common, without looking at all pairs."""
+
+import random
+
+from vestige.cognition.likeness import NEIGHBOURS, alike_pairs, is_alike, overlap
+from vestige.cognition.text import terms
+
+
+def words(text: str) -> frozenset[str]:
+    return frozenset(terms(text))
+
+
+def pairs_of(texts: list[frozenset[str]]) -> set[tuple[int, int]]:
+    found = [pair for some in alike_pairs(texts) for pair in some]
+    assert len(found) == len(set(found))
+    return set(found)
+
+
+def test_texts_about_the_same_thing_are_paired_and_others_are_not() -> None:
+    texts = [
+        words("Harbour runs on PostgreSQL 14."),
+        words("Ada likes tea with milk."),
+        words("Harbour now runs on PostgreSQL 16."),
+        words("The office plants need water."),
+    ]
+
+    assert pairs_of(texts) == {(0, 2)}
+
+
+def test_a_text_without_words_is_like_nothing() -> None:
+    assert pairs_of([frozenset(), frozenset(), words("tea")]) == set()
+    assert overlap(frozenset(), frozenset()) == 0.0
+
+
+def test_every_pair_is_found_that_comparing_all_would_find_first() -> None:
+    rng = random.Random(5)
+    vocabulary = [f"w{n}" for n in range(300)]
+    texts = [frozenset(rng.sample(vocabulary, 6)) for _ in range(400)]
+    twins = [frozenset([*sorted(text)[:5], f"new{at}"]) for at, text in enumerate(texts[:100])]
+
+    found = pairs_of([*texts, *twins])
+
+    assert {(at, 400 + at) for at in range(100)} <= found
+    assert all(is_alike([*texts, *twins][one], [*texts, *twins][other]) for one, other in found)
+
+
+def test_the_work_does_not_grow_with_the_square_of_the_texts() -> None:
+    texts = [words(f"Task {n} of the harbour project is done by Ada") for n in range(2_000)]
+
+    assert len(pairs_of(texts)) <= NEIGHBOURS * len(texts)
