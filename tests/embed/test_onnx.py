@@ -101,6 +101,20 @@ def test_text_that_is_not_unicode_is_embedded_with_its_places_kept(embedder: Onn
     assert text[start:end] == "mat"
 
 
+def test_full_width_letters_and_ligatures_are_read_as_the_letters_they_stand_for(
+    embedder: OnnxEmbedder,
+) -> None:
+    plain, wide = "the cat prefers coﬀee", "ｔｈｅ ｃａｔ prefers coffee"
+    np.testing.assert_array_equal(embedder.embed_query(plain), embedder.embed_query("the cat prefers coffee"))
+    np.testing.assert_array_equal(embedder.embed_query(wide), embedder.embed_query("the cat prefers coffee"))
+    tokens = embedder.encode_query(plain).tokens
+    assert tokens is not None
+    assert [plain[start:end] for start, end in tokens.spans] == ["the", "cat", "prefers", "coﬀee"]
+    tokens = embedder.encode_query(wide).tokens
+    assert tokens is not None
+    assert [wide[start:end] for start, end in tokens.spans][:2] == ["ｔｈｅ", "ｃａｔ"]
+
+
 def test_many_threads_can_embed_at_once(embedder: OnnxEmbedder) -> None:
     expected = embedder.embed_documents(TEXTS)
     with ThreadPoolExecutor(8) as pool:

@@ -347,6 +347,14 @@ def test_precise_refuses_more_than_balanced_and_exhaustive_refuses_nothing(
     assert all(answer["retrievalMode"] == mode for mode, answer in answers.items())
 
 
+def test_a_precise_search_leaves_out_what_is_far_from_the_best(world: World) -> None:
+    remember_all(world, ["The blue oven bakes bread.", "The shed has a blue door.", "Bread is sold at noon."])
+    balanced = search(world, "which blue oven bakes bread")
+    precise = search(world, "which blue oven bakes bread", retrieval_mode="precise")
+    assert len(balanced["results"]) == 3
+    assert [hit["content"] for hit in precise["results"]] == ["The blue oven bakes bread."]
+
+
 @pytest.mark.parametrize("mode", ["precise", "balanced", "exhaustive"])
 def test_an_empty_store_answers_with_nothing_and_no_confidence(world: World, mode: str) -> None:
     answer = world.call("search", query="anything before last week", retrieval_mode=mode, token_budget=500)
@@ -408,11 +416,12 @@ def test_neither_a_long_query_nor_what_was_rejected_breaks_the_budget(
 ) -> None:
     long = world.remember("A long story. " * 2_000)
 
-    answer = search(world, query, token_budget=150, min_confidence=least)
+    answer = search(world, query, token_budget=180, min_confidence=least)
 
-    assert answer["tokensUsed"] == tokens(answer) <= 150
+    assert answer["tokensUsed"] == tokens(answer) <= 180
     assert answer["abstained"] is bool(least)
-    assert answer["expandable"] == [long]
+    shown = [hit["id"] for hit in (*answer["results"], *answer.get("rejected", ()))]
+    assert shown == [long] or answer["leftOut"] == 1
 
 
 # -- provenance ----------------------------------------------------------------------------------
@@ -427,8 +436,9 @@ def test_every_hit_says_where_it_comes_from(world: World, level: str) -> None:
 
     hits = {hit["id"]: hit["provenance"] for hit in search(world, "oven", detail_level=level)["results"]}
 
+    assert hits[told].pop("trust") > hits[plain].pop("trust") > 0.4
     origin = {"source": "chat.log", "author": "ada", "at": "2026-02-01T10:00:00Z"}
-    assert hits == {told: origin | {"trust": 0.5}, plain: {"at": "2026-03-01T09:00:00Z", "trust": 0.5}}
+    assert hits == {told: origin, plain: {"at": "2026-03-01T09:00:00Z"}}
 
 
 def test_trust_rises_with_praise_and_falls_with_blame(world: World) -> None:
@@ -439,7 +449,7 @@ def test_trust_rises_with_praise_and_falls_with_blame(world: World) -> None:
     hits = search(world, "oven")["results"]
 
     trust = {hit["id"]: hit["provenance"]["trust"] for hit in hits}
-    assert trust[praised] > trust[plain] == 0.5 > trust[blamed] > 0
+    assert 1 > trust[praised] > trust[plain] > trust[blamed] > 0
 
 
 def test_a_suppressed_memory_does_not_come_back_through_a_link(crowd: World) -> None:

@@ -153,8 +153,9 @@ def test_every_turn_of_a_thread_is_kept_and_a_repeated_delivery_is_not(world: Wo
     elsewhere = world.call("smart_ingest", content="Yes.", thread="other", position=1)
     note = world.call("smart_ingest", content="Yes.")
 
-    assert first["summary"] == {"total": 30, "create": 30}
-    assert again["summary"] == {"total": 30, "reinforce": 30}
+    whole = {"total": 30, "skipped": 0, "errors": 0}
+    assert first["summary"] == whole | {"created": 30, "updated": 0, "create": 30}
+    assert again["summary"] == whole | {"created": 0, "updated": 30, "reinforce": 30}
     assert [r["nodeId"] for r in again["results"]] == [r["nodeId"] for r in first["results"]]
     assert (elsewhere["decision"], note["decision"]) == ("create", "create")
     assert world.call("memory", action="list", thread="other")["total"] == 1

@@ -75,6 +75,15 @@ def test_tags_are_added_removed_and_renamed_everywhere(world: World) -> None:
     assert (error["code"], error["hint"]) == ("not_found", "Did you mean 'final'?")
 
 
+def test_a_tag_that_is_added_and_removed_at_once_is_refused(world: World) -> None:
+    memory_id = world.remember("Tea is green.", tags=["a"])
+
+    error = world.refused("memory", action="tag", id=memory_id, add=["b", "c"], remove=["b"])
+
+    assert (error["code"], error["details"]["tags"]) == ("invalid_input", ["b"])
+    assert world.get(memory_id)["tags"] == ["a"]
+
+
 def test_a_pinned_memory_is_deleted_only_on_a_second_word(world: World) -> None:
     memory_id = world.remember("Keep this.")
     world.call("memory", action="pin", id=memory_id)
@@ -98,6 +107,48 @@ def test_validity_is_set_and_opened_again(world: World) -> None:
         "memory", action="set_validity", id=memory_id, valid_from="2026-03-10", valid_until="2026-03-01"
     )
     assert error["code"] == "invalid_input"
+
+
+def test_an_end_that_is_not_named_stays_and_null_opens_it(world: World) -> None:
+    memory_id = world.remember("The office is in Berlin.", valid_from="2026-01-01")
+    world.call("memory", action="set_validity", id=memory_id, valid_until="2026-03-10")
+    assert world.get(memory_id)["validFrom"] == "2026-01-01T00:00:00Z"
+    world.call("memory", action="set_validity", id=memory_id, valid_from=None)
+    assert "validFrom" not in world.get(memory_id)
+    assert world.get(memory_id)["validUntil"] == "2026-03-11T00:00:00Z"
+
+
+def test_a_validity_that_covers_no_moment_is_refused(world: World) -> None:
+    now = "2026-03-01T09:00:00Z"
+    memory_id = world.remember("Tea is green.", valid_from=now)
+    before = world.get(memory_id)
+
+    item = {"content": "Grass is blue.", "valid_from": now, "valid_until": "2026-03-01T10:00:00+01:00"}
+    errors = [
+        world.refused("smart_ingest", **item),
+        world.refused("smart_ingest", items=[item]),
+        world.refused("memory", action="set_validity", id=memory_id, valid_until=now),
+        world.refused("memory", action="set_validity", id=memory_id, valid_from=now, valid_until=now),
+    ]
+
+    assert {error["message"] for error in errors} == {
+        "`valid_from` and `valid_until` are the same: it would be true at no time."
+    }
+    assert world.get(memory_id) == before
+    assert world.call("memory", action="list")["total"] == 1
+    day = {"valid_from": "2026-03-01", "valid_until": "2026-03-01"}
+    assert world.get(world.remember("Grass is blue.", **day))["validUntil"] == "2026-03-02T00:00:00Z"
+
+
+def test_what_is_not_true_any_more_is_not_due(world: World) -> None:
+    old = world.remember("The gateway listens on port 8080.")
+    new = world.remember("Correction: the gateway listens on port 9090.")
+    world.clock.advance(days=60)
+    due = world.call("memory", action="list", due=True)["results"]
+    assert [one["id"] for one in due] == [new]
+    assert world.call("system_status")["dueForReview"] == 1
+    fading = world.call("memory", action="list", order="retention", current=True)["results"]
+    assert old not in [one["id"] for one in fading]
 
 
 def test_promote_and_demote_move_strength_both_ways_and_are_counted(world: World) -> None:

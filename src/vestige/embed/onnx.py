@@ -165,13 +165,16 @@ def _open_session(model_dir: Path) -> "InferenceSession":
 
 def _open_tokenizer(model_dir: Path) -> "Tokenizer":
     try:
-        from tokenizers import Tokenizer
+        from tokenizers import Tokenizer, normalizers
     except ImportError as error:
         raise MissingExtra.named("local", "The local embedding model") from error
     try:
         tokenizer = Tokenizer.from_file(str(model_dir / TOKENIZER))
     except Exception as error:  # tokenizers raises bare Exception
         raise damaged(model_dir, f"{TOKENIZER} cannot be loaded ({error})") from error
+    # The vocabulary has no full-width letters and no ligatures. Spans still count characters as written.
+    own = [] if tokenizer.normalizer is None else [tokenizer.normalizer]
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), *own])
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer

@@ -8,12 +8,13 @@ from vestige.cognition.activation import Activation
 from vestige.cognition.answers import Worded, fold_duplicates, spread_out
 from vestige.cognition.form import is_threaded
 from vestige.cognition.ranking import Ranking, ease
+from vestige.cognition.relation import contradictions_among
 from vestige.cognition.relevance import SIGNALS, Relevance
 from vestige.cognition.strength import retention_of
 from vestige.cognition.text import fingerprint, terms
 from vestige.engine.context import Call
 from vestige.engine.history import as_known
-from vestige.engine.situating import SUPERSEDES, Links
+from vestige.engine.situating import SUPERSEDES, Links, known_then
 from vestige.models import Filter, Memory, Record
 from vestige.pool import Pool
 from vestige.store.judging import passes
@@ -81,7 +82,7 @@ def answer(call: Call, where: Filter, limit: int, ranked: Ranked) -> tuple[Hit, 
     groups = _groups(call, where, ranked, best, joining)
     if len(groups) < limit and len(best) < len(ranked.pool.ids):  # many say the same
         groups = _groups(call, where, ranked, ranked.ranking.best(), joining)
-    return _in_company(call, groups[:limit], where.known_at)
+    return _in_company(call, groups[:limit], ranked.links, where.known_at)
 
 
 def _groups(
@@ -89,28 +90,24 @@ def _groups(
 ) -> list[Hit]:
     """The best candidates that still pass the filter, and what joins them; each with its duplicates."""
     ids = [ranked.pool.ids[at] for at in best]
-    records = {one.memory.id: one for one in call.engine.store.get_many(ids, access=call.access)}
+    records = {one.memory.id: one for one in _passing(call, ids, where)}
     ranks = _ranks(ranked.ranking) if ranked.explain else None
     there = [(at, records[name]) for at, name in zip(best, ids, strict=True) if name in records]
     hits = [_hit(ranked, ranks, at, record) for at, record in there]
-    hits = [known for hit in hits if (known := _as_known(call, hit, where)) is not None]
     hits = sorted([*hits, *joining], key=lambda hit: (-hit.score, hit.record.memory.id))
     folded = fold_duplicates([_mark(hit.record.memory) for hit in hits])
     return [
         replace(hits[first], duplicates=tuple(hits[at].record.memory.id for at in others))
+        if others
+        else hits[first]
         for first, *others in folded
     ]
 
 
-def _as_known(call: Call, hit: Hit, where: Filter) -> Hit | None:
-    """The hit as the store knew it then; None if it has changed since it was found and passes no more.
-
-    Which piece matched is told of its present text only.
-    """
-    known = as_known(call, hit.record, where.known_at)
-    if not passes(known.memory, where, call.access):
-        return None
-    return hit if known is hit.record else replace(hit, record=known, start=0, end=0)
+def _passing(call: Call, ids: Sequence[str], where: Filter) -> list[Record]:
+    """The records as they were known, without what has changed since it was found and passes no more."""
+    records = as_known(call, call.engine.store.get_many(ids, access=call.access), where.known_at)
+    return [one for one in records if passes(one.memory, where, call.access)]
 
 
 def _joining(call: Call, where: Filter, ranked: Ranked, best: Sequence[int]) -> list[Hit]:
@@ -122,7 +119,7 @@ def _joining(call: Call, where: Filter, ranked: Ranked, best: Sequence[int]) -> 
             break
         some = dict(beyond[at : at + FEW])
         top = float(ranked.ranking.scores[best[0]])
-        for record in call.engine.store.get_many(list(some), access=call.access):
+        for record in _passing(call, list(some), where):
             joining.extend(_joins(call, where, record, top, some[record.memory.id]))
     return joining[: ranked.links.quota]
 
@@ -135,9 +132,7 @@ def _joins(call: Call, where: Filter, record: Record, top: float, activation: Ac
     if where.min_retention is not None and level < where.min_retention:
         return
     score = top * activation.level * float(ease(level, record.memory.suppression_count))
-    known = _as_known(call, Hit(record=record, score=score, association=activation), where)
-    if known is not None:
-        yield known
+    yield Hit(record=record, score=score, association=activation)
 
 
 def _hit(ranked: Ranked, ranks: Sequence[Sequence[int]] | None, at: int, record: Record) -> Hit:
@@ -186,31 +181,35 @@ def _mark(memory: Memory) -> str | None:
     return None if is_threaded(memory) else fingerprint(memory.content)
 
 
-def _in_company(call: Call, hits: Sequence[Hit], known_at: datetime | None) -> tuple[Hit, ...]:
+def _in_company(call: Call, hits: Sequence[Hit], links: Links, known_at: datetime | None) -> tuple[Hit, ...]:
     """The hits in the order they are shown, each with those among them that contradict it."""
     leader = {held: at for at, hit in enumerate(hits) for held in (hit.record.memory.id, *hit.duplicates)}
-    edges = call.engine.store.edges(sorted(leader), access=call.access, among=True)
+    edges = links.inside
+    if any(hit.association is not None for hit in hits):  # one that joined was no candidate
+        edges = known_then(call.engine.store.edges(sorted(leader), access=call.access, among=True), known_at)
     pairs = {
         (edge.kind, leader[one], leader[two])
         for edge in edges
-        if known_at is None or edge.created_at <= known_at
+        if edge.source_id in leader and edge.target_id in leader
         for one, two in ((edge.source_id, edge.target_id), (edge.target_id, edge.source_id))
     }
+    worded = [_worded(hit.record.memory) for hit in hits]
+    against = contradictions_among([hit.record.memory for hit in hits], [one.terms for one in worded])
+    pairs |= {(CONTRADICTS, *ends) for one, two in against for ends in ((one, two), (two, one))}
     marked = [
-        replace(hit, contradicts=tuple(sorted(_opposed(hits, pairs, at)))) for at, hit in enumerate(hits)
+        replace(hit, contradicts=opposed) if (opposed := _opposed(hits, pairs, at)) else hit
+        for at, hit in enumerate(hits)
     ]
     rivals = {frozenset((one, two)) for kind, one, two in pairs if kind in (CONTRADICTS, SUPERSEDES)}
-    return tuple(marked[at] for at in spread_out([_worded(hit.record.memory) for hit in hits], rivals))
+    return tuple(marked[at] for at in spread_out(worded, rivals))
 
 
-def _opposed(hits: Sequence[Hit], pairs: Collection[tuple[str, int, int]], at: int) -> Iterator[str]:
-    for kind, one, other in pairs:
-        if kind == CONTRADICTS and one == at and other != at:
-            yield hits[other].record.memory.id
+def _opposed(hits: Sequence[Hit], pairs: Collection[tuple[str, int, int]], at: int) -> tuple[str, ...]:
+    others = [other for kind, one, other in pairs if kind == CONTRADICTS and one == at and other != at]
+    return tuple(sorted(hits[other].record.memory.id for other in others))
 
 
 def _worded(memory: Memory) -> Worded:
-    short = len(memory.content) <= LONG_CHARS
-    return Worded(
-        terms=frozenset(terms(memory.content)) if short else frozenset(), is_turn=is_threaded(memory)
-    )
+    is_turn = is_threaded(memory)
+    compared = not is_turn and len(memory.content) <= LONG_CHARS
+    return Worded(terms=frozenset(terms(memory.content)) if compared else frozenset(), is_turn=is_turn)

@@ -1,56 +1,123 @@
-"""Deleting a memory, everywhere, on somebody's explicit word."""
+"""Deleting memories, everywhere, on somebody's explicit word."""
 
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from vestige.engine.context import Call
+from vestige.engine.dedup import MERGED, MERGES
 from vestige.engine.revising import load, next_revision, persistently
 from vestige.errors import Conflict
 from vestige.events import MemoryDeleted
-from vestige.models import Memory
-from vestige.store.protocol import Change, Forget, Revise
+from vestige.models import Edge, Memory
+from vestige.store.protocol import Change, Forget, Link, Revise
+
+ENDING, ENDED = ("supersedes", MERGES), ("superseded", MERGED)
+"""The links from a memory to what it ended, and the reasons of the revisions that did so."""
 
 
-def forget(call: Call, memory_id: str, *, even_pinned: bool) -> list[str]:
-    """Delete a memory from every surface. What it had superseded is true again; the ids of those."""
-    record = load(call, memory_id)
-    if record.memory.pinned and not even_pinned:
-        raise Conflict(
-            f"The memory {memory_id} is pinned.",
-            hint="Unpin it first, or say `even_pinned`.",
-            details={"id": memory_id},
-        )
-    return persistently(call, lambda: _forget(call, record.memory))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgotten:
+    """What was deleted, what lives again, and what still holds words of the memory because of merging."""
+
+    deleted: tuple[str, ...]
+    revived: tuple[str, ...]
+    still_in: tuple[str, ...]
 
 
-def _forget(call: Call, memory: Memory) -> list[str]:
+def forget(
+    call: Call, memory_id: str, *, even_pinned: bool, with_merges: bool = False, with_parts: bool = False
+) -> Forgotten:
+    """Delete a memory from every surface. What it had superseded or merged lives again.
+
+    `with_merges` deletes also what it was merged into, `with_parts` what it was merged from.
+    """
+
+    def attempt() -> Forgotten:
+        load(call, memory_id)
+        parts = _merged(call, [memory_id], up=False)
+        wanted = [memory_id, *(parts if with_parts else ())]
+        merges = _merged(call, wanted, up=True)
+        gone = dict.fromkeys([*wanted, *(merges if with_merges else ())])
+        still_in = tuple(one for one in (*merges, *parts) if one not in gone)
+        return _forget(call, list(gone), still_in, even_pinned)
+
+    return persistently(call, attempt)
+
+
+def _merged(call: Call, start: Collection[str], *, up: bool) -> list[str]:
+    """What these were merged into, over any number of merges; without `up`, what they were merged from."""
+    met, level = dict.fromkeys(start), set(start)
+    while level:
+        edges = call.engine.store.edges(list(level), access=call.access)
+        ends = ((edge.source_id, edge.target_id) for edge in edges if edge.kind == MERGES)
+        steps = (pair if up else pair[::-1] for pair in ends)
+        level = {to for to, at in steps if at in level and to not in met}
+        met.update(dict.fromkeys(sorted(level)))
+    return [one for one in met if one not in start]
+
+
+def _forget(call: Call, ids: list[str], still_in: tuple[str, ...], even_pinned: bool) -> Forgotten:
     now = call.engine.now()
-    heirs = _heirs(call, memory, now)
-    ending: list[Change] = [*heirs, Forget(memory_id=memory.id, at=now, reason="deleted")]
-    call.engine.store.commit(ending, access=call.access)
-    call.engine.events.emit(MemoryDeleted(timestamp=now, id=memory.id))
-    return [one.memory.id for one in heirs if isinstance(one, Revise) and one.reason == "revived"]
+    gone = {record.memory.id: record.memory for record in call.engine.store.get_many(ids, access=call.access)}
+    _check_pins(gone.values(), even_pinned)
+    heirs = _heirs(call, gone, now)
+    endings = [Forget(memory_id=one, at=now, reason="deleted") for one in gone]
+    call.engine.store.commit([*heirs, *endings], access=call.access)
+    call.engine.events.emit(*(MemoryDeleted(timestamp=now, id=one) for one in gone))
+    revived = (one.memory.id for one in heirs if isinstance(one, Revise) and one.reason == "revived")
+    return Forgotten(deleted=tuple(gone), revived=tuple(revived), still_in=still_in)
 
 
-def _heirs(call: Call, gone: Memory, now: datetime) -> list[Change]:
-    """What becomes of the facts a memory had superseded.
+def _check_pins(memories: Iterable[Memory], even_pinned: bool) -> None:
+    pinned = next((memory.id for memory in memories if memory.pinned), None)
+    if pinned is not None and not even_pinned:
+        raise Conflict(
+            f"The memory {pinned} is pinned.",
+            hint="Unpin it first, or say `even_pinned`.",
+            details={"id": pinned},
+        )
+
+
+def _heirs(call: Call, gone: Mapping[str, Memory], now: datetime) -> list[Change]:
+    """What becomes of the facts that these had superseded or merged.
 
     A wrong correction that is taken back must not leave the right fact ended; one that was corrected
     itself hands them on to what corrected it.
     """
     store = call.engine.store
-    edges = store.edges([gone.id], access=call.access)
-    ended = [edge.target_id for edge in edges if edge.kind == "supersedes" and edge.source_id == gone.id]
+    edges = [edge for edge in store.edges(list(gone), access=call.access) if edge.kind in ENDING]
+    ended = [edge.target_id for edge in edges if edge.source_id in gone and edge.target_id not in gone]
     changes: list[Change] = []
-    for record in store.get_many(ended, access=call.access):
+    for record in store.get_many(list(dict.fromkeys(ended)), access=call.access):
         memory = record.memory
-        if memory.superseded_by != gone.id:
+        last = _last(gone, memory)
+        if last is None:
             continue
-        if gone.superseded_by is not None:
-            wanted, reason = replace(memory, superseded_by=gone.superseded_by), "handed on"
+        if last.superseded_by is not None:
+            wanted, reason = replace(memory, superseded_by=last.superseded_by), "handed on"
+            changes += _passed_on(edges, last, memory.id, now)
         else:
             before = store.history(memory.id, access=call.access)
-            until = next((r.memory.valid_until for r in reversed(before) if r.reason == "superseded"), None)
+            until = next((r.memory.valid_until for r in reversed(before) if r.reason in ENDED), None)
             wanted, reason = replace(memory, superseded_by=None, valid_until=until), "revived"
         changes.append(Revise(memory=next_revision(wanted, now), reason=reason))
     return changes
+
+
+def _last(gone: Mapping[str, Memory], memory: Memory) -> Memory | None:
+    """What ended a memory, or what ended that in turn, as far as it is gone; None where it is not."""
+    last, ending = None, memory.superseded_by
+    while ending is not None and ending in gone:
+        last = gone[ending]
+        ending = last.superseded_by
+    return last
+
+
+def _passed_on(edges: Iterable[Edge], gone: Memory, memory_id: str, now: datetime) -> list[Change]:
+    """The link by which something was ended, to what it had ended: so that its end is known as theirs too."""
+    return [
+        Link(edge=Edge(source_id=edge.source_id, target_id=memory_id, kind=edge.kind, created_at=now))
+        for edge in edges
+        if edge.target_id == gone.id and edge.source_id == gone.superseded_by
+    ]

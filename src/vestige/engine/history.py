@@ -1,6 +1,6 @@
 """The past: the event log page by page, and memories as the store knew them once."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -18,11 +18,10 @@ def logged(call: Call, *, access: Access, memory_id: str | None = None, after: i
         after = page[-1].position
 
 
-def as_known(call: Call, record: Record, known_at: datetime | None) -> Record:
-    """The record with its memory as the store knew it then; as it is now without a time."""
-    if known_at is None or record.memory.updated_at <= known_at:
-        return record
-    past = [one.memory for one in call.engine.store.history(record.memory.id, access=call.access)]
-    # In force was the last revision recorded by then, or the first one: a memory may come with a later date.
-    known = [memory for memory in past if memory.updated_at <= known_at] or past[:1]
-    return replace(record, memory=known[-1]) if known else record
+def as_known(call: Call, records: Sequence[Record], known_at: datetime | None) -> list[Record]:
+    """The records with their memories as the store knew them then; as they are now without a time."""
+    revised = [one.memory.id for one in records if known_at is not None and one.memory.updated_at > known_at]
+    if known_at is None or not revised:
+        return list(records)
+    then = call.engine.store.earlier(revised, known_at, access=call.access)
+    return [replace(one, memory=then.get(one.memory.id, one.memory)) for one in records]

@@ -25,12 +25,13 @@ logger = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Depth:
     """How far a search goes: candidates per arm, links followed in a row, memories that may join through
-    them, and how sure an answer must be to be given."""
+    them, how sure an answer must be to be given, and what share of the best hit's score the others need."""
 
     per_arm: int
     steps: int
     associations: int
     confidence: float
+    share: float = 0.0
 
 
 class Mode(enum.StrEnum):
@@ -47,7 +48,7 @@ class Mode(enum.StrEnum):
 
 
 DEPTHS = {
-    Mode.PRECISE: Depth(per_arm=50, steps=0, associations=0, confidence=0.21),
+    Mode.PRECISE: Depth(per_arm=50, steps=0, associations=0, confidence=0.21, share=0.7),
     Mode.BALANCED: Depth(per_arm=100, steps=1, associations=2, confidence=0.03),
     Mode.EXHAUSTIVE: Depth(per_arm=300, steps=2, associations=5, confidence=0.0),
 }

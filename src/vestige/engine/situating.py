@@ -11,9 +11,12 @@ from vestige.cognition.moments import Anchor, time_asked
 from vestige.cognition.query import analyse
 from vestige.cognition.ranking import Ranking, Situation
 from vestige.cognition.relevance import relevance
+from vestige.cognition.rivalry import newer_rivals
 from vestige.cognition.text import terms
 from vestige.engine.context import Call
-from vestige.engine.probing import Depth, probe
+from vestige.engine.history import as_known
+from vestige.engine.probing import Depth
+from vestige.engine.rewording import probe_as_known
 from vestige.models import Edge, Filter
 from vestige.pool import Floats, Integers, Pool
 
@@ -26,10 +29,12 @@ SUPERSEDES = "supersedes"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Links:
-    """What links lead to from the best candidates beyond the pool, and how many of it may join."""
+    """What links lead to from the best candidates beyond the pool, how many of it may join, and the links
+    between candidates."""
 
     beyond: Mapping[str, Activation]
     quota: int
+    inside: Sequence[Edge]
 
 
 def situate(
@@ -45,6 +50,7 @@ def situate(
     now = call.engine.now()
     active, lent = _spread(call, ranking, depth, where.known_at)
     here = {memory_id: at for at, memory_id in enumerate(pool.ids)}
+    inside = known_then(call.engine.store.edges(pool.ids, access=call.access, among=True), where.known_at)
     asked_time = time_asked(text, now)
     window = None
     if asked_time.window is not None:
@@ -56,12 +62,28 @@ def situate(
         traits=pool.traits,
         window=window,
         latest=asked_time.latest,
-        context=_context(call, topics, pool),
-        replaced_by=_replaced_by(call, where, here),
-        activation=np.array([lent[one].level if one in lent else 0.0 for one in pool.ids]),
+        context=_context(call, topics, pool, where.known_at),
+        replaced_by=_replaced_by(inside, here),
+        newer=_newer(call, pool, ranking) if window is None else np.full(len(pool.ids), -1),
+        activation=_activation(lent, here),
     )
     beyond = {memory_id: one for memory_id, one in active.items() if memory_id not in here}
-    return situation, Links(beyond=beyond, quota=depth.associations)
+    return situation, Links(beyond=beyond, quota=depth.associations, inside=inside)
+
+
+def _newer(call: Call, pool: Pool, ranking: Ranking) -> Integers:
+    """The rivals told later, among plain statements: two functions that look alike are two things."""
+    newer = newer_rivals(pool, ranking.scores)
+    older = np.flatnonzero(newer >= 0)
+    if not len(older):
+        return newer
+    ids = [pool.ids[at] for at in np.union1d(older, newer[older])]
+    records = call.engine.store.get_many(ids, access=call.access)
+    plain = {one.memory.id for one in records if "\n" not in one.memory.content.strip()}
+    for at in older:
+        if not {pool.ids[at], pool.ids[newer[at]]} <= plain:
+            newer[at] = -1
+    return newer
 
 
 Activations = Mapping[str, Activation]
@@ -80,7 +102,8 @@ def _spread(
     fresh = list(active)
     lent: dict[str, Activation] = {}
     for _ in range(depth.steps):
-        nearby = _edges(call, fresh, known_at)
+        edges = call.engine.store.edges(fresh, access=call.access, heaviest=MOST_EDGES)
+        nearby = known_then(edges, known_at)
         known = active.keys()
         lent = received(active, nearby) | lent
         active = step(active, nearby)
@@ -90,26 +113,33 @@ def _spread(
     return active, lent
 
 
-def _edges(call: Call, memory_ids: Sequence[str], known_at: datetime | None) -> tuple[Edge, ...]:
-    """The heaviest edges of these memories, as far as they were known then."""
-    edges = call.engine.store.edges(memory_ids, access=call.access, heaviest=MOST_EDGES)
-    return tuple(edge for edge in edges if known_at is None or edge.created_at <= known_at)
+def known_then(edges: Sequence[Edge], known_at: datetime | None) -> Sequence[Edge]:
+    """The edges that were known then."""
+    return edges if known_at is None else [edge for edge in edges if edge.created_at <= known_at]
 
 
-def _replaced_by(call: Call, where: Filter, here: Mapping[str, int]) -> Integers:
+def _replaced_by(inside: Sequence[Edge], here: Mapping[str, int]) -> Integers:
     replaced = np.full(len(here), -1, dtype=np.int64)
-    for edge in call.engine.store.edges(list(here), access=call.access, among=True):
-        if edge.kind == SUPERSEDES and (where.known_at is None or edge.created_at <= where.known_at):
+    for edge in inside:
+        if edge.kind == SUPERSEDES:
             replaced[here[edge.target_id]] = here[edge.source_id]
     return replaced
 
 
-def _context(call: Call, topics: Sequence[str], pool: Pool) -> Floats:
+def _activation(lent: Activations, here: Mapping[str, int]) -> Floats:
+    levels = np.zeros(len(here))
+    for memory_id, one in lent.items():
+        if memory_id in here:
+            levels[here[memory_id]] = one.level
+    return levels
+
+
+def _context(call: Call, topics: Sequence[str], pool: Pool, known_at: datetime | None) -> Floats:
     """The share of the caller's topics that each candidate has among its tags."""
     wanted = {" ".join(terms(topic)) for topic in topics} - {""}
     if not wanted:
         return np.zeros(len(pool.ids))
-    records = call.engine.store.get_many(pool.ids, access=call.access)
+    records = as_known(call, call.engine.store.get_many(pool.ids, access=call.access), known_at)
     tagged = {record.memory.id: {" ".join(terms(tag)) for tag in record.memory.tags} for record in records}
     shares = [len(wanted & tagged.get(memory_id, set())) / len(wanted) for memory_id in pool.ids]
     return np.array(shares, dtype=np.float64)
@@ -118,7 +148,7 @@ def _context(call: Call, topics: Sequence[str], pool: Pool) -> Floats:
 def _anchored(call: Call, anchor: Anchor, where: Filter, depth: Depth) -> tuple[float, float] | None:
     """The time before or after an event, when the store knows of it: its best memory says when it was."""
     asked = analyse(anchor.event)
-    probed = probe(call, asked, where, depth)
+    probed, _ = probe_as_known(call, asked, where, depth)
     found = relevance(asked, probed.pool, probed.matched)
     best = Ranking(ids=probed.pool.ids, scores=found.scores).best(1)
     if not best or not probed.pool.by_words[best[0]]:

@@ -11,20 +11,20 @@ from vestige.nearest import nearest_name
 from vestige.store.protocol import Revise
 
 
-def rename_tag(call: Call, tag: str, to: str, *, scope: str | None) -> int:
-    """Give a tag another name on every memory in reach; how many memories changed."""
+def rename_tag(call: Call, tag: str, to: str, where: Filter) -> int:
+    """Give a tag another name on every memory that passes; how many memories changed."""
     check_label("to", to)
     if tag == to:
         raise InvalidInput("The new name is the old one.", hint="Give another name.")
-    return persistently(call, lambda: _rename(call, tag, to, scope))
+    return persistently(call, lambda: _rename(call, tag, to, where))
 
 
-def _rename(call: Call, tag: str, to: str, scope: str | None) -> int:
+def _rename(call: Call, tag: str, to: str, where: Filter) -> int:
     now, store = call.engine.now(), call.engine.store
-    where = Filter(tags_any=(tag,), scope=scope)
+    tagged = replace(where, tags_any=(tag,))
     renamed = [
         next_revision(_renamed(record.memory, tag, to), now)
-        for records in store.stream(where, access=call.access)
+        for records in store.stream(tagged, access=call.access)
         for record in records
     ]
     if not renamed:

@@ -144,16 +144,18 @@ def system_status(call: Call) -> Status:
 @registry.operation(
     "backup",
     permission="admin",
-    effect="none",
+    effect="write",
     example={},
     positional=("path",),
     lane="long",
-    command_only=True,
     render=lambda result: f"{result.path} ({result.size_bytes:,} bytes), checked by opening it.",
 )
 def backup_store(
     call: Call,
-    path: Annotated[str | None, Field(description="Where to; default: backups/ beside the store.")] = None,
+    path: Annotated[
+        str | None,
+        Field(description="A file name in backups/ (any path on the command line); default: a dated one."),
+    ] = None,
 ) -> BackedUp:
     """Copy the whole store to a file while it is in use, and check the copy."""
     where, size = backup(call, Path(path) if path else None)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from vestige.errors import VestigeError
+from vestige.errors import InvalidInput, VestigeError
 from vestige.models import normal_scope
 
 _LAST_DAY = datetime(9999, 12, 31, tzinfo=UTC)
@@ -43,6 +43,18 @@ def _scope(value: Any) -> Any:
         return normal_scope(value)
     except VestigeError as exc:
         raise ValueError(f"{exc.message} {exc.hint or ''}".strip()) from exc
+
+
+def check_some_time(valid_from: datetime | None, valid_until: datetime | None) -> None:
+    """Refuse a validity that a caller gives and that covers no moment.
+
+    Memories may have one, such as a merge that was undone, but nobody can mean it when telling a fact.
+    """
+    if valid_from is not None and valid_from == valid_until:
+        raise InvalidInput(
+            "`valid_from` and `valid_until` are the same: it would be true at no time.",
+            hint="Give a `valid_until` that is later than `valid_from`; a date includes that day.",
+        )
 
 
 def _one_or_many(value: Any) -> Any:

@@ -1,21 +1,32 @@
 """The arguments that say which memories a search or a list is about, written once."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import Annotated
 
 from pydantic import Field
 
+from vestige.engine.context import Call
 from vestige.errors import InvalidInput
-from vestige.models import Filter
+from vestige.models import ROOT_SCOPE, Filter, check_label
 from vestige.operations.fields import EndMoment, Moment, Names, Scope, Tags
+from vestige.operations.prose import clip, day
 from vestige.operations.registry import Arguments
+from vestige.operations.scoping import scoped, used
+
+DESCRIBED_CHARS = 300
+_LABELS = (
+    "tags", "tags_all", "include_types", "exclude_types", "domains", "source", "author", "thread",
+)  # fmt: skip
 
 
 class FilterArguments(Arguments):
     """Which memories; what is left out does not filter."""
 
-    scope: Annotated[Scope | None, Field(description="Only this scope and what is below it.")] = None
+    scope: Annotated[
+        Scope | None,
+        Field(description="Only this scope and what is below it; / is everything. Default: where you are."),
+    ] = None
     tags: Annotated[Tags, Field(description="Only memories with any of these tags.")] = []
     tags_all: Annotated[Tags, Field(description="Only memories with all of these tags.")] = []
     include_types: Annotated[Names, Field(description="Only these node types.")] = []
@@ -30,17 +41,26 @@ class FilterArguments(Arguments):
     ] = None
     min_retention: Annotated[float | None, Field(ge=0, le=1, description="Least retention.")] = None
 
-    def narrow(self, where: Filter, now: datetime) -> Filter:
+    def narrow(self, call: Call, where: Filter) -> Filter:
         """The filter, narrowed by these arguments."""
+        for name in _LABELS:
+            given: str | list[str] | None = getattr(self, name)
+            for label in [given] if isinstance(given, str) else given or []:
+                check_label(name, label)
+        both = [name for name in self.include_types if name in self.exclude_types]
+        if both:
+            raise InvalidInput(
+                f"`include_types` and `exclude_types` both name {', '.join(both)}.",
+                hint="Name a type in one of them only.",
+            )
         if self.created_from and self.created_to and self.created_from >= self.created_to:
             raise InvalidInput(
                 "`created_from` is not before `created_to`: no memory can pass.",
                 hint="Give an earlier `created_from` or a later `created_to`.",
             )
         return replace(
-            where,
-            now=now,
-            scope=self.scope,
+            scoped(call, where, self.scope),
+            now=call.engine.now(),
             tags_any=tuple(self.tags),
             tags_all=tuple(self.tags_all),
             node_types=tuple(self.include_types),
@@ -53,3 +73,30 @@ class FilterArguments(Arguments):
             created_to=self.created_to,
             min_retention=self.min_retention,
         )
+
+    def in_words(self, call: Call) -> str:
+        """Which memories these arguments are about, as in "in scope /work with tag tea"; empty for all."""
+        scope = used(call, self.scope)
+        where = () if scope == ROOT_SCOPE else (f"in scope {scope}",)
+        return clip(" ".join((*where, *self._phrases())), DESCRIBED_CHARS)
+
+    def _phrases(self) -> Iterator[str]:
+        yield from _naming("with tag", "with any of the tags", self.tags)
+        yield from _naming("with tag", "with all of the tags", self.tags_all)
+        yield from _naming("of type", "of any of the types", self.include_types)
+        yield from _naming("not of type", "of none of the types", self.exclude_types)
+        yield from _naming("in domain", "in any of the domains", self.domains)
+        for words, label in (("from source", self.source), ("by", self.author), ("in thread", self.thread)):
+            if label is not None:
+                yield f"{words} {label}"
+        if self.created_from is not None:
+            yield f"stored at or after {day(self.created_from)}"
+        if self.created_to is not None:
+            yield f"stored before {day(self.created_to)}"
+        if self.min_retention is not None:
+            yield f"with a retention of at least {self.min_retention:g}"
+
+
+def _naming(one: str, several: str, names: Sequence[str]) -> Iterator[str]:
+    if names:
+        yield f"{one if len(names) == 1 else several} {', '.join(names)}"

@@ -1,15 +1,17 @@
-"""The answer to a search as it is shown: hits with their reasons, within a budget of tokens."""
+"""The answer to a search as it is shown: hits with their reasons, and what is to be known about the whole."""
 
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-import orjson
-
 from vestige.cognition.activation import Activation
-from vestige.cognition.pieces import estimate_tokens
+from vestige.cognition.dates import Basis
+from vestige.cognition.moments import Window
+from vestige.cognition.periods import EARLIEST, LATEST
 from vestige.cognition.text import searchable
 from vestige.cognition.trust import trust
 from vestige.engine.answering import Hit
 from vestige.engine.recall import Recalled, RecallQuery
+from vestige.models import ROOT_SCOPE
 from vestige.operations.fields import DetailLevel
 from vestige.operations.prose import clip, count, day, percent
 from vestige.operations.registry import Wire
@@ -18,8 +20,8 @@ from vestige.operations.views import MemoryView, view_fields
 MATCHED_CHARS = 1_000
 LONG_CHARS = 500
 """Of a longer text the piece that matched is shown too."""
-ECHOED_CHARS = 100
-"""Of the query, in an answer that has a budget."""
+UNREAD = "Too much was reworded since then to read it all: what was reworded first was not searched."
+LEVELS: tuple[DetailLevel, ...] = ("full", "summary", "brief")
 
 
 class SignalView(Wire):
@@ -67,7 +69,11 @@ class AssociationView(Wire):
 
 
 class HitView(MemoryView):
-    """A memory found."""
+    """A memory found.
+
+    `shortened` says what was left of it to fit a token budget: its `summary`, its `brief` view, or that and
+    the `beginning` of its text.
+    """
 
     combined_score: float
     provenance: Provenance
@@ -79,63 +85,122 @@ class HitView(MemoryView):
     duplicate_ids: list[str] | None = None
     contradicts: list[str] | None = None
     association: AssociationView | None = None
+    shortened: str | None = None
     explain: Explanation | None = None
+
+
+class TimeView(Wire):
+    """The time that a query was read to ask about, up to but without `before`; an open end is absent.
+
+    `year_guessed`: the words name no year, and the latest such time was taken.
+    """
+
+    words: str
+    since: datetime | None = None
+    before: datetime | None = None
+    year_guessed: bool | None = None
 
 
 class Found(Wire):
     """The answer to a search.
 
     `confidence` is the chance that the answer is among the results. When it is too low there are none:
-    `abstained` is true and `rejected` is the best there was.
+    `abstained` is true and `rejected` is the best there was. `missing` are the names, versions, days, ids
+    and quoted texts of the query that must occur and occur in no memory that was searched. `left_out`
+    counts the hits that did not fit the token budget; `expandable` are their ids, as far as those fit.
     """
 
     query: str
     method: str
     retrieval_mode: str
     detail_level: str
+    scope: str
     total: int
     confidence: float
     abstained: bool
     results: list[HitView]
     rejected: list[HitView] | None = None
+    missing: list[str] | None = None
+    time: TimeView | None = None
     note: str | None = None
+    left_out: int | None = None
     expandable: list[str] | None = None
     token_budget: int | None = None
     tokens_used: int | None = None
 
 
 def found(
-    query: RecallQuery, recalled: Recalled, *, level: DetailLevel, explain: bool, now: datetime
+    query: RecallQuery,
+    recalled: Recalled,
+    *,
+    level: DetailLevel,
+    now: datetime,
+    scope: str,
+    among: str,
+    missing: Sequence[str] = (),
+    time: Window | None = None,
 ) -> Found:
-    """The whole answer."""
-    abstained = bool(recalled.rejected)
-    notes = [] if recalled.semantic else [f"Searched by words only. {recalled.why_not}"]
-    if abstained:
-        notes.append(
-            f"Nothing good enough was found (confidence {recalled.confidence:.2f}, wanted at least "
-            f"{query.min_confidence:.2f}); `rejected` is the best there was. Say what you look for in other "
-            "words, or set min_confidence to 0 to see everything."
-        )
-    elif not recalled.hits:
-        notes.append("No memory that passes the filters matches.")
+    """The whole answer; `among` names the filters that were on."""
     results = [
-        hit_view(hit, place, level, now, explain=explain) for place, hit in enumerate(recalled.hits, 1)
+        hit_view(hit, place, level, now, explain=query.explain) for place, hit in enumerate(recalled.hits, 1)
     ]
+    rejected = [hit_view(hit, 1, level, now, explain=query.explain) for hit in recalled.rejected]
+    notes = [*_notes(query, recalled, among), *_cut(results, rejected)]
     return Found(
         query=query.text,
         method="hybrid" if recalled.semantic else "keyword",
         retrieval_mode=query.mode.value,
         detail_level=level,
+        scope=scope,
         total=len(results),
         confidence=round(recalled.confidence, 4),
-        abstained=abstained,
+        abstained=bool(recalled.rejected),
         results=results,
-        rejected=[hit_view(hit, 1, level, now, explain=explain) for hit in recalled.rejected] or None,
+        rejected=rejected or None,
+        missing=list(missing) or None,
+        time=_time(query.text, time),
         note=" ".join(notes) or None,
     )
 
 
-def hit_view(hit: Hit, place: int, level: DetailLevel, now: datetime, *, explain: bool) -> HitView:
+def _cut(*shown: Sequence[HitView]) -> Iterator[str]:
+    if any(view.content_length for views in shown for view in views):
+        yield "Long texts are cut: `memory` with action `get` shows them whole."
+
+
+def _notes(query: RecallQuery, recalled: Recalled, among: str) -> Iterator[str]:
+    if not recalled.semantic:
+        yield f"Searched by words only. {recalled.why_not}"
+    if recalled.unread:
+        yield UNREAD
+    if recalled.rejected:
+        yield (
+            f"Nothing good enough was found (confidence {recalled.confidence:.2f}, wanted at least "
+            f"{query.min_confidence:.2f}); `rejected` is the best there was. Say what you look for in other "
+            "words, or set min_confidence to 0 to see everything."
+        )
+        if among:
+            yield f"Only memories {among} were searched."
+    elif not recalled.hits:
+        yield f"No memory {among} matches." if among else "No memory matches."
+    if not recalled.hits and query.where.scope not in (None, ROOT_SCOPE):
+        yield 'Pass scope "/" to search everything.'
+
+
+def _time(text: str, window: Window | None) -> TimeView | None:
+    if window is None:
+        return None
+    return TimeView(
+        words=text[slice(*window.span)],
+        since=None if window.start == EARLIEST else window.start,
+        before=None if window.end == LATEST else window.end,
+        year_guessed=window.basis is Basis.GUESSED_YEAR or None,
+    )
+
+
+def hit_view(
+    hit: Hit, place: int, level: DetailLevel, now: datetime, *, explain: bool, shortened: str | None = None
+) -> HitView:
     """A hit at a level of detail. Provenance is part of every level."""
     memory = hit.record.memory
     shown = view_fields(hit.record, now, level)
@@ -154,71 +219,24 @@ def hit_view(hit: Hit, place: int, level: DetailLevel, now: datetime, *, explain
             source=memory.source,
             author=memory.author,
             at=memory.occurred_at or memory.created_at,
-            trust=round(trust(hit.record), 4),
+            trust=round(trust(hit.record, now), 4),
         ),
         duplicates=len(hit.duplicates) or None,
         duplicate_ids=list(hit.duplicates) or None,
         contradicts=list(hit.contradicts) or None,
         association=_association(hit.association),
+        shortened=shortened,
         **shown,
     )
 
 
-def within(answer: Found, token_budget: int) -> Found:
-    """The best hits that fit, the answer around them included, and the ids of the others as far as they fit.
-
-    Tokens are counted over the JSON of the whole answer by `cognition.pieces.estimate_tokens`, which is
-    fitted to word pieces on the high side. What was rejected has to fit like any hit.
-    """
-    offered = answer.results or answer.rejected or []
-    shell = _shell(answer.model_copy(update={"token_budget": token_budget}), len(offered))
-    room = token_budget - tokens_of(shell)
-    kept: list[HitView] = []
-    for hit in offered:
-        tokens = _tokens(hit) + 1  # and the comma
-        if tokens <= room:
-            room -= tokens
-            kept.append(hit)
-    shown = {hit.id for hit in kept}
-    left_out = [hit.id for hit in offered if hit.id not in shown]
-    while left_out and tokens_of(_filled(shell, kept, left_out)) > token_budget:
-        left_out.pop()
-    return _counted(_filled(shell, kept, left_out))
-
-
-def tokens_of(answer: Found) -> int:
-    """The tokens of an answer as JSON."""
-    return _tokens(answer)
-
-
-def _tokens(part: Wire) -> int:
-    return estimate_tokens(orjson.dumps(part.wire()).decode("utf-8"))
-
-
-def _shell(answer: Found, hits: int) -> Found:
-    """The answer without its hits, counted as if all were there: the longest that fits the budget."""
-    budget = answer.token_budget or 0
-    empty: dict[str, object] = {"results": [], "total": hits, "expandable": [], "tokens_used": budget}
-    if answer.abstained:
-        empty["rejected"] = []
-    echo = clip(answer.query, ECHOED_CHARS)
-    # The caller knows the query, and what the note says in words is said by other fields too.
-    shorter = ({"query": echo}, {"query": "…"}, {"query": "…", "note": None})
-    shells = [answer.model_copy(update=empty | update) for update in shorter]
-    return next((shell for shell in shells if tokens_of(shell) <= budget), shells[-1])
-
-
-def _filled(shell: Found, kept: list[HitView], left_out: list[str]) -> Found:
-    if shell.abstained:
-        return shell.model_copy(update={"rejected": kept, "total": 0, "expandable": left_out})
-    return shell.model_copy(update={"results": kept, "total": len(kept), "expandable": left_out})
-
-
-def _counted(answer: Found) -> Found:
-    """The answer with its tokens, counted again while the number of them becomes shorter by that."""
-    while (tokens := tokens_of(answer)) != answer.tokens_used:
-        answer = answer.model_copy(update={"tokens_used": tokens})
-    return answer
+def shorter(hit: Hit, level: DetailLevel, now: datetime) -> Iterator[HitView]:
+    """The hit in less and less detail than this level with its reasons."""
+    for lower in LEVELS[LEVELS.index(level) :]:
+        if lower == "brief" and level != "brief":
+            brief = hit_view(hit, 1, lower, now, explain=False, shortened="beginning")
+            yield brief.model_copy(update={"content": hit.record.memory.content})
+        yield hit_view(hit, 1, lower, now, explain=False, shortened=lower)
 
 
 def _explained(hit: Hit, place: int) -> Explanation:
@@ -277,8 +295,13 @@ def render_found(answer: Found) -> str:
         lines.extend(["The best that was found:", *_lines(answer.rejected[0], 1)])
     how = f"{count(len(answer.results), 'memory')} by {answer.method} search"
     lines.append(f"{how}, confidence {percent(answer.confidence)}.")
-    if answer.expandable:
-        lines.append(f"{len(answer.expandable)} more did not fit the token budget.")
+    if answer.missing:
+        named = ", ".join(f'"{clip(one)}"' for one in answer.missing)
+        lines.append(f"{named} {'occurs' if len(answer.missing) == 1 else 'occur'} nowhere.")
+    if answer.time:
+        lines.append(_time_line(answer.time))
+    if answer.left_out:
+        lines.append(f"{answer.left_out} more did not fit the token budget.")
     if answer.note:
         lines.append(answer.note)
     return "\n".join(lines).strip("\n")
@@ -287,7 +310,13 @@ def render_found(answer: Found) -> str:
 def _nothing(answer: Found) -> str:
     if answer.abstained:
         return "Nothing good enough."
-    return "Nothing fits the token budget." if answer.token_budget and answer.confidence else "Nothing found."
+    return "Nothing fits the token budget." if answer.left_out else "Nothing found."
+
+
+def _time_line(time: TimeView) -> str:
+    since = f" from {day(time.since)}" if time.since else ""
+    before = f" until {day(time.before)}" if time.before else ""
+    return f'"{time.words}" is read as{since}{before}{"; the year is a guess" if time.year_guessed else ""}.'
 
 
 def _lines(hit: HitView, place: int) -> list[str]:
@@ -298,7 +327,8 @@ def _lines(hit: HitView, place: int) -> list[str]:
         f"{hit.duplicates} more say the same" if hit.duplicates else None,
         f"contradicts {', '.join(hit.contradicts)}" if hit.contradicts else None,
         f"via {hit.association.via}" if hit.association else None,
-        day(hit.created_at),
+        "shortened" if hit.shortened else None,
+        day(hit.provenance.at),
         hit.source,
         ", ".join(hit.tags),
         hit.id,

@@ -1,21 +1,23 @@
 """Remembering: `smart_ingest`."""
 
 from collections import Counter
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import Annotated, Any
 
 from pydantic import Field, JsonValue
 
-from vestige.cognition.gating import Create, Decision, Merge, Reinforce, Supersede, Update
+from vestige.cognition.gating import Create, Decision, Merge, Reinforce, Supersede, Update, rival_of
+from vestige.cognition.periods import LATEST
+from vestige.cognition.validity import Told, validity_told
 from vestige.engine.batch import Draft, Ingested
 from vestige.engine.context import Call
 from vestige.engine.ingest import Promise, Replayed, ingest
 from vestige.errors import Forbidden, InvalidInput
 from vestige.models import Memory, covers
 from vestige.operations.catalog import registry
-from vestige.operations.fields import EndMoment, Moment, Names, Scope, Tags
-from vestige.operations.prose import count, table
+from vestige.operations.fields import EndMoment, Moment, Names, Scope, Tags, check_some_time
+from vestige.operations.prose import count, day, table
 from vestige.operations.registry import Arguments, Wire
 
 MAX_BATCH = 500
@@ -27,7 +29,8 @@ class Item(Arguments):
     content: Annotated[str, Field(description="The text to remember.")]
     tags: Annotated[Tags, Field(description="Labels to find it by.")] = []
     node_type: Annotated[
-        str, Field(description="fact, concept, event, person, place, note, pattern, decision, …")
+        str,
+        Field(description="fact, concept, event, person, place, note, decision, state (ends by itself) …"),
     ] = "fact"
     source: Annotated[str | None, Field(description="Where it comes from: a URL, file or system.")] = None
     scope: Annotated[Scope | None, Field(description="Where it belongs, such as /project/vestige.")] = None
@@ -67,16 +70,24 @@ class IngestedView(Wire):
     """What became of one text."""
 
     index: int | None = None
+    status: str = "saved"
     decision: str
     node_id: str
+    scope: str
     message: str
     reason: str
     has_embedding: bool
     similarity: float | None = None
     prediction_error: float | None = None
     conflict: str | None = None
+    conflict_detail: str | None = None
+    rival_id: str | None = None
+    rival_preview: str | None = None
     superseded_id: str | None = None
     related_ids: list[str] | None = None
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    validity_words: str | None = None
 
 
 class SmartIngested(IngestedView):
@@ -99,9 +110,18 @@ class BatchIngested(Wire):
 def render_ingested(result: SmartIngested | BatchIngested) -> str:
     """What became of the texts, for a person."""
     if isinstance(result, SmartIngested):
-        return f"{result.message}\n{result.reason}\n{result.node_id}"
+        beside = f"\nBeside: “{result.rival_preview}” ({result.rival_id})" if result.rival_id else ""
+        return f"{result.message}\n{result.reason}\n{result.node_id}{_truth(result)}{beside}"
     rows = ((r.index, r.decision, r.node_id, r.reason) for r in result.results)
     return f"{table(('#', 'decision', 'id', 'reason'), rows)}\n\n{count(len(result.results), 'text')} taken."
+
+
+def _truth(result: IngestedView) -> str:
+    """When it is true and which of its words say so, as a line; nothing where nothing is known."""
+    start = f" from {day(result.valid_from)}" if result.valid_from else ""
+    end = f" until {day(result.valid_until)}" if result.valid_until else ""
+    words = f" (“{result.validity_words}”)" if result.validity_words else ""
+    return f"\nTrue{start}{end}{words}." if start or end else ""
 
 
 @registry.operation(
@@ -128,7 +148,8 @@ def smart_ingest(call: Call, told: IngestArguments) -> SmartIngested | BatchInge
     promise = None
     if told.idempotency_key is not None:
         promise = Promise(
-            key=told.idempotency_key,
+            # Two projects may use the same key.
+            key=f"{call.scope} {told.idempotency_key}",
             digest=_digest(told),
             answer=lambda results: _answer(results, batch).model_dump_json(),
         )
@@ -159,10 +180,15 @@ def _items(told: IngestArguments) -> list[Item]:
 
 
 def _draft(call: Call, item: Item, index: int, now: datetime) -> Draft:
-    scope = item.scope or call.engine.settings.memory.scope
+    scope = item.scope or call.scope
     if call.access.scopes is not None and not any(covers(allowed, scope) for allowed in call.access.scopes):
         raise Forbidden(f"This caller may not write to the scope {scope}.", details={"scope": scope})
+    told = _told_itself(item, now)
+    kept = told.by(now) if told else None
+    start, end = (kept.valid_from, kept.valid_until) if kept else (item.valid_from, item.valid_until)
+    expiry = None if end else _expiry(call, item, max(now, start or now))
     try:
+        check_some_time(item.valid_from, item.valid_until)
         memory = Memory(
             id=call.engine.new_id(),
             created_at=now,
@@ -171,18 +197,49 @@ def _draft(call: Call, item: Item, index: int, now: datetime) -> Draft:
             tags=tuple(item.tags),
             domains=tuple(item.domains),
             metadata=item.metadata,
+            valid_from=start,
+            valid_until=end or expiry,
             **{name: getattr(item, name) for name in _PLAIN},
         )
     except InvalidInput as exc:
         exc.details.setdefault("index", index)
         raise
-    given = frozenset(item.model_fields_set)
-    return Draft(memory=memory, given=given, force_create=item.force_create)
+    return Draft(
+        memory=memory,
+        given=frozenset(item.model_fields_set),
+        force_create=item.force_create,
+        told=told,
+        expires=expiry is not None,
+    )
+
+
+def _told_itself(item: Item, now: datetime) -> Told | None:
+    """What a text says itself about when it is true; nothing where its teller says it."""
+    if (
+        not _may_end(item)
+        or item.node_type == "event"
+        or item.model_fields_set & {"valid_from", "valid_until"}
+    ):
+        return None
+    return validity_told(item.content, item.occurred_at or now)
+
+
+def _expiry(call: Call, item: Item, begin: datetime) -> datetime | None:
+    """When the time to live of a state is over; None for anything else and where its teller names an end."""
+    life = timedelta(days=call.engine.settings.memory.state_ttl_days)
+    if item.node_type != "state" or not _may_end(item) or "valid_until" in item.model_fields_set:
+        return None
+    return begin + life if begin < LATEST - life else None
+
+
+def _may_end(item: Item) -> bool:
+    """A turn is what somebody said then, and nothing automatic ends what is pinned."""
+    return item.thread is None and not item.pinned
 
 
 _PLAIN = (
     "content", "node_type", "source", "author", "agent_id", "session_id", "thread", "position",
-    "occurred_at", "valid_from", "valid_until", "pinned",
+    "occurred_at", "pinned",
 )  # fmt: skip
 
 
@@ -197,7 +254,16 @@ def _answer(results: list[Ingested], batch: bool) -> SmartIngested | BatchIngest
         return SmartIngested(**_told(results[0]))
     views = [IngestedView(index=index, **_told(result)) for index, result in enumerate(results)]
     tally = Counter(view.decision for view in views)
-    return BatchIngested(summary={"total": len(views), **tally}, results=views)
+    updated = tally["update"] + tally["reinforce"]
+    # A batch is written whole or not at all: nothing in it is skipped or fails alone.
+    told = {
+        "total": len(views),
+        "created": len(views) - updated,
+        "updated": updated,
+        "skipped": 0,
+        "errors": 0,
+    }
+    return BatchIngested(summary=told | tally, results=views)
 
 
 def _told(result: Ingested) -> dict[str, Any]:  # fields of IngestedView, which checks them
@@ -206,12 +272,19 @@ def _told(result: Ingested) -> dict[str, Any]:  # fields of IngestedView, which 
     return {
         "decision": type(decision).__name__.lower(),
         "node_id": result.memory_id,
+        "scope": result.scope,
         "message": _MESSAGES[type(decision)],
         "reason": decision.reason,
         "has_embedding": result.embedded,
         "similarity": similarity,
         "prediction_error": None if similarity is None else round(1 - max(0.0, similarity), 4),
         "conflict": decision.conflict.kind if decision.conflict else None,
+        "conflict_detail": decision.conflict.detail if decision.conflict else None,
+        "rival_id": rival_of(decision),
+        "rival_preview": result.rival_preview,
+        "valid_from": result.valid_from,
+        "valid_until": result.valid_until,
+        "validity_words": result.validity_words,
         **_others(decision),
     }
 

@@ -23,6 +23,7 @@ from vestige.operations.fields import DetailLevel, MemoryId, Moment
 from vestige.operations.filtering import FilterArguments
 from vestige.operations.prose import clip, count, day, fields, percent, table
 from vestige.operations.registry import Wire
+from vestige.operations.scoping import used
 from vestige.operations.views import EdgeView, MemoryView, edge_view, memory_card, memory_lines, view
 
 EXAMPLE_ID = "01890000-0000-7000-8000-000000000001"
@@ -63,6 +64,7 @@ class Listed(Wire):
     """A page of memories."""
 
     action: str = "list"
+    scope: str
     total: int
     offset: int
     results: list[MemoryView]
@@ -147,7 +149,8 @@ def _render_history(result: History) -> str:
 
 
 def _render_listed(result: Listed) -> str:
-    return f"{memory_lines(result.results)}\n\n{len(result.results)} of {count(result.total, 'memory')}."
+    shown = f"{len(result.results)} of {count(result.total, 'memory')} in {result.scope}."
+    return f"{memory_lines(result.results)}\n\n{shown}"
 
 
 @registry.operation(
@@ -199,7 +202,8 @@ class ListArguments(FilterArguments):
     as_of: Annotated[Moment | None, Field(description="Only what was true then.")] = None
     pinned: Annotated[bool | None, Field(description="Only pinned ones, or only the others.")] = None
     max_retention: Annotated[float | None, Field(ge=0, le=1, description="Most retention.")] = None
-    due: Annotated[bool, Field(description="Only what is due for review.")] = False
+    due: Annotated[bool, Field(description="Only what is true now and due for review.")] = False
+    current: Annotated[bool, Field(description="Only what is true now.")] = False
     detail_level: Annotated[DetailLevel, Field(description="How much of each to show.")] = "summary"
 
 
@@ -213,20 +217,22 @@ class ListArguments(FilterArguments):
 def memory_list(call: Call, asked: ListArguments) -> Listed:
     """List memories without searching: the newest, the oldest, the due, the fading.
 
-    Superseded and expired ones are listed too; `as_of` leaves them out.
+    Without a `scope` those of the caller's own and what it inherits. Superseded and expired ones are listed
+    too; `current` leaves them out, and `as_of` what was not true then.
     """
     now, store = call.engine.now(), call.engine.store
     where = asked.narrow(
+        call,
         Filter(
-            valid_at=asked.as_of,
+            valid_at=asked.as_of or (now if asked.due or asked.current else None),
             pinned=asked.pinned,
             max_retention=asked.max_retention,
             due_by=now if asked.due else None,
         ),
-        now,
     )
     records = store.find(where, access=call.access, order=asked.order, limit=asked.limit, offset=asked.offset)
     return Listed(
+        scope=used(call, asked.scope),
         total=store.count(where, access=call.access),
         offset=asked.offset,
         results=[view(record, now, asked.detail_level) for record in records],

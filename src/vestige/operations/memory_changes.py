@@ -7,18 +7,20 @@ from typing import Annotated
 
 from pydantic import Field
 
+from vestige.cognition.validity import reworded
 from vestige.engine.context import Call
 from vestige.engine.feedback import remark
-from vestige.engine.forgetting import forget
+from vestige.engine.forgetting import Forgotten, forget
 from vestige.engine.revising import revise
 from vestige.engine.tags import rename_tag
 from vestige.errors import InvalidInput
-from vestige.models import Evidence, Memory, Record
+from vestige.models import Evidence, Filter, Memory, Record
 from vestige.operations.catalog import registry
-from vestige.operations.fields import EndMoment, MemoryId, Moment, Reason, Scope, Tags
+from vestige.operations.fields import EndMoment, MemoryId, Moment, Reason, Scope, Tags, check_some_time
 from vestige.operations.memory import EXAMPLE_ID
 from vestige.operations.prose import count, percent
-from vestige.operations.registry import Wire
+from vestige.operations.registry import Arguments, Wire
+from vestige.operations.scoping import used
 from vestige.operations.views import MemoryView, memory_card, view
 
 GRADES = {1: Evidence.AGAIN, 2: Evidence.HARD, 3: Evidence.GOOD, 4: Evidence.EASY}
@@ -46,13 +48,20 @@ class Strengthened(Wire):
 
 
 class Deleted(Wire):
-    """What was deleted."""
+    """What was deleted.
+
+    `revived` are memories that it had superseded or merged and that are true again; `still_in` those that
+    hold words of it because of merging: what it was merged into, and what it was merged from.
+    """
 
     action: str = "delete"
     success: bool = True
     id: str
     deleted: bool = True
+    also_deleted: list[str] | None = None
     revived: list[str]
+    still_in: list[str]
+    message: str
 
 
 class Renamed(Wire):
@@ -63,6 +72,7 @@ class Renamed(Wire):
     tag: str
     renamed_to: str
     memories: int
+    scope: str
 
 
 def _render_changed(result: Changed) -> str:
@@ -89,9 +99,9 @@ def memory_edit(
 ) -> Changed:
     """Replace a memory's text; the old text stays in its history as a revision.
 
-    Strength, links and other wordings are kept.
+    Strength, links and other wordings are kept. A window that the old words gave ends with them.
     """
-    return _revised(call, "edit", id, lambda memory: replace(memory, content=content), reason="edit")
+    return _revised(call, "edit", id, lambda memory: reworded(memory, content), reason="edit")
 
 
 @registry.operation(
@@ -111,6 +121,13 @@ def memory_tag(
     """Add tags to a memory, or take them off."""
     if not add and not remove:
         raise InvalidInput("Neither `add` nor `remove` is given.", hint="Say which tags to change.")
+    both = [tag for tag in add if tag in remove]
+    if both:
+        raise InvalidInput(
+            f"`add` and `remove` both name {', '.join(both)}.",
+            hint="Name a tag in one of them only.",
+            details={"tags": both},
+        )
 
     def retagged(memory: Memory) -> Memory:
         kept = [tag for tag in memory.tags if tag not in remove]
@@ -131,11 +148,14 @@ def memory_rename_tag(
     call: Call,
     tag: Annotated[str, Field(min_length=1, description="The tag as it is.")],
     to: Annotated[str, Field(min_length=1, description="What it shall be called.")],
-    scope: Annotated[Scope | None, Field(description="Only this scope and what is below it.")] = None,
+    scope: Annotated[
+        Scope | None, Field(description="This scope and what is below it; / is everything. Default: yours.")
+    ] = None,
 ) -> Renamed:
-    """Rename a tag on every memory that carries it; a tag that exists already is joined."""
-    changed = rename_tag(call, tag, to.strip(), scope=scope)
-    return Renamed(tag=tag, renamed_to=to.strip(), memories=changed)
+    """Rename a tag on every memory here that carries it; a tag that exists already is joined."""
+    place = used(call, scope)
+    changed = rename_tag(call, tag, to.strip(), Filter(scope=place))
+    return Renamed(tag=tag, renamed_to=to.strip(), memories=changed, scope=place)
 
 
 @registry.operation(
@@ -164,6 +184,19 @@ def memory_unpin(call: Call, id: MemoryId) -> Changed:
     return _revised(call, "unpin", id, lambda memory: replace(memory, pinned=False), reason="unpin")
 
 
+class ValidityArguments(Arguments):
+    """A memory, and the ends of its validity to change."""
+
+    id: MemoryId
+    valid_from: Annotated[Moment | None, Field(description="From when on it is true; null: always was.")] = (
+        None
+    )
+    valid_until: Annotated[
+        EndMoment | None,
+        Field(description="Until when it is true (a date includes that day); null: still is."),
+    ] = None
+
+
 @registry.operation(
     "memory.set_validity",
     permission="write",
@@ -172,25 +205,22 @@ def memory_unpin(call: Call, id: MemoryId) -> Changed:
     positional=("id",),
     render=_render_changed,
 )
-def memory_set_validity(
-    call: Call,
-    id: MemoryId,
-    valid_from: Annotated[
-        Moment | None, Field(description="From when on it is true; absent: always was.")
-    ] = None,
-    valid_until: Annotated[
-        EndMoment | None,
-        Field(description="Until when it is true (a date includes that day); absent: still is."),
-    ] = None,
-) -> Changed:
-    """Say from when until when a memory is true. An end that is left out is open."""
+def memory_set_validity(call: Call, told: ValidityArguments) -> Changed:
+    """Say from when until when a memory is true.
+
+    An end that is left out stays as it is, and null opens it; with neither, both are open: it holds again.
+    """
+    ends = ("valid_from", "valid_until")
+    given = {name: getattr(told, name) for name in ends if name in told.model_fields_set}
+    given = given or dict.fromkeys(ends)
 
     def limited(memory: Memory) -> Memory:
+        until = given.get("valid_until", memory.valid_until)
+        check_some_time(given.get("valid_from", memory.valid_from), until)
         # A memory that is true again is not superseded any more.
-        replaced = memory.superseded_by if valid_until is not None else None
-        return replace(memory, valid_from=valid_from, valid_until=valid_until, superseded_by=replaced)
+        return replace(memory, **given, superseded_by=memory.superseded_by if until is not None else None)
 
-    return _revised(call, "set_validity", id, limited, reason="validity")
+    return _revised(call, "set_validity", told.id, limited, reason="validity")
 
 
 def _revised(
@@ -290,18 +320,41 @@ def _numbers(record: Record, retention: float) -> dict[str, float]:
     effect="delete",
     example={"id": EXAMPLE_ID},
     positional=("id",),
-    render=lambda result: f"Deleted {result.id}.",
+    render=lambda result: result.message,
 )
 def memory_delete(
     call: Call,
     id: MemoryId,
     even_pinned: Annotated[bool, Field(description="Delete it although it is pinned.")] = False,
+    with_merges: Annotated[
+        bool, Field(description="Also delete what it was merged into; their other parts live again.")
+    ] = False,
+    with_parts: Annotated[bool, Field(description="Also delete what it was merged from.")] = False,
 ) -> Deleted:
     """Delete a memory for good: its text, revisions, wordings, vectors and links.
 
     Only a mark without content stays, so that it does not come back from elsewhere. What the memory had
-    superseded is true again. To let a wrong memory fade instead, use `demote`; to correct it, `edit` it
-    or remember the right thing.
+    superseded or merged is true again. The answer names what still holds its words because of merging
+    (`still_in`). To let a wrong memory fade instead, use `demote`; to correct it, `edit` it or remember the
+    right thing.
     """
-    revived = forget(call, id, even_pinned=even_pinned)
-    return Deleted(id=id, revived=revived)
+    done = forget(call, id, even_pinned=even_pinned, with_merges=with_merges, with_parts=with_parts)
+    others = [one for one in done.deleted if one != id]
+    return Deleted(
+        id=id,
+        also_deleted=others or None,
+        revived=list(done.revived),
+        still_in=list(done.still_in),
+        message=_deletion(id, others, done),
+    )
+
+
+def _deletion(memory_id: str, others: list[str], done: Forgotten) -> str:
+    """What was deleted and what was not, in sentences."""
+    sentences = [f"Deleted {', '.join([memory_id, *others])}."]
+    if done.revived:
+        sentences.append(f"True again: {', '.join(done.revived)}.")
+    if done.still_in:
+        held = ", ".join(done.still_in)
+        sentences.append(f"By merging, its words are still in {held}; delete those too if they must go.")
+    return " ".join(sentences)

@@ -7,12 +7,14 @@ from typing import Annotated
 from pydantic import Field
 
 from vestige.engine.context import Call
+from vestige.engine.history import as_known
 from vestige.errors import InvalidInput
 from vestige.models import Filter
 from vestige.operations.catalog import registry
 from vestige.operations.fields import DetailLevel, EndMoment, Moment, Scope, Tags
 from vestige.operations.prose import count
 from vestige.operations.registry import Arguments, Wire
+from vestige.operations.scoping import scoped, used
 from vestige.operations.views import MemoryView, memory_lines, view
 
 
@@ -31,6 +33,7 @@ class Timeline(Wire):
     end: str
     total: int
     shown: int
+    scope: str
     days: list[Day]
 
 
@@ -39,9 +42,16 @@ class TimelineArguments(Arguments):
 
     start: Annotated[Moment | None, Field(description="First moment; default a week ago.")] = None
     end: Annotated[EndMoment | None, Field(description="Last moment or day; default now.")] = None
-    node_type: Annotated[str | None, Field(description="Only this node type.")] = None
+    node_type: Annotated[str | None, Field(min_length=1, description="Only this node type.")] = None
     tags: Annotated[Tags, Field(description="Only memories with any of these tags.")] = []
-    scope: Annotated[Scope | None, Field(description="Only this scope and what is below it.")] = None
+    scope: Annotated[
+        Scope | None,
+        Field(description="Only this scope and what is below it; default is your own and what it inherits."),
+    ] = None
+    as_of: Annotated[Moment | None, Field(description="Only what was true then.")] = None
+    known_at: Annotated[
+        Moment | None, Field(description="As this memory knew it then; `end` is then unless given.")
+    ] = None
     limit: Annotated[int, Field(ge=1, le=200, description="Most memories to show.")] = 50
     detail_level: Annotated[DetailLevel, Field(description="How much of each to show.")] = "summary"
 
@@ -51,7 +61,7 @@ def render_timeline(timeline: Timeline) -> str:
     parts = [
         f"{day.date} ({count(day.count, 'memory')})\n{memory_lines(day.memories)}" for day in timeline.days
     ]
-    parts.append(f"{timeline.shown} of {count(timeline.total, 'memory')}.")
+    parts.append(f"{timeline.shown} of {count(timeline.total, 'memory')} in {timeline.scope}.")
     return "\n\n".join(parts)
 
 
@@ -64,28 +74,42 @@ def render_timeline(timeline: Timeline) -> str:
     render=render_timeline,
 )
 def memory_timeline(call: Call, asked: TimelineArguments) -> Timeline:
-    """Show what was remembered when, day by day, newest first."""
+    """Show what was remembered when, day by day, newest first.
+
+    Superseded and expired memories are shown too; `as_of` leaves out what was not true then.
+    """
     now = call.engine.now()
     # "Until now" includes what is written in this very moment.
-    end = asked.end or now + timedelta(microseconds=1)
+    end = asked.end or (asked.known_at or now) + timedelta(microseconds=1)
     start = asked.start or end - timedelta(days=7)
     if start >= end:
-        raise InvalidInput("`start` is not before `end`.", hint="Give an earlier `start`.")
+        raise _empty(asked)
     where = Filter(
         created_from=start,
         created_to=end,
         node_types=(asked.node_type,) if asked.node_type else (),
         tags_any=tuple(asked.tags),
-        scope=asked.scope,
+        valid_at=asked.as_of,
+        known_at=asked.known_at,
     )
+    where = scoped(call, where, asked.scope)
     records = call.engine.store.find(where, access=call.access, limit=asked.limit)
     days: dict[str, list[MemoryView]] = defaultdict(list)
-    for record in records:
-        days[f"{record.memory.created_at:%Y-%m-%d}"].append(view(record, now, asked.detail_level))
+    for known in as_known(call, records, asked.known_at):
+        days[f"{known.memory.created_at:%Y-%m-%d}"].append(view(known, now, asked.detail_level))
     return Timeline(
         start=start.isoformat(),
         end=end.isoformat(),
         total=call.engine.store.count(where, access=call.access),
         shown=len(records),
+        scope=used(call, asked.scope),
         days=[Day(date=date, count=len(memories), memories=memories) for date, memories in days.items()],
     )
+
+
+def _empty(asked: TimelineArguments) -> InvalidInput:
+    """The error for a time in which nothing can lie, in terms of what was given."""
+    name = "end" if asked.end else "known_at" if asked.known_at else None
+    future = "`start` is in the future: nothing is remembered yet."
+    said = f"`start` is not before `{name}`." if name else future
+    return InvalidInput(said, hint="Give an earlier `start`.", details={"argument": "start"})

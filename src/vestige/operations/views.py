@@ -10,12 +10,20 @@ from vestige.operations.fields import DetailLevel
 from vestige.operations.prose import clip, day, fields, percent
 from vestige.operations.registry import Wire
 
+SUMMARY_CHARS = 4_000
+"""Of a longer text only the beginning is shown outside `full`: an answer must not grow with one memory."""
+
 
 class MemoryView(Wire):
-    """A memory; what a detail level leaves out is absent."""
+    """A memory; what a detail level leaves out is absent.
+
+    Where `content_length` is told, `content` is only the beginning of a text of so many characters: `memory`
+    with the action `get` shows all of it.
+    """
 
     id: str
     content: str | None = None
+    content_length: int | None = None
     node_type: str
     tags: list[str]
     scope: str | None = None
@@ -81,7 +89,7 @@ def view_fields(record: Record, now: datetime, level: DetailLevel) -> dict[str, 
     if level == "brief":
         return shown
     shown |= {
-        "content": memory.content,
+        **(_beginning(memory.content) if level == "summary" else {"content": memory.content}),
         "scope": memory.scope,
         "source": memory.source,
         "author": memory.author,
@@ -96,6 +104,12 @@ def view_fields(record: Record, now: datetime, level: DetailLevel) -> dict[str, 
         "pinned": memory.pinned or None,
     }
     return shown if level == "summary" else shown | _full(record, now)
+
+
+def _beginning(content: str) -> dict[str, Any]:  # Any: as view_fields
+    if len(content) <= SUMMARY_CHARS:
+        return {"content": content}
+    return {"content": f"{content[:SUMMARY_CHARS].rstrip()}…", "content_length": len(content)}
 
 
 def _full(record: Record, now: datetime) -> dict[str, Any]:

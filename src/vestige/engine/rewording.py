@@ -1,0 +1,212 @@
+"""Looking back: what was worded otherwise then is found by the words of then.
+
+A store's indexes hold present wordings only, and with `known_at` its arms leave out what had another one.
+That is read here: its words are weighed as the store would weigh them, its meaning is embedded anew.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import nan
+
+import numpy as np
+
+from vestige.cognition.form import Form, features
+from vestige.cognition.maxsim import STOP_SHARE, WRITTEN_STOP_SHARE, Matched, match, weigh
+from vestige.cognition.query import Asked, telling_words
+from vestige.cognition.rewording import Words, find_words, joined
+from vestige.embed.protocol import TokenStates
+from vestige.engine.context import Call
+from vestige.engine.embedding import embed_memories, embedder_or_none, spans_of
+from vestige.engine.probing import Depth, Probed, probe
+from vestige.errors import EmbedderError
+from vestige.models import Filter, Memory, Record
+from vestige.pool import LONGEST_TOKENS, OFFSETS, Flags, Floats, Integers, Pool, Sketch, Traits, Vectors
+from vestige.store.protocol import Piece
+
+logger = logging.getLogger(__name__)
+
+READ = 5_000
+"""Earlier wordings read in one search: those of what was revised last."""
+PIECES = 256
+"""Pieces of them embedded in one search, of the best by words first: two or three seconds at most."""
+
+
+def probe_as_known(
+    call: Call, asked: Asked, where: Filter, depth: Depth, *, least_cosine: float = -1.0
+) -> tuple[Probed, bool]:
+    """What every arm finds for the query by the wording known at `where.known_at`, and whether more was
+    reworded since than is read."""
+    probed = probe(call, asked, where, depth, least_cosine=least_cosine)
+    if where.known_at is None:
+        return probed, False
+    reworded = call.engine.store.reworded(asked.terms, where, access=call.access, limit=READ + 1)
+    # What was revised while the arms searched was found there, by the words of then.
+    there = set(probed.pool.ids)
+    records = [one for one in reworded.records[:READ] if one.memory.id not in there]
+    call.check()
+    words = find_words(asked, [one.memory for one in records], reworded.statistics, probed.pool)
+    best = words.best(depth.per_arm)
+    records, words = [records[at] for at in best.tolist()], words.at(best)
+    meaning = _meaning(call, asked, probed, [one.memory for one in records])
+    near = meaning.cosine >= least_cosine
+    kept = np.flatnonzero((words.own > 0) | (words.literals > 0) | near)
+    found = [records[at] for at in kept.tolist()]
+    earlier = _pool(asked, probed.pool, found, words.at(kept), meaning.at(kept), near[kept])
+    pool, matched = joined(probed.pool, probed.matched, earlier, _matched(asked, meaning, earlier))
+    return replace(probed, pool=pool, matched=matched), len(reworded.records) > READ
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Meaning:
+    """What the model makes of texts: the best piece of each, as a pool has it, and all of its pieces; `query`
+    are the tokens of what is asked."""
+
+    cosine: Floats
+    starts: Integers
+    ends: Integers
+    vectors: Vectors
+    pieces: tuple[tuple[Piece, ...], ...]
+    query: TokenStates | None
+
+    def at(self, places: Integers) -> "_Meaning":
+        return _Meaning(
+            cosine=self.cosine[places],
+            starts=self.starts[places],
+            ends=self.ends[places],
+            vectors=self.vectors[places],
+            pieces=tuple(self.pieces[at] for at in places.tolist()),
+            query=self.query,
+        )
+
+
+def _meaning(call: Call, asked: Asked, probed: Probed, memories: Sequence[Memory]) -> _Meaning:
+    """The meaning of the first memories, as far as there is a model and time."""
+    count = len(memories)
+    found = _Meaning(
+        cosine=np.full(count, nan),
+        starts=np.zeros(count, dtype=np.int64),
+        ends=np.zeros(count, dtype=np.int64),
+        vectors=np.zeros((count, probed.pool.vectors.shape[1]), dtype=np.float32),
+        pieces=((),) * count,
+        query=None,
+    )
+    embedder = None if probed.encoded is None or not memories else embedder_or_none(call.engine)
+    if embedder is None:
+        return found
+    chosen = _affordable(memories)
+    try:
+        query = embedder.encode_query(asked.text)
+        made = embed_memories(call, embedder, [memories[at] for at in chosen])
+    except EmbedderError as exc:
+        logger.warning("Earlier wordings are compared by words only: %s", exc.message)
+        return found
+    pieces = {at: one.pieces for at, one in zip(chosen, made, strict=True) if one.pieces}
+    for at, several in pieces.items():
+        cosines = np.array([piece.vector for piece in several]) @ query.vector
+        best = several[int(np.argmax(cosines))]
+        found.cosine[at], found.vectors[at] = cosines.max(), best.vector
+        found.starts[at], found.ends[at] = best.start, best.end
+    return replace(found, pieces=tuple(pieces.get(at, ()) for at in range(count)), query=query.tokens)
+
+
+def _affordable(memories: Sequence[Memory]) -> list[int]:
+    """Where the memories are that are embedded: one after the other, as long as their pieces fit."""
+    chosen: list[int] = []
+    left = PIECES
+    for at, memory in enumerate(memories):
+        size = len(spans_of(memory))
+        if size <= left:
+            chosen.append(at)
+            left -= size
+    return chosen
+
+
+def _pool(
+    asked: Asked, beside: Pool, records: Sequence[Record], words: Words, meaning: _Meaning, near: Flags
+) -> Pool:
+    """The records as a pool, each by itself, beside a pool that says how common words are."""
+    traits = _traits(records)
+    return Pool(
+        ids=tuple(one.memory.id for one in records),
+        own=words.own,
+        window=words.own,
+        thread=np.zeros(len(records)),
+        cosine=meaning.cosine,
+        starts=meaning.starts,
+        ends=meaning.ends,
+        vectors=meaning.vectors,
+        literals=words.literals,
+        covered=words.covered,
+        dated=words.dated,
+        present=np.array([one in asked.names for one in traits.speaker.tolist()], dtype=np.bool_),
+        by_words=words.own > 0,
+        by_meaning=near,
+        by_literal=words.literals > 0,
+        traits=traits,
+        sketch=_sketch(meaning.pieces),
+        frequencies=beside.frequencies,
+        memories=beside.memories,
+    )
+
+
+def _traits(records: Sequence[Record]) -> Traits:
+    memories, strengths = [one.memory for one in records], [one.strength for one in records]
+    told = [features(memory) for memory in memories]
+    return Traits(
+        created=np.array([one.created_at.timestamp() for one in memories]),
+        happened=np.array([one.occurred_at.timestamp() if one.occurred_at else nan for one in memories]),
+        stability=np.array([one.stability for one in strengths]),
+        decay_from=np.array([one.decay_from.timestamp() for one in strengths]),
+        retrieval=np.array([one.retrieval for one in strengths]),
+        storage=np.array([one.storage for one in strengths]),
+        suppressions=np.array([one.suppression_count for one in memories], dtype=np.int64),
+        retrieved=np.array([one.times_retrieved for one in strengths], dtype=np.int64),
+        useful=np.array([one.times_useful for one in strengths], dtype=np.int64),
+        thread=np.full(len(records), -1, dtype=np.int64),
+        form=np.array([one.form for one in told], dtype=np.int64),
+        first_person=np.array([one.first_person for one in told], dtype=np.bool_),
+        asks=np.array([one.asks for one in told], dtype=np.bool_),
+        timed=np.array([one.timed for one in told], dtype=np.bool_),
+        speaker=np.array([one.speaker for one in told], dtype=np.int64),
+    )
+
+
+def _sketch(pieces: Sequence[Sequence[Piece]]) -> Sketch | None:
+    """The tokens of each text, one owner after the other; None when there are none."""
+    tokens = [[piece.tokens for piece in one if piece.tokens is not None] for one in pieces]
+    bits = [np.concatenate([one.bits for one in told])[:LONGEST_TOKENS] for told in tokens if told]
+    asked: list[Flags] = [
+        np.concatenate([one.asked for one in told])[:LONGEST_TOKENS] for told in tokens if told
+    ]
+    lengths = np.array([sum(len(one.asked) for one in told) for told in tokens], dtype=np.int64)
+    there = np.minimum(lengths, LONGEST_TOKENS)[lengths > 0]
+    if not len(there):
+        return None
+    around = np.full((len(pieces), len(OFFSETS)), -1, dtype=np.int64)
+    around[lengths > 0, 0] = np.arange(len(there))
+    return Sketch(
+        bits=np.concatenate(bits),
+        asked=np.concatenate(asked),
+        starts=np.cumsum(there) - there,
+        lengths=there,
+        around=around,
+    )
+
+
+def _matched(asked: Asked, meaning: _Meaning, pool: Pool) -> Matched | None:
+    """How well tokens match, asked as the query was put."""
+    query = meaning.query
+    if query is None or not len(query.spans) or pool.sketch is None:
+        return None
+    words = telling_words(asked.text)
+    weights = [
+        weigh(query.spans, words, pool.frequencies, pool.memories, share)
+        for share in (WRITTEN_STOP_SHARE, STOP_SHARE)
+    ]
+    by_note, by_talk = match(query.states, weights, pool.sketch)
+    noted = pool.traits.form == Form.NOTE
+    return Matched(
+        own=np.where(noted, by_note.own, by_talk.own),
+        context=np.where(noted, by_note.context, by_talk.context),
+    )

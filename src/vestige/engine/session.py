@@ -1,0 +1,136 @@
+"""The start of a session: what is pinned, what the queries recall, what is noted about the codebase, and what
+the memory itself needs."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from vestige.cognition.codebase import DECISION, PATTERN, files_of
+from vestige.engine.backup import BACKUPS
+from vestige.engine.codebase import notes
+from vestige.engine.context import Call
+from vestige.engine.exposure import leave_trace
+from vestige.engine.health import MANY_DUE
+from vestige.engine.probing import Mode
+from vestige.engine.recall import Recalled, RecallQuery, recall, show
+from vestige.models import Filter, Record
+
+PER_QUERY = 5
+NOTES = 3
+"""Patterns, and decisions, of the codebase."""
+BACKUP_EVERY = timedelta(days=7)
+STAMP = "vestige-%Y%m%d-%H%M%S.db"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionQuery:
+    """What a session is about. `within` says where to look, `pins` how many pinned memories could fit."""
+
+    queries: tuple[str, ...]
+    within: Filter
+    topics: tuple[str, ...] = ()
+    codebase: str | None = None
+    file: str | None = None
+    pins: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Material:
+    """What there is to tell, each part with the most important first; a memory may be in several parts."""
+
+    pinned: tuple[Record, ...]
+    recalled: tuple[Record, ...]
+    patterns: tuple[Record, ...]
+    decisions: tuple[Record, ...]
+    searches: tuple[tuple[RecallQuery, Recalled], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """What the memory needs somebody to do."""
+
+    backup: bool
+    review: bool
+
+
+def collect(call: Call, asked: SessionQuery) -> Material:
+    """Everything that could be told."""
+    now = call.engine.now()
+    where = replace(asked.within, valid_at=now, include_suppressed=False)
+    pinned = call.engine.store.find(replace(where, pinned=True), access=call.access, limit=asked.pins)
+    searches = tuple(_search(call, text, where, asked.topics) for text in asked.queries)
+    recalled = _merged(searches)
+    ranks = {record.memory.id: rank for rank, record in enumerate(recalled)}
+    return Material(
+        pinned=tuple(sorted(pinned, key=lambda record: ranks.get(record.memory.id, len(ranks)))),
+        recalled=recalled,
+        patterns=_notes(call, asked, PATTERN),
+        decisions=_notes(call, asked, DECISION),
+        searches=searches,
+    )
+
+
+def present(call: Call, material: Material, shown: Collection[str]) -> None:
+    """Tell of the searches, and leave one trace on every memory that was shown."""
+    for query, recalled in material.searches:
+        hits = [hit for hit in recalled.hits if hit.record.memory.id in shown]
+        show(call, query, recalled, hits, record=False)
+    if call.engine.settings.memory.record:
+        parts = (material.pinned, material.recalled, material.patterns, material.decisions)
+        records = {record.memory.id: record for part in parts for record in part}
+        leave_trace(call, [record for name, record in records.items() if name in shown])
+
+
+def needs(call: Call, *, memories: int, due: int) -> Needs:
+    """Whether a backup is missing or old, and whether much is due for review."""
+    settings = call.engine.settings
+    last = last_backup(settings.data_dir / BACKUPS)
+    old = last is None or call.engine.now() - last > BACKUP_EVERY
+    # A memory without a file ends with the process: there is nothing to copy.
+    return Needs(backup=bool(memories) and old and settings.database.exists(), review=due > MANY_DUE)
+
+
+def last_backup(folder: Path) -> datetime | None:
+    """When the latest backup in this folder was taken, by its name: copying a file changes its own times."""
+    return max(filter(None, map(_stamped, folder.glob("vestige-*.db"))), default=None)
+
+
+def _stamped(path: Path) -> datetime | None:
+    try:
+        return datetime.strptime(path.name, STAMP).replace(tzinfo=UTC)
+    except ValueError:
+        return None  # a copy under another name
+
+
+def _search(call: Call, text: str, where: Filter, topics: tuple[str, ...]) -> tuple[RecallQuery, Recalled]:
+    query = RecallQuery(
+        text=text,
+        where=where,
+        limit=PER_QUERY,
+        topics=topics,
+        min_confidence=Mode.BALANCED.depth.confidence,
+    )
+    return query, recall(call, query)
+
+
+def _merged(searches: tuple[tuple[RecallQuery, Recalled], ...]) -> tuple[Record, ...]:
+    """The hits of all searches, each once, by their best score."""
+    best: dict[str, tuple[float, Record]] = {}
+    for _, recalled in searches:
+        for hit in recalled.hits:
+            name = hit.record.memory.id
+            if name not in best or hit.score > best[name][0]:
+                best[name] = hit.score, hit.record
+    ordered = sorted(best.items(), key=lambda one: (-one[1][0], one[0]))
+    return tuple(record for _, (_, record) in ordered)
+
+
+def _notes(call: Call, asked: SessionQuery, kind: str) -> tuple[Record, ...]:
+    """The strongest notes about the codebase; those that name the file at hand go first."""
+    if asked.codebase is None:
+        return ()
+    found = notes(call, kind, asked.codebase, asked.within)
+    if asked.file:
+        found.sort(key=lambda record: asked.file not in files_of(record.memory))
+    return tuple(found[:NOTES])

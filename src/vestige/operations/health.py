@@ -1,0 +1,90 @@
+"""How well everything is kept: `memory_health`."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from vestige.cognition.keeping import keeping
+from vestige.engine.context import Call
+from vestige.operations.catalog import registry
+from vestige.operations.prose import fields, percent
+from vestige.operations.registry import Wire
+
+
+class Bucket(Wire):
+    """How many memories have a retention in a range."""
+
+    bucket: str
+    count: int
+
+
+class HealthView(Wire):
+    """How strong all memories are, and whether that meets the target.
+
+    The target is for `avg_retrieval_strength`, the average chance that a memory is recalled now: 1 for a new
+    one. Retention, which also counts how well a memory was learned, begins at 73 % and grows with use over
+    years. Where nothing is remembered, neither is told.
+    """
+
+    avg_retention: str
+    avg_retention_raw: float
+    avg_retrieval_strength: float | None = None
+    retention_target: float
+    meets_target: bool | None = None
+    total_memories: int
+    distribution: list[Bucket]
+    memories_below_30pct: Annotated[int, Field(alias="memoriesBelow30pct")]
+    memories_below_50pct: Annotated[int, Field(alias="memoriesBelow50pct")]
+    recommendation: str
+
+
+def render_health(health: HealthView) -> str:
+    """The health of the memory for a person."""
+    numbers = fields(
+        (
+            ("average retention", health.avg_retention),
+            ("average chance of recall", percent(health.avg_retrieval_strength)),
+            ("target for that", f"{percent(health.retention_target)}{_met(health)}"),
+            ("memories", f"{health.total_memories:,}"),
+            *((f"at {one.bucket}", f"{one.count:,}") for one in health.distribution),
+            ("below 30 %", f"{health.memories_below_30pct:,}"),
+            ("below 50 %", f"{health.memories_below_50pct:,}"),
+        )
+    )
+    return f"{numbers}\n\n{health.recommendation}"
+
+
+def _met(health: HealthView) -> str:
+    return "" if health.meets_target is None else " (met)" if health.meets_target else " (not met)"
+
+
+@registry.operation(
+    "memory_health",
+    permission="read",
+    effect="none",
+    example={},
+    command="health",
+    title="Retention of the memory",
+    render=render_health,
+)
+def memory_health(call: Call) -> HealthView:
+    """Say how well all memories in reach are kept, against the target, and what would help.
+
+    The target for the average chance of recall is the setting `memory.retention_target`. `system_status`
+    tells about the store and the model.
+    """
+    engine = call.engine
+    stats = engine.store.stats(access=call.access, now=engine.now())
+    kept, target = keeping(stats.retentions, stats.retrievals), engine.settings.memory.retention_target
+    return HealthView(
+        avg_retention=f"{100 * kept.average:.1f}%",
+        avg_retention_raw=round(kept.average, 4),
+        avg_retrieval_strength=None if kept.recall is None else round(kept.recall, 4),
+        retention_target=target,
+        meets_target=None if kept.recall is None else kept.recall >= target,
+        total_memories=stats.memories,
+        distribution=[Bucket(bucket=name, count=number) for name, number in kept.distribution.items()],
+        memories_below_30pct=kept.below_weak,
+        memories_below_50pct=kept.below_half,
+        recommendation=kept.advice,
+    )

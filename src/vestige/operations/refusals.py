@@ -1,0 +1,77 @@
+"""What is said about arguments that cannot be used, in the same words on every transport."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic.alias_generators import to_snake
+
+from vestige.errors import InvalidInput, TooLarge, UnknownArgument
+from vestige.nearest import nearest_name
+from vestige.operations.allowed import allowed
+
+
+def refusal(operation: str, model: type[BaseModel], exc: ValidationError) -> InvalidInput:
+    """The error for the first thing that is wrong with the arguments of an operation."""
+    first = exc.errors()[0]
+    where = ".".join(str(part) for part in first["loc"])
+    details = {"argument": where, "operation": operation}
+    if first["type"] == "extra_forbidden":
+        known = _fields_at(model, first["loc"][:-1])
+        if to_snake(str(first["loc"][-1])) in known:
+            return InvalidInput(f"`{where}` is given twice, in both spellings.", details=details)
+        return unknown_argument(operation, where, known)
+    hint = allowed(model, first["loc"])
+    if first["type"] == "missing":
+        return InvalidInput(f"`{operation}` needs the argument `{where}`.", hint=hint, details=details)
+    kind = TooLarge if first["type"] in ("too_long", "string_too_long") else InvalidInput
+    why = first["msg"].removeprefix("Value error, ").rstrip(".")
+    return kind(f"`{where}`: {why}.", hint=hint, details=details)
+
+
+def unknown_argument(operation: str, where: str, known: Sequence[str]) -> UnknownArgument:
+    """The error for an argument that is not there, with the nearest one that is."""
+    takes = f"It takes: {', '.join(known)}." if known else "It takes none."
+    return UnknownArgument(
+        f"`{operation}` has no argument `{where}`.",
+        hint=_nearest(where.rpartition(".")[2], known) or takes,
+        details={"argument": where, "operation": operation},
+    )
+
+
+def no_action(tool: str, action: object, known: Sequence[str]) -> InvalidInput:
+    """The error for a tool that was not told what to do, or something it cannot do."""
+    close = _nearest(action, known) if isinstance(action, str) else None
+    return InvalidInput(
+        f"`{tool}` has no action {action!r}." if action else f"`{tool}` needs an `action`.",
+        hint=close or f"One of: {', '.join(known)}.",
+        details={"argument": "action", "allowed": list(known)},
+    )
+
+
+def _nearest(wrong: str, known: Iterable[str]) -> str | None:
+    close = nearest_name(wrong, known)
+    return f"Did you mean `{close}`?" if close else None
+
+
+def _fields_at(model: type[BaseModel], where: tuple[int | str, ...]) -> list[str]:
+    """The field names of the model at a place inside the arguments, such as ("items", 3)."""
+    for part in where:
+        if isinstance(part, int):
+            continue
+        field = next((f for name, f in model.model_fields.items() if part in (name, f.alias)), None)
+        inner = _model_in(field.annotation) if field is not None else None
+        if inner is None:
+            break
+        model = inner
+    return list(model.model_fields)
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    for inner in get_args(annotation):
+        found = _model_in(inner)
+        if found is not None:
+            return found
+    return None

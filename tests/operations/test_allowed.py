@@ -1,0 +1,46 @@
+"""What an argument may be, in words."""
+
+import pytest
+
+from vestige.operations.all import registry
+from vestige.operations.allowed import allowed
+
+MOMENT = "A date (2026-03-01) or a time (2026-03-01T14:05:00Z)."
+
+
+@pytest.mark.parametrize(
+    ("operation", "where", "said"),
+    [
+        ("search", ("limit",), "A whole number from 1 to 100."),
+        ("search", ("token_budget",), "A whole number from 100 to 100,000."),
+        ("search", ("tokenBudget",), "A whole number from 100 to 100,000."),
+        ("search", ("min_confidence",), "A number from 0 to 1."),
+        ("search", ("as_of",), MOMENT),
+        ("search", ("created_to",), MOMENT),
+        ("search", ("detail_level",), "One of: brief, summary, full."),
+        ("search", ("retrieval_mode",), "One of: precise, balanced, exhaustive."),
+        ("search", ("explain",), "true or false."),
+        ("search", ("query",), "A text of 1 to 10,000 characters."),
+        ("search", ("source",), "A text."),
+        ("search", ("tags",), "A list of at most 100 entries."),
+        ("search", ("tags", 3), "A text."),
+        ("smart_ingest", ("items", 3, "occurred_at"), MOMENT),
+        ("smart_ingest", ("metadata",), "An object."),
+        ("search", ("nonsense",), None),
+        ("search", ("limit", "x"), None),
+    ],
+)
+def test_what_an_argument_may_be_is_said_in_words(
+    operation: str, where: tuple[int | str, ...], said: str | None
+) -> None:
+    assert allowed(registry.operations[operation].arguments, where) == said
+
+
+def test_every_argument_of_every_operation_says_what_it_may_be() -> None:
+    silent = [
+        (name, field)
+        for name, operation in registry.operations.items()
+        for field in operation.arguments.model_fields
+        if allowed(operation.arguments, (field,)) is None
+    ]
+    assert silent == []
