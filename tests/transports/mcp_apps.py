@@ -3,7 +3,7 @@
 import json
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import BufferedReader, FileIO
 from typing import Any
@@ -12,7 +12,7 @@ from tests.transports.mcp_lines import CATALOG
 from vestige.errors import NotFound, TooLarge
 from vestige.transports.mcp.jsonrpc import Message
 from vestige.transports.mcp.service import OpenApp, Progress, Signal
-from vestige.transports.mcp.stdio import GRACE_SECONDS, Server
+from vestige.transports.mcp.stdio import GRACE_SECONDS, ROOTS_SECONDS, Server
 
 TIMEOUT_SECONDS = 30.0
 
@@ -25,15 +25,24 @@ class SmallApp:
 
     def __init__(self) -> None:
         self.seen: list[Message] = []
+        self.roots: list[tuple[str, ...]] = []
         self.running = threading.Event()
         self.release = threading.Event()
         self.cancelled = threading.Event()
         self.closed = False
 
     def call_tool(
-        self, name: str, arguments: Message, *, request_id: str, progress: Progress, cancelled: Signal
+        self,
+        name: str,
+        arguments: Message,
+        *,
+        request_id: str,
+        progress: Progress,
+        cancelled: Signal,
+        roots: Sequence[str] = (),
     ) -> Message:
         self.seen.append(arguments)
+        self.roots.append(tuple(roots))
         if name == "dream":
             return self._dream(cancelled)
         if "fail" in arguments:
@@ -50,7 +59,16 @@ class SmallApp:
         size = int(str(arguments.get("size", 0)))
         return {"echo": arguments, "filler": "é" * size} if size else {"echo": arguments}
 
-    def read_resource(self, uri: str, *, request_id: str, progress: Progress, cancelled: Signal) -> Message:
+    def read_resource(
+        self,
+        uri: str,
+        *,
+        request_id: str,
+        progress: Progress,
+        cancelled: Signal,
+        roots: Sequence[str] = (),
+    ) -> Message:
+        self.roots.append(tuple(roots))
         if uri.endswith("/missing"):
             raise NotFound
         return {"uri": uri}
@@ -117,13 +135,19 @@ class Peer:
 
 
 @contextmanager
-def serving(open_app: OpenApp, *, grace_seconds: float = GRACE_SECONDS, greet: bool = True) -> Iterator[Peer]:
+def serving(
+    open_app: OpenApp,
+    *,
+    grace_seconds: float = GRACE_SECONDS,
+    roots_seconds: float = ROOTS_SECONDS,
+    greet: bool = True,
+) -> Iterator[Peer]:
     """A server of the small catalog on a thread, after the handshake unless `greet` is off."""
     server_reads, client_writes = os.pipe()
     client_reads, server_writes = os.pipe()
 
     stdin, stdout = FileIO(server_reads, "rb"), FileIO(server_writes, "wb")
-    server = Server(stdin, stdout, open_app, CATALOG, grace_seconds)
+    server = Server(stdin, stdout, open_app, CATALOG, grace_seconds, roots_seconds)
 
     def serve() -> None:
         with stdin, stdout:

@@ -6,6 +6,7 @@ The second is the grace period in seconds.
 
 import os
 import sys
+from collections.abc import Sequence
 
 from vestige.transports.mcp.jsonrpc import Message
 from vestige.transports.mcp.service import Progress, Signal
@@ -16,7 +17,14 @@ class NoisyApp:
     """Prints to stdout and reads stdin, as a library might."""
 
     def call_tool(
-        self, name: str, arguments: Message, *, request_id: str, progress: Progress, cancelled: Signal
+        self,
+        name: str,
+        arguments: Message,
+        *,
+        request_id: str,
+        progress: Progress,
+        cancelled: Signal,
+        roots: Sequence[str] = (),
     ) -> Message:
         print("a stray print")  # noqa: T201 - the point of the test
         sys.stdout.flush()
@@ -26,7 +34,15 @@ class NoisyApp:
             os.read(int(sys.argv[1]), 1)
         return {"stdin": os.read(0, 100).decode()}
 
-    def read_resource(self, uri: str, *, request_id: str, progress: Progress, cancelled: Signal) -> Message:
+    def read_resource(
+        self,
+        uri: str,
+        *,
+        request_id: str,
+        progress: Progress,
+        cancelled: Signal,
+        roots: Sequence[str] = (),
+    ) -> Message:
         return {}
 
     def close(self) -> None:
@@ -34,4 +50,4 @@ class NoisyApp:
 
 
 if __name__ == "__main__":
-    sys.exit(serve_process(NoisyApp, float(sys.argv[2])))
+    sys.exit(serve_process(NoisyApp, grace_seconds=float(sys.argv[2])))

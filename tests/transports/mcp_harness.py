@@ -8,7 +8,8 @@
 
 import os
 import threading
-from collections.abc import AsyncIterator, Iterator
+import warnings
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from io import BufferedReader, FileIO
 from typing import Any
@@ -19,8 +20,11 @@ import mcp_types as types
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client
 from mcp.client._transport import Transport, TransportStreams
+from mcp.client.session import ClientRequestContext
 from mcp.client.stdio import StdioServerParameters
+from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp.shared.message import SessionMessage
+from pydantic import FileUrl
 
 from vestige.transports.mcp.catalog import Catalog
 from vestige.transports.mcp.jsonrpc import Message
@@ -33,9 +37,10 @@ MODES = ("auto", "legacy", "2026-07-28")
 class SdkClient:
     """A connected official client with plain methods."""
 
-    def __init__(self, portal: BlockingPortal, client: Client) -> None:
+    def __init__(self, portal: BlockingPortal, client: Client, roots: list[str]) -> None:
         self._portal = portal
         self._client = client
+        self._roots = roots
         self.progress: list[tuple[float, float | None, str | None]] = []
 
     @property
@@ -58,6 +63,19 @@ class SdkClient:
     def resource(self, uri: str) -> types.ReadResourceResult:
         return self._portal.call(self._client.read_resource, uri)
 
+    def prompts(self) -> list[types.Prompt]:
+        return self._portal.call(self._client.list_prompts).prompts
+
+    def prompt(self, name: str, arguments: dict[str, str] | None = None) -> types.GetPromptResult:
+        return self._portal.call(self._client.get_prompt, name, arguments)
+
+    def change_roots(self, *uris: str) -> None:
+        """Work in other folders from now on, and say so."""
+        self._roots[:] = uris
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", MCPDeprecationWarning)  # of a later era; this one has it
+            self._portal.call(self._client.send_roots_list_changed)
+
     def tool(self, name: str, arguments: dict[str, Any] | None = None) -> types.CallToolResult:
         async def progressed(progress: float, total: float | None, message: str | None) -> None:
             self.progress.append((progress, total, message))
@@ -75,41 +93,80 @@ class _Borrowed:
         self._app = app
 
     def call_tool(
-        self, name: str, arguments: Message, *, request_id: str, progress: Progress, cancelled: Signal
+        self,
+        name: str,
+        arguments: Message,
+        *,
+        request_id: str,
+        progress: Progress,
+        cancelled: Signal,
+        roots: Sequence[str] = (),
     ) -> Message:
         return self._app.call_tool(
-            name, arguments, request_id=request_id, progress=progress, cancelled=cancelled
+            name, arguments, request_id=request_id, progress=progress, cancelled=cancelled, roots=roots
         )
 
-    def read_resource(self, uri: str, *, request_id: str, progress: Progress, cancelled: Signal) -> Message:
-        return self._app.read_resource(uri, request_id=request_id, progress=progress, cancelled=cancelled)
+    def read_resource(
+        self,
+        uri: str,
+        *,
+        request_id: str,
+        progress: Progress,
+        cancelled: Signal,
+        roots: Sequence[str] = (),
+    ) -> Message:
+        return self._app.read_resource(
+            uri, request_id=request_id, progress=progress, cancelled=cancelled, roots=roots
+        )
 
     def close(self) -> None:
         pass
 
 
 @contextmanager
-def sdk_client(app: Service, *, mode: str = "auto", catalog: Catalog | None = None) -> Iterator[SdkClient]:
-    """Connect to `app` served by our driver on a thread of this process; it is left open afterwards."""
-    with _connected(_piped(_Borrowed(app), catalog), mode) as client:
+def sdk_client(
+    app: Service, *, mode: str = "auto", catalog: Catalog | None = None, roots: Sequence[str] | None = None
+) -> Iterator[SdkClient]:
+    """Connect to `app` served by our driver on a thread of this process; it is left open afterwards.
+
+    A client with `roots` says that it has some, and tells them when asked.
+    """
+    with _connected(_piped(_Borrowed(app), catalog), mode, roots) as client:
         yield client
 
 
 @contextmanager
-def sdk_process(command: str, *arguments: str, mode: str = "auto", **environment: str) -> Iterator[SdkClient]:
+def sdk_process(
+    command: str,
+    *arguments: str,
+    mode: str = "auto",
+    cwd: str | None = None,
+    roots: Sequence[str] | None = None,
+    **environment: str,
+) -> Iterator[SdkClient]:
     """Connect to a server started as a child process."""
-    server = StdioServerParameters(command=command, args=list(arguments), env=environment)
-    with _connected(server, mode) as client:
+    server = StdioServerParameters(command=command, args=list(arguments), env=environment, cwd=cwd)
+    with _connected(server, mode, roots) as client:
         yield client
 
 
 @contextmanager
-def _connected(server: Transport | StdioServerParameters, mode: str) -> Iterator[SdkClient]:
-    with (
-        start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(Client(server, mode=mode, read_timeout_seconds=60)) as client,
-    ):
-        yield SdkClient(portal, client)
+def _connected(
+    server: Transport | StdioServerParameters, mode: str, roots: Sequence[str] | None
+) -> Iterator[SdkClient]:
+    folders = list(roots or ())
+
+    async def list_roots(context: ClientRequestContext) -> types.ListRootsResult:
+        return types.ListRootsResult(roots=[types.Root(uri=FileUrl(uri)) for uri in folders])
+
+    client = Client(
+        server,
+        mode=mode,
+        read_timeout_seconds=60,
+        list_roots_callback=None if roots is None else list_roots,
+    )
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(client) as connected:
+        yield SdkClient(portal, connected, folders)
 
 
 @asynccontextmanager

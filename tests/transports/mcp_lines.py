@@ -13,34 +13,67 @@ MODERN_VERSION = "2026-07-28"
 META = "io.modelcontextprotocol/"
 ENVELOPE: dict[str, Any] = {META + "protocolVersion": MODERN_VERSION, META + "clientCapabilities": {}}
 STAMP = {META + "serverInfo": {"name": "vestige", "title": "Vestige", "version": "9.9"}}
-
-CATALOG = Catalog(
-    {
-        "tools": [
-            {"name": "search", "description": "Find.", "inputSchema": {"type": "object"}, "_vestige": {}},
-            {
-                "name": "dream",
-                "description": "Replay.",
-                "inputSchema": {"type": "object"},
-                "_vestige": {"lane": "long"},
-            },
-        ],
-        "aliases": {"hybrid_search": "search"},
-        "resources": [{"uri": "memory://stats", "name": "stats", "mimeType": "application/json"}],
-        "resourceTemplates": [
-            {"uriTemplate": "memory://item/{id}", "name": "item", "mimeType": "application/x-item"}
-        ],
-        "instructions": "Remember.",
-    }
-)
+HERE = "file:///home/ada/here"
+HAS_ROOTS: dict[str, Any] = {"roots": {"listChanged": True}}
+INITIALIZED = "notifications/initialized"
 
 
-def connect(version: str | None = None) -> Connection:
+def tool(name: str, description: str) -> dict[str, Any]:
+    return {"name": name, "description": description, "inputSchema": {"type": "object"}}
+
+
+DATA: dict[str, Any] = {
+    "instructions": {"minimal": "Remember.", "full": "Remember everything."},
+    "tools": {
+        "core": [tool("search", "Find."), tool("anything", "Reach the others.")],
+        "full": [tool("search", "Find."), tool("dream", "Replay."), tool("tidy", "Look for twins, or not.")],
+    },
+    "gateway": "anything",
+    "long": {"dream": [""], "tidy": ["scan"]},
+    "aliases": {
+        "hybrid_search": {"tool": "search", "arguments": {}},
+        "find_twins": {"tool": "tidy", "arguments": {"action": "scan"}},
+    },
+    "prompts": [
+        {
+            "name": "greet",
+            "title": "Greet",
+            "description": "Say hello.",
+            "arguments": [
+                {"name": "who", "description": "Whom.", "required": True},
+                {"name": "mood", "description": "How.", "required": False},
+            ],
+            "parts": [
+                "Say hello",
+                {"argument": "who", "text": [" to ", " and nobody else"]},
+                {"argument": "mood", "text": [", in a ", " mood"]},
+                ".",
+            ],
+        }
+    ],
+    "resources": [{"uri": "memory://stats", "name": "stats", "mimeType": "application/json"}],
+    "resourceTemplates": [
+        {"uriTemplate": "memory://stats{?n}", "name": "stats", "mimeType": "application/json"},
+        {"uriTemplate": "memory://item/{id}", "name": "item", "mimeType": "application/x-item"},
+    ],
+}
+CATALOG = Catalog(DATA, "full")
+
+
+def connect(
+    version: str | None = None, *, catalog: Catalog = CATALOG, capabilities: dict[str, Any] | None = None
+) -> Connection:
     """A connection, after the handshake for `version` when one is given."""
-    connection = Connection(CATALOG, "9.9")
+    connection = Connection(catalog, "9.9")
     if version:
-        ask(connection, "initialize", {"protocolVersion": version}, request_id="hello")
+        hello = {"protocolVersion": version, "capabilities": capabilities or {}}
+        ask(connection, "initialize", hello, request_id="hello")
     return connection
+
+
+def listed(*uris: str) -> dict[str, Any]:
+    """What a client answers that works in these folders."""
+    return {"roots": [{"uri": uri, "name": "x"} for uri in uris]}
 
 
 def line(message: object) -> bytes:
@@ -88,6 +121,10 @@ def start(
     )
     assert isinstance(action, Start)
     return action.job
+
+
+def notify(connection: Connection, method: str) -> list[Action]:
+    return connection.receive(line({"jsonrpc": "2.0", "method": method}))
 
 
 def cancel(connection: Connection, request_id: object) -> list[Action]:

@@ -98,7 +98,7 @@ def test_the_options_for_everything_work_wherever_they_stand(order: list[str], d
     invoke(["ingest", "Ada prefers tea.", "--data-dir", data_dir])
     shown = invoke([data_dir if word == "DIR" else word for word in order])
     assert shown.exit_code == 0
-    assert "1 of 1 memory." in shown.stdout
+    assert "1 of 1 memory in /." in shown.stdout
 
 
 def test_config_chooses_the_settings_file(tmp_path: Path, data_dir: str) -> None:

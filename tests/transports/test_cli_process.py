@@ -93,7 +93,7 @@ def test_a_terminal_gets_a_table_and_colour_only_without_no_color(tmp_path: Path
     vestige(tmp_path, "ingest", "Ada prefers tea.")
     code, screen = at_a_terminal(tmp_path, ["memory", "list"], b"", b"")
     assert code == 0
-    assert "1 of 1 memory." in screen
+    assert "1 of 1 memory in" in screen
     code, screen = at_a_terminal(tmp_path, ["memory", "get", "x"], b"", b"")
     assert code == 1
     assert "\x1b[31mError: \x1b[0mThere is no memory x." in screen

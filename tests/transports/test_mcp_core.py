@@ -8,6 +8,7 @@ import pytest
 
 from tests.transports.mcp_lines import (
     CATALOG,
+    DATA,
     ENVELOPE,
     LEGACY_VERSIONS,
     META,
@@ -19,7 +20,7 @@ from tests.transports.mcp_lines import (
     only_reply,
     start,
 )
-from vestige.transports.mcp.catalog import packaged
+from vestige.transports.mcp.catalog import PROFILES, Catalog, packaged
 from vestige.transports.mcp.core import HEAVY_BYTES
 from vestige.transports.mcp.jsonrpc import encode
 from vestige.transports.mcp.messages import Done, Failed, Send
@@ -35,6 +36,7 @@ def test_a_handshake_settles_on_the_version_the_client_asks_for(version: str) ->
         "protocolVersion": version,
         "capabilities": {
             "tools": {"listChanged": False},
+            "prompts": {"listChanged": False},
             "resources": {"listChanged": False, "subscribe": False},
         },
         "instructions": "Remember.",
@@ -86,6 +88,7 @@ def test_legacy_lists_are_plain(version: str) -> None:
     connection = connect(version)
 
     assert ask(connection, "tools/list")["result"] == {"tools": CATALOG.tools}
+    assert ask(connection, "prompts/list")["result"] == {"prompts": CATALOG.prompts}
     assert ask(connection, "resources/list")["result"] == {"resources": CATALOG.resources}
     assert ask(connection, "resources/templates/list")["result"] == {"resourceTemplates": CATALOG.templates}
 
@@ -94,13 +97,14 @@ def test_legacy_lists_are_plain(version: str) -> None:
     ("method", "body"),
     [
         ("tools/list", {"tools": CATALOG.tools}),
+        ("prompts/list", {"prompts": CATALOG.prompts}),
         ("resources/list", {"resources": CATALOG.resources}),
         ("resources/templates/list", {"resourceTemplates": CATALOG.templates}),
         (
             "server/discover",
             {
                 "supportedVersions": [MODERN_VERSION],
-                "capabilities": {"tools": {}, "resources": {}},
+                "capabilities": {"tools": {}, "prompts": {}, "resources": {}},
                 "instructions": "Remember.",
             },
         ),
@@ -116,22 +120,28 @@ def test_modern_lists_are_complete_public_and_stamped(method: str, body: dict[st
     }
 
 
-def test_private_fields_and_aliases_are_not_listed() -> None:
-    tools = ask(connect("2025-11-25"), "tools/list")["result"]["tools"]
+def test_aliases_and_the_text_of_prompts_are_not_listed() -> None:
+    connection = connect("2025-11-25")
 
-    assert [tool["name"] for tool in tools] == ["search", "dream"]
-    assert all("_vestige" not in tool for tool in tools)
+    tools = ask(connection, "tools/list")["result"]["tools"]
+    (prompt,) = ask(connection, "prompts/list")["result"]["prompts"]
+
+    assert [tool["name"] for tool in tools] == ["search", "dream", "tidy"]
+    assert set(prompt) == {"name", "title", "description", "arguments"}
 
 
-@pytest.mark.parametrize("method", ["tools/list", "resources/list", "resources/templates/list"])
+@pytest.mark.parametrize(
+    "method", ["tools/list", "prompts/list", "resources/list", "resources/templates/list"]
+)
 @pytest.mark.parametrize("cursor", ["", "p2", 3])
 def test_a_cursor_we_never_gave_is_refused_in_both_eras(method: str, cursor: object) -> None:
     assert ask(connect("2025-11-25"), method, {"cursor": cursor})["error"]["code"] == -32602
     assert ask_modern(connect(), method, {"cursor": cursor})["error"]["code"] == -32602
 
 
-def test_the_packaged_catalog_gives_every_tool_a_description_and_an_object_schema() -> None:
-    tools: list[Any] = packaged().tools
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_packaged_catalog_gives_every_tool_a_description_and_an_object_schema(profile: str) -> None:
+    tools: list[Any] = packaged(profile).tools
 
     assert tools
     for tool in tools:
@@ -185,8 +195,6 @@ def test_discover_without_an_envelope_is_told_what_is_missing() -> None:
         "resources/subscribe",
         "resources/unsubscribe",
         "subscriptions/listen",
-        "prompts/list",
-        "prompts/get",
         "completion/complete",
         "tasks/list",
         "nonsense",
@@ -196,7 +204,7 @@ def test_a_modern_method_that_is_removed_or_not_offered_is_not_found(method: str
     assert ask_modern(connect(), method)["error"]["code"] == -32601
 
 
-@pytest.mark.parametrize("method", ["logging/setLevel", "prompts/list", "resources/subscribe", "nonsense"])
+@pytest.mark.parametrize("method", ["logging/setLevel", "resources/subscribe", "nonsense"])
 def test_a_legacy_method_that_is_not_offered_is_not_found(method: str) -> None:
     assert ask(connect("2025-11-25"), method)["error"]["code"] == -32601
 
@@ -233,11 +241,53 @@ def test_a_call_that_brings_much_does_not_hold_up_the_others() -> None:
     assert not start(connection, params={"name": "search", "arguments": {}}, request_id=2).long
 
 
-def test_an_old_name_is_callable_and_a_long_tool_is_marked() -> None:
-    connection = connect("2025-11-25")
+def test_an_old_name_goes_on_as_it_was_called() -> None:
+    assert start(connect("2025-11-25"), params={"name": "hybrid_search"}).name == "hybrid_search"
 
-    assert start(connection, params={"name": "hybrid_search"}, request_id=1).name == "hybrid_search"
-    assert start(connection, params={"name": "dream"}, request_id=2).long
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "long"),
+    [
+        ("search", {"action": "scan"}, False),
+        ("dream", {}, True),
+        ("tidy", {"action": "scan"}, True),
+        ("tidy", {"action": "apply"}, False),
+        ("tidy", {"action": ["scan"]}, False),
+        ("tidy", {}, False),
+        ("find_twins", {}, True),
+        ("find_twins", {"action": "apply"}, True),
+        ("anything", {"tool": "dream", "arguments": {}}, True),
+        ("anything", {"tool": "find_twins", "arguments": {}}, True),
+        ("anything", {"tool": "tidy", "arguments": {"action": "scan"}}, True),
+        ("anything", {"tool": "tidy", "arguments": {"action": "apply"}}, False),
+        ("anything", {"tool": "dream"}, False),
+        ("anything", {"tool": ["dream"], "arguments": {}}, False),
+        ("anything", {"tool": "dream", "arguments": "x"}, False),
+        ("anything", {}, False),
+        ("search", {"tool": "dream", "arguments": {}}, False),
+    ],
+)
+def test_a_call_is_long_when_what_it_runs_is(name: str, arguments: dict[str, Any], long: bool) -> None:
+    job = start(connect("2025-11-25"), params={"name": name, "arguments": arguments})
+
+    assert (job.long, job.name, job.arguments) == (long, name, arguments)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("name", ["search", "dream", "anything", "find_twins"])
+def test_every_tool_can_be_called_whatever_the_profile_lists(profile: str, name: str) -> None:
+    connection = connect("2025-11-25", catalog=Catalog(DATA, profile))
+
+    assert start(connection, params={"name": name}).name == name
+
+
+def test_the_profile_says_which_tools_are_listed_and_the_mode_what_is_told() -> None:
+    connection = connect("2025-11-25", catalog=Catalog(DATA, "core", "full"))
+
+    tools = ask(connection, "tools/list")["result"]["tools"]
+
+    assert [tool["name"] for tool in tools] == ["search", "anything"]
+    assert ask_modern(connection, "server/discover")["result"]["instructions"] == "Remember everything."
 
 
 @pytest.mark.parametrize("modern", [False, True])
@@ -336,6 +386,7 @@ def test_a_lone_surrogate_the_client_sent_comes_back_as_it_was() -> None:
         ("memory://stats", "application/json"),
         ("memory://item/42", "application/x-item"),
         ("vestige/memory://stats", "application/json"),
+        ("memory://stats?n=3", "application/json"),
     ],
 )
 def test_a_resource_is_read_by_a_job_and_answered_as_json_text(uri: str, media_type: str) -> None:
@@ -356,7 +407,9 @@ def test_a_resource_is_read_by_a_job_and_answered_as_json_text(uri: str, media_t
 
 
 @pytest.mark.parametrize(("modern", "code"), [(False, -32002), (True, -32602)])
-@pytest.mark.parametrize("uri", ["memory://nope", "memory://item/", "file:///etc/passwd", ""])
+@pytest.mark.parametrize(
+    "uri", ["memory://nope", "memory://statsx", "memory://item/", "memory://item/?n=1", "?n=1", ""]
+)
 def test_an_unknown_resource_has_the_code_of_its_era(modern: bool, code: int, uri: str) -> None:
     error = (ask_modern if modern else ask)(connect("2025-11-25"), "resources/read", {"uri": uri})["error"]
 

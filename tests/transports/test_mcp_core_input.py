@@ -273,6 +273,20 @@ SEEDS: list[Any] = [
     {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "search", "_meta": ENVELOPE}},
     {"jsonrpc": "2.0", "id": 4, "method": "resources/read", "params": {"uri": "memory://item/é"}},
     {"jsonrpc": "2.0", "id": 5, "method": "server/discover", "params": {"_meta": ENVELOPE}},
+    {
+        "jsonrpc": "2.0",
+        "id": 6,
+        "method": "prompts/get",
+        "params": {"name": "greet", "arguments": {"who": "x"}},
+    },
+    {
+        "jsonrpc": "2.0",
+        "id": 7,
+        "method": "initialize",
+        "params": {"protocolVersion": "2025-11-25", "capabilities": {"roots": {}}},
+    },
+    INITIALIZED,
+    {"jsonrpc": "2.0", "id": "vestige-roots-1", "result": {"roots": [{"uri": "file:///x"}]}},
 ]
 ODD_VALUES: list[Any] = [None, True, 0, -1, 1e999, 10**30, "", "\ud800", [], {}, [[]], {"": {}}, "x" * 999]
 
@@ -301,7 +315,7 @@ def mangled(raw: bytes, rng: random.Random) -> bytes:
 def assert_valid(message: dict[str, Any]) -> None:
     assert message["jsonrpc"] == "2.0"
     if "method" in message:
-        assert message["method"] == "notifications/progress"
+        assert message["method"] in ("notifications/progress", "roots/list")
         return
     assert ("result" in message) != ("error" in message)
     if "result" in message:

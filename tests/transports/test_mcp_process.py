@@ -16,6 +16,7 @@ from tests.embed.silent_index import SilentIndex
 from tests.transports.mcp_apps import TIMEOUT_SECONDS
 from tests.transports.mcp_harness import MODES, sdk_process
 from vestige import __version__
+from vestige.transports.mcp.catalog import packaged
 
 pytestmark = pytest.mark.slow
 
@@ -211,13 +212,52 @@ def test_nothing_heavy_is_imported_before_the_first_answers() -> None:
     heavy = {"numpy", "pydantic", "asyncio", "typing", "dataclasses", "inspect", "logging", "pathlib"}
     assert heavy & modules == set()
     ours = {name for name in modules if name.startswith("vestige.")}
-    assert {name for name in ours if "transports" not in name} == {"vestige.nearest"}
+    assert {name for name in ours if "transports" not in name} == {"vestige.nearest", "vestige.directories"}
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_installed_command_serves_the_official_client(mode: str, tmp_path: Path) -> None:
     with sdk_process(COMMAND, "--data-dir", str(tmp_path), mode=mode, VESTIGE_OFFLINE="1") as call:
         assert "search" in [tool.name for tool in call.tools()]
+
+
+@pytest.mark.parametrize(
+    ("flags", "environment", "profile", "mode"),
+    [
+        ([], {}, "core", "minimal"),
+        (["--profile", "full"], {}, "full", "minimal"),
+        (["--profile=core"], {"VESTIGE_MCP_PROFILE": "full"}, "core", "minimal"),
+        ([], {"VESTIGE_MCP_PROFILE": " Full ", "VESTIGE_MCP_INSTRUCTIONS": "full"}, "full", "full"),
+        ([], {"VESTIGE_SYSTEM_PROMPT_MODE": "full", "VESTIGE_MCP_PROFILE": ""}, "core", "full"),
+        (
+            [],
+            {"VESTIGE_SYSTEM_PROMPT_MODE": "full", "VESTIGE_MCP_INSTRUCTIONS": "minimal"},
+            "core",
+            "minimal",
+        ),
+    ],
+)
+def test_flags_and_variables_choose_what_is_listed_and_told(
+    flags: list[str], environment: dict[str, str], profile: str, mode: str, tmp_path: Path
+) -> None:
+    with sdk_process(COMMAND, "--data-dir", str(tmp_path), *flags, **environment) as call:
+        shown = packaged(profile, mode)
+        assert [tool.name for tool in call.tools()] == [tool["name"] for tool in shown.tools]
+        assert call.instructions == shown.instructions
+
+
+@pytest.mark.parametrize(
+    "variable", ["VESTIGE_MCP_PROFILE", "VESTIGE_MCP_INSTRUCTIONS", "VESTIGE_SYSTEM_PROMPT_MODE"]
+)
+def test_a_variable_that_says_something_else_is_explained_on_stderr(
+    variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "loud")
+    refused = run()
+
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.startswith(f"vestige-mcp: {variable} is ")
+    assert run("--version").returncode == 0
 
 
 @pytest.mark.parametrize("flag", ["--help", "-h"])
@@ -243,6 +283,9 @@ def test_the_version_is_on_stdout(flag: str) -> None:
         (["--data-dir"], "--data-dir needs a path"),
         (["--data-dir", "--config"], "--data-dir needs a path"),
         (["--config="], "--config needs a path"),
+        (["--profile"], "--profile needs a name"),
+        (["--profile=all"], "--profile is core or full, not 'all'"),
+        (["--profil", "full"], "unknown flag --profil (did you mean --profile?)"),
     ],
 )
 def test_a_wrong_command_line_is_explained_on_stderr(arguments: list[str], message: str) -> None:

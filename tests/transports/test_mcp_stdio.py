@@ -10,9 +10,9 @@ from typing import Any
 import mcp_types as types
 import pytest
 
-from tests.transports.mcp_apps import TIMEOUT_SECONDS, SmallApp, serving
+from tests.transports.mcp_apps import TIMEOUT_SECONDS, Peer, SmallApp, serving
 from tests.transports.mcp_harness import MODES, sdk_client
-from tests.transports.mcp_lines import CATALOG
+from tests.transports.mcp_lines import CATALOG, HAS_ROOTS, HERE, INITIALIZED, listed
 from vestige.errors import StoreBusy
 
 
@@ -27,9 +27,10 @@ def structured(reply: dict[str, Any]) -> Any:
 def test_the_official_client_lists_calls_and_reads(mode: str) -> None:
     with sdk_client(SmallApp(), mode=mode, catalog=CATALOG) as call:
         assert call.version == ("2025-11-25" if mode == "legacy" else "2026-07-28")
-        assert [tool.name for tool in call.tools()] == ["search", "dream"]
+        assert [tool.name for tool in call.tools()] == ["search", "dream", "tidy"]
         assert [str(resource.uri) for resource in call.resources()] == ["memory://stats"]
-        assert [template.uri_template for template in call.templates()] == ["memory://item/{id}"]
+        templates = [template.uri_template for template in call.templates()]
+        assert templates == ["memory://stats{?n}", "memory://item/{id}"]
         (content,) = call.resource("memory://item/42").contents
         assert isinstance(content, types.TextResourceContents)
         assert json.loads(content.text) == {"uri": "memory://item/42"}
@@ -127,6 +128,60 @@ def test_progress_comes_in_order_and_before_the_answer() -> None:
 
     assert [message.get("params", {}).get("progress") for message in messages] == [1, 2, 3, None]
     assert messages[-1]["id"] == "job"
+
+
+# -- calls that wait for roots -----------------------------------------------------------------------
+
+
+def introduce(peer: Peer) -> dict[str, Any]:
+    """Shake hands as a client with roots; what it is asked."""
+    peer.send("initialize", {"protocolVersion": "2025-11-25", "capabilities": HAS_ROOTS}, "hello")
+    peer.send(INITIALIZED)
+    assert peer.read()["id"] == "hello"
+    return peer.read()
+
+
+def test_the_driver_holds_calls_until_the_client_has_told() -> None:
+    app = SmallApp()
+    with serving(lambda: app, roots_seconds=TIMEOUT_SECONDS, greet=False) as peer:
+        question = introduce(peer)
+        peer.call(1, number=1)
+        peer.call(2, number=2)
+        peer.call(3, number=3)
+        peer.cancel(2)
+        peer.send("ping", request_id="ping")
+        assert peer.read()["id"] == "ping"
+        assert app.seen == []
+        reply = {"jsonrpc": "2.0", "id": question["id"], "result": listed(HERE)}
+        peer.send_bytes(json.dumps(reply).encode() + b"\n")
+        assert [peer.read()["id"], peer.read()["id"]] == [1, 3]
+
+    assert app.seen == [{"number": 1}, {"number": 3}]
+    assert app.roots == [(HERE,), (HERE,)]
+
+
+def test_the_driver_goes_on_when_the_client_never_tells() -> None:
+    app = SmallApp()
+    with serving(lambda: app, roots_seconds=0.05, greet=False) as peer:
+        introduce(peer)
+        peer.call(1)
+        peer.call(2)
+        assert [peer.read()["id"], peer.read()["id"]] == [1, 2]
+
+    assert app.roots == [(), ()]
+
+
+def test_held_calls_are_finished_when_the_client_goes_away() -> None:
+    app = SmallApp()
+    with serving(lambda: app, roots_seconds=TIMEOUT_SECONDS, greet=False) as peer:
+        introduce(peer)
+        peer.call(1, number=1)
+        peer.call(2, number=2)
+        assert [message["id"] for message in peer.finish()] == [1, 2]
+
+    assert app.seen == [{"number": 1}, {"number": 2}]
+    assert app.closed
+    assert peer.ended == [(0, True)]
 
 
 # -- size and malformed input -----------------------------------------------------------------------

@@ -10,10 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import mcp_types as types
 import pytest
 
 from tests.transports.cli_harness import invoke
 from tests.transports.mcp_harness import MODES, sdk_client
+from tests.transports.merge_examples import merge_examples
 from tests.world import HandClock, World, open_world
 from vestige.app import App
 from vestige.engine.context import Call
@@ -24,6 +26,8 @@ from vestige.operations.all import registry
 from vestige.operations.memory import EXAMPLE_ID
 from vestige.operations.registry import Operation
 from vestige.store.protocol import Add
+from vestige.transports.mcp import describe
+from vestige.transports.mcp.catalog import Catalog
 
 Answer = dict[str, Any]
 Transport = Callable[[World, Operation, Answer], Answer]
@@ -32,7 +36,7 @@ Transport = Callable[[World, Operation, Answer], Answer]
 
 @contextmanager
 def planted(folder: Path) -> Iterator[World]:
-    """A store that has the memory the examples are about, and two more."""
+    """A store that has the memories the examples are about, and two more."""
     clock = HandClock()
     with open_world(folder, clock=clock) as world:
         embedder = world.app.engine.embedders.get(10)
@@ -46,6 +50,7 @@ def planted(folder: Path) -> Iterator[World]:
         )
         made = embed_memories(Call(engine=world.app.engine), embedder, [memory])[0]
         world.app.engine.store.commit([Add(memory=memory, embedded=made)], access=EVERYTHING)
+        world.app.engine.store.commit(merge_examples(clock.now), access=EVERYTHING)
         clock.advance(days=2)
         world.remember("Grace maintains the parser.", tags=["people"])
         world.remember("The parser is written in Rust.")
@@ -74,16 +79,38 @@ def over_mcp(mode: str) -> Transport:
     def run(world: World, operation: Operation, arguments: Answer) -> Answer:
         tool, fixed = tool_of(operation)
         with sdk_client(world.app, mode=mode) as client:
-            result = client.tool(tool, {**fixed, **arguments})
-        answer = result.structured_content
-        assert isinstance(answer, dict)
-        text = result.content[0]
-        assert text.type == "text"
-        assert json.loads(text.text) == answer
-        assert bool(result.is_error) == ("error" in answer)
-        return answer
+            return structured(client.tool(tool, {**fixed, **arguments}))
 
     return run
+
+
+def structured(result: types.CallToolResult) -> Answer:
+    """The answer, which is the same as text and as structure."""
+    answer = result.structured_content
+    assert isinstance(answer, dict)
+    text = result.content[0]
+    assert text.type == "text"
+    assert json.loads(text.text) == answer
+    assert bool(result.is_error) == ("error" in answer)
+    return answer
+
+
+def over_core_tools(world: World, operation: Operation, arguments: Answer) -> Answer:
+    """An agent that knows only what the core profile lists: it looks a tool up, then has it run."""
+    name, fixed = tool_of(operation)
+    catalog = Catalog(describe.document(registry), "core")
+    with sdk_client(world.app, mode="2026-07-28", catalog=catalog) as client:
+        (way,) = (
+            tool.name
+            for tool in client.tools()
+            if {"tool", "arguments"} == set(tool.input_schema["properties"])
+        )
+        if name == way:  # asked about itself, it answers as it does about the others
+            return structured(client.tool(way, arguments))
+        assert name in [tool["name"] for tool in structured(client.tool(way))["tools"]]
+        schema = structured(client.tool(way, {"tool": name}))["inputSchema"]
+        assert set(schema["properties"]) >= {*fixed, *operation.example}
+        return structured(client.tool(way, {"tool": name, "arguments": {**fixed, **arguments}}))
 
 
 def over_cli(world: World, operation: Operation, arguments: Answer) -> Answer:
@@ -130,13 +157,14 @@ def argv_of(operation: Operation, arguments: Answer) -> list[str]:
 
 TRANSPORTS: dict[str, Transport] = {
     **{f"mcp {mode}": over_mcp(mode) for mode in MODES},
+    "mcp core tools": over_core_tools,
     "command line": over_cli,
 }
 
 
 # The stateless era and the command line in every run, the others when there is time.
 EVERYWHERE = [
-    pytest.param(name, marks=pytest.mark.slow) if name in ("mcp auto", "mcp legacy") else name
+    name if name in ("mcp 2026-07-28", "command line") else pytest.param(name, marks=pytest.mark.slow)
     for name in TRANSPORTS
 ]
 

@@ -12,6 +12,7 @@ import click
 import orjson
 
 from vestige import errors, events
+from vestige.operations.prompts import PROMPTS
 from vestige.operations.registry import Operation, Registry
 from vestige.settings import allowed_in_project, documented_fields, environment_name
 from vestige.store.protocol import MemoryStore
@@ -172,9 +173,14 @@ def _default(argument: Argument) -> str:
 
 
 def _tools(registry: Registry) -> str:
-    parts = ["# MCP tools and resources\n\nWhat an agent sees. The arguments are on the page of operations."]
+    parts = [
+        "# MCP tools, prompts and resources\n\n"
+        "What an agent sees. The arguments are on the page of operations. "
+        f"The core profile lists {', '.join(f'`{name}`' for name in registry.core)}; "
+        "the profile `full` lists all of them, and every tool can be called in both."
+    ]
     for tool in registry.tools.values():
-        parts.append(f"## {tool.name}\n\n{tool.description}")
+        parts.append(f"## {tool.name}\n\n{tool.full}")
         actions = [
             (f"`{action}`", f"`{name}`", registry.operations[name].summary)
             for action, name in tool.actions.items()
@@ -190,6 +196,11 @@ def _tools(registry: Registry) -> str:
         for old, (tool, given) in registry.aliases.items()
     )
     parts.append(f"## Old names\n\nThey go on working.\n\n{_table(('name', 'tool', 'with'), aliases)}")
+    prompts = (
+        (f"`{prompt.name}`", prompt.description, ", ".join(f"`{one.name}`" for one in prompt.arguments))
+        for prompt in PROMPTS
+    )
+    parts.append(f"## Prompts\n\n{_table(('prompt', 'what it is for', 'arguments'), prompts)}")
     resources = ((f"`{r.uri}`", r.description, f"`{r.operation}`") for r in registry.resources.values())
     parts.append(f"## Resources\n\n{_table(('URI', 'what it holds', 'operation'), resources)}")
     return _joined(parts)

@@ -40,7 +40,9 @@ def add_commands(root: CommandGroup) -> None:
         (("model", "status"), model_status, [
             click.Option(["--full"], is_flag=True, help="Read every byte of it."),
         ]),
-        (("mcp",), mcp, []),
+        (("mcp",), mcp, [
+            click.Option(["--profile"], metavar="core|full", help="Which tools are listed (default core)."),
+        ]),
         (("restore",), restore, [
             click.Argument(["file"], metavar="FILE", required=False, shell_complete=paths("file")),
             click.Option(["--yes", "-y"], is_flag=True, help="Do not ask."),
@@ -68,11 +70,16 @@ def _command(name: str, function: Callable[..., None], params: Iterable[click.Pa
     )
 
 
-def mcp(session: Session) -> None:
+def mcp(session: Session, profile: str | None) -> None:
     """Serve the memory to an MCP client over standard input and output (same as vestige-mcp)."""
+    from vestige.transports.mcp.catalog import packaged
     from vestige.transports.mcp.stdio import serve_process
 
-    click.get_current_context().exit(serve_process(lambda: session.open_server(session.flags)))
+    if profile is not None:
+        session.flags["mcp.profile"] = profile
+    shown = session.settings().mcp
+    tools = packaged(shown.profile, shown.instructions)
+    click.get_current_context().exit(serve_process(lambda: session.open_server(session.flags), tools))
 
 
 def restore(session: Session, file: str | None, yes: bool) -> None:

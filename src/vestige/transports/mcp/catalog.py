@@ -1,4 +1,4 @@
-"""The tools and resources on offer, from `tools.json`, which is generated from the registry.
+"""The tools, prompts and resources on offer, from `tools.json`, which is generated from the registry.
 
 Reading a file is what lets `tools/list` be answered without importing a single operation.
 """
@@ -8,50 +8,80 @@ import os
 
 from vestige.nearest import nearest_name
 from vestige.transports.mcp.jsonrpc import Message, as_object
+from vestige.transports.mcp.prompts import PRIVATE
 
-SHORT = "short"
-LONG = "long"
+PROFILES = ("core", "full")
+"""Which tools are listed: a few that lead to all, or all. Every tool can be called in both."""
 
-_PRIVATE = "_vestige"
+INSTRUCTIONS = ("minimal", "full")
+"""How much an agent is told on connecting."""
+
 _JSON = "application/json"
 
 
 class Catalog:
-    """What `tools.json` says: {tools, aliases, resources, resourceTemplates, instructions}.
+    """What `tools.json` says, in one profile.
 
-    An alias can be called and is not listed. An entry's field `_vestige` is for us and is not listed
-    either: `{"lane": "long"}` marks a tool that gets a thread of its own.
+    An alias can be called and is not listed. A call through the gateway, {tool, arguments}, counts as a
+    call of the tool it names. `long` names the tools that get a thread of their own, each with the actions
+    that need it ("" for a tool without actions).
     """
 
-    def __init__(self, data: Message) -> None:
-        entries = _entries(data, "tools")
-        self.tools = [{key: entry[key] for key in entry if key != _PRIVATE} for entry in entries]
+    def __init__(
+        self, data: Message, profile: str = PROFILES[0], instructions: str = INSTRUCTIONS[0]
+    ) -> None:
+        listed = as_object(data.get("tools")) or {}
+        self.tools = _entries(listed, profile)
         self.resources = _entries(data, "resources")
         self.templates = _entries(data, "resourceTemplates")
-        self.instructions = str(data.get("instructions") or "")
-        self._lanes: dict[str, str] = {}
-        for entry in entries:
-            private = as_object(entry.get(_PRIVATE)) or {}
-            self._lanes[str(entry["name"])] = str(private.get("lane") or SHORT)
-        self._aliases = {alias: str(name) for alias, name in (as_object(data.get("aliases")) or {}).items()}
+        self.instructions = str((as_object(data.get("instructions")) or {}).get(instructions) or "")
+        self.prompts: list[Message] = []
+        self._prompts: dict[str, Message] = {}
+        for entry in _entries(data, "prompts"):
+            self._prompts[str(entry["name"])] = entry
+            self.prompts.append({key: entry[key] for key in entry if key != PRIVATE})
+        self._gateway = data.get("gateway")
+        self._names = {str(entry["name"]) for name in PROFILES for entry in _entries(listed, name)}
+        self._long = as_object(data.get("long")) or {}
+        self._aliases = as_object(data.get("aliases")) or {}
 
-    def lane(self, name: str) -> str | None:
-        """How the tool of this name or alias is run, SHORT or LONG; None when there is no such tool."""
-        return self._lanes.get(self._aliases.get(name, name))
+    def has_tool(self, name: str) -> bool:
+        """Whether a tool of this name or alias can be called."""
+        return name in self._names or name in self._aliases
+
+    def is_long(self, name: str, arguments: Message) -> bool:
+        """Whether this call is one that others should not wait for."""
+        inner = as_object(arguments.get("arguments"))
+        if name == self._gateway and inner is not None:
+            name, arguments = str(arguments.get("tool")), inner
+        alias = as_object(self._aliases.get(name))
+        if alias is not None:
+            name, arguments = str(alias["tool"]), {**arguments, **(as_object(alias.get("arguments")) or {})}
+        actions = self._long.get(name)
+        return isinstance(actions, list) and ("" in actions or arguments.get("action") in actions)
 
     def nearest_tool(self, name: str) -> str | None:
-        """The listed tool whose name looks most like this one."""
-        return nearest_name(name, self._lanes)
+        """The tool whose name looks most like this one."""
+        return nearest_name(name, sorted(self._names))
+
+    def prompt(self, name: str) -> Message | None:
+        """The prompt of this name, with its text."""
+        return self._prompts.get(name)
+
+    def nearest_prompt(self, name: str) -> str | None:
+        """The prompt whose name looks most like this one."""
+        return nearest_name(name, self._prompts)
 
     def resource(self, uri: str) -> str | None:
         """The media type of a resource, or None when no resource or template here can have this uri."""
-        uri = uri.removeprefix("vestige/")  # some clients prefix the server's name
+        plain = uri.removeprefix("vestige/").partition("?")[0]  # some clients prefix the server's name
         for entry in self.resources:
-            if entry.get("uri") == uri:
+            if entry.get("uri") == plain:
                 return str(entry.get("mimeType") or _JSON)
         for entry in self.templates:
-            fixed = str(entry.get("uriTemplate")).partition("{")[0]
-            if uri.startswith(fixed) and len(uri) > len(fixed):
+            fixed, _, gap = str(entry.get("uriTemplate")).partition("{")
+            # A template that only adds a query to a resource has been looked at with it.
+            if not gap.startswith("?") and plain.startswith(fixed) and len(plain) > len(fixed):
                 return str(entry.get("mimeType") or _JSON)
         return None
 
@@ -63,11 +93,11 @@ def _entries(data: Message, key: str) -> list[Message]:
     return entries
 
 
-def packaged() -> Catalog:
+def packaged(profile: str = PROFILES[0], instructions: str = INSTRUCTIONS[0]) -> Catalog:
     """The catalog that this release was built with."""
     path = __file__.rpartition(os.sep)[0] + os.sep + "tools.json"
     with open(path, "rb") as file:  # noqa: PTH123 - pathlib is 3 ms, a seventh of the whole start
         data = as_object(json.load(file))
     if data is None:
         raise TypeError("tools.json must hold an object")
-    return Catalog(data)
+    return Catalog(data, profile, instructions)

@@ -1,15 +1,16 @@
 """The protocol, without IO: a line comes in, actions come out. No clock, no threads, no imports of weight.
 
 One `Connection` serves one client. `receive` reads a line; `progress` and `finish` report on the jobs
-it started. All three answer with actions for the driver, which must call them from one thread at a
-time. Lists and handshakes are answered at once; only tools and resources become jobs.
+it started, `overdue` on those it held back. All four answer with actions for the driver, which must call
+them from one thread at a time. Lists, prompts and handshakes are answered at once; only tools and resources
+become jobs.
 """
 
 from collections.abc import Callable
 from math import isfinite
 
-from vestige.transports.mcp import eras
-from vestige.transports.mcp.catalog import LONG, Catalog
+from vestige.transports.mcp import eras, holding, prompts, roots
+from vestige.transports.mcp.catalog import Catalog
 from vestige.transports.mcp.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -35,16 +36,16 @@ from vestige.transports.mcp.messages import (
     TOOL,
     Action,
     Batch,
-    Cancel,
     Done,
     Failed,
+    Hold,
     Job,
     Outcome,
     Send,
-    Start,
 )
 
 _CALLER_ERRORS = ("invalid_input", "unknown_argument", "too_large")
+_ROOTS_MAY_BE_NEW = ("notifications/initialized", "notifications/roots/list_changed")
 UNPRINTABLE: Message = {"code": "internal", "message": "The answer could not be written as JSON."}
 
 
@@ -61,9 +62,13 @@ class Connection:
         self._handshake: str | None = None
         self._seen_modern = False
         self._jobs: dict[RequestId, Job] = {}
+        self._roots = roots.Roots()
+        self._entrance = holding.Entrance(self._roots)
         self._methods: dict[str, Callable[[Request, str], Message | Job]] = {
             "tools/list": self._list_tools,
             "tools/call": self._call_tool,
+            "prompts/list": self._list_prompts,
+            "prompts/get": self._get_prompt,
             "resources/list": self._list_resources,
             "resources/templates/list": self._list_templates,
             "resources/read": self._read_resource,
@@ -102,9 +107,9 @@ class Connection:
         return actions + batch.settle(None)
 
     def _receive_one(self, message: object, batch: Batch | None) -> list[Action]:
-        if is_reply(message):
-            return []
         fields = as_object(message) or {}
+        if is_reply(fields):
+            return self._entrance.release() if self._roots.take(fields) else []
         try:
             request = read_request(message)
             if request.id is None:
@@ -119,17 +124,19 @@ class Connection:
                 return []  # a notification, however wrong, is never answered
             return self._reply(self._error(as_id(fields.get("id")), error), batch)
         if isinstance(answer, Job):
-            return [self._start(answer, batch)]
+            return self._accept(answer, batch)
         return self._reply(result_reply(request.id, answer), batch)
 
     def _notified(self, request: Request) -> list[Action]:
+        if request.method in _ROOTS_MAY_BE_NEW:
+            return [Send(question) for question in self._roots.ask()]
         if request.method != "notifications/cancelled":
             return []
         request_id = as_id(request.params.get("requestId"))
         job = self._jobs.pop(request_id, None) if request_id is not None else None
         if job is None:
             return []
-        return [Cancel(job), *(job.batch.settle(None) if job.batch else [])]
+        return [*self._entrance.cancel(job), *(job.batch.settle(None) if job.batch else [])]
 
     def _answer(self, request: Request, batch: Batch | None) -> Message | Job:
         if request.id in self._jobs:
@@ -159,6 +166,7 @@ class Connection:
             if batch is not None:
                 raise ProtocolError(INVALID_REQUEST, "Invalid request: initialize cannot be in a batch")
             self._handshake = eras.legacy_version(request)
+            self._roots.greeted(request.params.get("capabilities"))
             return self._introduction(self._handshake)
         if self._handshake is None:
             raise ProtocolError(
@@ -190,37 +198,77 @@ class Connection:
     def _list_templates(self, request: Request, version: str) -> Message:
         return self._page(request, version, {"resourceTemplates": self._catalog.templates})
 
+    def _list_prompts(self, request: Request, version: str) -> Message:
+        return self._page(request, version, {"prompts": self._catalog.prompts})
+
+    def _get_prompt(self, request: Request, version: str) -> Message:
+        name = _named(request)
+        prompt = self._catalog.prompt(name)
+        if prompt is None:
+            raise _unknown("prompt", name, self._catalog.nearest_prompt(name))
+        return self._complete(version, prompts.filled(prompt, request.params.get("arguments")))
+
     def _page(self, request: Request, version: str, body: Message) -> Message:
         # Each list is one page, so we never gave out a cursor.
         if request.params.get("cursor") is not None:
             raise ProtocolError(INVALID_PARAMS, "Invalid params: unknown cursor")
         return self._complete(version, body, eras.STATIC)
 
-    def _call_tool(self, request: Request, version: str) -> Job:
-        name = request.params.get("name")
-        if not isinstance(name, str):
-            raise ProtocolError(INVALID_PARAMS, 'Invalid params: "name" must be a string')
-        lane = self._catalog.lane(name)
-        if lane is None:
-            nearest = self._catalog.nearest_tool(name)
-            data: Message | None = {"nearest": nearest} if nearest else None
-            suffix = f" (did you mean {nearest}?)" if nearest else ""
-            raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {shown(name)}{suffix}", data)
-        arguments = request.params.get("arguments")
-        if arguments is not None and not isinstance(arguments, dict):
+    def _call_tool(self, request: Request, version: str) -> Message | Job:
+        name = _named(request)
+        if not self._catalog.has_tool(name):
+            raise _unknown("tool", name, self._catalog.nearest_tool(name))
+        given = request.params.get("arguments")
+        arguments = {} if given is None else as_object(given)
+        if arguments is None:
             raise ProtocolError(INVALID_PARAMS, 'Invalid params: "arguments" must be an object')
+        long = self._heavy or self._catalog.is_long(name, arguments)
         # The name goes on as it was called: what an old name means is the registry's knowledge.
-        return _job(request, TOOL, name, version, arguments, long=lane == LONG or self._heavy)
+        return self._job(request, TOOL, name, version, arguments, long=long)
 
-    def _read_resource(self, request: Request, version: str) -> Job:
+    def _read_resource(self, request: Request, version: str) -> Message | Job:
         uri = request.params.get("uri")
         if not isinstance(uri, str):
             raise ProtocolError(INVALID_PARAMS, 'Invalid params: "uri" must be a string')
         if self._catalog.resource(uri) is None:
             raise eras.resource_not_found(version, uri)
-        return _job(request, RESOURCE, uri, version, None, long=False)
+        return self._job(request, RESOURCE, uri, version, {}, long=False)
 
-    # -- what jobs report ------------------------------------------------------------------------
+    def _job(
+        self, request: Request, kind: str, name: str, version: str, arguments: Message, *, long: bool
+    ) -> Message | Job:
+        """The job of a request, or the question that its client has to answer first."""
+        if request.id is None:
+            raise ProtocolError(INVALID_REQUEST, "Invalid request: a job needs an id")
+        known: tuple[str, ...] = ()
+        if version in eras.MODERN:
+            question = roots.wanted(request)
+            if question is not None:
+                return eras.input_required(question, self._server_info)
+            known = roots.told(request)
+        return Job(
+            request.id,
+            kind,
+            name,
+            version=version,
+            arguments=arguments,
+            roots=known,
+            progress_token=as_id(request.meta.get("progressToken")),
+            long=long,
+        )
+
+    # -- what becomes of jobs --------------------------------------------------------------------
+
+    def _accept(self, job: Job, batch: Batch | None) -> list[Action]:
+        self._jobs[job.id] = job
+        if batch is not None:
+            job.batch = batch
+            batch.expect()
+        return self._entrance.enter(job)
+
+    def overdue(self, hold: Hold) -> list[Action]:
+        """Start held jobs without what they wait for."""
+        return self._entrance.overdue(hold)
 
     def progress(self, job: Job, value: float, total: float | None, message: str | None) -> list[Action]:
         """Tell the client how far a job is, if it asked to know and this is further than before."""
@@ -264,13 +312,6 @@ class Connection:
 
     # -- replies ---------------------------------------------------------------------------------
 
-    def _start(self, job: Job, batch: Batch | None) -> Start:
-        self._jobs[job.id] = job
-        if batch is not None:
-            job.batch = batch
-            batch.expect()
-        return Start(job)
-
     def _reply(self, reply: Message, batch: Batch | None) -> list[Action]:
         if batch is None:
             return [Send(reply)]
@@ -287,13 +328,17 @@ class Connection:
         return reply
 
 
-def _job(
-    request: Request, kind: str, name: str, version: str, arguments: Message | None, *, long: bool
-) -> Job:
-    if request.id is None:
-        raise ProtocolError(INVALID_REQUEST, "Invalid request: a job needs an id")
-    token = as_id(request.meta.get("progressToken"))
-    return Job(request.id, kind, name, version=version, arguments=arguments, progress_token=token, long=long)
+def _named(request: Request) -> str:
+    name = request.params.get("name")
+    if not isinstance(name, str):
+        raise ProtocolError(INVALID_PARAMS, 'Invalid params: "name" must be a string')
+    return name
+
+
+def _unknown(what: str, name: str, nearest: str | None) -> ProtocolError:
+    data: Message | None = {"nearest": nearest} if nearest else None
+    suffix = f" (did you mean {nearest}?)" if nearest else ""
+    return ProtocolError(INVALID_PARAMS, f"Unknown {what}: {shown(name)}{suffix}", data)
 
 
 def _no_method(request: Request) -> ProtocolError:

@@ -4,46 +4,101 @@ It is generated into the package (`tools.json`), so that a server lists its tool
 anything heavy; `vestige docs --check` fails when the file and the registry disagree.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
-from vestige.operations.all import INSTRUCTIONS
-from vestige.operations.registry import Operation, Registry, Resource, Tool
+from vestige.operations.prompts import GAP, INSTRUCTIONS, PROMPTS, Prompt
+from vestige.operations.registry import Operation, Registry, Tool
+from vestige.operations.resources import Resource
+from vestige.operations.schemas import core_schema, tool_schema
 
 JSON = "application/json"
+RESULT_SIZE = "anthropic/maxResultSizeChars"
 
 
 def document(registry: Registry) -> dict[str, Any]:
-    """Everything a client can list, with what only the server reads under `_vestige`."""
+    """Everything a client can list, and what only the server reads: `gateway`, `long`, `aliases`, `parts`."""
+    tools = registry.tools
     resources = list(registry.resources.values())
     return {
         "instructions": INSTRUCTIONS,
-        "tools": [_tool(registry, tool) for tool in registry.tools.values()],
-        "aliases": {old: tool for old, (tool, _) in registry.aliases.items()},
-        "resources": [_resource(one, "uri") for one in resources if "{" not in one.uri],
-        "resourceTemplates": [_resource(one, "uriTemplate") for one in resources if "{" in one.uri],
+        "tools": {
+            "core": [_in_core(registry, tools[name]) for name in registry.core],
+            "full": [_in_full(registry, tool) for tool in tools.values() if tool.name != registry.gateway],
+        },
+        "gateway": registry.gateway,
+        "long": {tool.name: actions for tool in tools.values() if (actions := _long_actions(registry, tool))},
+        "aliases": {
+            old: {"tool": tool, "arguments": dict(given)} for old, (tool, given) in registry.aliases.items()
+        },
+        "prompts": [_prompt(prompt) for prompt in PROMPTS],
+        "resources": [_resource(one, {"uri": one.uri}) for one in resources if "{" not in one.uri],
+        "resourceTemplates": [
+            _resource(one, {"uriTemplate": one.uri + _query(one)})
+            for one in resources
+            if "{" in one.uri or one.query
+        ],
     }
 
 
-def _resource(resource: Resource, key: str) -> dict[str, Any]:
+def _query(resource: Resource) -> str:
+    return f"{{?{','.join(resource.query)}}}" if resource.query else ""
+
+
+def _resource(resource: Resource, address: dict[str, str]) -> dict[str, Any]:
+    return {**address, "name": resource.name, "description": resource.description, "mimeType": JSON}
+
+
+def _prompt(prompt: Prompt) -> dict[str, Any]:
     return {
-        key: resource.uri,
-        "name": resource.name,
-        "description": resource.description,
-        "mimeType": JSON,
+        "name": prompt.name,
+        "title": prompt.title,
+        "description": prompt.description,
+        "arguments": [
+            {"name": one.name, "description": one.description, "required": one.required}
+            for one in prompt.arguments
+        ],
+        "parts": [
+            part if isinstance(part, str) else {"argument": part.argument, "text": part.text.split(GAP)}
+            for part in prompt.parts
+        ],
     }
 
 
-def _tool(registry: Registry, tool: Tool) -> dict[str, Any]:
-    operations = [registry.operations[name] for name in tool.actions.values()]
+def _in_full(registry: Registry, tool: Tool) -> dict[str, Any]:
     return {
         "name": tool.name,
         "title": tool.title,
-        "description": tool.description,
-        "inputSchema": _grouped(registry, tool) if len(operations) > 1 else _schema(operations[0]),
-        "annotations": _annotations(tool.title, operations),
-        "_vestige": {"lane": "long" if any(one.lane == "long" for one in operations) else "short"},
+        "description": tool.full,
+        "inputSchema": tool_schema(registry, tool),
+        "annotations": _annotations(tool.title, _operations(registry, tool)),
+        **_result_size(registry.large.get(tool.name)),
     }
+
+
+def _in_core(registry: Registry, tool: Tool) -> dict[str, Any]:
+    """The tool in brief: an agent reads this list in every session, whatever it is there for."""
+    description, largest = tool.brief, registry.large.get(tool.name)
+    if tool.name == registry.gateway:
+        others = [name for name in registry.tools if name not in registry.core]
+        description = f"{description} Not listed here: {', '.join(others)}."
+        largest = max(registry.large.values(), default=None)
+    return {
+        "name": tool.name,
+        "description": description,
+        "inputSchema": core_schema(registry, tool),
+        "annotations": _annotations(tool.title, _operations(registry, tool)),
+        **_result_size(largest),
+    }
+
+
+def _operations(registry: Registry, tool: Tool) -> list[Operation]:
+    """What a call of the tool may run."""
+    tools = registry.tools.values() if tool.name == registry.gateway else [tool]
+    return [registry.operations[name] for one in tools for name in one.actions.values()]
+
+
+def _long_actions(registry: Registry, tool: Tool) -> list[str]:
+    return [action for action, name in tool.actions.items() if registry.operations[name].lane == "long"]
 
 
 def _annotations(title: str, operations: list[Operation]) -> dict[str, Any]:
@@ -58,62 +113,5 @@ def _annotations(title: str, operations: list[Operation]) -> dict[str, Any]:
     }
 
 
-def _schema(operation: Operation) -> dict[str, Any]:
-    whole = operation.arguments.model_json_schema(by_alias=False)
-    plain = _plain(whole, whole.get("$defs", {}))
-    schema: dict[str, Any] = {"type": "object", "properties": plain.get("properties", {})}
-    if plain.get("required"):
-        schema["required"] = plain["required"]
-    schema["additionalProperties"] = False
-    return schema
-
-
-def _grouped(registry: Registry, tool: Tool) -> dict[str, Any]:
-    """One schema for several actions: every argument, with the actions that take it."""
-    properties: dict[str, Any] = {
-        "action": {"type": "string", "enum": list(tool.actions), "description": "What to do."}
-    }
-    takers: dict[str, list[str]] = {}
-    for action, name in tool.actions.items():
-        for argument, schema in _schema(registry.operations[name])["properties"].items():
-            properties.setdefault(argument, schema)
-            takers.setdefault(argument, []).append(action)
-    for argument, actions in takers.items():
-        if len(actions) < len(tool.actions):
-            said = properties[argument].get("description", "")
-            properties[argument] = {
-                **properties[argument],
-                "description": f"({', '.join(actions)}) {said}".strip(),
-            }
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": ["action"],
-        "additionalProperties": False,
-    }
-
-
-def _plain(schema: Any, definitions: Mapping[str, Any]) -> Any:
-    """A schema without references, generated titles and the null branch of what may be left out."""
-    if isinstance(schema, list):
-        return [_plain(one, definitions) for one in schema]
-    if not isinstance(schema, dict):
-        return schema
-    if "$ref" in schema:
-        target = definitions[schema["$ref"].rsplit("/", 1)[-1]]
-        return _plain({**target, **{k: v for k, v in schema.items() if k != "$ref"}}, definitions)
-    kept = {
-        k: v for k, v in schema.items() if k not in ("title", "$defs") and not (k == "default" and v is None)
-    }
-    branches = kept.get("anyOf", [])
-    real = [branch for branch in branches if branch != {"type": "null"}]
-    if branches and len(real) == 1:
-        kept.pop("anyOf")
-        kept = {**real[0], **kept}
-        return _plain(kept, definitions)
-    return {
-        name: {argument: _plain(one, definitions) for argument, one in value.items()}
-        if name == "properties"
-        else _plain(value, definitions)
-        for name, value in kept.items()
-    }
+def _result_size(characters: int | None) -> dict[str, Any]:
+    return {} if characters is None else {"_meta": {RESULT_SIZE: characters}}

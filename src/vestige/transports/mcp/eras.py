@@ -77,8 +77,12 @@ def legacy_version(request: Request) -> str:
 def capabilities(version: str) -> Message:
     """What the server offers. In the modern era, leaving a flag out is how it is denied."""
     if version in MODERN:
-        return {"tools": {}, "resources": {}}
-    return {"tools": {"listChanged": False}, "resources": {"listChanged": False, "subscribe": False}}
+        return {"tools": {}, "prompts": {}, "resources": {}}
+    return {
+        "tools": {"listChanged": False},
+        "prompts": {"listChanged": False},
+        "resources": {"listChanged": False, "subscribe": False},
+    }
 
 
 def complete(version: str, body: Message, server_info: Message, cache: Message | None = None) -> Message:
@@ -86,6 +90,11 @@ def complete(version: str, body: Message, server_info: Message, cache: Message |
     if version not in MODERN:
         return body
     return {"resultType": "complete", **body, **(cache or {}), "_meta": {SERVER_KEY: server_info}}
+
+
+def input_required(requests: Message, server_info: Message) -> Message:
+    """The answer of the modern era that asks the client something: it sends its request again, with that."""
+    return {"resultType": "input_required", "inputRequests": requests, "_meta": {SERVER_KEY: server_info}}
 
 
 def resource_not_found(version: str, uri: str, error: Message | None = None) -> ProtocolError:

@@ -90,11 +90,9 @@ def encode(message: Message | list[Message]) -> bytes:
         return _ASCII_ENCODER.encode(message).encode("ascii") + b"\n"
 
 
-def is_reply(message: object) -> bool:
-    """Whether this answers a request. We send none, so there is nothing to do with it."""
-    return (
-        isinstance(message, dict) and "method" not in message and ("result" in message or "error" in message)
-    )
+def is_reply(message: Message) -> bool:
+    """Whether this answers a request of ours."""
+    return "method" not in message and ("result" in message or "error" in message)
 
 
 def read_request(message: object) -> Request:

@@ -12,7 +12,8 @@ RESOURCE = "resource"
 class Job:
     """A request that needs Vestige itself: a tool to call, or a resource to read (`name` is its uri).
 
-    Jobs are compared by identity: a client may reuse the id of a request it has cancelled.
+    `roots` are the URIs of the folders its client works in, known when it starts. Jobs are compared by
+    identity: a client may reuse the id of a request it has cancelled.
     """
 
     __slots__ = (
@@ -24,6 +25,7 @@ class Job:
         "long",
         "name",
         "progress_token",
+        "roots",
         "version",
     )
 
@@ -34,7 +36,8 @@ class Job:
         name: str,
         *,
         version: str,
-        arguments: Message | None = None,
+        arguments: Message,
+        roots: tuple[str, ...] = (),
         progress_token: RequestId | None = None,
         long: bool = False,
         batch: "Batch | None" = None,
@@ -43,7 +46,8 @@ class Job:
         self.kind = kind
         self.name = name
         self.version = version
-        self.arguments: Message = arguments or {}
+        self.arguments = arguments
+        self.roots = roots
         self.progress_token = progress_token
         self.long = long
         self.batch = batch
@@ -98,7 +102,16 @@ class Cancel:
         self.job = job
 
 
-Action = Send | Start | Cancel
+class Hold:
+    """These jobs wait for an answer of their client; when it takes too long, report it as overdue."""
+
+    __slots__ = ("jobs",)
+
+    def __init__(self, first: Job) -> None:
+        self.jobs = [first]
+
+
+Action = Send | Start | Cancel | Hold
 
 
 class Batch:

@@ -1,47 +1,76 @@
-"""The flags of `vestige-mcp`, read by hand: two paths and two questions are not worth importing argparse."""
+"""What `vestige-mcp` needs to know before it answers: flags, and two settings, read by hand.
 
+A few words are not worth importing argparse, and the settings would import pydantic. Only when their file
+says something about MCP are they read before the first answer.
+"""
+
+import os
+import sys
+from collections.abc import Mapping
+
+from vestige.directories import default_data_directory
 from vestige.nearest import nearest_name
+from vestige.transports.mcp.catalog import INSTRUCTIONS, PROFILES
 
 USAGE = """\
-usage: vestige-mcp [--data-dir PATH] [--config PATH]
+usage: vestige-mcp [--data-dir PATH] [--config PATH] [--profile core|full]
 
 Serve the memory to an MCP client over stdin and stdout. Logs go to stderr.
 
   --data-dir PATH   where the memories are (default: the platform's data directory)
   --config PATH     a settings file to use instead of vestige.toml in the data directory
+  --profile NAME    the tools to list: core (default), a few that lead to all others, or full
   -h, --help        show this and exit
   -V, --version     show the version and exit
 """
 
-_VALUES = {"--data-dir": "data_dir", "--config": "config"}
+_PROFILE = "--profile"
+_PATHS = {"--data-dir": "data_dir", "--config": "config"}
 _QUESTIONS = {"--help": "help", "-h": "help", "--version": "version", "-V": "version"}
+_PROFILE_VARIABLES = ("VESTIGE_MCP_PROFILE",)
+_INSTRUCTIONS_VARIABLES = ("VESTIGE_MCP_INSTRUCTIONS", "VESTIGE_SYSTEM_PROMPT_MODE")
+"""The second is the reference's name for it."""
 
 
 class UsageError(Exception):
-    """The command line cannot be understood."""
+    """The command line or the environment cannot be understood."""
 
 
 class Options:
-    """What the command line asks for: settings to open with, or a question to answer instead."""
+    """What is asked for: settings to open with, what to show, or a question to answer instead."""
 
-    __slots__ = ("question", "settings")
+    __slots__ = ("instructions", "profile", "question", "settings")
 
     def __init__(self) -> None:
         self.settings: dict[str, str] = {}
         self.question: str | None = None
+        self.profile = ""
+        self.instructions = ""
 
 
-def parse_options(arguments: list[str]) -> Options:
-    """Read the command line without its first word."""
+def parse_options(arguments: list[str], environ: Mapping[str, str]) -> Options:
+    """Read the command line without its first word; the environment, then the settings file, say the rest."""
+    options = _flags(arguments)
+    if options.question is None:
+        filed = _filed(options, environ)
+        options.profile = options.profile or _told(PROFILES, _PROFILE_VARIABLES, environ) or filed[0]
+        options.instructions = _told(INSTRUCTIONS, _INSTRUCTIONS_VARIABLES, environ) or filed[1]
+    return options
+
+
+def _flags(arguments: list[str]) -> Options:
     options = Options()
     rest = iter(arguments)
     for argument in rest:
         flag, equals, value = argument.partition("=")
-        if flag in _VALUES:
+        if flag in _PATHS or flag == _PROFILE:
             value = value if equals else next(rest, "")
             if not value or (not equals and value.startswith("--")):
-                raise UsageError(f"{flag} needs a path")
-            options.settings[_VALUES[flag]] = value
+                raise UsageError(f"{flag} needs a {'name' if flag == _PROFILE else 'path'}")
+            if flag == _PROFILE:
+                options.profile = _one_of(PROFILES, value, flag)
+            else:
+                options.settings[_PATHS[flag]] = value
         elif argument in _QUESTIONS:
             options.question = options.question or _QUESTIONS[argument]
         else:
@@ -49,8 +78,48 @@ def parse_options(arguments: list[str]) -> Options:
     return options
 
 
+def _filed(options: Options, environ: Mapping[str, str]) -> tuple[str, str]:
+    """The profile and the instructions that the settings file asks for, or the defaults."""
+    given = options.settings.get("config") or environ.get("VESTIGE_CONFIG")
+    if not given:
+        folder = options.settings.get("data_dir") or environ.get("VESTIGE_DATA_DIR")
+        given = (folder or default_data_directory(environ, sys.platform)) + os.sep + "vestige.toml"
+    try:
+        # pathlib is 3 ms, a seventh of the whole start
+        with open(os.path.expanduser(given), "rb") as file:  # noqa: PTH111, PTH123 - as said above
+            silent = b"mcp" not in file.read()
+    except OSError:
+        silent = True
+    if silent:
+        return PROFILES[0], INSTRUCTIONS[0]
+    from vestige.errors import ConfigError
+    from vestige.settings import load_settings  # pydantic, for those whose file asks for it
+
+    try:
+        chosen = load_settings(options.settings, environ=environ).mcp
+    except ConfigError:  # told to the client by its first call, as for every other setting
+        return PROFILES[0], INSTRUCTIONS[0]
+    return chosen.profile, chosen.instructions
+
+
+def _told(known: tuple[str, ...], variables: tuple[str, ...], environ: Mapping[str, str]) -> str | None:
+    """What the first variable that says something says."""
+    for variable in variables:
+        value = environ.get(variable, "").strip()
+        if value:
+            return _one_of(known, value.lower(), variable)
+    return None
+
+
+def _one_of(known: tuple[str, ...], value: str, where: str) -> str:
+    if value not in known:
+        raise UsageError(f"{where} is {' or '.join(known)}, not {value!r}")
+    return value
+
+
 def _unknown(argument: str, flag: str) -> str:
     if not argument.startswith("-"):
         return f"unexpected argument {argument!r}"
-    nearest = nearest_name(flag, [name for name in (*_VALUES, *_QUESTIONS) if name.startswith("--")])
+    flags = (*_PATHS, _PROFILE, *_QUESTIONS)
+    nearest = nearest_name(flag, [name for name in flags if name.startswith("--")])
     return f"unknown flag {flag}" + (f" (did you mean {nearest}?)" if nearest else "")

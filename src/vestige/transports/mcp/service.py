@@ -1,6 +1,6 @@
 """What the driver needs of the application. Only the type checker reads this module."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from vestige.transports.mcp.jsonrpc import Message
@@ -17,14 +17,32 @@ class Signal(Protocol):
 
 
 class Service(Protocol):
-    """The application. Called from several threads; raises VestigeError for what it refuses."""
+    """The application. Called from several threads; raises VestigeError for what it refuses.
+
+    `roots` are the URIs of the folders its client works in, as far as known.
+    """
 
     def call_tool(
-        self, name: str, arguments: Message, *, request_id: str, progress: Progress, cancelled: Signal
+        self,
+        name: str,
+        arguments: Message,
+        *,
+        request_id: str,
+        progress: Progress,
+        cancelled: Signal,
+        roots: Sequence[str] = (),
     ) -> Message:
         """Run a tool; its answer as a JSON object."""
 
-    def read_resource(self, uri: str, *, request_id: str, progress: Progress, cancelled: Signal) -> Message:
+    def read_resource(
+        self,
+        uri: str,
+        *,
+        request_id: str,
+        progress: Progress,
+        cancelled: Signal,
+        roots: Sequence[str] = (),
+    ) -> Message:
         """Read a resource; its content as a JSON object."""
 
     def close(self) -> None:

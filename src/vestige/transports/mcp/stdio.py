@@ -9,6 +9,9 @@ jobs accepted so far are finished and answered, the application is closed. When 
 that takes as long as it takes: a write that was accepted is not lost. Only after a signal are jobs of
 which nothing is heard for `GRACE_SECONDS` abandoned, and the exit code says so. A second signal ends
 the process at once.
+
+Calls that come before the client's answer about its roots are held back for `ROOTS_SECONDS` at most, while
+the application opens.
 """
 
 import os
@@ -16,12 +19,13 @@ import signal
 import sys
 import threading
 from queue import Empty, SimpleQueue
+from time import monotonic
 
 from vestige import __version__
 from vestige.transports.mcp import catalog
 from vestige.transports.mcp.core import Connection
 from vestige.transports.mcp.jsonrpc import encode
-from vestige.transports.mcp.messages import Action, Cancel, Send, Start
+from vestige.transports.mcp.messages import Action, Cancel, Hold, Send, Start
 from vestige.transports.mcp.options import USAGE, UsageError, parse_options
 from vestige.transports.mcp.workers import Finished, Progressed, Workers
 
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from vestige.transports.mcp.service import OpenApp, Service
 
 GRACE_SECONDS = 10.0
+ROOTS_SECONDS = 2.0
 CLOSE_SECONDS = 1.0
 ABANDONED = 1
 """The exit code when accepted jobs were left unfinished."""
@@ -65,6 +70,7 @@ class Server:
         open_app: "OpenApp",
         tools: catalog.Catalog | None = None,
         grace_seconds: float = GRACE_SECONDS,
+        roots_seconds: float = ROOTS_SECONDS,
     ) -> None:
         self._stdin = stdin
         self._stdout = stdout
@@ -72,6 +78,9 @@ class Server:
         self._inbox: Inbox = SimpleQueue()
         self._workers = Workers(open_app, self._inbox.put)
         self._grace_seconds = grace_seconds
+        self._roots_seconds = roots_seconds
+        self._hold: Hold | None = None
+        self._hold_ends = 0.0
         self._warm = False
         self._broken = False
         self._abandoned = False
@@ -88,7 +97,11 @@ class Server:
             try:
                 self._take(self._inbox.get(timeout=self._patience()))
             except Empty:
-                self._warm_up()
+                if self._hold is not None:
+                    self._go_on()
+                else:
+                    self._warm_up()
+        self._go_on()  # what is held will not be told any more
         cause = self._drain(self._stopped)
         clean = self._workers.close(CLOSE_SECONDS)
         if self._abandoned:
@@ -136,6 +149,16 @@ class Server:
                 self._workers.start(action.job)
             elif isinstance(action, Cancel):
                 self._workers.cancel(action.job)
+            else:
+                self._hold, self._hold_ends = action, monotonic() + self._roots_seconds
+                if not self._warm:
+                    self._warm_up()
+
+    def _go_on(self) -> None:
+        """Start what is still held, if anything is."""
+        hold, self._hold = self._hold, None
+        if hold is not None:
+            self._act(self._connection.overdue(hold))
 
     def _write(self, line: bytes) -> None:
         if self._broken:
@@ -151,11 +174,13 @@ class Server:
     # -- the beginning and the end ---------------------------------------------------------------
 
     def _patience(self) -> float | None:
-        """How long to stay idle before opening the application unasked.
+        """How long to wait for held jobs to start, or to stay idle before opening the application unasked.
 
         The client gets its first answers before anything heavy competes with them; afterwards it
         usually waits for its user, which is the time to warm up.
         """
+        if self._hold is not None:
+            return max(0.0, self._hold_ends - monotonic())
         if self._warm or not self._connection.greeted:
             return None
         return LISTED_SECONDS if self._connection.listed_tools else GREETED_SECONDS
@@ -191,7 +216,7 @@ class Server:
 def main() -> int:
     """Run `vestige-mcp`; the exit code."""
     try:
-        options = parse_options(sys.argv[1:])
+        options = parse_options(sys.argv[1:], os.environ)
     except UsageError as error:
         _say(f"{error}\n\n{USAGE}")
         return 1
@@ -208,17 +233,19 @@ def main() -> int:
 
         return open_server(options.settings)
 
-    return serve_process(open_app)
+    return serve_process(open_app, catalog.packaged(options.profile, options.instructions))
 
 
-def serve_process(open_app: "OpenApp", grace_seconds: float = GRACE_SECONDS) -> int:
+def serve_process(
+    open_app: "OpenApp", tools: catalog.Catalog | None = None, grace_seconds: float = GRACE_SECONDS
+) -> int:
     """Serve on this process's own stdin and stdout until the end; the exit code."""
     try:
         stdin, stdout = _private_streams()
     except OSError as error:
         _say(f"stdin and stdout must be open: {error}\n")
         return 1
-    server = Server(stdin, stdout, open_app, grace_seconds=grace_seconds)
+    server = Server(stdin, stdout, open_app, tools, grace_seconds)
     _on_signals(server.stop)
     code, clean = server.run()
     if not clean:

@@ -146,9 +146,16 @@ class Workers:
         app, cancelled, request_id = self._opened(), self._cancelled[job], str(job.id)
         if job.kind == TOOL:
             return app.call_tool(
-                job.name, job.arguments, request_id=request_id, progress=progress, cancelled=cancelled
+                job.name,
+                job.arguments,
+                request_id=request_id,
+                progress=progress,
+                cancelled=cancelled,
+                roots=job.roots,
             )
-        return app.read_resource(job.name, request_id=request_id, progress=progress, cancelled=cancelled)
+        return app.read_resource(
+            job.name, request_id=request_id, progress=progress, cancelled=cancelled, roots=job.roots
+        )
 
 
 def _log_exception(what: str) -> None:

@@ -1,0 +1,38 @@
+"""The memories that the examples of `dedup` are about: two to merge, and a merge to undo."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from vestige.models import Edge, Memory
+from vestige.operations.dedup import EXAMPLE_MERGED, EXAMPLE_PARTS
+from vestige.store.protocol import Add, Change, Link, Revise
+
+SHORT = "The harbour database is backed up every night."
+LONG = "The harbour database is backed up every night. Backups are kept for a month."
+MERGED_PARTS = ("01890000-0000-7000-8000-0000000000d3", "01890000-0000-7000-8000-0000000000d4")
+
+
+def merge_examples(now: datetime) -> list[Change]:
+    """Changes that plant them."""
+    parts = [
+        _memory(memory_id, text, now) for memory_id, text in zip(EXAMPLE_PARTS, (SHORT, LONG), strict=True)
+    ]
+    merged = [_memory(memory_id, "Bo walks to work.", now) for memory_id in MERGED_PARTS]
+    whole = replace(
+        _memory(EXAMPLE_MERGED, "Bo walks to work.", now),
+        valid_from=now,
+        metadata={"merged_from": list(MERGED_PARTS)},
+    )
+    ended = [replace(part, valid_until=now, superseded_by=whole.id, revision=2) for part in merged]
+    return [
+        *(Add(memory=memory) for memory in (*parts, *merged, whole)),
+        *(Revise(memory=part, reason="merged") for part in ended),
+        *(
+            Link(edge=Edge(source_id=whole.id, target_id=part.id, kind="merges", created_at=now))
+            for part in ended
+        ),
+    ]
+
+
+def _memory(memory_id: str, content: str, now: datetime) -> Memory:
+    return Memory(id=memory_id, content=content, created_at=now, updated_at=now)
