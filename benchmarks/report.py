@@ -79,7 +79,9 @@ def publish(report: Report, out: Path | None) -> None:
     print(report.markdown())
     print(f"\n{_where()}")
     if out is not None:
-        command = ["python", "-m", f"benchmarks.{report.benchmark}", *sys.argv[1:]]
+        # Whose folders these are is nobody's business, and no help to who runs it again.
+        words = ("DIR" if Path(word).is_absolute() else word for word in sys.argv[1:])
+        command = ["python", "-m", f"benchmarks.{report.benchmark}", *words]
         told = report.json(command=command, taken_at=datetime.now(UTC))
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(json.dumps(told, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

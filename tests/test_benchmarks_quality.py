@@ -270,17 +270,22 @@ def test_a_case_passes_when_all_it_wants_is_there_and_nothing_ended_or_foreign()
         belief("theirs", user="you"),
     ]
     case = precision.Case(
-        query="q", user="me", domains=("code",), wanted=frozenset({"good"}), unwanted=frozenset(),
+        name="c", query="q", user="me", domains=("code",), wanted=frozenset({"good"}), unwanted=frozenset(),
         only=frozenset({"good"}), limit=10,
     )  # fmt: skip
 
+    def answer(*shown: str) -> precision.Answer:
+        return lambda _: precision.Shown(found=shown)
+
     def judged(*shown: str) -> list[Cell]:
-        return list(precision.judge("x", beliefs, [case], lambda _: shown).values())[2:]
+        return list(precision.judge("x", beliefs, [case], answer(*shown)).values())[2:]
 
     assert judged("good") == [1, 1, 1, 1]  # found, kept out, passed, and nothing else
     assert judged("good", "more") == [1, 1, 1, 0]
     assert judged("good", "old") == judged("good", "theirs") == [1, 0, 0, 0]
     assert judged() == [0, 1, 0, 0]
+    (failed,) = precision.failures(beliefs, [case], answer("old"))
+    assert (failed["missing"], failed["not wanted"]) == ("good", "old")
 
 
 # -- abstention and plots ---------------------------------------------------------------------------
@@ -371,7 +376,7 @@ def test_every_set_goes_through_every_arm_apart_and_in_one_store(
         arms_shown = {row["arm"] for row in report.tables[f"{title}, in the mixed store"]}
         assert {"no memory", "random", "dense", *OURS} < arms_shown
     passed = {row["arm"]: row["passed"] for row in report.tables["PrecisionMemBench, cases"]}
-    assert (passed["no memory"], passed[OURS[1]]) == (0, 1)
+    assert (passed["no memory"], passed[OURS[1]]) == (1, 2)  # the case without a query wants nothing
     kinds = [row["questions of another conversation"] for row in report.tables["Abstention (engine)"]]
     assert kinds == [abstention.PLAIN, abstention.RENAMED]
     assert report.plots.keys() == {"arms", "abstention"}

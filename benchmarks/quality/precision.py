@@ -1,8 +1,9 @@
 """PrecisionMemBench: beliefs of a user in several domains, some superseded, and what a question may surface.
 
-The benchmark was made for a system that always shows a persona and pinned facts beside what it found. Here
-only search is asked, so a case passes when everything it wants is among the results and nothing that must
-stay out is. Cases with an empty query ask for that standing context, not for a search, and are left out.
+The benchmark was made for a system that always shows pinned facts beside what it found. So beside a search
+every arm but "no memory" has the pinned facts of the user's domains, ours by listing them; a case without a
+query asks for those alone. A case passes when everything it wants is there and nothing that must stay out is.
+"nothing else" asks in addition that not a single other fact was found.
 """
 
 import json
@@ -24,6 +25,10 @@ from benchmarks.report import Cell
 FOLDER = "precisionmembench"
 USER = "test-user"
 OPEN_QUESTION = "open_question"
+TITLE = "PrecisionMemBench, cases"
+BALANCED, PRECISE = "balanced", "precise"
+NOW = "2100-01-01"
+"""Later than every belief that has ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +62,7 @@ class Belief:
 class Case:
     """A question within domains, and what should come of it."""
 
+    name: str
     query: str
     user: str
     domains: tuple[str, ...]
@@ -71,19 +77,26 @@ class Case:
         return mine and belief.ended_at is None
 
 
-Answer = Callable[[Case], Sequence[str]]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What an arm gives: what it found for the question, and the facts that stand beside every answer."""
+
+    found: tuple[str, ...] = ()
+    standing: tuple[str, ...] = ()
+
+
+Answer = Callable[[Case], Shown]
 
 
 def load(data: Path) -> tuple[list[Belief], list[Case]]:
-    """The beliefs, and the cases that ask something."""
+    """The beliefs and the cases."""
     folder = data / FOLDER
     beliefs = [_belief(one) for one in _json(folder / "beliefs.seed.json")]
-    cases = [_case(one) for one in _json(folder / "cases.json") if one["query"].strip()]
-    return beliefs, cases
+    return beliefs, [_case(one) for one in _json(folder / "cases.json")]
 
 
-def run(data: Path, ground: Ground) -> list[dict[str, Cell]]:
-    """Every arm on every case."""
+def run(data: Path, ground: Ground) -> dict[str, list[dict[str, Cell]]]:
+    """Every arm on every case, and why ours did not pass some."""
     beliefs, cases = load(data)
     rng = random.Random(arms.SEED)
 
@@ -92,9 +105,9 @@ def run(data: Path, ground: Ground) -> list[dict[str, Cell]]:
         return rng.sample(near, min(case.limit, len(near)))
 
     made = [
-        judge(arms.NO_MEMORY, beliefs, cases, lambda _: ()),
-        judge(arms.RANDOM, beliefs, cases * arms.DRAWS, draw),
-        judge(arms.BM25, beliefs, cases, _keywords(beliefs)),
+        judge(arms.NO_MEMORY, beliefs, cases, lambda _: Shown()),
+        judge(arms.RANDOM, beliefs, cases * arms.DRAWS, _beside_pins(beliefs, draw)),
+        judge(arms.BM25, beliefs, cases, _beside_pins(beliefs, _keywords(beliefs))),
     ]
     folder = ground.folder / FOLDER
     shutil.rmtree(folder, ignore_errors=True)
@@ -102,10 +115,13 @@ def run(data: Path, ground: Ground) -> list[dict[str, Cell]]:
         answered = server.call("smart_ingest", {"items": [belief.item() for belief in beliefs]})
         ids = [result["nodeId"] for result in answered["results"]]
         keys = dict(zip(ids, (belief.key for belief in beliefs), strict=True))
-        through_mcp = judge(arms.MCP, beliefs, cases, _search(ground.asking(server), keys))
+        asking = ground.asking(server)
+        through_mcp = judge(arms.MCP, beliefs, cases, _search(asking, keys))
+        precisely = judge(f"{arms.MCP}, precise", beliefs, cases, _search(asking, keys, PRECISE))
+        failed = failures(beliefs, cases, _search(asking, keys))
     with InProcess(folder) as opened:
         made.append(judge(arms.ENGINE, beliefs, cases, _search(ground.asking(opened), keys)))
-    return [*made, through_mcp]
+    return {TITLE: [*made, through_mcp, precisely], f"{TITLE} that do not pass (MCP)": failed}
 
 
 def judge(arm: str, beliefs: Sequence[Belief], cases: Sequence[Case], answer: Answer) -> dict[str, Cell]:
@@ -114,9 +130,8 @@ def judge(arm: str, beliefs: Sequence[Belief], cases: Sequence[Case], answer: An
     found = kept_out = passed = exact = 0
     for case in cases:
         shown = answer(case)
-        has = case.wanted <= set(shown)
-        clean = all(case.within(known[key]) and key not in case.unwanted for key in shown)
-        facts = {key for key in shown if not known[key].pinned and known[key].kind != OPEN_QUESTION}
+        has, clean = not _lacking(case, shown), not _intruding(case, shown, known)
+        facts = {key for key in shown.found if not known[key].pinned and known[key].kind != OPEN_QUESTION}
         found, kept_out, passed = found + has, kept_out + clean, passed + (has and clean)
         exact += has and clean and case.only in (None, facts)
     times = len(cases) // len({id(case) for case in cases})
@@ -130,17 +145,54 @@ def judge(arm: str, beliefs: Sequence[Belief], cases: Sequence[Case], answer: An
     }
 
 
-def _search(service: Service, keys: dict[str, str]) -> Answer:
-    def found(case: Case) -> list[str]:
-        answer = arms.ask(
-            service, case.query, case.limit, scope=f"/user/{case.user}", domains=list(case.domains)
-        )
-        return arms.found_keys(answer, keys)
+def failures(beliefs: Sequence[Belief], cases: Sequence[Case], answer: Answer) -> list[dict[str, Cell]]:
+    """The cases that do not pass, each with what was missing and what should not have been there."""
+    known = {belief.key: belief for belief in beliefs}
+    judged = ((case, answer(case)) for case in cases)
+    return [
+        {
+            "case": case.name,
+            "question": case.query,
+            "missing": ", ".join(_lacking(case, shown)),
+            "not wanted": ", ".join(_intruding(case, shown, known)),
+        }
+        for case, shown in judged
+        if _lacking(case, shown) or _intruding(case, shown, known)
+    ]
 
-    return found
+
+def _lacking(case: Case, shown: Shown) -> list[str]:
+    return sorted(case.wanted - {*shown.found, *shown.standing})
 
 
-def _keywords(beliefs: Sequence[Belief]) -> Answer:
+def _intruding(case: Case, shown: Shown, known: dict[str, Belief]) -> list[str]:
+    there = {*shown.found, *shown.standing}
+    return sorted(key for key in there if key in case.unwanted or not case.within(known[key]))
+
+
+def _beside_pins(beliefs: Sequence[Belief], find: Callable[[Case], Sequence[str]]) -> Answer:
+    def shown(case: Case) -> Shown:
+        pins = tuple(belief.key for belief in beliefs if belief.pinned and case.within(belief))
+        return Shown(found=tuple(find(case)) if case.query.strip() else (), standing=pins)
+
+    return shown
+
+
+def _search(service: Service, keys: dict[str, str], mode: str = BALANCED) -> Answer:
+    def shown(case: Case) -> Shown:
+        place = {"scope": f"/user/{case.user}", "domains": list(case.domains)}
+        now = {"action": "list", "pinned": True, "as_of": NOW, "limit": 100, "detail_level": "brief"}
+        pins = service.call("memory", {**now, **place})
+        standing = tuple(keys[one["id"]] for one in pins["results"])
+        if not case.query.strip():
+            return Shown(standing=standing)
+        answer = arms.ask(service, case.query, case.limit, retrieval_mode=mode, **place)
+        return Shown(found=tuple(arms.found_keys(answer, keys)), standing=standing)
+
+    return shown
+
+
+def _keywords(beliefs: Sequence[Belief]) -> Callable[[Case], list[str]]:
     index = Bm25([" ".join((belief.content, *belief.tags)) for belief in beliefs])
 
     def found(case: Case) -> list[str]:
@@ -169,6 +221,7 @@ def _case(told: Json) -> Case:
     only = tiers.get("relevantBeliefs", {}).get("shouldOnlyInclude")
     must = [key for tier in tiers.values() for key in tier.get("mustInclude", ())]
     return Case(
+        name=str(told.get("caseId", told["query"])),
         query=told["query"],
         user=told.get("userId", USER),
         domains=_domains(told["scope"]),

@@ -122,7 +122,7 @@ def _measure(
             gathered.sections.append(other_section(data, ground, name))
             gathered.tables["LongMemEval samples, questions without an answer"] = _unanswered(data, ground)
         case "precision":
-            gathered.tables["PrecisionMemBench, cases"] = precision.run(data, ground)
+            gathered.tables.update(precision.run(data, ground))
         case "mixed":
             gathered.sections += mixed_sections(data, corpora, ground)
         case _:
