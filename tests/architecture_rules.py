@@ -17,7 +17,7 @@ MAX_FUNCTION_LINES = 40
 """Lines from `def` to the end, less those of the docstring: explaining is not complexity."""
 
 VALUES = ("errors", "models", "pool")
-CONTRACT = ("store.protocol", "store.pool", "store.judging")
+CONTRACT = ("store.protocol", "store.pool", "store.judging", "store.logquery")
 BELOW_ENGINE = (*VALUES, *CONTRACT, "nearest", "events", "settings", "identity", "cognition", "embed")
 LAYERS: dict[str, tuple[str, ...]] = {
     "": (),
@@ -26,8 +26,10 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "pool": (),
     "nearest": (),
     "identity": (),
+    "place": VALUES,
+    "directories": (),
     "events": VALUES,
-    "settings": (*VALUES, "nearest"),
+    "settings": (*VALUES, "nearest", "directories"),
     "cognition": (*VALUES, "cognition"),
     "embed": (*VALUES, "settings", "cognition", "embed"),
     "store": (*VALUES, "cognition", "embed.protocol", *CONTRACT),
@@ -38,7 +40,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "engine": (*BELOW_ENGINE, "engine"),
     "operations": (*BELOW_ENGINE, "engine", "operations"),
-    "transports": (*BELOW_ENGINE, "engine", "operations", "transports"),
+    "transports": (*BELOW_ENGINE, "engine", "operations", "transports", "directories"),
     "app": ("",),
     "demo": ("",),
     "__main__": ("",),
@@ -55,6 +57,7 @@ LAZY_EXCEPTIONS = {
 }
 """Imports upward that are allowed inside a function, each for the reason beside it."""
 
+ENVIRONMENT_READERS = ("settings", "transports.mcp.stdio")
 ENVIRONMENT = ("os.environ", "os.environb", "os.getenv", "os.getenvb", "os.putenv", "os.path.expandvars")
 CLOCKS = (
     "time", "datetime.datetime.now", "datetime.datetime.utcnow", "datetime.datetime.today",
@@ -210,8 +213,8 @@ def annotations_are_evaluated(module: Module) -> Iterator[Violation]:
 
 
 def environment_is_read_once(module: Module) -> Iterator[Violation]:
-    """Only settings.py reads the environment."""
-    if module.part != "settings":
+    """Only settings.py reads the environment, and the server that answers before settings.py is imported."""
+    if module.part not in ENVIRONMENT_READERS:
         for node, name in _names(module):
             if any(_covers(one, name) for one in ENVIRONMENT):
                 yield _found(module, node, f"`{name}` belongs in settings.py; take a setting")

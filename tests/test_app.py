@@ -83,7 +83,7 @@ def test_a_model_that_failed_to_load_is_tried_again_and_what_it_missed_is_embedd
     clock = HandClock()
     with fake_endpoint.serving() as endpoint:
         endpoint.script.append((404, {}, {"error": "the model is still being pulled"}))
-        options = {"embeddings.url": endpoint.url}
+        options: dict[str, Any] = {"embeddings.url": endpoint.url}
         with open_world(tmp_path, clock=clock, provider="openai", **options) as world:
             embedded = world.app.embed_missing_when_ready()
             assert world.app.engine.embedders.get(LONG) is None

@@ -176,7 +176,6 @@ def test_every_script_is_found_by_its_words(world: World, text: str, query: str)
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"include_types": ["fact"], "exclude_types": ["fact"]},
         {"tags": ["x"], "tags_all": ["y"]},
         {"as_of": "0001-01-01"},
         {"known_at": "0001-01-01"},
