@@ -38,3 +38,8 @@ def newer_rivals(pool: Pool, scores: Floats) -> Integers:
     has = np.flatnonzero(rivals.any(axis=1))
     newer[best[has]] = best[rivals[has].argmax(axis=1)]
     return newer
+
+
+def is_statement(content: str) -> bool:
+    """Whether a text can be a state of something: two functions that look alike are two things."""
+    return "\n" not in content.strip()

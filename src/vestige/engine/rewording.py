@@ -11,17 +11,18 @@ from math import nan
 
 import numpy as np
 
-from vestige.cognition.form import Form, features
+from vestige.cognition.form import Form
 from vestige.cognition.maxsim import STOP_SHARE, WRITTEN_STOP_SHARE, Matched, match, weigh
 from vestige.cognition.query import Asked, telling_words
 from vestige.cognition.rewording import Words, find_words, joined
+from vestige.cognition.traits import traits_of
 from vestige.embed.protocol import TokenStates
 from vestige.engine.context import Call
 from vestige.engine.embedding import embed_memories, embedder_or_none, spans_of
 from vestige.engine.probing import Depth, Probed, probe
 from vestige.errors import EmbedderError
 from vestige.models import Filter, Memory, Record
-from vestige.pool import LONGEST_TOKENS, OFFSETS, Flags, Floats, Integers, Pool, Sketch, Traits, Vectors
+from vestige.pool import LONGEST_TOKENS, OFFSETS, Flags, Floats, Integers, Pool, Sketch, Vectors
 from vestige.store.protocol import Piece
 
 logger = logging.getLogger(__name__)
@@ -126,7 +127,7 @@ def _pool(
     asked: Asked, beside: Pool, records: Sequence[Record], words: Words, meaning: _Meaning, near: Flags
 ) -> Pool:
     """The records as a pool, each by itself, beside a pool that says how common words are."""
-    traits = _traits(records)
+    traits = traits_of(records, [-1] * len(records))
     return Pool(
         ids=tuple(one.memory.id for one in records),
         own=words.own,
@@ -147,28 +148,6 @@ def _pool(
         sketch=_sketch(meaning.pieces),
         frequencies=beside.frequencies,
         memories=beside.memories,
-    )
-
-
-def _traits(records: Sequence[Record]) -> Traits:
-    memories, strengths = [one.memory for one in records], [one.strength for one in records]
-    told = [features(memory) for memory in memories]
-    return Traits(
-        created=np.array([one.created_at.timestamp() for one in memories]),
-        happened=np.array([one.occurred_at.timestamp() if one.occurred_at else nan for one in memories]),
-        stability=np.array([one.stability for one in strengths]),
-        decay_from=np.array([one.decay_from.timestamp() for one in strengths]),
-        retrieval=np.array([one.retrieval for one in strengths]),
-        storage=np.array([one.storage for one in strengths]),
-        suppressions=np.array([one.suppression_count for one in memories], dtype=np.int64),
-        retrieved=np.array([one.times_retrieved for one in strengths], dtype=np.int64),
-        useful=np.array([one.times_useful for one in strengths], dtype=np.int64),
-        thread=np.full(len(records), -1, dtype=np.int64),
-        form=np.array([one.form for one in told], dtype=np.int64),
-        first_person=np.array([one.first_person for one in told], dtype=np.bool_),
-        asks=np.array([one.asks for one in told], dtype=np.bool_),
-        timed=np.array([one.timed for one in told], dtype=np.bool_),
-        speaker=np.array([one.speaker for one in told], dtype=np.int64),
     )
 
 

@@ -11,7 +11,7 @@ from vestige.cognition.moments import Anchor, time_asked
 from vestige.cognition.query import analyse
 from vestige.cognition.ranking import Ranking, Situation
 from vestige.cognition.relevance import relevance
-from vestige.cognition.rivalry import newer_rivals
+from vestige.cognition.rivalry import is_statement, newer_rivals
 from vestige.cognition.text import terms
 from vestige.engine.context import Call
 from vestige.engine.history import as_known
@@ -72,14 +72,14 @@ def situate(
 
 
 def _newer(call: Call, pool: Pool, ranking: Ranking) -> Integers:
-    """The rivals told later, among plain statements: two functions that look alike are two things."""
+    """The rivals told later, among plain statements."""
     newer = newer_rivals(pool, ranking.scores)
     older = np.flatnonzero(newer >= 0)
     if not len(older):
         return newer
     ids = [pool.ids[at] for at in np.union1d(older, newer[older])]
     records = call.engine.store.get_many(ids, access=call.access)
-    plain = {one.memory.id for one in records if "\n" not in one.memory.content.strip()}
+    plain = {one.memory.id for one in records if is_statement(one.memory.content)}
     for at in older:
         if not {pool.ids[at], pool.ids[newer[at]]} <= plain:
             newer[at] = -1

@@ -21,8 +21,13 @@ def _in_place(memory: Memory, where: Filter) -> bool:
     return all(getattr(where, name) in (None, getattr(memory, name)) for name in EQUAL_FIELDS)
 
 
+def inherits(scope: str, other: str) -> bool:
+    """Whether what is in `other` holds in `scope` from above."""
+    return covers(SHARED_SCOPE, other) or other in enclosing(scope)
+
+
 def _in_scope(scope: str, asked: str, where: Filter) -> bool:
-    if where.inherited and (covers(SHARED_SCOPE, scope) or scope in enclosing(asked)):
+    if where.inherited and inherits(asked, scope):
         return True
     return scope == asked if where.scope_only else covers(asked, scope)
 

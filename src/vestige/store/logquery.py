@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from vestige.models import SHARED_SCOPE, Evidence, LogEvent, covers, enclosing
+from vestige.models import Evidence, LogEvent, covers
+from vestige.store.judging import inherits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +39,6 @@ class LogQuery:
         return (self.since is None or at >= self.since) and (self.until is None or at < self.until)
 
     def _in_scope(self, asked: str, scope: str) -> bool:
-        if self.inherited and (covers(SHARED_SCOPE, scope) or scope in enclosing(asked)):
+        if self.inherited and inherits(asked, scope):
             return True
         return covers(asked, scope)

@@ -9,9 +9,10 @@ import numpy as np
 from vestige.cognition import verbatim
 from vestige.cognition.form import features
 from vestige.cognition.rarity import mass
+from vestige.cognition.traits import traits_of
 from vestige.cognition.verbatim import literal_terms, names
 from vestige.errors import InvalidInput
-from vestige.models import Access
+from vestige.models import Access, Record
 from vestige.pool import NEARBY, OFFSETS, Pool, Sketch, Traits, Vectors, Worded, tokens_kept
 from vestige.store.inmemory import lexical, search
 from vestige.store.inmemory.state import Held, State
@@ -159,26 +160,8 @@ def _held_literals(held: Held, literals: Sequence[str]) -> int:
 
 def _traits(candidates: Sequence[Held], every: Sequence[Thread]) -> Traits:
     numbers = {held.memory.id: number for number, thread in enumerate(every) for held in thread}
-    memories = [held.memory for held in candidates]
-    strengths = [held.strength for held in candidates]
-    told = [features(memory) for memory in memories]
-    return Traits(
-        created=np.array([one.created_at.timestamp() for one in memories]),
-        happened=np.array([one.occurred_at.timestamp() if one.occurred_at else nan for one in memories]),
-        stability=np.array([one.stability for one in strengths]),
-        decay_from=np.array([one.decay_from.timestamp() for one in strengths]),
-        retrieval=np.array([one.retrieval for one in strengths]),
-        storage=np.array([one.storage for one in strengths]),
-        suppressions=np.array([one.suppression_count for one in memories], dtype=np.int64),
-        retrieved=np.array([one.times_retrieved for one in strengths], dtype=np.int64),
-        useful=np.array([one.times_useful for one in strengths], dtype=np.int64),
-        thread=np.array([numbers.get(one.id, -1) for one in memories], dtype=np.int64),
-        form=np.array([one.form for one in told], dtype=np.int64),
-        first_person=np.array([one.first_person for one in told], dtype=np.bool_),
-        asks=np.array([one.asks for one in told], dtype=np.bool_),
-        timed=np.array([one.timed for one in told], dtype=np.bool_),
-        speaker=np.array([one.speaker for one in told], dtype=np.int64),
-    )
+    records = [Record(memory=held.memory, strength=held.strength) for held in candidates]
+    return traits_of(records, [numbers.get(one.memory.id, -1) for one in records])
 
 
 def _sketch(
