@@ -16,20 +16,23 @@ MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 40
 """Lines from `def` to the end, less those of the docstring: explaining is not complexity."""
 
-VALUES = ("errors", "models", "pool")
-CONTRACT = ("store.protocol", "store.pool", "store.judging", "store.logquery")
+VALUES = ("errors", "checks", "models", "documents", "pool")
+CONTRACT = ("store.protocol", "store.changes", "store.pool", "store.judging", "store.logquery")
 BELOW_ENGINE = (*VALUES, *CONTRACT, "nearest", "events", "settings", "identity", "cognition", "embed")
 LAYERS: dict[str, tuple[str, ...]] = {
     "": (),
     "errors": (),
-    "models": ("errors",),
+    "checks": ("errors",),
+    "models": ("errors", "checks"),
+    "documents": ("errors", "checks", "models"),
     "pool": (),
     "nearest": (),
     "identity": (),
     "place": VALUES,
     "directories": (),
     "events": VALUES,
-    "settings": (*VALUES, "nearest", "directories"),
+    "preferences": VALUES,
+    "settings": (*VALUES, "nearest", "directories", "preferences"),
     "cognition": (*VALUES, "cognition"),
     "embed": (*VALUES, "settings", "cognition", "embed"),
     "store": (*VALUES, "cognition", "embed.protocol", *CONTRACT),
@@ -196,10 +199,12 @@ def drivers_stay_in_the_store(module: Module) -> Iterator[Violation]:
 
 def pydantic_stays_at_the_edge(module: Module) -> Iterator[Violation]:
     """pydantic checks what comes from outside: operations and settings; transports show its schemas."""
-    if not any(_covers(part, module.part) for part in ("operations", "settings", "transports")):
+    if not any(
+        _covers(part, module.part) for part in ("operations", "settings", "preferences", "transports")
+    ):
         for node, target, _ in _imports(module):
             if _covers("pydantic", target) or _covers("pydantic_core", target):
-                yield _found(module, node, "pydantic belongs in operations/ and settings.py")
+                yield _found(module, node, "pydantic belongs in operations/, settings.py and preferences.py")
 
 
 def annotations_are_evaluated(module: Module) -> Iterator[Violation]:

@@ -10,14 +10,28 @@ import pytest
 from vestige import events
 from vestige.events import (
     PREVIEW_CHARS,
+    ActivationSpread,
     ConnectionDiscovered,
+    ConsolidationCompleted,
+    ConsolidationStarted,
+    DreamCompleted,
+    DreamProgress,
+    DreamStarted,
     EventBus,
     Happening,
+    ImportanceScored,
+    IntentionTriggered,
+    MemoriesArchived,
+    MemoriesRestored,
     MemoryCreated,
     MemoryDeleted,
     MemoryDemoted,
     MemoryPromoted,
+    MemorySuppressed,
+    MemoryUnsuppressed,
     MemoryUpdated,
+    Rac1CascadeSwept,
+    RetentionDecayed,
     SearchPerformed,
     preview,
 )
@@ -105,9 +119,27 @@ EXPECTED: dict[type[Happening], set[str]] = {
     MemoryDeleted: {"id"},
     MemoryPromoted: {"id", "new_retention"},
     MemoryDemoted: {"id", "new_retention"},
-    SearchPerformed: {"query", "result_count", "result_ids", "duration_ms"},
+    SearchPerformed: {
+        "query", "result_count", "result_ids", "duration_ms", "scope", "topics", "recorded",
+    },
     ConnectionDiscovered: {"source_id", "target_id", "connection_type", "weight"},
-}
+    MemorySuppressed: {"id", "suppression_count", "estimated_cascade", "reversible_until"},
+    MemoryUnsuppressed: {"id", "remaining_count"},
+    Rac1CascadeSwept: {"seeds", "neighbors_affected"},
+    MemoriesArchived: {"ids", "archive_id"},
+    MemoriesRestored: {"ids", "archive_id"},
+    DreamStarted: {"memory_count"},
+    DreamProgress: {"phase", "progress_pct"},
+    DreamCompleted: {"memories_replayed", "connections_found", "insights_generated", "duration_ms"},
+    ConsolidationStarted: set(),
+    ConsolidationCompleted: {"nodes_processed", "decay_applied", "embeddings_generated", "duration_ms"},
+    RetentionDecayed: {"id", "old_retention", "new_retention"},
+    ActivationSpread: {"source_id", "activated_ids"},
+    ImportanceScored: {
+        "memory_id", "content_preview", "composite_score", "novelty", "arousal", "reward", "attention",
+    },
+    IntentionTriggered: {"id", "description", "priority"},
+}  # fmt: skip
 """The names and fields that dashboards and bridges know."""
 
 

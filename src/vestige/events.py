@@ -82,6 +82,10 @@ class SearchPerformed(Happening):
     result_count: int
     result_ids: tuple[str, ...]
     duration_ms: float
+    scope: str = "/"
+    topics: tuple[str, ...] = ()
+    recorded: bool = True
+    """Whether it may leave a trace."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +96,127 @@ class ConnectionDiscovered(Happening):
     target_id: str
     connection_type: str
     weight: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemorySuppressed(Happening):
+    """A memory was suppressed; until then it can be taken back."""
+
+    id: str
+    suppression_count: int
+    estimated_cascade: int
+    reversible_until: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryUnsuppressed(Happening):
+    """A suppression was taken back."""
+
+    id: str
+    remaining_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rac1CascadeSwept(Happening):
+    """Suppressions that are final have weakened what is linked to them."""
+
+    seeds: int
+    neighbors_affected: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoriesArchived(Happening):
+    """Memories that had faded were put into the archive."""
+
+    ids: tuple[str, ...]
+    archive_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoriesRestored(Happening):
+    """Memories came back from the archive."""
+
+    ids: tuple[str, ...]
+    archive_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DreamStarted(Happening):
+    """A dream began."""
+
+    memory_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DreamProgress(Happening):
+    """How far a dream is."""
+
+    phase: str
+    progress_pct: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DreamCompleted(Happening):
+    """A dream ended; what it found is stored."""
+
+    memories_replayed: int
+    connections_found: int
+    insights_generated: int
+    duration_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsolidationStarted(Happening):
+    """A consolidation began."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsolidationCompleted(Happening):
+    """A consolidation ended."""
+
+    nodes_processed: int
+    decay_applied: int
+    embeddings_generated: int
+    duration_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionDecayed(Happening):
+    """A memory was seen to have faded into another state."""
+
+    id: str
+    old_retention: float
+    new_retention: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActivationSpread(Happening):
+    """Activation went from a memory to those linked to it."""
+
+    source_id: str
+    activated_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportanceScored(Happening):
+    """A text was judged; `memory_id` is None when it was not stored."""
+
+    memory_id: str | None
+    content_preview: str
+    composite_score: float
+    novelty: float
+    arousal: float
+    reward: float
+    attention: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntentionTriggered(Happening):
+    """Something that was to be remembered is due now."""
+
+    id: str
+    description: str
+    priority: str
 
 
 Listener = Callable[[Happening], None]

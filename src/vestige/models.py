@@ -5,21 +5,16 @@ well it is remembered, folded from the event log. A `Record` is the two together
 """
 
 import enum
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
-import orjson
-
+from vestige.checks import check_content, check_label, check_metadata, check_moment, check_window
 from vestige.errors import InvalidInput, TooLarge
 
-MAX_CONTENT_BYTES = 1_000_000
-MAX_LABEL_CHARS = 1_000
 MAX_TAGS = 100
-MAX_METADATA_BYTES = 100_000
 ROOT_SCOPE = "/"
 SHARED_SCOPE = "/user"
 """What is known of the user holds in every project."""
@@ -27,9 +22,9 @@ SHARED_SCOPE = "/user"
 LABELS = (
     "id", "node_type", "source", "author", "agent_id", "session_id", "thread", "superseded_by",
 )  # fmt: skip
-MOMENTS = ("created_at", "updated_at", "occurred_at", "valid_from", "valid_until", "suppressed_at")
-
-_NUL_IN_JSON = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+MOMENTS = (
+    "created_at", "updated_at", "occurred_at", "valid_from", "valid_until", "suppressed_at", "archived_at",
+)  # fmt: skip
 
 NO_METADATA: Mapping[str, Any] = MappingProxyType({})
 """The empty mapping that records without metadata can share."""
@@ -56,6 +51,11 @@ class Evidence(enum.StrEnum):
     DEMOTED = "demoted"
     USEFUL = "useful"
     REINFORCED = "reinforced"
+    RECONSOLIDATED = "reconsolidated"
+    IMPORTANT = "important"
+    CAPTURED = "captured"
+    REPLAYED = "replayed"
+    INHIBITED = "inhibited"
 
 
 class MemoryState(enum.StrEnum):
@@ -74,7 +74,8 @@ class Memory:
     `created_at`/`updated_at` are transaction time (when the store learned it), `valid_from`/
     `valid_until` valid time (when it was true; the end is exclusive, None is open), `occurred_at`
     when it happened. `revision` counts every change of any field here; earlier revisions are kept.
-    `phrasings` are other wordings of the same thing that were offered later.
+    `phrasings` are other wordings of the same thing that were offered later. One that is archived is found
+    by nothing and read by its id only.
     """
 
     id: str
@@ -97,6 +98,7 @@ class Memory:
     pinned: bool = False
     suppression_count: int = 0
     suppressed_at: datetime | None = None
+    archived_at: datetime | None = None
     revision: int = 1
     phrasings: tuple[str, ...] = ()
     domains: tuple[str, ...] = ()
@@ -136,7 +138,8 @@ class Strength:
 
     Retrievability decays on the FSRS-6 curve from `decay_from` with `stability` (days); `retrieval`
     is the level it decays from (1 unless demoted), `storage` (0..10) only grows. `due_at` is the
-    next review. `retention` is a snapshot of the blend of the two taken at `retention_at`.
+    next review. `retention` is a snapshot of the blend of the two taken at `retention_at`. `curve` is the
+    w20 of the curve, the same for all memories of a store.
     """
 
     stability: float
@@ -154,6 +157,7 @@ class Strength:
     exposed_at: datetime | None = None
     times_retrieved: int = 0
     times_useful: int = 0
+    curve: float = 0.1542  # the default of FSRS-6, `cognition.decay.W20`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,7 +245,9 @@ class Filter:
     then (and drops what was superseded by then). `known_at` judges each memory as the store knew it then,
     by the revision of that moment, and drops what came later; its strength is today's. `due_by` keeps what
     is due then or before. `min_retention` and `max_retention` (both inclusive) are judged at `now`, which
-    they need. `include_suppressed` lets suppressed memories through.
+    they need. `include_suppressed` lets suppressed memories through; `suppressed_by` keeps only those whose
+    last suppression was then or before. `archived` keeps only what is archived, or not; None does not ask.
+    What is suppressed or archived now counts as such whatever `known_at` says: somebody wants it out of mind.
     """
 
     scope: str | None = None
@@ -264,13 +270,16 @@ class Filter:
     known_at: datetime | None = None
     pinned: bool | None = None
     include_suppressed: bool = True
+    suppressed_by: datetime | None = None
+    archived: bool | None = False
     min_retention: float | None = None
     max_retention: float | None = None
     due_by: datetime | None = None
     now: datetime | None = None
 
 
-ANYTHING = Filter()
+ANYTHING = Filter(archived=None)
+"""Every memory there is, those in the archive too."""
 
 
 class Order(enum.StrEnum):
@@ -284,7 +293,7 @@ class Order(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreStats:
-    """Counts over what an access reaches.
+    """Counts over what an access reaches and is not archived; `archived` counts the rest.
 
     `retentions`, `retrievals` (the chance that it is recalled now) and `accessibilities` (retention less what
     suppression takes from it, which decides a memory's state) hold one number per memory, each ascending.
@@ -294,6 +303,7 @@ class StoreStats:
     embedded: int
     pinned: int
     suppressed: int
+    archived: int
     superseded: int
     edges: int
     due: int
@@ -327,71 +337,3 @@ def normal_scope(scope: str) -> str:
             hint="Use a path such as /project/vestige or /user/ada.",
         )
     return "/" + "/".join(parts)
-
-
-def check_content(content: str) -> None:
-    """Refuse text that is empty, too long, or that no store could keep faithfully."""
-    if not content.strip():
-        raise InvalidInput("The content is empty.", hint="Give the text to remember.")
-    size = len(check_text("content", content))
-    if size > MAX_CONTENT_BYTES:
-        raise TooLarge(
-            f"The content has {size:,} bytes; at most {MAX_CONTENT_BYTES:,} are taken.",
-            hint="Split it into several memories that share a `thread`, with a `position` each.",
-            details={"bytes": size, "limit": MAX_CONTENT_BYTES},
-        )
-
-
-def check_label(name: str, label: str) -> None:
-    """Refuse a short text field that is blank, too long, or not storable."""
-    check_text(name, label)
-    if not label.strip():
-        raise InvalidInput(f"`{name}` is blank.", hint="Leave it out instead.")
-    if len(label) > MAX_LABEL_CHARS:
-        raise TooLarge(f"`{name}` has {len(label):,} characters; at most {MAX_LABEL_CHARS:,} are taken.")
-
-
-def check_text(name: str, text: str) -> bytes:
-    """The text as UTF-8; InvalidInput for NUL characters and lone surrogates."""
-    if "\0" in text:
-        raise InvalidInput(f"`{name}` contains a NUL character.", hint="Remove it and send the text again.")
-    try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError as exc:
-        raise InvalidInput(
-            f"`{name}` is not valid Unicode: a lone surrogate at character {exc.start}.",
-            hint="Send whole characters; a surrogate is half of one.",
-            details={"position": exc.start},
-        ) from exc
-
-
-def check_metadata(metadata: Mapping[str, Any]) -> None:
-    """Refuse metadata that is not a JSON object of text every store can keep, or too large."""
-    try:
-        written = orjson.dumps(metadata, default=dict)
-    except (orjson.JSONEncodeError, TypeError) as exc:
-        raise InvalidInput(f"`metadata` cannot be kept as JSON: {exc}.") from exc
-    if len(written) > MAX_METADATA_BYTES:
-        raise TooLarge(f"`metadata` has {len(written):,} bytes; at most {MAX_METADATA_BYTES:,} are taken.")
-    if _NUL_IN_JSON.search(written):
-        raise InvalidInput("`metadata` contains a NUL character.", hint="Remove it and send it again.")
-
-
-def check_moment(name: str, moment: datetime | None) -> None:
-    """Refuse a datetime that is not aware and in UTC."""
-    if moment is not None and moment.utcoffset() != timedelta(0):
-        raise InvalidInput(f"`{name}` must be a UTC time.")
-
-
-def check_window(begin: datetime | None, end: datetime | None) -> None:
-    """Refuse a time window that ends before it begins."""
-    if begin is not None and end is not None and end < begin:
-        raise InvalidInput(
-            "A memory cannot stop being true before it starts.",
-            hint="Give a `valid_until` that is later than `valid_from`.",
-        )
-
-
-def utc(moment: datetime) -> datetime:
-    """The moment in UTC; one without a zone is taken as UTC."""
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

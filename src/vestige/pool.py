@@ -74,6 +74,7 @@ class Traits:
     decay_from: Floats
     retrieval: Floats
     storage: Floats
+    curve: Floats
     suppressions: Integers
     retrieved: Integers
     useful: Integers

@@ -10,15 +10,25 @@ import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from vestige.directories import default_data_directory
 from vestige.errors import ConfigError, InvalidInput
-from vestige.models import normal_scope
 from vestige.nearest import nearest_name
+from vestige.preferences import (
+    FROM_PROJECT,
+    EmbeddingSettings,
+    McpSettings,
+    MechanismSettings,
+    MemorySettings,
+    SearchSettings,
+    Section,
+    SleepSettings,
+    StorageSettings,
+)
 
 CONFIG_NAME = "vestige.toml"
 DATABASE_NAME = "vestige.db"
@@ -30,123 +40,13 @@ OLD_NAMES = {
     "VESTIGE_SYSTEM_PROMPT_MODE": "mcp.instructions",
     "VESTIGE_RETENTION_TARGET": "memory.retention_target",
     "VESTIGE_STATE_TTL_DAYS": "memory.state_ttl_days",
+    "VESTIGE_CONSOLIDATION_INTERVAL_HOURS": "sleep.interval_hours",
+    "VESTIGE_AUTOPILOT_ENABLED": "mechanisms.autopilot",
 }
 """Variables of the reference that set the same thing; ours wins where both are there."""
 
-# Marks a setting that a project's own file may change.
-FROM_PROJECT: dict[str, JsonValue] = {"project": True}
 
-
-class _Section(BaseModel):
-    # A refused value may be a key: it must not show up in an error or a traceback.
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-
-
-def _scope_or_none(scope: str) -> str:
-    return normal_scope(scope) if scope.strip() else ""
-
-
-class MemorySettings(_Section):
-    """How memories are written and found when a call does not say."""
-
-    scope: Annotated[str, AfterValidator(_scope_or_none)] = Field(
-        "",
-        description="Scope of new memories and of searches; empty means the project that the client's root "
-        "or the working directory belongs to.",
-        json_schema_extra=FROM_PROJECT,
-    )
-    limit: Annotated[int, Field(ge=1, le=100)] = Field(
-        10, description="Most results of a search.", json_schema_extra=FROM_PROJECT
-    )
-    detail_level: Literal["brief", "summary", "full"] = Field(
-        "summary", description="How much of each memory a search shows.", json_schema_extra=FROM_PROJECT
-    )
-    record: bool = Field(
-        True,
-        description="Whether a search leaves a trace on what it showed (the testing effect).",
-        json_schema_extra=FROM_PROJECT,
-    )
-    state_ttl_days: float = Field(
-        30.0,
-        gt=0,
-        le=36_500,
-        description="How long a memory of the type `state` is taken as true when it does not say.",
-        json_schema_extra=FROM_PROJECT,
-    )
-    retention_target: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.8,
-        description="The average chance of recall that `memory_health` measures against.",
-        json_schema_extra=FROM_PROJECT,
-    )
-
-
-class McpSettings(_Section):
-    """What an MCP client is shown."""
-
-    profile: Literal["core", "full"] = Field(
-        "core",
-        description="`core` lists a few tools through which all others are reached; `full` lists every tool.",
-    )
-    instructions: Literal["minimal", "full"] = Field(
-        "minimal",
-        description="How much an agent is told about when to search, save, promote and demote.",
-    )
-
-
-class EmbeddingSettings(_Section):
-    """Which model turns text into vectors."""
-
-    provider: Literal["local", "fastembed", "openai", "hashing", "off"] = Field(
-        "local",
-        description="`local` is MiniLM on this machine; `openai` is any compatible endpoint; "
-        "`hashing` is for tests; `off` means full text only.",
-    )
-    model: str = Field("all-MiniLM-L6-v2", description="Model name, for `fastembed` and `openai`.")
-    url: str = Field("", description="Base URL of an OpenAI-compatible endpoint, ending in /v1.")
-    api_key: str = Field("", description="Key for that endpoint.", repr=False)
-    dimension: int = Field(0, ge=0, le=4096, description="Vector length of the endpoint; 0 asks it.")
-    threads: int = Field(
-        0, ge=0, le=64, description="Texts embedded at once; 0 means one per core, at most four."
-    )
-    model_path: str = Field("", description="A folder with the files of a `fastembed` model.")
-    cache_dir: str = Field("", description="Where models are kept; empty means the user's cache directory.")
-    wait_seconds: float = Field(
-        5.0,
-        ge=0,
-        le=120,
-        description="How long a call waits for a model that is being loaded from disk before it goes on "
-        "without it.",
-    )
-
-
-class SearchSettings(_Section):
-    """Whether a second model judges the best results of a search. A project may not set what is fetched."""
-
-    reranker: Literal["off", "fastembed"] = Field(
-        "off",
-        description="`fastembed` has a cross-encoder judge the best candidates of every search: slower, and "
-        "needs the extra `fastembed`.",
-    )
-    reranker_model: str = Field(
-        "Xenova/ms-marco-MiniLM-L-6-v2", description="Name of the cross-encoder, one that fastembed knows."
-    )
-    reranker_path: str = Field(
-        "", description="A folder with the files of a cross-encoder; any with one logit, nothing is fetched."
-    )
-
-
-class StorageSettings(_Section):
-    """Where and how memories are kept."""
-
-    backend: Literal["sqlite", "memory"] = Field(
-        "sqlite", description="`sqlite` is one file in the data directory; `memory` forgets at exit."
-    )
-    busy_seconds: float = Field(
-        5.0, gt=0, le=600, description="How long a write waits for other writers before it gives up."
-    )
-
-
-class Settings(_Section):
+class Settings(Section):
     """Everything that can be set. Frozen; built once, in app.py."""
 
     data_dir: Path = Field(description="The data directory: the database, backups and `vestige.toml`.")
@@ -162,6 +62,8 @@ class Settings(_Section):
     embeddings: EmbeddingSettings = EmbeddingSettings()
     search: SearchSettings = SearchSettings()
     storage: StorageSettings = StorageSettings()
+    mechanisms: MechanismSettings = MechanismSettings()
+    sleep: SleepSettings = SleepSettings()
 
     @property
     def database(self) -> Path:

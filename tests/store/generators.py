@@ -12,18 +12,8 @@ from vestige.cognition.text import text_hash
 from vestige.embed.protocol import Signature
 from vestige.models import EVERYTHING, Access, Edge, Evidence, Filter, LogEvent, Memory, Record
 from vestige.pool import Worded
-from vestige.store.protocol import (
-    Add,
-    Embedded,
-    Forget,
-    Link,
-    MemoryStore,
-    Piece,
-    Remark,
-    Revise,
-    Scored,
-    Tokens,
-)
+from vestige.store.changes import Add, Embedded, Forget, Link, Piece, Remark, Revise, Tokens
+from vestige.store.protocol import MemoryStore, Scored
 
 T = TypeVar("T")
 NewStore = Callable[[], MemoryStore]
@@ -199,7 +189,7 @@ def generated_memory(dice: Dice, name: str) -> Memory:
     """A memory with any of its fields set, some of them tricky."""
     created = dice.moment()
     start, end = sorted((dice.moment(), dice.moment()))
-    suppressed = dice.often(0.1)
+    suppressed, archived = dice.often(0.1), dice.often(0.1)
     return Memory(
         id=name,
         content=dice.text(),
@@ -221,6 +211,7 @@ def generated_memory(dice: Dice, name: str) -> Memory:
         pinned=dice.often(0.1),
         suppression_count=int(suppressed),
         suppressed_at=created if suppressed else None,
+        archived_at=created if archived else None,
         phrasings=tuple(dice.text(5) for _ in range(int(dice.often(0.2)))),
         domains=dice.some(DOMAINS, 2),
         domain_scores={domain: float(dice.rng.random()) for domain in dice.some(DOMAINS, 2)},
@@ -283,6 +274,8 @@ def generated_filter(dice: Dice) -> Filter:
         known_at=dice.moment(450) if dice.often(0.2) else None,
         pinned=dice.maybe((True, False), rare),
         include_suppressed=dice.often(0.7),
+        suppressed_by=dice.moment() if dice.often(rare) else None,
+        archived=dice.one((False, False, False, True, None)),
         min_retention=low if dice.often(rare) else None,
         max_retention=high if dice.often(rare) else None,
         due_by=dice.moment(500) if dice.often(rare) else None,

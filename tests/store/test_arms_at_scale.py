@@ -26,8 +26,9 @@ from vestige.cognition.form import name_hash
 from vestige.cognition.text import memory_terms, query_terms
 from vestige.models import ANYTHING, EVERYTHING, Access, Filter, Memory
 from vestige.pool import NEARBY
+from vestige.store.changes import Add
 from vestige.store.pool import POSTINGS_BUDGET, Probe
-from vestige.store.protocol import Add, MemoryStore
+from vestige.store.protocol import MemoryStore
 
 MEMORIES = 10_000
 FILTERS = 100

@@ -32,8 +32,9 @@ from tests.store.generators import (
 from vestige.cognition.form import name_hash
 from vestige.cognition.text import fingerprint, query_terms
 from vestige.models import ANYTHING, EVERYTHING, Access, Edge, Evidence, Memory, Order
+from vestige.store.changes import Add, Change, Embedded, Forget, Link, Remark, Revise
 from vestige.store.pool import POSTINGS_BUDGET, Probe
-from vestige.store.protocol import Add, Change, Embedded, Forget, Link, MemoryStore, Remark, Revise
+from vestige.store.protocol import MemoryStore
 
 MEMORIES = 1_000
 KINDS = ("related", "cause", "contradicts")
@@ -58,6 +59,7 @@ def generated_life(dice: Dice) -> list[list[Change]]:
             tags=dice.one((memory.tags, ("new",))),
             scope=dice.one((memory.scope, memory.scope, "/project")),
             suppression_count=int(dice.often(0.2)),
+            archived_at=dice.one((memory.archived_at, T0)),
             occurred_at=dice.one((memory.occurred_at, T0)),
             updated_at=memory.updated_at + DAY,
             revision=2,

@@ -25,7 +25,8 @@ from tests.store.generators import (
 from vestige.cognition.text import fingerprint
 from vestige.errors import Conflict, Forbidden, NotFound
 from vestige.models import ANYTHING, EVERYTHING, Access, Edge, Evidence, Filter
-from vestige.store.protocol import Add, Change, Forget, Link, MemoryStore, Remark, Revise
+from vestige.store.changes import Add, Change, Forget, Link, Remark, Revise
+from vestige.store.protocol import MemoryStore
 
 MINE = Access(scopes=("/user/ada",))
 HOME = Access(domains=("home",))

@@ -25,6 +25,8 @@ USES: dict[str, Callable[[MemoryStore], object]] = {
     "log": lambda store: store.log(access=EVERYTHING),
     "latest": lambda store: store.latest(LogQuery(), access=EVERYTHING, limit=5),
     "edges": lambda store: store.edges(["a"], access=EVERYTHING),
+    "stream_edges": lambda store: list(store.stream_edges(access=EVERYTHING)),
+    "documents": lambda store: store.documents("insight", access=EVERYTHING, limit=1),
     "claimed": lambda store: store.claimed("k"),
     "same_text": lambda store: store.same_text(["f"], scope="/", valid_at=T0, access=EVERYTHING),
     "reworded": lambda store: store.reworded(["zinc"], ANYTHING, access=EVERYTHING, limit=5),

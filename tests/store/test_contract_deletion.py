@@ -22,7 +22,8 @@ from tests.store.generators import (
 from vestige.cognition.text import fingerprint
 from vestige.errors import Conflict, NotFound
 from vestige.models import ANYTHING, EVERYTHING, Access, Edge, Evidence, Filter, Tombstone
-from vestige.store.protocol import Add, Claim, Forget, Link, MemoryStore, Remark
+from vestige.store.changes import Add, Claim, Forget, Link, Remark
+from vestige.store.protocol import MemoryStore
 
 
 @pytest.fixture

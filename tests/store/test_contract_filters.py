@@ -37,8 +37,9 @@ MEMORIES = [
     ),
     replace(a_memory("pinned", at=T0 + 2 * DAY), pinned=True, domains=("home",), node_type="decision"),
     replace(a_memory("hushed", at=T0 + 3 * DAY), suppression_count=1, suppressed_at=T0 + 4 * DAY),
+    replace(a_memory("shelved", at=T0 + 3 * DAY), archived_at=T0 + 4 * DAY, scope="/project/old"),
 ]
-ALL = {memory.id for memory in MEMORIES}
+ALL = {memory.id for memory in MEMORIES} - {"shelved"}
 
 EACH_FIELD = [
     (Filter(), ALL),
@@ -82,6 +83,13 @@ EACH_FIELD = [
     (Filter(pinned=True), {"pinned"}),
     (Filter(pinned=False), ALL - {"pinned"}),
     (Filter(include_suppressed=False), ALL - {"hushed"}),
+    (Filter(suppressed_by=T0 + 4 * DAY), {"hushed"}),
+    (Filter(suppressed_by=T0 + 4 * DAY - TICK), set()),
+    (Filter(archived=True), {"shelved"}),
+    (Filter(archived=None), ALL | {"shelved"}),
+    (Filter(archived=None, scope="/project/old"), {"shelved"}),
+    (Filter(archived=True, include_suppressed=False), {"shelved"}),
+    (ANYTHING, ALL | {"shelved"}),
     (Filter(now=T0), ALL),
     (Filter(scope="/project", tags_any=("green",), author="ada"), {"project"}),
     (Filter(domains=("home",), pinned=False, node_types=("event",)), {"event"}),

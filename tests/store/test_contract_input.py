@@ -6,9 +6,10 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from tests.store.generators import SCOPES, T0, a_memory, add, forget, held, hits, ids
+from vestige.checks import MAX_CONTENT_BYTES
 from vestige.cognition.text import query_terms
 from vestige.errors import InvalidInput, TooLarge
-from vestige.models import ANYTHING, EVERYTHING, MAX_CONTENT_BYTES, Filter
+from vestige.models import ANYTHING, EVERYTHING, Filter
 from vestige.store.protocol import MemoryStore
 
 

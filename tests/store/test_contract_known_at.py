@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 import pytest
 
@@ -23,8 +24,9 @@ from tests.store.generators import (
     rows,
 )
 from vestige.models import ANYTHING, EVERYTHING, Access, Evidence, Filter
+from vestige.store.changes import Add
 from vestige.store.pool import Probe
-from vestige.store.protocol import Add, MemoryStore
+from vestige.store.protocol import MemoryStore
 
 
 def known(
@@ -74,16 +76,39 @@ def test_a_memory_is_judged_by_the_revision_of_that_moment(
     assert tuple(day for day in range(6) if "old" in known(revised, T0 + day * DAY, asked)) == days
 
 
-def test_suppression_and_validity_are_those_known_then(store: MemoryStore) -> None:
+def test_validity_is_that_known_then(store: MemoryStore) -> None:
     memory = a_memory("a")
     add(store, memory)
-    hidden = replace(
-        memory, suppression_count=1, suppressed_at=T0 + DAY, valid_until=T0, updated_at=T0 + DAY, revision=2
-    )
-    revise(store, hidden)
+    revise(store, replace(memory, valid_until=T0, updated_at=T0 + DAY, revision=2))
     for day, there in ((0, ["a"]), (1, [])):
-        assert known(store, T0 + day * DAY, Filter(include_suppressed=False)) == there
         assert known(store, T0 + day * DAY, Filter(valid_at=T0)) == there
+
+
+@pytest.mark.parametrize(
+    ("change", "without", "within"),
+    [
+        (
+            {"suppression_count": 1, "suppressed_at": T0 + DAY},
+            Filter(include_suppressed=False),
+            Filter(suppressed_by=T0 + DAY),
+        ),
+        ({"archived_at": T0 + DAY}, Filter(), Filter(archived=True)),
+    ],
+)
+@pytest.mark.parametrize("content", ["zinc", "iron"])
+def test_what_is_out_of_mind_now_is_so_for_every_time(
+    store: MemoryStore, change: dict[str, Any], without: Filter, within: Filter, content: str
+) -> None:
+    memory = a_memory("a", "zinc")
+    add(store, memory, *(a_memory(f"other {number}", "granite") for number in range(3)))
+    revise(store, replace(memory, content=content, updated_at=T0 + DAY, revision=2, **change))
+
+    for where, there in ((without, set()), (within, {"a"})):
+        asked = replace(where, known_at=T0)
+        worded = store.lexical(["zinc"], asked, access=EVERYTHING, limit=9)
+        reworded = store.reworded(["zinc"], asked, access=EVERYTHING, limit=9).records
+        assert {*hits(worded), *ids(reworded)} == there
+        assert set(known(store, T0, where)) & {"a"} == there
 
 
 def test_the_records_are_todays_and_so_is_their_strength(revised: MemoryStore) -> None:

@@ -90,6 +90,8 @@ def generated_query(dice: Dice) -> LogQuery:
         before=dice.maybe(range(1, 2 * MEMORIES), 0.3),
         scope=dice.maybe((*SCOPES, "/project/vestige")),
         inherited=dice.often(0.5),
+        kinds=dice.maybe((("memory.created",), ("memory.created", "memory.remarked"))) or (),
+        evidence=dice.maybe(((Evidence.GOOD,), (Evidence.GOOD, Evidence.EXPOSED))) or (),
         exposures=dice.often(0.5),
     )
 

@@ -21,7 +21,8 @@ from tests.store.generators import (
     revise,
 )
 from vestige.models import EVERYTHING, Evidence
-from vestige.store.protocol import MemoryStore, Remark
+from vestige.store.changes import Remark
+from vestige.store.protocol import MemoryStore
 
 
 def test_every_change_is_logged_with_its_kind_time_scope_and_payload(store: MemoryStore) -> None:

@@ -4,9 +4,10 @@ from itertools import pairwise
 import pytest
 
 from tests.store.generators import DAY, HOUR, T0, a_memory, add, forget, held, ids, link, remark, revise
-from vestige.cognition.strength import after, encode, fold
+from vestige.cognition.strength import Sighting, after, encode, fold
 from vestige.models import EVERYTHING, Evidence, Filter, Order, Strength
-from vestige.store.protocol import MemoryStore, Remark
+from vestige.store.changes import Remark
+from vestige.store.protocol import MemoryStore
 
 EVIDENCE = [evidence for evidence in Evidence if evidence is not Evidence.ENCODED]
 
@@ -18,7 +19,7 @@ def replayed(store: MemoryStore, name: str) -> Strength:
     return fold(
         created.at,
         [
-            (Evidence(event.payload["evidence"]), event.at)
+            Sighting(evidence=Evidence(event.payload["evidence"]), at=event.at)
             for event in events
             if event.kind == "memory.remarked"
         ],

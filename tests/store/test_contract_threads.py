@@ -10,7 +10,8 @@ from tests.store.generators import DAY, T0, a_memory, a_turn, add, embedded, for
 from vestige.cognition.form import name_hash
 from vestige.models import ANYTHING, EVERYTHING, Access, Filter, Memory
 from vestige.pool import Voices, Worded
-from vestige.store.protocol import Add, MemoryStore
+from vestige.store.changes import Add
+from vestige.store.protocol import MemoryStore
 
 
 def worded(store: MemoryStore, *terms: str, where: Filter = ANYTHING) -> dict[str, Worded]:
@@ -164,6 +165,7 @@ SETTINGS: dict[str, Callable[[Memory], Memory]] = {
     "valid_from": lambda memory: replace(memory, valid_from=T0 - DAY),
     "valid_until": lambda memory: replace(memory, valid_until=T0 + DAY),
     "suppression": lambda memory: replace(memory, suppression_count=1, suppressed_at=T0),
+    "archive": lambda memory: replace(memory, archived_at=T0),
     "thread": lambda memory: replace(memory, thread="elsewhere"),
     "text": lambda memory: replace(memory, content="granite"),
 }

@@ -21,8 +21,9 @@ from tests.store.generators import (
 from vestige.errors import InvalidInput
 from vestige.models import EVERYTHING, Memory
 from vestige.pool import OFFSETS, Pool
+from vestige.store.changes import Add, Tokens
 from vestige.store.pool import Probe
-from vestige.store.protocol import Add, MemoryStore, Tokens
+from vestige.store.protocol import MemoryStore
 
 MEANT = Probe(vector=axis(0), signature=SIGNATURE, per_arm=100)
 

@@ -23,7 +23,8 @@ from tests.store.generators import (
 from vestige.embed.protocol import Signature
 from vestige.errors import Conflict, ModelMismatch
 from vestige.models import ANYTHING, EVERYTHING, Memory
-from vestige.store.protocol import Add, Forget, MemoryStore, Revise
+from vestige.store.changes import Add, Forget, Revise
+from vestige.store.protocol import MemoryStore
 
 
 def near(store: MemoryStore, number: int, signature: Signature = SIGNATURE) -> dict[str, float]:

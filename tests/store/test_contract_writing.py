@@ -7,7 +7,8 @@ from tests.store.generators import DAY, HOUR, T0, a_memory, add, forget, held, i
 from vestige.cognition.text import fingerprint
 from vestige.errors import Conflict, IdempotencyConflict, InvalidInput, NotFound, VestigeError
 from vestige.models import ANYTHING, EVERYTHING, Edge, Evidence, Memory
-from vestige.store.protocol import Add, Change, Claim, Forget, Link, MemoryStore, Remark, Revise
+from vestige.store.changes import Add, Change, Claim, Forget, Link, Remark, Revise
+from vestige.store.protocol import MemoryStore
 
 FULL = Memory(
     id="full",
@@ -30,6 +31,7 @@ FULL = Memory(
     pinned=True,
     suppression_count=2,
     suppressed_at=T0 + DAY,
+    archived_at=T0 + 2 * DAY,
     phrasings=("Cobalt and zinc", "Both metals"),
     domains=("work", "läb"),
     domain_scores={"work": 0.1, "läb": 1 / 3},

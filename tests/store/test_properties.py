@@ -39,28 +39,60 @@ from tests.store.generators import (
     rows,
     some_tokens,
 )
-from vestige.cognition.strength import fold
+from vestige.cognition.strength import Sighting, fold
 from vestige.cognition.text import fingerprint, memory_terms
+from vestige.documents import Document
 from vestige.embed.protocol import Signature
 from vestige.errors import InvalidInput, VestigeError
-from vestige.models import ANYTHING, EVERYTHING, Access, Edge, Evidence, Filter, LogEvent, Memory, Strength
-from vestige.store.pool import Probe
-from vestige.store.protocol import (
+from vestige.models import (
+    ANYTHING,
+    EVERYTHING,
+    Access,
+    Edge,
+    Evidence,
+    Filter,
+    LogEvent,
+    Memory,
+    MemoryState,
+    Strength,
+)
+from vestige.store.changes import (
+    REMARKED,
+    STATE,
     Add,
     Change,
+    Drop,
     Embedded,
     Forget,
     Link,
-    MemoryStore,
+    Put,
     Remark,
     Revise,
+    Settle,
+    Unlink,
 )
+from vestige.store.pool import Probe
+from vestige.store.protocol import MemoryStore
 
 TEXTS = ("zinc cobalt", "Zinc, cobalt.", "zinc zinc", "日本語 über", "copper 16", "copper 14")
 SCOPES = ("/", "/a", "/a/b", "/ab")
 ACCESSES = (EVERYTHING, Access(scopes=("/a",)), Access(domains=("home",)))
 EVIDENCE = [evidence for evidence in Evidence if evidence is not Evidence.ENCODED]
-WISHES = ("add", "add", "revise", "revise", "remark", "link", "link", "forget")
+WISHES = (
+    "add",
+    "add",
+    "revise",
+    "revise",
+    "remark",
+    "link",
+    "link",
+    "forget",
+    "settle",
+    "unlink",
+    "put",
+    "put",
+    "drop",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,8 +147,18 @@ def attempt(store: MemoryStore, changes: list[Change], access: Access) -> list[L
 
 def replay(log: list[LogEvent], name: str, created_at: datetime) -> Strength:
     """The strength the log gives a memory."""
-    remarks = [event for event in log if event.memory_id == name and event.kind == "memory.remarked"]
-    return fold(created_at, [(Evidence(event.payload["evidence"]), event.at) for event in remarks])
+    seen = [event for event in log if event.memory_id == name and event.kind in (REMARKED, STATE)]
+    return fold(
+        created_at,
+        [
+            Sighting(
+                evidence=None if event.kind == STATE else Evidence(event.payload["evidence"]),
+                at=event.at,
+                amount=event.payload.get("amount", 1.0),
+            )
+            for event in seen
+        ],
+    )
 
 
 class Life(RuleBasedStateMachine):
@@ -128,6 +170,7 @@ class Life(RuleBasedStateMachine):
         self.names: list[str] = []
         self.known: dict[str, Memory] = {}
         self.links: set[tuple[str, str]] = set()
+        self.documents: dict[str, Document] = {}
 
     @rule(
         wanted=st.lists(wishes, min_size=1, max_size=4),
@@ -194,7 +237,24 @@ class Life(RuleBasedStateMachine):
                     memory=replace(memory, revision=revisions[name]), reason="wished", embedded=given
                 )
             case "remark" if name in revisions or wish.wild:
-                return Remark(memory_id=name, evidence=wish.evidence, at=at, details={"n": wish.days})
+                amount = wish.days % 5 / 4
+                return Remark(
+                    memory_id=name, evidence=wish.evidence, at=at, amount=amount, details={"n": wish.days}
+                )
+            case "settle" if name in revisions or wish.wild:
+                return Settle(
+                    memory_id=name,
+                    at=at,
+                    before=MemoryState.ACTIVE,
+                    after=MemoryState.DORMANT,
+                    reason="wished",
+                )
+            case "unlink" if (name, other) in self.links or wish.wild:
+                return Unlink(source_id=name, target_id=other, kind="k", at=at)
+            case "put" if name in revisions:
+                return self.filed(wish, name, at)
+            case "drop" if self.documents or wish.wild:
+                return Drop(kind="note", id=f"d{wish.pick % 3}", at=at)
             case "link" if name != other or wish.wild:
                 return Link(edge=Edge(source_id=name, target_id=other, kind="k", created_at=at))
             case "forget" if name in revisions or wish.wild:
@@ -205,6 +265,22 @@ class Life(RuleBasedStateMachine):
                 self.names.append(fresh)
                 revisions[fresh] = 1
                 return Add(memory=replace(memory, id=fresh), embedded=given)
+
+    def filed(self, wish: Wish, name: str, at: datetime) -> Put:
+        """A document about a memory, in its next version or in a wrong one."""
+        key = f"d{wish.pick % 3}"
+        version = 1 if wish.wild or key not in self.documents else self.documents[key].version + 1
+        document = Document(
+            kind="note",
+            id=key,
+            body={"n": wish.days},
+            cites=(name,),
+            scope=wish.scope,
+            version=version,
+            created_at=at,
+            updated_at=at,
+        )
+        return Put(document=document, logged=wish.days % 2 == 0)
 
     def named(self, wish: Wish, pick: int, revisions: dict[str, int]) -> str:
         """One of the memories that will be there; for a wild wish, any id ever tried."""
@@ -224,10 +300,18 @@ class Life(RuleBasedStateMachine):
                 self.known[memory.id] = replace(memory, created_at=self.known[memory.id].created_at)
             case Link(edge=edge):
                 self.links.add((edge.source_id, edge.target_id))
+            case Unlink(source_id=source_id, target_id=target_id):
+                self.links.discard((source_id, target_id))
+            case Put(document=document):
+                known = self.documents.get(document.id, document)
+                self.documents[document.id] = replace(document, created_at=known.created_at)
+            case Drop(id=name):
+                del self.documents[name]
             case Forget(memory_id=name):
                 del self.known[name]
                 self.links = {ends for ends in self.links if name not in ends}
-            case Remark():
+                self.documents = {key: one for key, one in self.documents.items() if name not in one.cites}
+            case Remark() | Settle():
                 pass
 
     @invariant()
@@ -237,6 +321,8 @@ class Life(RuleBasedStateMachine):
         assert {
             (edge.source_id, edge.target_id) for edge in self.store.edges(self.names, access=EVERYTHING)
         } == self.links
+        found = self.store.documents("note", access=EVERYTHING, limit=10)
+        assert {one.id: one for one in found} == self.documents
 
     @invariant()
     def keeps_a_log_that_explains_it(self) -> None:

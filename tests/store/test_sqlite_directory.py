@@ -32,8 +32,8 @@ from tests.store.generators import (
 from tests.store.sqlite_files import every_text, open_at, query
 from vestige.cognition.bm25 import Collection
 from vestige.models import ANYTHING, EVERYTHING
+from vestige.store.changes import Add
 from vestige.store.pool import Probe
-from vestige.store.protocol import Add
 from vestige.store.sqlite import tokens
 from vestige.store.sqlite.directory import Directory
 from vestige.store.sqlite.store import SqliteStore

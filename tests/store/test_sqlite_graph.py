@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.store import sqlite_files
 from tests.store.generators import T0, a_memory, add, memory_id
 from vestige.models import EVERYTHING, Edge
-from vestige.store.protocol import Link
+from vestige.store.changes import Link
 from vestige.store.sqlite import graph
 from vestige.store.sqlite.store import SqliteStore
 

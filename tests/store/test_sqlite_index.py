@@ -34,7 +34,7 @@ from tests.store.index_files import (
 )
 from tests.store.sqlite_files import open_at, query
 from vestige.models import EVERYTHING, Filter
-from vestige.store.protocol import Revise
+from vestige.store.changes import Revise
 from vestige.store.sqlite import segments
 from vestige.store.sqlite.matrix import Matrix
 from vestige.store.sqlite.store import SqliteStore

@@ -10,8 +10,8 @@ from tests.store.generators import SIGNATURE, a_memory, add, axis, embedded, som
 from tests.store.sqlite_files import open_at
 from vestige.cognition.bm25 import MOST_COUNTED, MOST_PREFIXES, MOST_TERMS
 from vestige.models import EVERYTHING
+from vestige.store.changes import Add
 from vestige.store.pool import Probe
-from vestige.store.protocol import Add
 from vestige.store.sqlite import literals, search, tokens
 from vestige.store.sqlite.directory import Directory
 from vestige.store.sqlite.store import SqliteStore

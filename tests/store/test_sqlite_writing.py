@@ -30,7 +30,7 @@ from tests.store.generators import (
 from tests.store.sqlite_files import FakeClock, every_text, open_at, query
 from vestige.errors import IdempotencyConflict, InvalidInput, StoreBusy, StoreError, StoreFull
 from vestige.models import ANYTHING, EVERYTHING, Filter, Memory
-from vestige.store.protocol import Add, Change, Claim, Forget
+from vestige.store.changes import Add, Change, Claim, Forget
 from vestige.store.sqlite import words
 from vestige.store.sqlite.connection import IDLE_READERS, RETRY_SECONDS, WRITE_DEADLINE_SECONDS
 from vestige.store.sqlite.log import tick

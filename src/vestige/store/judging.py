@@ -4,6 +4,7 @@ What a filter says about strength (`due_by`, retention) is not judged here, beca
 """
 
 from collections.abc import Callable
+from datetime import datetime
 
 from vestige.models import SHARED_SCOPE, Access, Filter, Memory, covers, enclosing
 
@@ -11,8 +12,27 @@ EQUAL_FIELDS = ("source", "author", "agent_id", "session_id", "thread", "positio
 
 
 def passes(memory: Memory, where: Filter, access: Access) -> bool:
-    """Whether this state of a memory is within the access and what the filter asks for."""
+    """Whether a memory is within the access and what the filter asks for."""
+    return passed(memory, where, access) and stands(memory, where)
+
+
+def passed(memory: Memory, where: Filter, access: Access) -> bool:
+    """Whether this state of a memory, perhaps an earlier one, is so, but for whether it `stands` now."""
     return access.allows(memory) and all(check(memory, where) for check in CHECKS)
+
+
+def stands(memory: Memory, where: Filter) -> bool:
+    """Whether a memory as it is now may come to mind: what is out of mind is so for every `known_at`."""
+    if where.archived is not None and (memory.archived_at is not None) != where.archived:
+        return False
+    if where.suppressed_by is not None and not _suppressed_by(memory, where.suppressed_by):
+        return False
+    return where.include_suppressed or memory.suppression_count == 0
+
+
+def _suppressed_by(memory: Memory, moment: datetime) -> bool:
+    since = memory.suppressed_at
+    return memory.suppression_count > 0 and since is not None and since <= moment
 
 
 def _in_place(memory: Memory, where: Filter) -> bool:
@@ -26,10 +46,15 @@ def inherits(scope: str, other: str) -> bool:
     return covers(SHARED_SCOPE, other) or other in enclosing(scope)
 
 
+def in_scope(scope: str, asked: str, *, inherited: bool) -> bool:
+    """Whether a scope is the one asked for, or below it, or holds there from above."""
+    return covers(asked, scope) or (inherited and inherits(asked, scope))
+
+
 def _in_scope(scope: str, asked: str, where: Filter) -> bool:
-    if where.inherited and inherits(asked, scope):
-        return True
-    return scope == asked if where.scope_only else covers(asked, scope)
+    if where.scope_only:
+        return scope == asked or (where.inherited and inherits(asked, scope))
+    return in_scope(scope, asked, inherited=where.inherited)
 
 
 def _labelled(memory: Memory, where: Filter) -> bool:
@@ -54,10 +79,8 @@ def _in_time(memory: Memory, where: Filter) -> bool:
     return where.valid_at is None or memory.valid_at(where.valid_at)
 
 
-def _in_standing(memory: Memory, where: Filter) -> bool:
-    if where.pinned is not None and memory.pinned != where.pinned:
-        return False
-    return where.include_suppressed or memory.suppression_count == 0
+def _pinned(memory: Memory, where: Filter) -> bool:
+    return where.pinned in (None, memory.pinned)
 
 
 CHECKS: tuple[Callable[[Memory, Filter], bool], ...] = (
@@ -65,6 +88,6 @@ CHECKS: tuple[Callable[[Memory, Filter], bool], ...] = (
     _labelled,
     _of_type,
     _in_time,
-    _in_standing,
+    _pinned,
 )
 """What a memory has to pass; each looks at a few fields of the filter."""

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from vestige.models import Evidence, LogEvent, covers
-from vestige.store.judging import inherits
+from vestige.models import Evidence, LogEvent
+from vestige.store.judging import in_scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,8 +13,8 @@ class LogQuery:
 
     `since` is inclusive and `until` exclusive, both over an event's own time; `before` is exclusive and over
     its position, which no two events share. `scope` and `inherited` mean
-    what they do in a `Filter`, over the event's scope. Without `exposures` it is left out that a memory was
-    merely shown.
+    what they do in a `Filter`, over the event's scope. `kinds` are the kinds of event wanted, `evidence` the
+    kinds of remark. Without `exposures` it is left out that a memory was merely shown.
     """
 
     memory_id: str | None = None
@@ -23,6 +23,8 @@ class LogQuery:
     before: int | None = None
     scope: str | None = None
     inherited: bool = False
+    kinds: tuple[str, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
     exposures: bool = True
 
     def takes(self, event: LogEvent) -> bool:
@@ -31,14 +33,15 @@ class LogQuery:
             return False
         if self.before is not None and event.position >= self.before:
             return False
-        if not self.exposures and event.payload.get("evidence") == Evidence.EXPOSED:
+        if not self._of_kind(event):
             return False
-        return self.scope is None or self._in_scope(self.scope, event.scope)
+        return self.scope is None or in_scope(event.scope, self.scope, inherited=self.inherited)
+
+    def _of_kind(self, event: LogEvent) -> bool:
+        said = event.payload.get("evidence")
+        if (self.kinds and event.kind not in self.kinds) or (self.evidence and said not in self.evidence):
+            return False
+        return self.exposures or said != Evidence.EXPOSED
 
     def _in_time(self, at: datetime) -> bool:
         return (self.since is None or at >= self.since) and (self.until is None or at < self.until)
-
-    def _in_scope(self, asked: str, scope: str) -> bool:
-        if self.inherited and inherits(asked, scope):
-            return True
-        return covers(asked, scope)

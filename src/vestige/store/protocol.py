@@ -18,19 +18,18 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vestige.documents import Document
 from vestige.embed.protocol import Signature
 from vestige.errors import ModelMismatch
 from vestige.models import (
     ANYTHING,
-    NO_METADATA,
     Access,
     Edge,
-    Evidence,
     Filter,
     LogEvent,
     Memory,
@@ -41,108 +40,9 @@ from vestige.models import (
     Strength,
     Tombstone,
 )
+from vestige.store.changes import Change, Claim, Embedded
 from vestige.store.logquery import LogQuery
 from vestige.store.pool import POSTINGS_BUDGET, Pool, Probe, Reworded, Voices, Worded
-
-REMARKED = "memory.remarked"
-LINKED = "edge.linked"
-"""The two kinds of event that are looked for in the log, not only shown."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
-    """The vector of characters `start`..`end` of a memory's searchable text."""
-
-    start: int
-    end: int
-    vector: NDArray[np.float32]
-    tokens: "Tokens | None" = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tokens:
-    """The token states of a piece, one sign bit per dimension (`numpy.packbits` of `state > 0`), and for
-    each token whether it stands in a question."""
-
-    bits: NDArray[np.uint8]
-    asked: NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Embedded:
-    """The vectors of one memory, guarded by the hash of the text they were made from.
-
-    `text_hash` is `cognition.text.text_hash(memory)`. A store drops vectors whose hash is not the
-    memory's present one, and refuses (ModelMismatch) those of another signature than its own.
-    """
-
-    signature: Signature
-    text_hash: str
-    pieces: tuple[Piece, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Add:
-    """A new memory, encoded at its `created_at`. An id that exists, or existed, is a Conflict."""
-
-    memory: Memory
-    embedded: Embedded | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Revise:
-    """A memory's next revision; the present one moves to its history.
-
-    `memory.revision` must be the present revision + 1, else Conflict (load again and retry).
-    `created_at` stays what it was. Vectors are kept while the text hash is the same. The earlier
-    revision is kept as recorded from its `updated_at` until the new one's, ended by `reason`.
-    """
-
-    memory: Memory
-    reason: str
-    embedded: Embedded | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remark:
-    """Evidence about a memory. Its strength is folded forward inside the transaction."""
-
-    memory_id: str
-    evidence: Evidence
-    at: datetime
-    details: Mapping[str, Any] = field(default_factory=lambda: NO_METADATA)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
-    """An edge, created or given a new weight (`created_at` stays). Both ends must exist; a loop is
-    InvalidInput."""
-
-    edge: Edge
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forget:
-    """The end of a memory: text, revisions, phrasings, vectors, lexical rows and edges go, and a
-    tombstone without content stays. Its events stay too; they never held text. Claims whose answer
-    quotes it go as well."""
-
-    memory_id: str
-    at: datetime
-    reason: str
-
-
-Change = Add | Revise | Remark | Link | Forget
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """An idempotency key with the digest of its request and the answer given to it."""
-
-    key: str
-    digest: str
-    answer: str
-    at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,7 +102,11 @@ class MemoryStore(Protocol):
 
         Kinds logged: `memory.created`, `memory.revised` (payload `fields`: names of what changed,
         `reason`), `memory.remarked` (`evidence`, `details`), `edge.linked` (`target`, `kind`,
-        `weight`), `memory.deleted` (`reason`). A change made earlier in the list is seen by later
+        `weight`), `edge.unlinked` (`target`, `kind`), `memory.state` (`from`, `to`, `reason`),
+        `curve.tuned` (`w20`; no memory),
+        `document.put` and `document.dropped` (`kind`, `id`; no memory), `memory.deleted` (`reason`). A remark
+        tells its `amount` when it is not 1, and `state` (from, to) when it changed the memory's state. An
+        event of a document has the document's scope. A change made earlier in the list is seen by later
         ones. A claim whose key exists raises IdempotencyConflict and writes nothing. An event's scope
         is its memory's after the change; milliseconds in `clock` end in the year 4199.
         """
@@ -226,12 +130,12 @@ class MemoryStore(Protocol):
         """How many records match."""
 
     def stats(self, *, access: Access, now: datetime) -> StoreStats:
-        """Counts. `due` are true and due at `now`; `retentions` holds every memory's retention at `now`,
-        `accessibilities` what its suppression leaves of it (`cognition.strength.accessibility`), both
-        ascending."""
+        """Counts of what is not archived; of edges, all. `due` are true and due at `now`; `retentions` holds
+        every memory's retention at `now`, `accessibilities` what its suppression leaves of it
+        (`cognition.strength.accessibility`), both ascending."""
 
     def tag_counts(self, *, access: Access) -> dict[str, int]:
-        """Every tag with the number of memories that carry it."""
+        """Every tag with the number of memories that carry it and are not archived."""
 
     def history(self, memory_id: str, *, access: Access) -> list[Revision]:
         """A memory's earlier revisions, oldest first; NotFound for an unknown id."""
@@ -265,14 +169,41 @@ class MemoryStore(Protocol):
         (source, target, kind). `among`: only those between two of the ids. `heaviest`: only so many, by
         weight, ties in that order."""
 
+    def stream_edges(
+        self, kinds: Sequence[str] | None = None, *, access: Access, batch: int = 1000
+    ) -> Iterator[list[Edge]]:
+        """Every edge of these kinds (None: of any) with both ends in reach, a batch at a time, each seen at
+        most once. Edges that come or go while it runs may or may not appear."""
+
+    def documents(
+        self,
+        kind: str,
+        *,
+        access: Access,
+        ids: Sequence[str] | None = None,
+        citing: Sequence[str] | None = None,
+        terms: Sequence[str] | None = None,
+        scope: str | None = None,
+        inherited: bool = False,
+        limit: int,
+        offset: int = 0,
+    ) -> list[Document]:
+        """The documents of a kind, the one changed last first, ties by id.
+
+        `ids`, `citing` (any of these memories) and `terms` (any of these is a name in the object `terms` of
+        its body) narrow it down; `scope` and `inherited` mean what they do in a `Filter`. A document is in
+        reach when its scope is and every memory it cites; an access limited by domains reaches none that
+        cites nothing.
+        """
+
     def claimed(self, key: str) -> Claim | None:
         """The claim made under this key, or None."""
 
     def same_text(
         self, fingerprints: Sequence[str], *, scope: str, valid_at: datetime, access: Access
     ) -> dict[str, str]:
-        """For each `cognition.text.fingerprint` known in exactly this scope, the id of the oldest
-        memory that carries it (in its content or a phrasing) and was true at `valid_at`."""
+        """For each `cognition.text.fingerprint` known in exactly this scope, the id of the oldest memory
+        that carries it (in its content or a phrasing), was true at `valid_at` and is not archived."""
 
     # -- search arms -----------------------------------------------------------------------------
     # They search present wordings: with `known_at`, a memory whose `cognition.text.searchable` was another
@@ -309,7 +240,8 @@ class MemoryStore(Protocol):
         Neighbours share a thread: the same scope, thread (where none is given, source, if there is a
         position), domains and validity window. Members are ordered by position (those without come last),
         then by arrival. Where the members of a thread have different sources, each source with at least
-        two members on average is a thread of its own. A suppressed memory is in no thread.
+        two members on average is a thread of its own. A suppressed or archived memory is in
+        no thread.
         """
 
     def nearest(
@@ -366,8 +298,8 @@ class MemoryStore(Protocol):
 
     def put_strengths(self, strengths: Mapping[str, Strength], *, after: int) -> int:
         """Overwrite strengths with those replayed from the log up to position `after`; how many
-        memories took them. One with a `memory.remarked` event past it keeps its present strength,
-        which holds that evidence while the replayed one does not."""
+        memories took them. One with a `memory.remarked` or `memory.state` event past it keeps its present
+        strength, which holds that evidence while the replayed one does not. Their curve stays the store's."""
 
     def rebuild_words(self) -> int:
         """Derive all lexical rows and term statistics again from the text; how many memories."""

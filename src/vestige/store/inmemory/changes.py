@@ -8,11 +8,40 @@ from typing import Any, assert_never
 
 import numpy as np
 
+from vestige.checks import check_label
 from vestige.cognition import strength
 from vestige.cognition.text import text_hash
+from vestige.documents import Document
 from vestige.embed.protocol import Signature
 from vestige.errors import Conflict, Forbidden, InvalidInput, NotFound
-from vestige.models import Access, LogEvent, Memory, Revision, Tombstone, check_label
+from vestige.models import ROOT_SCOPE, Access, LogEvent, Memory, Revision, Tombstone
+from vestige.store.changes import (
+    DROPPED,
+    LINKED,
+    PUT,
+    REMARKED,
+    STATE,
+    TUNED,
+    UNLINKED,
+    Add,
+    Change,
+    Drop,
+    Embedded,
+    Forget,
+    Link,
+    Piece,
+    Put,
+    Remark,
+    Revise,
+    Settle,
+    Tokens,
+    Tune,
+    Unlink,
+    about,
+    check_tune,
+    told,
+)
+from vestige.store.inmemory import documents
 from vestige.store.inmemory.state import (
     Buried,
     Held,
@@ -23,20 +52,7 @@ from vestige.store.inmemory.state import (
     quotes,
     words_of,
 )
-from vestige.store.protocol import (
-    LINKED,
-    REMARKED,
-    Add,
-    Change,
-    Embedded,
-    Forget,
-    Link,
-    Piece,
-    Remark,
-    Revise,
-    Tokens,
-    other_model,
-)
+from vestige.store.protocol import other_model
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
@@ -44,8 +60,8 @@ LAST_MILLISECOND = 2**46 - 1
 """In the year 4199. Beyond it the clock only counts on, so that it never leaves 64 bits."""
 
 
-def apply(state: State, change: Change, *, node: str, access: Access) -> LogEvent:
-    """Make one change to the state and log it."""
+def apply(state: State, change: Change, *, node: str, access: Access) -> LogEvent | None:
+    """Make one change to the state and log it, unless it is not to be logged."""
     match change:
         case Add():
             return _add(state, change, node, access)
@@ -53,8 +69,16 @@ def apply(state: State, change: Change, *, node: str, access: Access) -> LogEven
             return _revise(state, change, node, access)
         case Remark():
             return _remark(state, change, node, access)
+        case Settle():
+            return _settle(state, change, node, access)
+        case Tune():
+            return _tune(state, change, node, access)
         case Link():
             return _link(state, change, node, access)
+        case Unlink():
+            return _unlink(state, change, node, access)
+        case Put() | Drop():
+            return _file(state, change, node, access)
         case Forget():
             return _forget(state, change, node, access)
         case _:
@@ -63,7 +87,7 @@ def apply(state: State, change: Change, *, node: str, access: Access) -> LogEven
 
 def touched(changes: Iterable[Change]) -> frozenset[str]:
     """The ids of the memories these changes are about."""
-    return frozenset(memory_id for change in changes for memory_id in _about(change))
+    return frozenset(memory_id for change in changes for memory_id in about(change))
 
 
 def take_vectors(state: State, memory_id: str, embedded: Embedded) -> bool:
@@ -84,16 +108,6 @@ def require_signature(state: State, signature: Signature) -> None:
         raise other_model(state.signature, signature)
 
 
-def _about(change: Change) -> tuple[str, ...]:
-    match change:
-        case Add(memory=memory) | Revise(memory=memory):
-            return (memory.id,)
-        case Remark(memory_id=memory_id) | Forget(memory_id=memory_id):
-            return (memory_id,)
-        case Link(edge=edge):
-            return (edge.source_id, edge.target_id)
-
-
 def _add(state: State, change: Add, node: str, access: Access) -> LogEvent:
     memory = apart(change.memory)
     check_label("id", memory.id)
@@ -108,7 +122,7 @@ def _add(state: State, change: Add, node: str, access: Access) -> LogEvent:
     state.held[memory.id] = Held(
         arrival=state.arrivals,
         memory=memory,
-        strength=strength.encode(memory.created_at),
+        strength=strength.encode(memory.created_at, state.curve),
         words=words_of(memory),
         fingerprints=fingerprints_of(memory),
     )
@@ -145,11 +159,25 @@ def _revise(state: State, change: Revise, node: str, access: Access) -> LogEvent
 
 def _remark(state: State, change: Remark, node: str, access: Access) -> LogEvent:
     held = _require(state, change.memory_id, access)
-    state.held[held.memory.id] = replace(
-        held, strength=strength.after(held.strength, change.evidence, change.at)
-    )
-    payload = {"evidence": change.evidence.value, "details": dict(change.details)}
+    after = strength.after(held.strength, change.evidence, change.at, change.amount)
+    state.held[held.memory.id] = replace(held, strength=after)
+    payload = told(change, held.strength, after, held.memory.suppression_count)
     return _log(state, node, change.at, REMARKED, held.memory, payload)
+
+
+def _settle(state: State, change: Settle, node: str, access: Access) -> LogEvent:
+    held = _require(state, change.memory_id, access)
+    state.held[held.memory.id] = replace(held, strength=strength.settled(held.strength, change.at))
+    payload = {"from": change.before.value, "to": change.after.value, "reason": change.reason}
+    return _log(state, node, change.at, STATE, held.memory, payload)
+
+
+def _tune(state: State, change: Tune, node: str, access: Access) -> LogEvent:
+    check_tune(change, access)
+    state.curve = change.w20
+    for memory_id, held in state.held.items():
+        state.held[memory_id] = replace(held, strength=replace(held.strength, curve=change.w20))
+    return _log(state, node, change.at, TUNED, None, {"w20": change.w20})
 
 
 def _link(state: State, change: Link, node: str, access: Access) -> LogEvent:
@@ -167,11 +195,44 @@ def _link(state: State, change: Link, node: str, access: Access) -> LogEvent:
     return _log(state, node, edge.created_at, LINKED, source.memory, payload)
 
 
+def _unlink(state: State, change: Unlink, node: str, access: Access) -> LogEvent:
+    source = _require(state, change.source_id, access)
+    _require(state, change.target_id, access)
+    if state.edges.pop((change.source_id, change.target_id, change.kind), None) is None:
+        raise NotFound(
+            f"There is no {change.kind} link from {change.source_id} to {change.target_id}.",
+            details={"source": change.source_id, "target": change.target_id, "kind": change.kind},
+        )
+    payload = {"target": change.target_id, "kind": change.kind}
+    return _log(state, node, change.at, UNLINKED, source.memory, payload)
+
+
+def _file(state: State, change: Put | Drop, node: str, access: Access) -> LogEvent | None:
+    if isinstance(change, Put):
+        return _put(state, change, node, access)
+    return _drop(state, change, node, access)
+
+
+def _put(state: State, change: Put, node: str, access: Access) -> LogEvent | None:
+    made = documents.put(state, change, access)
+    return _log(state, node, made.updated_at, PUT, made, _named(made)) if change.logged else None
+
+
+def _drop(state: State, change: Drop, node: str, access: Access) -> LogEvent:
+    gone = documents.drop(state, change, access)
+    return _log(state, node, change.at, DROPPED, gone, _named(gone))
+
+
+def _named(document: Document) -> dict[str, str]:
+    return {"kind": document.kind, "id": document.id}
+
+
 def _forget(state: State, change: Forget, node: str, access: Access) -> LogEvent:
     held = _require(state, change.memory_id, access)
     memory = held.memory
     del state.held[memory.id]
     state.edges = {key: edge for key, edge in state.edges.items() if memory.id not in key[:2]}
+    state.documents = {key: one for key, one in state.documents.items() if memory.id not in one.cites}
     # an answer kept for a retry must not keep deleted text alive
     state.claims = {
         key: kept
@@ -219,7 +280,12 @@ def _changed_fields(old: Memory, new: Memory) -> list[str]:
 
 
 def _log(
-    state: State, node: str, at: datetime, kind: str, memory: Memory, payload: Mapping[str, Any]
+    state: State,
+    node: str,
+    at: datetime,
+    kind: str,
+    subject: Memory | Document | None,
+    payload: Mapping[str, Any],
 ) -> LogEvent:
     last_clock = state.log[-1].clock if state.log else 0
     millisecond = min((at - EPOCH) // MILLISECOND, LAST_MILLISECOND)
@@ -232,8 +298,8 @@ def _log(
         clock=max(last_clock + 1, millisecond << 16),
         at=at,
         kind=kind,
-        memory_id=memory.id,
-        scope=memory.scope,
+        memory_id=subject.id if isinstance(subject, Memory) else None,
+        scope=ROOT_SCOPE if subject is None else subject.scope,
         payload=as_json(payload),
     )
     state.log.append(event)

@@ -13,7 +13,7 @@ from vestige.errors import InvalidInput
 from vestige.models import Access, Filter, Memory, Order, Record
 from vestige.store.inmemory.changes import require_signature
 from vestige.store.inmemory.state import Held, State, apart
-from vestige.store.judging import passes
+from vestige.store.judging import passed, passes, stands
 from vestige.store.protocol import Scored
 
 
@@ -115,7 +115,7 @@ def _passes(held: Held, where: Filter, access: Access) -> bool:
     if where.known_at is None:
         return passes(held.memory, where, access)
     known = held.known_at(where.known_at)
-    return known is not None and passes(known, where, access)
+    return known is not None and passed(known, where, access) and stands(held.memory, where)
 
 
 def _remembered(held: Held, where: Filter) -> bool:

@@ -15,6 +15,8 @@ import numpy as np
 import orjson
 
 from vestige.cognition import text
+from vestige.cognition.decay import W20
+from vestige.documents import Document
 from vestige.embed.protocol import Signature
 from vestige.errors import InvalidInput
 from vestige.models import (
@@ -29,7 +31,7 @@ from vestige.models import (
     Tombstone,
     covers,
 )
-from vestige.store.protocol import LINKED, REMARKED, Claim, Piece, Tokens
+from vestige.store.changes import LINKED, REMARKED, STATE, UNLINKED, Claim, Piece, Tokens
 
 EdgeKey = tuple[str, str, str]
 
@@ -95,11 +97,13 @@ class State:
     """Plain containers of frozen values, so that a shallow copy is a whole one."""
 
     arrivals: int = 0
+    curve: float = W20
     signature: Signature | None = None
     held: dict[str, Held] = field(default_factory=dict)
     edges: dict[EdgeKey, Edge] = field(default_factory=dict)
     buried: dict[str, Buried] = field(default_factory=dict)
     claims: dict[str, Claimed] = field(default_factory=dict)
+    documents: dict[tuple[str, str], Document] = field(default_factory=dict)
     log: list[LogEvent] = field(default_factory=list)
 
     def copy(self) -> "State":
@@ -110,6 +114,7 @@ class State:
             edges=dict(self.edges),
             buried=dict(self.buried),
             claims=dict(self.claims),
+            documents=dict(self.documents),
             log=list(self.log),
         )
 
@@ -137,12 +142,16 @@ class State:
 
     def remarked_after(self, position: int) -> set[str | None]:
         """The memories about which evidence was logged after a position."""
-        return {event.memory_id for event in self.log if event.position > position and event.kind == REMARKED}
+        return {
+            event.memory_id
+            for event in self.log
+            if event.position > position and event.kind in (REMARKED, STATE)
+        }
 
     def _may_read(self, event: LogEvent, access: Access) -> bool:
         if access.scopes is not None and not any(covers(scope, event.scope) for scope in access.scopes):
             return False
-        if event.kind == LINKED and self.reach(event.payload["target"], access) is None:
+        if event.kind in (LINKED, UNLINKED) and self.reach(event.payload["target"], access) is None:
             return False
         held = self.held.get(event.memory_id or "")
         return access.domains is None if held is None else access.allows(held.memory)

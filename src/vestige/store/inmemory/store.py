@@ -2,22 +2,18 @@
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
-from vestige.cognition.form import Form, features
 from vestige.cognition.strength import accessibility, retention_of, retrieval_of
+from vestige.documents import Document
 from vestige.embed.protocol import Signature
 from vestige.errors import IdempotencyConflict, InvalidInput, NotFound, StoreError
 from vestige.models import (
     ANYTHING,
-    EVERYTHING,
     Access,
     Edge,
     Filter,
@@ -31,17 +27,17 @@ from vestige.models import (
     Tombstone,
     covers,
 )
-from vestige.pool import Pool, Voices, Worded
-from vestige.store.inmemory import lexical, search
-from vestige.store.inmemory.changes import apply, require_signature, take_vectors, touched
-from vestige.store.inmemory.gather import gather
+from vestige.store.changes import Change, Claim, Embedded
+from vestige.store.inmemory import documents, search
+from vestige.store.inmemory.arms import SearchArms
+from vestige.store.inmemory.changes import apply, take_vectors, touched
 from vestige.store.inmemory.state import Claimed, Held, State, apart, as_json, words_of
+from vestige.store.judging import in_scope
 from vestige.store.logquery import LogQuery
-from vestige.store.pool import POSTINGS_BUDGET, Probe, Reworded
-from vestige.store.protocol import Change, Claim, Embedded, IndexStatus, Scored
+from vestige.store.protocol import IndexStatus
 
 
-class InMemoryStore:
+class InMemoryStore(SearchArms):
     """A `MemoryStore` of dicts and lists, scanned whole on every question.
 
     It is the oracle the other stores are compared with, and a fast double for tests of programs that
@@ -73,12 +69,12 @@ class InMemoryStore:
             signature = state.signature
             if claim is not None and claim.key in state.claims:
                 raise IdempotencyConflict(details={"key": claim.key})
-            events = [apply(state, change, node=self._node, access=access) for change in changes]
+            applied = [apply(state, change, node=self._node, access=access) for change in changes]
             if not any(held.pieces for held in state.held.values()):
                 state.signature = signature  # the first vectors choose it, if they outlive their commit
             if claim is not None:
                 state.claims[claim.key] = Claimed(claim=claim, memory_ids=touched(changes))
-        return [_handed_out(event) for event in events]
+        return [_handed_out(event) for event in applied if event is not None]
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -105,8 +101,7 @@ class InMemoryStore:
 
     def stream(self, where: Filter = ANYTHING, *, access: Access, batch: int = 500) -> Iterator[list[Record]]:
         """Every matching record in the order of arrival, `batch` at a time."""
-        if batch < 1:
-            raise InvalidInput("A batch holds at least one record.", details={"given": batch})
+        _check_batch(batch)
         seen = 0
         while True:
             later = [one for one in search.select(self._state(), where, access) if one.arrival > seen][:batch]
@@ -122,7 +117,8 @@ class InMemoryStore:
     def stats(self, *, access: Access, now: datetime) -> StoreStats:
         """Counts over what the access reaches."""
         state = self._state()
-        reached = state.within(access)
+        every = state.within(access)
+        reached = [held for held in every if held.memory.archived_at is None]
         memories = [held.memory for held in reached]
         created = [memory.created_at for memory in memories]
         retentions = [retention_of(held.strength, now) for held in reached]
@@ -132,6 +128,7 @@ class InMemoryStore:
             embedded=sum(bool(held.pieces) for held in reached),
             pinned=sum(memory.pinned for memory in memories),
             suppressed=sum(memory.suppression_count > 0 for memory in memories),
+            archived=len(every) - len(reached),
             superseded=sum(memory.superseded_by is not None for memory in memories),
             edges=len(state.edges_within(access)),
             due=sum(held.strength.due_at <= now and held.memory.valid_at(now) for held in reached),
@@ -146,7 +143,8 @@ class InMemoryStore:
 
     def tag_counts(self, *, access: Access) -> dict[str, int]:
         """Every tag with the number of memories that carry it."""
-        return dict(Counter(tag for held in self._state().within(access) for tag in set(held.memory.tags)))
+        held = search.select(self._state(), Filter(), access)
+        return dict(Counter(tag for one in held for tag in set(one.memory.tags)))
 
     def history(self, memory_id: str, *, access: Access) -> list[Revision]:
         """A memory's earlier revisions, oldest first."""
@@ -208,6 +206,35 @@ class InMemoryStore:
             found = sorted(found, key=lambda edge: -edge.weight)[: search.at_least_none(heaviest)]
         return sorted(found, key=lambda edge: (edge.source_id, edge.target_id, edge.kind))
 
+    def stream_edges(
+        self, kinds: Sequence[str] | None = None, *, access: Access, batch: int = 1000
+    ) -> Iterator[list[Edge]]:
+        """Every edge of these kinds, `batch` at a time."""
+        _check_batch(batch)
+        found = [edge for edge in self._state().edges_within(access) if kinds is None or edge.kind in kinds]
+        for start in range(0, len(found), batch):
+            yield found[start : start + batch]
+
+    def documents(
+        self,
+        kind: str,
+        *,
+        access: Access,
+        ids: Sequence[str] | None = None,
+        citing: Sequence[str] | None = None,
+        terms: Sequence[str] | None = None,
+        scope: str | None = None,
+        inherited: bool = False,
+        limit: int,
+        offset: int = 0,
+    ) -> list[Document]:
+        """The documents of a kind, the one changed last first."""
+        start = search.at_least_none(offset)
+        stop = start + search.at_least_none(limit)
+        found = documents.of_kind(self._state(), kind, access=access, ids=ids, citing=citing, terms=terms)
+        here = [one for one in found if scope is None or in_scope(one.scope, scope, inherited=inherited)]
+        return here[start:stop]
+
     def claimed(self, key: str) -> Claim | None:
         """The claim made under this key, or None."""
         kept = self._state().claims.get(key)
@@ -218,73 +245,13 @@ class InMemoryStore:
     ) -> dict[str, str]:
         """For each fingerprint known in exactly this scope, the oldest memory true then that carries it."""
         state = self._state()
-        oldest_first = search.sort(state.within(access), ANYTHING, Order.OLDEST)
+        oldest_first = search.sort(search.select(state, Filter(), access), ANYTHING, Order.OLDEST)
         here = [one for one in oldest_first if one.memory.scope == scope and one.memory.valid_at(valid_at)]
         return {
             asked: next(one.memory.id for one in here if asked in one.fingerprints)
             for asked in fingerprints
             if any(asked in one.fingerprints for one in here)
         }
-
-    # -- search arms -----------------------------------------------------------------------------
-
-    def reworded(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> Reworded:
-        """What passes the filter and was worded otherwise at `where.known_at`, as it was then."""
-        state = self._state()
-        return Reworded(
-            records=tuple(search.reworded(state, where, access, limit)),
-            statistics=lexical.statistics(state, terms, POSTINGS_BUDGET),
-        )
-
-    def lexical(
-        self,
-        terms: Sequence[str],
-        where: Filter,
-        *,
-        access: Access,
-        limit: int,
-        postings: int | None = POSTINGS_BUDGET,
-    ) -> list[Worded]:
-        """The best memories by BM25 with their neighbours."""
-        return lexical.lexical(self._state(), terms, where, access=access, limit=limit, postings=postings)
-
-    def nearest(
-        self,
-        vectors: NDArray[np.float32],
-        signature: Signature,
-        where: Filter,
-        *,
-        access: Access,
-        limit: int,
-    ) -> list[list[Scored]]:
-        """For each row of `vectors`, the memories whose best piece has the highest cosine."""
-        return search.nearest(self._state(), vectors, signature, where, access=access, limit=limit)
-
-    def vectors(
-        self, memory_ids: Sequence[str], signature: Signature, *, access: Access
-    ) -> dict[str, NDArray[np.float32]]:
-        """The vectors of these memories, a row for each piece."""
-        state = self._state()
-        require_signature(state, signature)
-        found = (state.reach(memory_id, access) for memory_id in memory_ids)
-        return {
-            held.memory.id: np.array([piece.vector for piece in held.pieces])
-            for held in found
-            if held is not None and held.pieces
-        }
-
-    def voices(self, names: Collection[int], *, access: Access) -> Voices:
-        """Which of these names speak in a talk in reach, and whether any note is in reach."""
-        told = [features(held.memory) for held in self._state().within(access)]
-        if access != EVERYTHING:
-            return Voices(speakers=frozenset(), notes=True)
-        talking = {one.speaker for one in told if one.form is not Form.NOTE}
-        return Voices(speakers=frozenset(names) & talking, notes=any(one.form is Form.NOTE for one in told))
-
-    def gather(self, probe: Probe, *, access: Access) -> Pool:
-        """The candidates of all arms with every signal."""
-        search.at_least_none(probe.per_arm)
-        return gather(self._state(), probe, access=access)
 
     # -- derived data ----------------------------------------------------------------------------
 
@@ -317,7 +284,8 @@ class InMemoryStore:
         with self._writing() as state:
             taking = (strengths.keys() & state.held.keys()) - state.remarked_after(after)
             for memory_id in taking:
-                state.held[memory_id] = replace(state.held[memory_id], strength=strengths[memory_id])
+                strength = replace(strengths[memory_id], curve=state.curve)
+                state.held[memory_id] = replace(state.held[memory_id], strength=strength)
             return len(taking)
 
     def rebuild_words(self) -> int:
@@ -363,6 +331,11 @@ class InMemoryStore:
             draft = self._state().copy()
             yield draft
             self._published = draft
+
+
+def _check_batch(batch: int) -> None:
+    if batch < 1:
+        raise InvalidInput("A batch holds at least one record.", details={"given": batch})
 
 
 def _each(state: State, change: Callable[[Held], Held]) -> None:

@@ -33,7 +33,7 @@ def neighbours(every: Iterable[Thread]) -> dict[str, tuple[str | None, str | Non
 
 def _place(memory: Memory) -> Hashable | None:
     """What the members of a thread have in common; None outside any."""
-    if memory.suppression_count > 0:
+    if memory.suppression_count > 0 or memory.archived_at is not None:
         return None
     visible = (memory.scope, frozenset(memory.domains), memory.valid_from, memory.valid_until)
     if memory.thread is not None:

@@ -9,8 +9,9 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from vestige.checks import utc
 from vestige.errors import InvalidInput
-from vestige.models import NO_METADATA, utc
+from vestige.models import NO_METADATA
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
@@ -80,3 +81,10 @@ def _plain(value: object) -> object:
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+def natural(count: int) -> int:
+    """A limit or offset that SQLite can take; InvalidInput when it is negative."""
+    if count < 0:
+        raise InvalidInput("A limit or offset cannot be negative.", details={"given": count})
+    return min(count, MAX_INTEGER)

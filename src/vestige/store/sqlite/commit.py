@@ -2,16 +2,38 @@
 they touch, and the draft is written with one statement per table."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import assert_never
 
+from vestige.checks import check_label
 from vestige.cognition import strength as cognition
 from vestige.cognition.text import text_hash
 from vestige.errors import Conflict, Forbidden, NotFound
-from vestige.models import Access, Edge, LogEvent, Memory, Revision, Strength, check_label
-from vestige.store.protocol import LINKED, REMARKED, Add, Change, Embedded, Forget, Link, Remark, Revise
+from vestige.models import ROOT_SCOPE, Access, LogEvent, Memory, Revision, Strength
+from vestige.store.changes import (
+    LINKED,
+    REMARKED,
+    STATE,
+    TUNED,
+    UNLINKED,
+    Add,
+    Change,
+    Drop,
+    Embedded,
+    Forget,
+    Link,
+    Put,
+    Remark,
+    Revise,
+    Settle,
+    Tune,
+    Unlink,
+    about,
+    check_tune,
+    told,
+)
 from vestige.store.sqlite import (
+    documents,
     graph,
     history,
     log,
@@ -23,6 +45,8 @@ from vestige.store.sqlite import (
     vectors,
     words,
 )
+from vestige.store.sqlite.filing import Filing
+from vestige.store.sqlite.wiring import Wiring
 
 UNTOLD_FIELDS = ("revision", "updated_at")  # they change with every revision
 
@@ -36,7 +60,7 @@ class Written:
     analysis: words.Analysis
 
 
-Step = Written | Remark | Link | Forget
+Step = Written | Remark | Link | Unlink | Settle | Tune | Put | Drop | Forget
 
 
 @dataclass(slots=True, kw_only=True)
@@ -83,7 +107,9 @@ class Work:
     next_key: int
     taken: set[str]
     drafts: dict[str, Draft]
-    edges: dict[graph.EdgeKey, Edge] = field(default_factory=dict)
+    curve: float
+    filing: Filing
+    wiring: Wiring = field(default_factory=Wiring)
     forgotten: list[Draft] = field(default_factory=list)
     buried: list[history.Buried] = field(default_factory=list)
     entries: list[log.Entry] = field(default_factory=list)
@@ -91,7 +117,9 @@ class Work:
     @classmethod
     def begin(cls, db: sqlite3.Connection, changes: Sequence[Change], access: Access) -> "Work":
         """Load what the changes touch."""
-        touched = list(dict.fromkeys(memory_id for change in changes for memory_id in _touched(change)))
+        filing = Filing.begin(db, changes, access)
+        named = [memory_id for change in changes for memory_id in about(change)]
+        touched = list(dict.fromkeys([*named, *filing.cited()]))
         known = memories.stored(db, touched)
         return cls(
             access=access,
@@ -99,6 +127,8 @@ class Work:
             profile=None if all(isinstance(one, Remark) for one in changes) else registry.profile(db),
             next_key=memories.next_key(db),
             taken=history.buried_among(db, touched) | known.keys(),
+            curve=reviews.curve(db),
+            filing=filing,
             drafts={
                 memory_id: Draft(
                     key=one.key,
@@ -119,8 +149,16 @@ class Work:
                 self._revise(revise, step)
             case Remark():
                 self._remark(step)
+            case Settle():
+                self._settle(step)
+            case Tune():
+                self._tune(step)
             case Link():
                 self._link(step)
+            case Unlink():
+                self._unlink(step)
+            case Put() | Drop():
+                self._file(step)
             case Forget():
                 self._forget(step)
 
@@ -131,7 +169,10 @@ class Work:
         if worded:
             self._write_texts(db, worded)
         reviews.put(db, {one.key: one.strength for one in living if one.is_new or one.remarked})
-        graph.put(db, self.edges)
+        if any(entry.kind == TUNED for entry in self.entries):
+            reviews.tune(db, self.curve)
+        self.wiring.write(db)
+        self.filing.write(db, lambda memory_id: self.drafts[memory_id].key)
         if self.forgotten:
             self._write_endings(db)
         return log.append(db, node, self.entries)
@@ -154,6 +195,7 @@ class Work:
             registry.drop_quoting(db, one.key, texts)
         if gone:
             keys = [one.key for one in gone]
+            documents.drop_citing(db, keys)
             segments.unlist(db, keys)
             vectors.delete(db, keys)
             words.delete(db, keys)
@@ -173,7 +215,7 @@ class Work:
         draft = Draft(
             key=self.next_key,
             memory=memory,
-            strength=cognition.encode(memory.created_at),
+            strength=cognition.encode(memory.created_at, self.curve),
             text_hash="",
             is_new=True,
         )
@@ -234,7 +276,7 @@ class Work:
         draft = self._require(change.memory_id)
         prior, draft.strength = (
             draft.strength,
-            cognition.after(draft.strength, change.evidence, change.at),
+            cognition.after(draft.strength, change.evidence, change.at, change.amount),
         )
         draft.remarked = True
         self.entries.append(
@@ -243,19 +285,56 @@ class Work:
                 kind=REMARKED,
                 memory_id=change.memory_id,
                 scope=draft.memory.scope,
-                payload={"evidence": change.evidence.value, "details": dict(change.details)},
+                payload=told(change, prior, draft.strength, draft.memory.suppression_count),
                 prior=reviews.as_json(prior),
                 new=reviews.as_json(draft.strength),
             )
+        )
+
+    def _settle(self, change: Settle) -> None:
+        draft = self._require(change.memory_id)
+        draft.strength = cognition.settled(draft.strength, change.at)
+        draft.remarked = True
+        payload = {"from": change.before.value, "to": change.after.value, "reason": change.reason}
+        scope = draft.memory.scope
+        self.entries.append(
+            log.Entry(at=change.at, kind=STATE, memory_id=change.memory_id, scope=scope, payload=payload)
+        )
+
+    def _tune(self, change: Tune) -> None:
+        check_tune(change, self.access)
+        self.curve = change.w20
+        for draft in self.drafts.values():
+            draft.strength = replace(draft.strength, curve=change.w20)
+        payload = {"w20": change.w20}
+        self.entries.append(
+            log.Entry(at=change.at, kind=TUNED, memory_id=None, scope=ROOT_SCOPE, payload=payload)
+        )
+
+    def _file(self, change: Put | Drop) -> None:
+        if isinstance(change, Put):
+            for memory_id in change.document.cites:
+                self._require(memory_id)
+            entry = self.filing.put(change)
+        else:
+            entry = self.filing.drop(change, self._memory)
+        if entry is not None:
+            self.entries.append(entry)
+
+    def _unlink(self, change: Unlink) -> None:
+        source, target = self._require(change.source_id), self._require(change.target_id)
+        self.wiring.unlink((source.key, target.key, change.kind), change)
+        payload = {"target": change.target_id, "kind": change.kind}
+        scope = source.memory.scope
+        self.entries.append(
+            log.Entry(at=change.at, kind=UNLINKED, memory_id=change.source_id, scope=scope, payload=payload)
         )
 
     def _link(self, change: Link) -> None:
         edge = change.edge
         graph.check(edge)
         source, target = self._require(edge.source_id), self._require(edge.target_id)
-        key = (source.key, target.key, edge.kind)
-        known = self.edges.get(key)
-        self.edges[key] = edge if known is None else replace(known, weight=edge.weight)
+        self.wiring.link((source.key, target.key, edge.kind), edge)
         self.entries.append(
             log.Entry(
                 at=edge.created_at,
@@ -272,7 +351,8 @@ class Work:
         del self.drafts[change.memory_id]
         self.forgotten.append(draft)
         self.buried.append(history.Buried(memory_id=change.memory_id, scope=scope, at=change.at))
-        self.edges = {key: edge for key, edge in self.edges.items() if draft.key not in key[:2]}
+        self.wiring.forget(draft.key)
+        self.filing.forget(change.memory_id)
         self.entries.append(
             log.Entry(
                 at=change.at,
@@ -282,6 +362,10 @@ class Work:
                 payload={"reason": change.reason},
             )
         )
+
+    def _memory(self, memory_id: str) -> Memory | None:
+        draft = self.drafts.get(memory_id)
+        return None if draft is None else draft.memory
 
     def _require(self, memory_id: str) -> Draft:
         draft = self.drafts.get(memory_id)
@@ -294,18 +378,6 @@ class Work:
             raise Forbidden(
                 f"This caller may not write into the scope {memory.scope}.", details={"scope": memory.scope}
             )
-
-
-def _touched(change: Change) -> Iterator[str]:
-    match change:
-        case Add() | Revise():
-            yield change.memory.id
-        case Remark() | Forget():
-            yield change.memory_id
-        case Link():
-            yield from (change.edge.source_id, change.edge.target_id)
-        case _:
-            assert_never(change)
 
 
 def _changed_fields(old: Memory, new: Memory) -> list[str]:

@@ -94,7 +94,9 @@ def translated(path: Path) -> Iterator[None]:
 
 def store_error(exc: sqlite3.Error, path: Path) -> StoreError:
     """Our error for one of the driver's, with what to do about it."""
-    kind = CODES.get(primary_code(exc), StoreError)
+    # The driver has no code for text that is no text any more.
+    undecodable = str(exc).startswith("Could not decode to UTF-8")
+    kind = StoreCorrupt if undecodable else CODES.get(primary_code(exc), StoreError)
     first = (kind.__doc__ or "").strip() if kind is not StoreError else "The database failed."
     return kind(
         f"{first} ({path.name}: {exc})",
@@ -173,6 +175,7 @@ class Connections:
     path: Path
     waiting: Waiting
     uri: str | None = None
+    journal_owed: bool = False
     _idle: list[sqlite3.Connection] = field(default_factory=list)
     _writer: sqlite3.Connection | None = None
     _pool_lock: threading.Lock = field(default_factory=threading.Lock)
@@ -219,11 +222,13 @@ class Connections:
     def empty_journal(self) -> None:
         """Copy the write-ahead log into the file and cut it: deleted text must not linger there.
 
-        Best effort: with readers at work SQLite leaves it for a later checkpoint, and what was committed
-        stays committed whatever happens here.
+        With readers at work SQLite leaves it, and it is owed until a later try. What was committed stays
+        committed whatever happens here.
         """
+        self.journal_owed = True
         with suppress(StoreError), translated(self.path), self._writer_lent() as db:
-            db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            self.journal_owed = bool(busy)
 
     def close(self) -> None:
         """Close what is idle now, and what is lent out when it comes back."""

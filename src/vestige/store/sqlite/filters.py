@@ -51,13 +51,11 @@ class Clause:
         """The values of its placeholders, in order."""
         return tuple(param for one in self.conditions for param in one.params)
 
-    @property
-    def excluded(self) -> str | None:
-        """SQL for the keys of what is left *out*, when every condition leaves out few; same params."""
-        parts = [one.excluded for one in self.conditions]
-        if self.retained is not None or not all(parts):
-            return None
-        return " UNION ALL ".join(f"SELECT m.key FROM memories m WHERE {part}" for part in parts)
+    def parted(self) -> tuple["Clause", tuple[Condition, ...]]:
+        """The conditions that say what is let through, and those that leave out few."""
+        few = tuple(one for one in self.conditions if one.excluded is not None)
+        rest = tuple(one for one in self.conditions if one.excluded is None)
+        return Clause(conditions=rest, retained=self.retained), few
 
 
 def clause(where: Filter, access: Access, *, then: Sequence[int] = ()) -> Clause:
@@ -69,7 +67,8 @@ def clause(where: Filter, access: Access, *, then: Sequence[int] = ()) -> Clause
     asked = (*_placed(where), *_labelled(where), *_timed(where))
     if where.known_at is not None:
         asked = tuple(_known(where.known_at, asked, then))
-    return Clause(conditions=(*_reached(access), *asked, *_due(where)), retained=_retained(where))
+    conditions = (*_reached(access), *asked, *_standing(where), *_due(where))
+    return Clause(conditions=conditions, retained=_retained(where))
 
 
 def within(column: str, scopes: Sequence[str]) -> Condition:
@@ -95,8 +94,8 @@ def _reached(access: Access) -> Iterator[Condition]:
 
 
 def _placed(where: Filter) -> Iterator[Condition]:
-    if where.scope is not None:
-        yield from _in_scope(where.scope, where)
+    if where.scope is not None and (where.scope != ROOT_SCOPE or where.scope_only):
+        yield in_scope("m.scope", where.scope, inherited=where.inherited, only=where.scope_only)
     if where.domains:
         yield shares_domain(where.domains)
     if where.tags_any:
@@ -108,17 +107,15 @@ def _placed(where: Filter) -> Iterator[Condition]:
         yield Condition(sql="m.key IN (SELECT key FROM memory_tags WHERE tag = ?)", params=(tag,))
 
 
-def _in_scope(scope: str, where: Filter) -> Iterator[Condition]:
-    if scope == ROOT_SCOPE and not where.scope_only:
-        return
-    own = Condition(sql="m.scope = ?", params=(scope,)) if where.scope_only else within("m.scope", (scope,))
-    if not where.inherited:
-        yield own
-        return
-    above, shared = enclosing(scope), within("m.scope", (SHARED_SCOPE,))
+def in_scope(column: str, scope: str, *, inherited: bool, only: bool = False) -> Condition:
+    """That a scope column is `scope`, or (unless `only`) below it, or with `inherited` holds there."""
+    own = Condition(sql=f"{column} = ?", params=(scope,)) if only else within(column, (scope,))
+    if not inherited:
+        return own
+    above, shared = enclosing(scope), within(column, (SHARED_SCOPE,))
     marks = ", ".join("?" * len(above))
-    yield Condition(
-        sql=f"({own.sql} OR {shared.sql} OR m.scope IN ({marks}))",
+    return Condition(
+        sql=f"({own.sql} OR {shared.sql} OR {column} IN ({marks}))",
         params=(*own.params, *shared.params, *above),
     )
 
@@ -139,8 +136,6 @@ def _labelled(where: Filter) -> Iterator[Condition]:
             yield Condition(sql=f"m.{label} = ?", params=(value,))
     if where.pinned is not None:
         yield Condition(sql="m.pinned = ?", params=(int(where.pinned),))
-    if not where.include_suppressed:
-        yield Condition(sql="m.suppression_count = 0", excluded="m.suppression_count > 0")
 
 
 def _timed(where: Filter) -> Iterator[Condition]:
@@ -167,6 +162,18 @@ def _known(known_at: datetime, asked: Iterable[Condition], then: Sequence[int]) 
         sql=f"({present.sql}) OR m.key IN (SELECT value FROM json_each(?))",
         params=(*present.params, keys_text(then)),
     )
+
+
+def _standing(where: Filter) -> Iterator[Condition]:
+    """What may come to mind: judged as it is now, whatever `known_at`."""
+    if not where.include_suppressed:
+        yield Condition(sql="m.suppression_count = 0", excluded="m.suppression_count > 0")
+    if where.suppressed_by is not None:
+        since = moment_text(where.suppressed_by)
+        yield Condition(sql="m.suppression_count > 0 AND m.suppressed_at <= ?", params=(since,))
+    if where.archived is not None:
+        inside, outside = "m.archived_at IS NOT NULL", "m.archived_at IS NULL"
+        yield Condition(sql=inside) if where.archived else Condition(sql=outside, excluded=inside)
 
 
 def _due(where: Filter) -> Iterator[Condition]:

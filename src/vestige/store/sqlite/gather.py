@@ -13,7 +13,7 @@ from vestige.cognition.bm25 import Floats, Integers
 from vestige.cognition.rarity import idf, mass
 from vestige.pool import NEARBY, Pool, Sketch, Traits
 from vestige.store.pool import Probe
-from vestige.store.sqlite import literals, scan, search
+from vestige.store.sqlite import literals, reviews, scan, search
 from vestige.store.sqlite.columns import keys_text
 from vestige.store.sqlite.directory import Directory
 from vestige.store.sqlite.matrix import View
@@ -27,7 +27,7 @@ MICROSECONDS = 1e-6
 WITHOUT_ZONE = len("2026-01-01T00:00:00.000000")
 TRAITS = (
     "SELECT m.key, m.id, m.created_at, m.occurred_at, m.suppression_count, s.stability,"
-    " s.decay_from, s.retrieval, s.storage, s.times_retrieved, s.times_useful"
+    f" s.decay_from, s.retrieval, s.storage, s.times_retrieved, s.times_useful, {reviews.CURVE}"
     " FROM json_each(?) asked CROSS JOIN memories m ON m.key = asked.value"
     " CROSS JOIN strengths s ON s.key = asked.value"
 )
@@ -202,7 +202,7 @@ def _told(db: sqlite3.Connection, directory: Directory, keys: Integers) -> Told:
     """Ids and traits of the candidates, from narrow columns only."""
     rows = db.execute(TRAITS, (keys_text(keys),)).fetchall()
     rows.sort(key=itemgetter(1))  # by id; faster here than in SQL
-    columns = list(zip(*rows, strict=True)) or [()] * 11
+    columns = list(zip(*rows, strict=True)) or [()] * 12
     ordered = np.array(columns[0], dtype=np.int64)
     flags = directory.flags(ordered)
     traits = Traits(
@@ -215,6 +215,7 @@ def _told(db: sqlite3.Connection, directory: Directory, keys: Integers) -> Told:
         storage=np.array(columns[8], dtype=np.float64),
         retrieved=np.array(columns[9], dtype=np.int64),
         useful=np.array(columns[10], dtype=np.int64),
+        curve=np.array(columns[11], dtype=np.float64),
         thread=directory.threads(ordered),
         form=directory.forms(ordered),
         first_person=flags & FIRST_PERSON > 0,

@@ -4,6 +4,7 @@ import math
 import sqlite3
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from vestige.errors import InvalidInput
 from vestige.models import ANYTHING, Access, Edge
@@ -18,6 +19,8 @@ PUT = (
 ASKED = "SELECT key FROM memories WHERE id IN (SELECT value FROM json_each(?))"
 
 EdgeKey = tuple[int, int, str]
+FIRST: EdgeKey = (0, 0, "")
+"""Before every edge."""
 
 
 def check(edge: Edge) -> None:
@@ -37,6 +40,30 @@ def put(db: sqlite3.Connection, edges: Mapping[EdgeKey, Edge]) -> None:
             for (source, target, kind), edge in edges.items()
         ],
     )
+
+
+def delete(db: sqlite3.Connection, key: EdgeKey) -> bool:
+    """Delete an edge; whether it was there."""
+    return db.execute("DELETE FROM edges WHERE source = ? AND target = ? AND kind = ?", key).rowcount > 0
+
+
+def after_key(
+    db: sqlite3.Connection, kinds: Sequence[str] | None, access: Access, after: EdgeKey, limit: int
+) -> tuple[list[Edge], EdgeKey | None]:
+    """The next edges with both ends in reach, by their keys, and where to go on (None: nowhere)."""
+    reach = clause(ANYTHING, access)
+    of_kind = "1" if kinds is None else "e.kind IN (SELECT value FROM json_each(?))"
+    named = () if kinds is None else (json_text(list(kinds)),)
+    rows = db.execute(
+        "SELECT a.id, b.id, e.kind, e.weight, e.created_at, e.source, e.target FROM edges e"
+        " JOIN memories a ON a.key = e.source JOIN memories b ON b.key = e.target"
+        f" WHERE (e.source, e.target, e.kind) > (?, ?, ?) AND {of_kind}"
+        f" AND {_reaches('e.source', reach)} AND {_reaches('e.target', reach)}"
+        " ORDER BY e.source, e.target, e.kind LIMIT ?",
+        (*after, *named, *reach.params, *reach.params, limit),
+    ).fetchall()
+    reached = (rows[-1][5], rows[-1][6], rows[-1][2]) if len(rows) == limit else None
+    return [_edge(row) for row in rows], reached
 
 
 def touching(
@@ -61,17 +88,17 @@ def touching(
         f" ORDER BY {'e.weight DESC, ' if heaviest is not None else ''}a.id, b.id, e.kind LIMIT ?",
         (json_text(list(memory_ids)), *reach.params, *reach.params, -1 if heaviest is None else heaviest),
     )
-    found = [
-        Edge(
-            source_id=source,
-            target_id=target,
-            kind=kind,
-            weight=weight,
-            created_at=datetime.fromisoformat(created_at),
-        )
-        for source, target, kind, weight, created_at in rows
-    ]
-    return sorted(found, key=lambda edge: (edge.source_id, edge.target_id, edge.kind))
+    return sorted(map(_edge, rows), key=lambda edge: (edge.source_id, edge.target_id, edge.kind))
+
+
+def _edge(row: Sequence[Any]) -> Edge:  # a row of the driver
+    return Edge(
+        source_id=row[0],
+        target_id=row[1],
+        kind=row[2],
+        weight=row[3],
+        created_at=datetime.fromisoformat(row[4]),
+    )
 
 
 def count(db: sqlite3.Connection, access: Access) -> int:

@@ -11,7 +11,7 @@ import orjson
 from vestige.cognition.text import text_hash
 from vestige.errors import NotFound
 from vestige.models import ANYTHING, Access, Filter, Memory, Revision, Tombstone
-from vestige.store.judging import passes
+from vestige.store.judging import passed, stands
 from vestige.store.pool import POSTINGS_BUDGET, Reworded
 from vestige.store.sqlite import memories, reviews, search
 from vestige.store.sqlite.columns import json_text, moment_text
@@ -121,7 +121,8 @@ def reworded(
     found = [
         (record, then[key])
         for key, record in zip(keys.tolist(), memories.by_key(db, keys), strict=True)
-        if (where.due_by is None or record.strength.due_at <= where.due_by)
+        if stands(record.memory, where)
+        and (where.due_by is None or record.strength.due_at <= where.due_by)
         and (retained is None or reviews.is_retained(record.strength, retained))
     ]
     found.sort(key=lambda pair: pair[0].memory.id)
@@ -155,7 +156,7 @@ def _then(db: sqlite3.Connection, where: Filter, access: Access) -> Iterator[_Th
     }
     for key, text, present in rows:
         memory = only[key] if text is None else _from_json(text)
-        if passes(memory, where, access):
+        if passed(memory, where, access):
             yield _Then(key=key, memory=memory, reworded=text_hash(memory) != present)
 
 
@@ -199,5 +200,5 @@ def _as_json(memory: Memory) -> str:
 
 
 def _from_json(text: str) -> Memory:
-    columns = orjson.loads(text)
-    return memories.from_row([columns[name] for name in memories.COLUMNS])
+    columns = orjson.loads(text)  # an older Vestige wrote fewer of them
+    return memories.from_row([columns.get(name) for name in memories.COLUMNS])

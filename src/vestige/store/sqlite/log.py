@@ -6,21 +6,19 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from vestige.checks import utc
 from vestige.models import (
     ANYTHING,
     EVERYTHING,
     NO_METADATA,
-    SHARED_SCOPE,
     Access,
     Evidence,
     LogEvent,
-    enclosing,
-    utc,
 )
+from vestige.store.changes import LINKED, REMARKED, UNLINKED
 from vestige.store.logquery import LogQuery
-from vestige.store.protocol import LINKED
 from vestige.store.sqlite.columns import EPOCH, json_mapping, json_text, moment_text
-from vestige.store.sqlite.filters import Clause, Condition, clause, within
+from vestige.store.sqlite.filters import Clause, Condition, clause, in_scope, within
 
 MILLISECOND = timedelta(milliseconds=1)
 COUNTER_BITS = 16
@@ -41,7 +39,7 @@ class Entry:
 
     at: datetime
     kind: str
-    memory_id: str
+    memory_id: str | None
     scope: str
     payload: Mapping[str, Any] = field(default_factory=lambda: NO_METADATA)
     prior: str | None = None
@@ -116,14 +114,21 @@ def _asked(asked: LogQuery) -> Iterator[Condition]:
     if asked.before is not None:
         yield Condition(sql="e.position < ?", params=(asked.before,))
     if asked.scope is not None:
-        above = enclosing(asked.scope) if asked.inherited else ()
-        below = within("e.scope", (asked.scope, SHARED_SCOPE) if asked.inherited else (asked.scope,))
+        yield in_scope("e.scope", asked.scope, inherited=asked.inherited)
+    yield from _of_kind(asked)
+
+
+def _of_kind(asked: LogQuery) -> Iterator[Condition]:
+    said = "coalesce(json_extract(e.payload, '$.evidence'), '')"
+    if asked.kinds:
+        yield Condition(sql=f"e.kind IN ({', '.join('?' * len(asked.kinds))})", params=asked.kinds)
+    if asked.evidence:
+        wanted = tuple(one.value for one in asked.evidence)
         yield Condition(
-            sql=f"{below.sql} OR e.scope IN ({', '.join('?' * len(above))})", params=(*below.params, *above)
+            sql=f"e.kind = ? AND {said} IN ({', '.join('?' * len(wanted))})", params=(REMARKED, *wanted)
         )
     if not asked.exposures:
-        shown = "coalesce(json_extract(e.payload, '$.evidence'), '')"
-        yield Condition(sql=f"{shown} <> ?", params=(Evidence.EXPOSED.value,))
+        yield Condition(sql=f"{said} <> ?", params=(Evidence.EXPOSED.value,))
 
 
 def _readable(access: Access) -> Iterator[Condition]:
@@ -138,7 +143,10 @@ def _readable(access: Access) -> Iterator[Condition]:
     else:
         yield Condition(sql=f"EXISTS ({about} AND {reach.sql})", params=reach.params)
     target = "SELECT 1 FROM memories m WHERE m.id = json_extract(e.payload, '$.target')"
-    yield Condition(sql=f"e.kind <> ? OR EXISTS ({target} AND {reach.sql})", params=(LINKED, *reach.params))
+    yield Condition(
+        sql=f"e.kind NOT IN (?, ?) OR EXISTS ({target} AND {reach.sql})",
+        params=(LINKED, UNLINKED, *reach.params),
+    )
 
 
 def _event(row: tuple[Any, ...]) -> LogEvent:  # a row of the driver

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vestige.models import ANYTHING, Access, Memory, Order, Record
+from vestige.models import ANYTHING, Access, Filter, Memory, Order, Record
 from vestige.store.sqlite import reviews
 from vestige.store.sqlite.columns import (
     json_mapping,
@@ -42,6 +42,7 @@ COLUMNS = (
     "pinned",
     "suppression_count",
     "suppressed_at",
+    "archived_at",
     "revision",
     "tags",
     "domains",
@@ -56,6 +57,7 @@ RECORD = (
     f"SELECT m.key, {MEMORY}, {reviews.STRENGTH}, EXISTS (SELECT 1 FROM vectors v WHERE v.key = m.key)"
     " FROM memories m JOIN strengths s ON s.key = m.key"
 )
+KEYS = "SELECT group_concat(m.key) FROM memories m"
 INSERT = (
     f"INSERT INTO memories (key, text_hash, {', '.join(COLUMNS)}) VALUES (?, ?, {', '.join('?' * WIDTH)})"
 )
@@ -112,6 +114,7 @@ def to_row(memory: Memory) -> MemoryRow:
         int(memory.pinned),
         memory.suppression_count,
         optional_text(memory.suppressed_at),
+        optional_text(memory.archived_at),
         memory.revision,
         json_text(memory.tags),
         json_text(memory.domains),
@@ -143,13 +146,14 @@ def from_row(row: Sequence[Any]) -> Memory:
         pinned=bool(row[15]),
         suppression_count=row[16],
         suppressed_at=optional_moment(row[17]),
-        revision=row[18],
-        tags=json_strings(row[19]),
-        domains=json_strings(row[20]),
-        domain_scores=json_mapping(row[21]),
-        metadata=json_mapping(row[22]),
-        content=row[23],
-        phrasings=json_strings(row[24]),
+        archived_at=optional_moment(row[18]),
+        revision=row[19],
+        tags=json_strings(row[20]),
+        domains=json_strings(row[21]),
+        domain_scores=json_mapping(row[22]),
+        metadata=json_mapping(row[23]),
+        content=row[24],
+        phrasings=json_strings(row[25]),
     )
 
 
@@ -255,24 +259,23 @@ def keys(db: sqlite3.Connection, wanted: Clause) -> NDArray[np.int64]:
     """The keys of everything that matches."""
     if wanted.retained is not None:
         return reviews.retentions(db, wanted, "m.key", wanted.retained.now)[0]
-    found = db.execute(f"SELECT group_concat(m.key) FROM memories m WHERE {wanted.sql}", wanted.params)
+    found = db.execute(f"{KEYS} WHERE {wanted.sql}", wanted.params)
     return keys_from_text(found.fetchone()[0])
 
 
 def allowed(db: sqlite3.Connection, wanted: Clause) -> NDArray[np.bool_] | None:
     """By key, which memories match; None when all do."""
-    if not wanted.conditions and wanted.retained is None:
+    through, few = wanted.parted()
+    # Each of the few is found by an index of its own; what is let through, often by one without the rows.
+    found = [db.execute(f"{KEYS} WHERE {one.excluded}", one.params).fetchone()[0] for one in few]
+    left_out = np.concatenate([keys_from_text(text) for text in (None, *found)])
+    unlimited = not through.conditions and through.retained is None
+    if unlimited and not len(left_out):
         return None
-    size = next_key(db)
-    if not wanted.excluded:
-        mask = np.zeros(size, dtype=np.bool_)
-        mask[keys(db, wanted)] = True
-        return mask
-    rows = db.execute(wanted.excluded, wanted.params).fetchall()
-    if not rows:
-        return None
-    mask = np.ones(size, dtype=np.bool_)
-    mask[[row[0] for row in rows]] = False
+    mask = np.full(next_key(db), unlimited, dtype=np.bool_)
+    if not unlimited:
+        mask[keys(db, through)] = True
+    mask[left_out] = False
     return mask
 
 
@@ -284,8 +287,8 @@ def count(db: sqlite3.Connection, wanted: Clause) -> int:
 
 
 def tag_counts(db: sqlite3.Connection, access: Access) -> dict[str, int]:
-    """Every tag with the number of memories in reach that carry it."""
-    reach = clause(ANYTHING, access)
+    """Every tag with the number of memories in reach that carry it and are not archived."""
+    reach = clause(Filter(), access)
     return dict(
         db.execute(
             "SELECT t.tag, count(*) FROM memory_tags t JOIN memories m ON m.key = t.key"
@@ -321,7 +324,8 @@ def unembedded(db: sqlite3.Connection, profile: int | None, limit: int) -> list[
     """Memories without vectors of this profile, oldest first; vectors of an earlier text are gone."""
     rows = db.execute(
         f"SELECT {MEMORY} FROM memories m"
-        " WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE v.key = m.key AND v.profile = ?)"
+        # The + keeps SQLite from looking through all vectors of the profile for every memory.
+        " WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE v.key = m.key AND +v.profile = ?)"
         " ORDER BY m.created_at, m.id LIMIT ?",
         (profile, limit),
     )

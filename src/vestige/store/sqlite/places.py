@@ -15,7 +15,7 @@ GONE = -1
 
 MADE_FROM = frozenset({
     "content", "phrasings", "tags", "occurred_at", "author", "scope", "thread", "source", "position",
-    "domains", "valid_from", "valid_until", "suppression_count",
+    "domains", "valid_from", "valid_until", "suppression_count", "archived_at",
 })  # fmt: skip
 """The fields that terms and place are made from; a change of any other leaves them as they are."""
 
@@ -54,7 +54,7 @@ def of(memory: Memory, length: int) -> Place:
 
 def thread_hash(memory: Memory) -> int | None:
     """A number that memories of the same thread, scope and visibility share; None outside any thread."""
-    if memory.suppression_count > 0:
+    if memory.suppression_count > 0 or memory.archived_at is not None:
         return None
     if memory.thread is not None:
         named = ("thread", memory.thread)

@@ -11,7 +11,8 @@ import orjson
 
 from vestige.embed.protocol import Signature
 from vestige.errors import IdempotencyConflict
-from vestige.store.protocol import Claim, other_model
+from vestige.store.changes import Claim
+from vestige.store.protocol import other_model
 from vestige.store.sqlite.columns import json_text, moment_text
 
 # -- the node --------------------------------------------------------------------------------------

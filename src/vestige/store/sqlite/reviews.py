@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vestige.cognition import strength as cognition
 from vestige.errors import InvalidInput
 from vestige.models import LearningState, Strength
-from vestige.store.protocol import REMARKED
+from vestige.store.changes import REMARKED, STATE
 from vestige.store.sqlite.columns import (
     from_microseconds,
     json_text,
@@ -39,7 +39,8 @@ COLUMNS = (
     "times_retrieved",
     "times_useful",
 )
-STRENGTH = ", ".join(f"s.{column}" for column in COLUMNS)
+CURVE = "(SELECT w20 FROM curve)"
+STRENGTH = ", ".join([*(f"s.{column}" for column in COLUMNS), CURVE])
 PUT = (
     f"INSERT OR REPLACE INTO strengths (key, {', '.join(COLUMNS)})"
     f" VALUES (?, {', '.join('?' * len(COLUMNS))})"
@@ -72,7 +73,7 @@ def to_row(strength: Strength) -> tuple[Any, ...]:  # what the driver takes for 
 
 
 def from_row(row: Sequence[Any]) -> Strength:
-    """The strength back from its columns."""
+    """The strength back from its columns and the curve."""
     return Strength(
         stability=row[0],
         difficulty=row[1],
@@ -89,6 +90,7 @@ def from_row(row: Sequence[Any]) -> Strength:
         exposed_at=optional_moment(row[12]),
         times_retrieved=row[13],
         times_useful=row[14],
+        curve=row[15],
     )
 
 
@@ -108,11 +110,23 @@ def put_by_id(db: sqlite3.Connection, strengths: Mapping[str, Strength], after: 
     """Write strengths of those memories that exist and have no evidence after a position; how many."""
     rows = db.execute(
         "SELECT m.id, m.key FROM memories m WHERE m.id IN (SELECT value FROM json_each(?))"
-        " AND NOT EXISTS (SELECT 1 FROM events e WHERE e.memory_id = m.id AND e.position > ? AND e.kind = ?)",
-        (json_text(list(strengths)), after, REMARKED),
+        " AND NOT EXISTS (SELECT 1 FROM events e"
+        " WHERE e.memory_id = m.id AND e.position > ? AND e.kind IN (?, ?))",
+        (json_text(list(strengths)), after, REMARKED, STATE),
     ).fetchall()
     put(db, {key: strengths[memory_id] for memory_id, key in rows})
     return len(rows)
+
+
+def curve(db: sqlite3.Connection) -> float:
+    """The curve on which all memories fade."""
+    w20: float = db.execute("SELECT w20 FROM curve").fetchone()[0]
+    return w20
+
+
+def tune(db: sqlite3.Connection, w20: float) -> None:
+    """Let all memories fade on this curve."""
+    db.execute("UPDATE curve SET w20 = ?", (w20,))
 
 
 def retentions(
@@ -122,15 +136,15 @@ def retentions(
     if now is None:
         raise InvalidInput("A filter or an order by retention needs `now`, the moment to judge it at.")
     rows = db.execute(
-        "SELECT m.key, s.stability, s.retrieval, s.storage, s.decay_from"
+        f"SELECT m.key, s.stability, s.retrieval, s.storage, s.decay_from, {CURVE}"
         f" FROM memories m JOIN strengths s ON s.key = m.key WHERE {wanted.sql} ORDER BY {order}",
         wanted.params,
     ).fetchall()
     if not rows:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64)
-    keys, stability, retrieval, storage, decay_from = zip(*rows, strict=True)
+    keys, stability, retrieval, storage, decay_from, curve = zip(*rows, strict=True)
     elapsed = np.maximum(microseconds(now) - np.array(decay_from, dtype=np.int64), 0)
-    levels = cognition.retention(stability, retrieval, storage, elapsed / MICROSECONDS_PER_DAY)
+    levels = cognition.retention(stability, retrieval, storage, elapsed / MICROSECONDS_PER_DAY, curve)
     found = np.array(keys, dtype=np.int64)
     if wanted.retained is None:
         return found, levels
@@ -141,13 +155,13 @@ def retentions(
 def retrievals(db: sqlite3.Connection, wanted: Clause, now: datetime) -> Levels:
     """The chance of everything that matches to be recalled at `now`."""
     rows = db.execute(
-        "SELECT s.stability, s.retrieval, s.decay_from"
+        f"SELECT s.stability, s.retrieval, s.decay_from, {CURVE}"
         f" FROM memories m JOIN strengths s ON s.key = m.key WHERE {wanted.sql}",
         wanted.params,
     ).fetchall()
-    stability, retrieval, decay_from = np.array(rows, dtype=np.float64).reshape(-1, 3).T
+    stability, retrieval, decay_from, curve = np.array(rows, dtype=np.float64).reshape(-1, 4).T
     elapsed = np.maximum(microseconds(now) - decay_from, 0)
-    return cognition.recall_chance(stability, retrieval, elapsed / MICROSECONDS_PER_DAY)
+    return cognition.recall_chance(stability, retrieval, elapsed / MICROSECONDS_PER_DAY, curve)
 
 
 def is_retained(strength: Strength, bounds: Retained) -> bool:

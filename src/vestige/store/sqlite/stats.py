@@ -6,10 +6,11 @@ from datetime import datetime
 import numpy as np
 
 from vestige.cognition.strength import accessibility
-from vestige.models import ANYTHING, Access, StoreStats
+from vestige.models import Access, Filter, StoreStats
 from vestige.store.sqlite import graph, reviews
 from vestige.store.sqlite.columns import moment_text, optional_moment
 from vestige.store.sqlite.filters import Clause, clause
+from vestige.store.sqlite.memories import count
 
 TOTALS = (
     "SELECT count(*), coalesce(sum(EXISTS (SELECT 1 FROM vectors v WHERE v.key = m.key)), 0),"
@@ -24,7 +25,7 @@ TOTALS = (
 
 def stats(db: sqlite3.Connection, access: Access, now: datetime) -> StoreStats:
     """The counts, and how much of each memory is there at `now`."""
-    reach = clause(ANYTHING, access)
+    reach = clause(Filter(), access)
     totals = db.execute(TOTALS.format(where=reach.sql), (moment_text(now), *reach.params)).fetchone()
     memories, embedded, pinned, suppressed, superseded, due, oldest, newest = totals
     keys, retentions = reviews.retentions(db, reach, "m.key", now)
@@ -34,6 +35,7 @@ def stats(db: sqlite3.Connection, access: Access, now: datetime) -> StoreStats:
         embedded=embedded,
         pinned=pinned,
         suppressed=suppressed,
+        archived=count(db, clause(Filter(archived=True), access)),
         superseded=superseded,
         edges=graph.count(db, access),
         due=due,

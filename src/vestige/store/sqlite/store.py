@@ -1,18 +1,14 @@
 """SqliteStore: the store contract on one SQLite file. A method is a transaction around a sibling module."""
 
-import sqlite3
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
+from vestige.documents import Document
 from vestige.embed.protocol import Signature
 from vestige.errors import InvalidInput
 from vestige.models import (
     ANYTHING,
-    EVERYTHING,
     Access,
     Edge,
     Filter,
@@ -25,50 +21,42 @@ from vestige.models import (
     Strength,
     Tombstone,
 )
-from vestige.pool import Pool, Worded
+from vestige.store.changes import Change, Claim, Embedded, Forget
 from vestige.store.logquery import LogQuery
-from vestige.store.pool import POSTINGS_BUDGET, Probe, Reworded, Voices
-from vestige.store.protocol import Change, Claim, Embedded, Forget, IndexStatus, Scored
+from vestige.store.protocol import IndexStatus
 from vestige.store.sqlite import (
     backup,
+    documents,
     graph,
     history,
     log,
     memories,
     registry,
     reviews,
-    scan,
-    search,
     segments,
     words,
 )
 from vestige.store.sqlite import commit as committing
-from vestige.store.sqlite import gather as gathering
 from vestige.store.sqlite import stats as counting
 from vestige.store.sqlite import vectors as dense
-from vestige.store.sqlite.columns import MAX_INTEGER
+from vestige.store.sqlite.arms import SearchArms
+from vestige.store.sqlite.columns import natural
 from vestige.store.sqlite.connection import WRITE_DEADLINE_SECONDS, Connections, Randomness, Waiting
-from vestige.store.sqlite.directory import Directory
 from vestige.store.sqlite.filters import clause
-from vestige.store.sqlite.matrix import Matrix
 from vestige.store.sqlite.opening import Surroundings, open_file
-from vestige.store.sqlite.tokens import TokenCache
 
 REBUILD_BATCH = 500
 
 
-class SqliteStore:
+class SqliteStore(SearchArms):
     """A `MemoryStore` in one file, which any number of processes may share.
 
     What each method promises is said in `MemoryStore`. Made by `open`.
     """
 
     def __init__(self, connections: Connections, *, node: str) -> None:
-        self._connections = connections
+        super().__init__(connections)
         self._node = node
-        self._matrix = Matrix()
-        self._directory = Directory()
-        self._tokens = TokenCache()
 
     @classmethod
     def open(
@@ -128,8 +116,10 @@ class SqliteStore:
             events = work.write(db, self._node)
             if claim is not None:
                 registry.attach(db, claim.key, [draft.key for draft in work.drafts.values()])
-        if any(isinstance(change, Forget) for change in changes):
+        forgets = any(isinstance(change, Forget) for change in changes)
+        if forgets or self._connections.journal_owed:
             self._connections.empty_journal()
+        if forgets:
             segments.sweep(self._connections)
         return events
 
@@ -146,7 +136,7 @@ class SqliteStore:
         self, where: Filter, *, access: Access, order: Order = Order.NEWEST, limit: int, offset: int = 0
     ) -> list[Record]:
         """A page of the records that match."""
-        first, most = _natural(offset), _natural(limit)
+        first, most = natural(offset), natural(limit)
         with self._connections.reading() as db:
             wanted = history.clause_at(db, where, access)
             return memories.page(db, wanted, order, where.now, most, first)
@@ -154,8 +144,7 @@ class SqliteStore:
     def stream(self, where: Filter = ANYTHING, *, access: Access, batch: int = 500) -> Iterator[list[Record]]:
         """Every matching record in the order of arrival, `batch` at a time, each batch in a transaction
         of its own: a slow reader holds nothing up."""
-        if batch < 1:
-            raise InvalidInput("A batch holds at least one record.", details={"given": batch})
+        _check_batch(batch)
         reached: int | None = 0
         while reached is not None:
             with self._connections.reading() as db:
@@ -198,13 +187,13 @@ class SqliteStore:
         self, *, access: Access, memory_id: str | None = None, after: int = 0, limit: int = 1000
     ) -> list[LogEvent]:
         """Logged events with position > `after`, in commit order."""
-        most = _natural(limit)
+        most = natural(limit)
         with self._connections.reading() as db:
             return log.read(db, access=access, memory_id=memory_id, after=after, limit=most)
 
     def latest(self, asked: LogQuery, *, access: Access, limit: int) -> list[LogEvent]:
         """The events asked for, the last one first."""
-        most = _natural(limit)
+        most = natural(limit)
         with self._connections.reading() as db:
             return log.latest(db, asked, access=access, limit=most)
 
@@ -212,9 +201,42 @@ class SqliteStore:
         self, memory_ids: Sequence[str], *, access: Access, among: bool = False, heaviest: int | None = None
     ) -> list[Edge]:
         """Edges that touch any of the ids, with both ends in reach."""
-        most = None if heaviest is None else _natural(heaviest)
+        most = None if heaviest is None else natural(heaviest)
         with self._connections.reading() as db:
             return graph.touching(db, memory_ids, access, among=among, heaviest=most)
+
+    def stream_edges(
+        self, kinds: Sequence[str] | None = None, *, access: Access, batch: int = 1000
+    ) -> Iterator[list[Edge]]:
+        """Every edge of these kinds, `batch` at a time, each batch in a transaction of its own."""
+        _check_batch(batch)
+        reached: graph.EdgeKey | None = graph.FIRST
+        while reached is not None:
+            with self._connections.reading() as db:
+                edges, reached = graph.after_key(db, kinds, access, reached, batch)
+            if edges:
+                yield edges
+
+    def documents(
+        self,
+        kind: str,
+        *,
+        access: Access,
+        ids: Sequence[str] | None = None,
+        citing: Sequence[str] | None = None,
+        terms: Sequence[str] | None = None,
+        scope: str | None = None,
+        inherited: bool = False,
+        limit: int,
+        offset: int = 0,
+    ) -> list[Document]:
+        """The documents of a kind, the one changed last first."""
+        first, most = natural(offset), natural(limit)
+        wanted = documents.Wanted(
+            kind=kind, ids=ids, citing=citing, terms=terms, scope=scope, inherited=inherited
+        )
+        with self._connections.reading() as db:
+            return documents.page(db, wanted, access, most, first)
 
     def claimed(self, key: str) -> Claim | None:
         """The claim made under this key, or None."""
@@ -227,95 +249,6 @@ class SqliteStore:
         """For each fingerprint known in exactly this scope, the oldest memory true then that carries it."""
         with self._connections.reading(snapshot=False) as db:
             return memories.same_text(db, fingerprints, scope, clause(Filter(valid_at=valid_at), access))
-
-    # -- search arms -----------------------------------------------------------------------------
-
-    def reworded(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> Reworded:
-        """What passes the filter and was worded otherwise at `where.known_at`, as it was then."""
-        most = _natural(limit)
-        with self._connections.reading() as db, self._directory.locked():
-            self._directory.catch_up(db)
-            return history.reworded(db, self._directory, terms, where, access, most)
-
-    def lexical(
-        self,
-        terms: Sequence[str],
-        where: Filter,
-        *,
-        access: Access,
-        limit: int,
-        postings: int | None = POSTINGS_BUDGET,
-    ) -> list[Worded]:
-        """The best memories by BM25 with their neighbours."""
-        most = _natural(limit)
-        with self._connections.reading() as db, self._directory.locked():
-            self._directory.catch_up(db)
-            allowed = memories.allowed(db, history.clause_at(db, where, access, worded=True))
-            return search.lexical(db, self._directory, terms, allowed, most, postings)
-
-    def nearest(
-        self,
-        vectors: NDArray[np.float32],
-        signature: Signature,
-        where: Filter,
-        *,
-        access: Access,
-        limit: int,
-    ) -> list[list[Scored]]:
-        """For each row of `vectors`, the memories whose best piece has the highest cosine, exactly."""
-        most = _natural(limit)
-        self._tend_index()
-        with self._connections.reading() as db:
-            with self._matrix.locked():
-                profile = registry.profile(db)
-                registry.require(profile, signature)
-                queries = scan.check_queries(vectors, signature)
-                if profile is None:
-                    return [[] for _ in queries]
-                view = self._matrix.catch_up(db, profile)
-            allowed = memories.allowed(db, history.clause_at(db, where, access, worded=True))
-            return scan.nearest(db, view, queries, allowed, most)
-
-    def vectors(
-        self, memory_ids: Sequence[str], signature: Signature, *, access: Access
-    ) -> dict[str, NDArray[np.float32]]:
-        """The vectors of these memories, a row for each piece."""
-        with self._connections.reading() as db:
-            registry.require(registry.profile(db), signature)
-            return dense.by_id(db, memory_ids, access)
-
-    def voices(self, names: Collection[int], *, access: Access) -> Voices:
-        """Which of these names speak in a talk in reach, and whether any note is in reach."""
-        if access != EVERYTHING:  # what is out of reach must not show
-            return Voices(speakers=frozenset(), notes=True)
-        with self._connections.reading() as db, self._directory.locked():
-            self._directory.catch_up(db)
-            return self._directory.voices(names)
-
-    def gather(self, probe: Probe, *, access: Access) -> Pool:
-        """The candidates of all arms with every signal, from one snapshot."""
-        _natural(probe.per_arm)
-        if probe.vector is not None:
-            self._tend_index()
-        with self._connections.reading() as db, self._directory.locked():
-            with self._matrix.locked():
-                dense = self._dense(db, probe)
-            self._directory.catch_up(db)
-            allowed = memories.allowed(db, history.clause_at(db, probe.where, access, worded=True))
-            return gathering.gather(db, self._directory, self._tokens, dense, probe, allowed)
-
-    def _dense(self, db: sqlite3.Connection, probe: Probe) -> gathering.Dense | None:
-        """What the dense arm of a probe searches; None without vectors here or there."""
-        if probe.vector is None:
-            return None
-        if probe.signature is None:
-            raise InvalidInput("A probe with a vector needs the signature of its space.")
-        profile = registry.profile(db)
-        registry.require(profile, probe.signature)
-        query = scan.check_queries(probe.vector[np.newaxis], probe.signature)[0]
-        if profile is None:
-            return None
-        return gathering.Dense(view=self._matrix.catch_up(db, profile), profile=profile, query=query)
 
     # -- derived data ----------------------------------------------------------------------------
 
@@ -333,7 +266,7 @@ class SqliteStore:
 
     def unembedded(self, signature: Signature, *, limit: int) -> list[Memory]:
         """Memories without vectors of their present text, oldest first."""
-        most = _natural(limit)
+        most = natural(limit)
         with self._connections.reading(snapshot=False) as db:
             profile = registry.profile(db)
             known = profile.id if profile is not None and profile.signature == signature else None
@@ -381,14 +314,7 @@ class SqliteStore:
         """Let go of every connection. Safe to call twice."""
         self._connections.close()
 
-    def _tend_index(self) -> None:
-        """Before a dense search: publish what has grown large enough."""
-        if not self.read_only and self._matrix.overgrown():
-            segments.publish(self._connections)
 
-
-def _natural(count: int) -> int:
-    """A limit or offset that SQLite can take; InvalidInput when it is negative."""
-    if count < 0:
-        raise InvalidInput("A limit or offset cannot be negative.", details={"given": count})
-    return min(count, MAX_INTEGER)
+def _check_batch(batch: int) -> None:
+    if batch < 1:
+        raise InvalidInput("A batch holds at least one record.", details={"given": batch})

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from vestige.errors import InvalidInput
 from vestige.pool import LONGEST_TOKENS, OFFSETS, Sketch, tokens_kept
-from vestige.store.protocol import Embedded, Tokens
+from vestige.store.changes import Embedded, Tokens
 from vestige.store.sqlite.columns import keys_text
 from vestige.store.sqlite.directory import Directory
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from vestige.embed.protocol import Signature
 from vestige.errors import InvalidInput
 from vestige.models import ANYTHING, Access
-from vestige.store.protocol import Embedded
+from vestige.store.changes import Embedded
 from vestige.store.sqlite import registry, segments, tokens
 from vestige.store.sqlite.columns import json_text, keys_text, vector_bytes
 from vestige.store.sqlite.filters import clause

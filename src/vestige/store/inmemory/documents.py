@@ -1,0 +1,79 @@
+"""Documents of an in-memory store: who reaches them, and how they change."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from vestige.documents import Document
+from vestige.errors import Conflict, Forbidden, NotFound
+from vestige.models import Access, covers
+from vestige.store.changes import Drop, Put
+from vestige.store.inmemory.state import State, as_json
+
+
+def of_kind(
+    state: State,
+    kind: str,
+    *,
+    access: Access,
+    ids: Sequence[str] | None,
+    citing: Sequence[str] | None,
+    terms: Sequence[str] | None,
+) -> list[Document]:
+    """The documents in reach, the one changed last first."""
+    found = [
+        replace(one, body=as_json(one.body))
+        for one in state.documents.values()
+        if one.kind == kind
+        and (ids is None or one.id in ids)
+        and (citing is None or not set(citing).isdisjoint(one.cites))
+        and (terms is None or not set(terms).isdisjoint(one.body.get("terms", ())))
+        and reaches(state, one, access)
+    ]
+    found.sort(key=lambda one: one.id)
+    return sorted(found, key=lambda one: one.updated_at, reverse=True)
+
+
+def reaches(state: State, document: Document, access: Access) -> bool:
+    """Whether a document and every memory it cites are within the access."""
+    if not _may_hold(document, access):
+        return False
+    return all(state.reach(memory_id, access) is not None for memory_id in document.cites)
+
+
+def put(state: State, change: Put, access: Access) -> Document:
+    """File a document, new or in its next version."""
+    given = replace(change.document, body=as_json(change.document.body))
+    for memory_id in given.cites:
+        if state.reach(memory_id, access) is None:
+            raise NotFound(f"There is no memory {memory_id}.", details={"memory_id": memory_id})
+    if not _may_hold(given, access):
+        raise Forbidden(
+            f"This caller may not write into the scope {given.scope}.", details={"scope": given.scope}
+        )
+    present = state.documents.get((given.kind, given.id))
+    version = 0 if present is None else present.version
+    if given.version != version + 1:
+        raise Conflict(
+            f"The {given.kind} {given.id} is at version {version}; {given.version} cannot follow it.",
+            hint="Load it again and repeat the change.",
+            details={"kind": given.kind, "id": given.id, "version": version},
+        )
+    made = given if present is None else replace(given, created_at=present.created_at)
+    state.documents[given.kind, given.id] = made
+    return made
+
+
+def drop(state: State, change: Drop, access: Access) -> Document:
+    """Delete a document."""
+    present = state.documents.get((change.kind, change.id))
+    if present is None or not reaches(state, present, access):
+        raise NotFound(f"There is no {change.kind} {change.id}.", details={"id": change.id})
+    del state.documents[change.kind, change.id]
+    return present
+
+
+def _may_hold(document: Document, access: Access) -> bool:
+    """Whether an access can have such a document; domains come from the memories it cites."""
+    if access.scopes is not None and not any(covers(scope, document.scope) for scope in access.scopes):
+        return False
+    return access.domains is None or bool(document.cites)

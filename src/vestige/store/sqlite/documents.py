@@ -1,0 +1,130 @@
+"""Documents: what mechanisms keep beside the memories."""
+
+import sqlite3
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from vestige.documents import Document
+from vestige.models import ANYTHING, Access
+from vestige.store.sqlite.columns import json_mapping, json_text, keys_text, moment_text
+from vestige.store.sqlite.filters import Clause, Condition, clause, in_scope, within
+
+SELECT = (
+    "SELECT d.kind, d.id, d.scope, d.version, d.created_at, d.updated_at, d.cites, d.body FROM documents d"
+)
+PUT = (
+    "INSERT INTO documents (kind, id, scope, version, created_at, updated_at, cites, body)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (kind, id) DO UPDATE SET scope = excluded.scope,"
+    " version = excluded.version, updated_at = excluded.updated_at, cites = excluded.cites,"
+    " body = excluded.body RETURNING key"
+)
+CITED = "SELECT c.document FROM document_cites c WHERE c.memory IN (SELECT value FROM json_each(?))"
+
+Name = tuple[str, str]
+"""Kind and id."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which documents are asked for; unset fields do not narrow it down."""
+
+    kind: str
+    ids: Sequence[str] | None = None
+    citing: Sequence[str] | None = None
+    terms: Sequence[str] | None = None
+    scope: str | None = None
+    inherited: bool = False
+
+
+def page(db: sqlite3.Connection, wanted: Wanted, access: Access, limit: int, offset: int) -> list[Document]:
+    """A page of what is asked for and in reach."""
+    asked = Clause(conditions=(*_asked(wanted), *_reached(access)))
+    rows = db.execute(
+        f"{SELECT} WHERE {asked.sql} ORDER BY d.updated_at DESC, d.id LIMIT ? OFFSET ?",
+        (*asked.params, limit, offset),
+    )
+    return [_document(row) for row in rows]
+
+
+def stored(db: sqlite3.Connection, names: Collection[Name]) -> dict[Name, Document]:
+    """Those of these documents that exist."""
+    found: dict[Name, Document] = {}
+    for kind, document_id in names:
+        row = db.execute(f"{SELECT} WHERE d.kind = ? AND d.id = ?", (kind, document_id)).fetchone()
+        if row is not None:
+            found[kind, document_id] = _document(row)
+    return found
+
+
+def put(db: sqlite3.Connection, document: Document, cited: Sequence[int]) -> None:
+    """Write a document, new or in place of its earlier version; `cited` are the keys of its memories."""
+    moments = (moment_text(document.created_at), moment_text(document.updated_at))
+    told = (json_text(list(document.cites)), json_text(document.body))
+    name = (document.kind, document.id, document.scope, document.version)
+    (key,) = db.execute(PUT, (*name, *moments, *told)).fetchone()
+    db.execute("DELETE FROM document_cites WHERE document = ?", (key,))
+    db.executemany(
+        "INSERT INTO document_cites (memory, document) VALUES (?, ?)", [(memory, key) for memory in cited]
+    )
+
+
+def drop(db: sqlite3.Connection, names: Collection[Name]) -> None:
+    """Delete documents."""
+    db.executemany("DELETE FROM documents WHERE kind = ? AND id = ?", list(names))
+
+
+def drop_citing(db: sqlite3.Connection, keys: Sequence[int]) -> None:
+    """Delete the documents that cite any of these memories."""
+    db.execute(f"DELETE FROM documents WHERE key IN ({CITED})", (keys_text(keys),))
+
+
+def _asked(wanted: Wanted) -> Iterator[Condition]:
+    yield Condition(sql="d.kind = ?", params=(wanted.kind,))
+    if wanted.ids is not None:
+        sql = "d.id IN (SELECT value FROM json_each(?))"
+        yield Condition(sql=sql, params=(json_text(list(wanted.ids)),))
+    if wanted.citing is not None:
+        named = "SELECT m.key FROM memories m WHERE m.id IN (SELECT value FROM json_each(?))"
+        yield Condition(
+            sql=f"d.key IN (SELECT c.document FROM document_cites c WHERE c.memory IN ({named}))",
+            params=(json_text(list(wanted.citing)),),
+        )
+    if wanted.terms is not None:
+        named = "SELECT 1 FROM json_each(d.body, '$.terms') t"
+        yield Condition(
+            sql=f"EXISTS ({named} WHERE t.key IN (SELECT value FROM json_each(?)))",
+            params=(json_text(list(wanted.terms)),),
+        )
+    if wanted.scope is not None:
+        yield in_scope("d.scope", wanted.scope, inherited=wanted.inherited)
+
+
+def _reached(access: Access) -> Iterator[Condition]:
+    """Its scope and every memory it cites."""
+    if access.scopes is not None:
+        yield within("d.scope", access.scopes)
+    reach = clause(ANYTHING, access)
+    if not reach.conditions:
+        return
+    cited = "SELECT 1 FROM document_cites c JOIN memories m ON m.key = c.memory WHERE c.document = d.key"
+    yield Condition(sql=f"NOT EXISTS ({cited} AND NOT ({reach.sql}))", params=reach.params)
+    if access.domains is not None:
+        yield Condition(sql="EXISTS (SELECT 1 FROM document_cites c WHERE c.document = d.key)")
+
+
+def _document(row: Sequence[Any]) -> Document:  # a row of the driver
+    body: Mapping[str, Any] = json_mapping(row[7])
+    return Document(
+        kind=row[0],
+        id=row[1],
+        scope=row[2],
+        version=row[3],
+        created_at=datetime.fromisoformat(row[4]),
+        updated_at=datetime.fromisoformat(row[5]),
+        cites=tuple(orjson.loads(row[6])),
+        body=body,
+    )
