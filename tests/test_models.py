@@ -8,25 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vestige.checks import MAX_CONTENT_BYTES, MAX_LABEL_CHARS, utc
 from vestige.errors import InvalidInput, TooLarge
-from vestige.models import (
-    EVERYTHING,
-    MAX_CONTENT_BYTES,
-    MAX_LABEL_CHARS,
-    MAX_TAGS,
-    Access,
-    Memory,
-    covers,
-    normal_scope,
-    utc,
-)
+from vestige.models import EVERYTHING, MAX_TAGS, Access, Memory, covers, normal_scope
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 PLAIN = Memory(id="1", content="Ada likes tea.", created_at=NOON, updated_at=NOON)
 NAIVE = datetime(2026, 3, 1, 12, 0)  # noqa: DTZ001  the mistake under test
 ELSEWHERE = datetime(2026, 3, 1, 12, 0, tzinfo=timezone(timedelta(hours=2)))
 LABELS = ("node_type", "source", "author", "agent_id", "session_id", "thread")
-MOMENTS = ("created_at", "updated_at", "occurred_at", "valid_from", "valid_until", "suppressed_at")
+MOMENTS = (
+    "created_at", "updated_at", "occurred_at", "valid_from", "valid_until", "suppressed_at", "archived_at",
+)  # fmt: skip
 
 
 def with_fields(**changes: Any) -> Memory:

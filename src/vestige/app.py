@@ -1,7 +1,6 @@
 """The composition root: settings → engine → transports. Clocks and randomness enter here only."""
 
 import logging
-import os
 import platform
 import random
 import sys
@@ -15,10 +14,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self
 
-from vestige.embed.background import EmbedderSource
-from vestige.embed.protocol import Embedder, Reranker
-from vestige.embed.providers import MOST_THREADS, Provider
-from vestige.embed.rerank import FastembedReranker, RerankerSource
+from vestige.embed.protocol import Embedder
+from vestige.embed.sources import embedder_source, reranker_source
+from vestige.engine.autopilot import Autopilot
 from vestige.engine.context import Call, Engine, Progress
 from vestige.engine.embedding import backfill
 from vestige.errors import Cancelled, ConfigError, StoreError, VestigeError
@@ -45,7 +43,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CLOSE_SECONDS = 10.0
-"""How long closing waits for the slice of texts that is just being embedded."""
+"""How long closing waits for what runs in the background: texts being embedded, a reaction."""
 
 LOCAL_USER = frozenset({"read", "write", "admin"})
 
@@ -84,13 +82,14 @@ class App:
     def __init__(
         self, engine: Engine, *, folder: Path | None = None, close_seconds: float = CLOSE_SECONDS
     ) -> None:
-        self.engine = engine
         self._home = engine.settings.memory.scope or (scope_of(folder) if folder else ROOT_SCOPE)
         self._scopes: dict[tuple[str, ...], str] = {}
         self._close_seconds = close_seconds
         self._closing = threading.Event()
         self._background = threading.Lock()
         self._backfill: threading.Thread | None = None
+        self.autopilot = Autopilot(engine)
+        self.engine = replace(engine, background=self.autopilot.status)
 
     def call_tool(
         self,
@@ -124,6 +123,10 @@ class App:
         call = replace(self._call("", progress, self._closing), local=True)
         return operation.answer(call, arguments)
 
+    def settle(self) -> None:
+        """Have the mechanisms react to everything that has happened so far."""
+        self.autopilot.settle()
+
     def embed_missing_when_ready(self) -> threading.Event:
         """Load the model, then embed what was written without it; the event is set when that is done."""
         done = threading.Event()
@@ -156,6 +159,8 @@ class App:
             thread.join(self._close_seconds)
             if thread.is_alive():
                 logger.warning("Closing without waiting any longer for texts that are being embedded")
+        if not self.autopilot.close(self._close_seconds):
+            logger.warning("Closing without waiting any longer for a reaction that does not end")
         self.engine.reranker.close()
         self.engine.embedders.close()
         self.engine.store.close()
@@ -192,6 +197,7 @@ class App:
     def _call(
         self, request_id: str, progress: Progress, cancelled: Signal, roots: Sequence[str] = ()
     ) -> Call:
+        self.autopilot.touch()
         return Call(
             engine=self.engine,
             scope=self._scope(roots),
@@ -237,8 +243,10 @@ def open_app(
     store: MemoryStore = open_store(settings, clock)
     engine = Engine(
         store=store,
-        embedders=embedder_source(settings, clock, allow_install=allow_install),
-        reranker=reranker_source(settings, clock),
+        embedders=embedder_source(
+            settings, monotonic=clock.monotonic, sleep=clock.sleep, allow_install=allow_install
+        ),
+        reranker=reranker_source(settings, monotonic=clock.monotonic),
         settings=settings,
         events=EventBus(),
         now=clock.now,
@@ -258,6 +266,7 @@ def open_server(options: Mapping[str, Any]) -> App:
     app = open_app(options, folder=_here(), allow_install=True)
     app.embed_missing_when_ready()
     app.engine.reranker.start()
+    app.autopilot.start()
     return app
 
 
@@ -288,34 +297,6 @@ def open_store(settings: Settings, clock: Clock) -> MemoryStore:
         machine=machine(),
         busy_seconds=settings.storage.busy_seconds,
     )
-
-
-def embedder_source(settings: Settings, clock: Clock, *, allow_install: bool) -> EmbedderSource:
-    """Where the embedding model comes from; it is not loaded yet."""
-    if settings.embeddings.provider == "off":
-        return EmbedderSource.off("The setting embeddings.provider is off.")
-    provider = Provider(
-        settings=settings, cores=os.cpu_count() or 1, sleep=clock.sleep, allow_install=allow_install
-    )
-    return EmbedderSource(provider.load, monotonic=clock.monotonic)
-
-
-def reranker_source(settings: Settings, clock: Clock) -> RerankerSource:
-    """Where the cross-encoder comes from, if one is wanted; it is not loaded yet."""
-    if settings.search.reranker == "off":
-        return RerankerSource.off()
-
-    def load() -> Reranker:
-        folder = settings.search.reranker_path
-        return FastembedReranker(
-            settings.search.reranker_model,
-            settings.model_cache,
-            threads=settings.embeddings.threads or min(MOST_THREADS, os.cpu_count() or 1),
-            offline=settings.offline,
-            model_path=Path(folder).expanduser() if folder else None,
-        )
-
-    return RerankerSource(load, monotonic=clock.monotonic, wait_seconds=settings.embeddings.wait_seconds)
 
 
 def machine() -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from vestige.cognition.decay import W20
 from vestige.cognition.form import Form
 from vestige.pool import Pool, Traits
 
@@ -15,7 +16,7 @@ def traits(count: int, **given: Sequence[Any]) -> Traits:
     """The traits of memories made just now, never judged, outside any thread."""
     floats = {
         "created": NOW, "happened": np.nan, "decay_from": NOW,
-        "stability": 1.0, "retrieval": 1.0, "storage": 1.0,
+        "stability": 1.0, "retrieval": 1.0, "storage": 1.0, "curve": W20,
     }  # fmt: skip
     integers = {
         "suppressions": 0, "retrieved": 0, "useful": 0, "thread": -1, "form": int(Form.NOTE), "speaker": 0,

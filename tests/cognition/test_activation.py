@@ -1,54 +1,102 @@
 """Spreading activation: one step at a time, level by level."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestige.cognition.activation import DECAY, LEAST, Activation, step
-from vestige.models import Edge
+from vestige.cognition.activation import CROSSING, DECAY, LEAST, Activation, crosses, raised, received
+from vestige.models import Edge, Memory
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
+SEED = {"a": Activation(level=1.0)}
 
 
 def edge(source: str, target: str, *, weight: float = 1.0, kind: str = "semantic") -> Edge:
     return Edge(source_id=source, target_id=target, kind=kind, weight=weight, created_at=AT)
 
 
-def test_activation_crosses_a_link_in_both_directions_and_fades() -> None:
-    active = step({"a": Activation(level=1.0)}, [edge("a", "b"), edge("c", "a", weight=0.5)])
+def memory(name: str, scope: str = "/", *domains: str) -> Memory:
+    return Memory(id=name, content=name, created_at=AT, updated_at=AT, scope=scope, domains=domains)
 
-    assert active["b"] == Activation(level=DECAY, via="a", kind="semantic")
-    assert active["c"].level == pytest.approx(0.5 * DECAY)
-    assert active["a"] == Activation(level=1.0)
+
+def test_activation_crosses_a_link_in_both_directions_and_fades() -> None:
+    reached = received(SEED, [edge("a", "b"), edge("c", "a", weight=0.5)])
+
+    assert reached["b"] == Activation(level=DECAY, via="a", kind="semantic")
+    assert reached["c"].level == pytest.approx(0.5 * DECAY)
+    assert "a" not in reached
 
 
 def test_the_strongest_path_counts_not_the_number_of_paths() -> None:
-    seeds = {"a": Activation(level=1.0), "b": Activation(level=0.5)}
+    seeds = {**SEED, "b": Activation(level=0.5)}
 
-    active = step(seeds, [edge("a", "x"), edge("b", "x")])
+    reached = received(seeds, [edge("a", "x"), edge("b", "x")])
 
-    assert active["x"].via == "a"
-    assert active["x"].level == pytest.approx(DECAY)
+    assert reached["x"].via == "a"
+    assert reached["x"].level == pytest.approx(DECAY)
 
 
 def test_what_is_too_weak_dies_out() -> None:
-    assert "b" not in step({"a": Activation(level=1.0)}, [edge("a", "b", weight=LEAST / DECAY - 0.01)])
+    weak = [edge("a", "b", weight=LEAST / DECAY - 0.01)]
+
+    assert received(SEED, weak) == {}
+    assert "b" in received(SEED, weak, least=LEAST / 2)
 
 
-def test_nothing_comes_back_through_what_superseded_it() -> None:
-    assert "old" not in step({"new": Activation(level=1.0)}, [edge("new", "old", kind="supersedes")])
+@pytest.mark.parametrize("kind", ["supersedes", "merges"])
+def test_nothing_comes_back_through_what_took_its_place(kind: str) -> None:
+    assert received(SEED, [edge("new", "old", kind=kind), edge("a", "old", kind=kind)]) == {}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "far"),
+    [
+        (memory("a"), memory("b"), False),
+        (memory("a", "/project/x"), memory("b", "/project/y"), True),
+        (memory("a", "/", "music"), memory("b", "/", "music", "work"), False),
+        (memory("a", "/", "music"), memory("b", "/", "work"), True),
+        (memory("a", "/", "music"), memory("b"), False),
+    ],
+)
+def test_a_link_into_another_scope_or_domain_carries_less(one: Memory, other: Memory, far: bool) -> None:
+    known: Mapping[str, Memory] = {"a": one, "b": other}
+
+    assert crosses(one, other) is crosses(other, one) is far
+    assert received(SEED, [edge("a", "b")], known)["b"].level == pytest.approx(
+        DECAY * (CROSSING if far else 1)
+    )
+
+
+def test_a_way_within_the_field_beats_a_slightly_stronger_one_from_outside() -> None:
+    seeds = {**SEED, "b": Activation(level=0.9)}
+    known = {"a": memory("a", "/far"), "b": memory("b"), "x": memory("x")}
+
+    assert received(seeds, [edge("a", "x"), edge("b", "x")], known)["x"].via == "b"
+
+
+def test_only_what_became_more_active_is_passed_on_from_again() -> None:
+    active = {"a": Activation(level=0.5), "b": Activation(level=0.5)}
+    higher = Activation(level=0.6, via="c")
+
+    assert raised(active, {"a": higher, "b": Activation(level=0.5, via="c"), "d": higher}) == {
+        "a": higher,
+        "d": higher,
+    }
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from("abcdef"), st.floats(-2, 2))))
 def test_no_cycle_and_no_weight_ever_lifts_a_level_above_its_seed(
     links: list[tuple[str, str, float]],
 ) -> None:
-    active = {"a": Activation(level=0.8)}
-    edges = [edge(source, target, weight=weight) for source, target, weight in links]
+    seed = {"a": Activation(level=0.8)}
+    active, fresh = dict(seed), dict(seed)
+    edges = [edge(source, target, weight=weight) for source, target, weight in links if source != target]
     for _ in range(4):
-        active = step(active, edges)
+        fresh = raised(active, received(fresh, edges))
+        active |= fresh
 
-    assert active["a"] == Activation(level=0.8)
+    assert active["a"] == seed["a"]
     assert all(LEAST <= one.level <= 0.8 * DECAY for name, one in active.items() if name != "a")

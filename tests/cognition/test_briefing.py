@@ -45,6 +45,23 @@ def test_the_text_never_exceeds_its_budget_and_every_memory_is_shown_or_left_out
     assert sum(line.startswith("- (") for line in made.text.split("\n")) == len(made.shown)
 
 
+@given(
+    lines=st.lists(texts.map(lambda text: f"- {gist(text)}"), max_size=5, unique=True),
+    token_budget=st.integers(20, 300),
+)
+def test_lines_that_show_no_memory_keep_to_the_budget_and_leave_nothing_to_expand(
+    lines: list[str], token_budget: int
+) -> None:
+    held = Section(heading="### Pinned", memories=(memory("m1"),))
+    made = compose(HEAD, [Section(heading="### To do", lines=tuple(lines)), held], token_budget)
+
+    assert made.tokens <= token_budget
+    assert made.shown + made.left_out == ("m1",)
+    told = [line for line in made.text.split("\n") if line in lines]
+    assert [line for line in lines if line in told] == told
+    assert ("### To do" in made.text) is bool(told)
+
+
 @given(text=texts, author=st.none() | texts)
 def test_a_line_is_one_line_that_ends_with_the_id(text: str, author: str | None) -> None:
     line = line_of(replace(memory("m1", text), author=author))

@@ -216,3 +216,32 @@ def test_a_text_never_conflicts_with_itself(text: str) -> None:
 def test_any_two_texts_can_be_compared(new: str, old: str) -> None:
     found = find_conflict(new, old)
     assert found is None or found.detail
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("Pelican runs in Frankfurt.", "Meridian runs in Frankfurt."),
+        ("The scheduler runs on two hosts.", "The parser runs on two hosts."),
+        ("Pelican is released on Friday.", "Cleaned up the backlog of Pelican a little."),
+        ("Basalt runs in Virginia.", "Read an article that reminded me of Basalt."),
+    ],
+)
+def test_what_holds_of_one_thing_does_not_end_what_is_told_of_another(new: str, old: str) -> None:
+    for close in (False, True):
+        found = find_conflict(new, old, close=close)
+        assert found is None or not found.decisive
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("Boris runs the data team.", "Ada runs the data team."),
+        ("Ada ran the marathon.", "Ada is training for the marathon."),
+        ("The report is finished.", "The report is in the backlog."),
+    ],
+)
+def test_a_post_and_a_step_still_end_what_they_end(new: str, old: str) -> None:
+    found = find_conflict(new, old, close=True)
+    assert found is not None
+    assert found.decisive

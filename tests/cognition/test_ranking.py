@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.cognition.pools import NOW, traits
 from vestige.cognition.ranking import (
-    ACCESSIBLE,
+    FADED_NOTE,
     IN_CONTEXT,
     IN_TIME,
     STAGES,
@@ -20,6 +20,7 @@ from vestige.cognition.ranking import (
     context,
     rank,
     spreading,
+    stages_without,
     temporal,
     utility,
 )
@@ -57,9 +58,23 @@ def test_where_nothing_sets_candidates_apart_the_stages_keep_their_order(scores:
     assert rank(before, situation(len(scores))).best() == before.best()
 
 
+def test_what_a_stage_has_put_behind_a_rival_is_told() -> None:
+    after = rank(ranking(0.9, 0.8, 0.7), situation(3, newer=np.array([1, -1, -1])))
+    assert after.lowered_by("competition") == {"m000"}
+    assert after.lowered_by("context") == after.lowered_by("no such stage") == frozenset()
+
+
+def test_a_mechanism_that_is_switched_off_has_no_stage_but_suppression_counts_all_the_same() -> None:
+    stages = stages_without(["decay", "context", "competition"])
+    faded = {"stability": [0.1, 100.0], "decay_from": [NOW - 99 * DAY] * 2, "suppressions": [0, 1]}
+    after = rank(ranking(1.0, 1.0), situation(2, about=faded, context=np.ones(2)), stages)
+    assert [name for name, _ in after.steps] == ["temporal", "accessibility", "spreading", "utility"]
+    assert after.scores.tolist() == pytest.approx([1.0, 0.85])
+
+
 def test_every_stage_leaves_its_scores_behind() -> None:
     after = rank(ranking(0.5, 0.4), situation(2))
-    assert [name for name, _ in after.steps] == [stage.__name__ for stage in STAGES]
+    assert [name for name, _ in after.steps] == [stage.__name__ for stage in STAGES.values()]
 
 
 def test_ties_go_by_id() -> None:
@@ -90,7 +105,7 @@ def test_among_equals_the_better_remembered_comes_first_and_a_better_answer_is_n
     about = {"decay_from": [NOW - 3_000 * DAY, NOW]}
 
     assert accessibility(ranking(0.5, 0.5), situation(2, about=about)).best() == [1, 0]
-    better = 0.5 / (1 - ACCESSIBLE) + 0.001
+    better = 0.5 / (1 - FADED_NOTE) + 0.001
     assert accessibility(ranking(better, 0.5), situation(2, about=about)).best() == [0, 1]
 
 

@@ -1,11 +1,19 @@
 """Which candidates are about the same thing and were told later."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
 from tests.cognition.pools import NOW, pool, traits
-from vestige.cognition.rivalry import ALIKE, STATEMENT_CHARS, newer_rivals
+from vestige.cognition.rivalry import (
+    ALIKE,
+    INHIBITED_AT_MOST,
+    INHIBITED_EVERY,
+    STATEMENT_CHARS,
+    is_inhibited,
+    newer_rivals,
+)
 
 
 def rivals(scores: list[float], *, likeness: float = 1.0, **about: Any) -> list[int]:
@@ -36,3 +44,11 @@ def test_what_is_not_alike_told_at_once_long_or_a_turn_is_no_rival() -> None:
 
 def test_what_happened_on_two_days_are_two_events() -> None:
     assert rivals([1.0, 0.9], happened=[NOW, NOW + 5]) == [-1, -1]
+
+
+def test_a_rival_inhibits_once_a_day_and_not_for_ever() -> None:
+    now = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
+    assert is_inhibited(0, None, now)
+    assert not is_inhibited(1, now - INHIBITED_EVERY / 2, now)
+    assert is_inhibited(1, now - INHIBITED_EVERY, now)
+    assert not is_inhibited(INHIBITED_AT_MOST, now - 9 * INHIBITED_EVERY, now)

@@ -15,13 +15,16 @@ from vestige.cognition.strength import (
     EXPOSURE_EVERY,
     MAX_STORAGE,
     MIN_RETRIEVAL,
+    Sighting,
     accessibility,
     after,
     encode,
     fold,
+    moved,
     retention,
     retention_of,
     retrieval_of,
+    settled,
     state,
 )
 from vestige.errors import InvalidInput
@@ -40,8 +43,12 @@ histories = st.lists(st.tuples(st.sampled_from(CHANGES), moments), max_size=15)
 later = st.floats(0.0, 5_000.0).map(lambda days: days * DAY)
 
 
+def folded(history: Sequence[tuple[Evidence, datetime]]) -> Strength:
+    return fold(START, [Sighting(evidence=evidence, at=at) for evidence, at in history])
+
+
 def after_all(*evidence: Evidence, every: timedelta = DAY) -> Strength:
-    return fold(START, [(what, START + every * (n + 1)) for n, what in enumerate(evidence)])
+    return folded([(what, START + every * (n + 1)) for n, what in enumerate(evidence)])
 
 
 def last_moment(strength: Strength) -> datetime:
@@ -80,19 +87,20 @@ def test_an_untouched_memory_fades_as_the_strength_page_says(days: float, level:
 def test_what_happens_on_day_three_shows_later_as_the_strength_page_says(
     happened: list[Evidence], levels: list[float]
 ) -> None:
-    strength = fold(START, [(evidence, START + 3 * DAY) for evidence in happened])
+    strength = folded([(evidence, START + 3 * DAY) for evidence in happened])
     found = [retention_of(strength, START + days * DAY) for days in (3, 10, 33, 93, 368)]
     assert found == pytest.approx(levels, abs=5e-4)
 
 
 def test_retention_of_many_is_that_of_each() -> None:
-    many = [encode(START), after_all(Evidence.DEMOTED), after_all(Evidence.EASY, Evidence.GOOD)]
+    many = [encode(START), encode(START, 0.4), after_all(Evidence.DEMOTED), after_all(Evidence.EASY)]
     now = START + 10 * DAY
     at_once = retention(
         [s.stability for s in many],
         [s.retrieval for s in many],
         [s.storage for s in many],
         [(now - s.decay_from) / DAY for s in many],
+        [s.curve for s in many],
     )
     np.testing.assert_allclose(at_once, [retention_of(s, now) for s in many], rtol=1e-12)
 
@@ -242,7 +250,7 @@ def test_useful_counts_every_time_and_is_no_retrieval() -> None:
 @LAW
 @given(histories, st.lists(st.integers(0, 86_399), min_size=1, max_size=30))
 def test_many_search_hits_within_a_day_are_worth_one(history: History, seconds: Sequence[int]) -> None:
-    before = fold(START, history)
+    before = folded(history)
     first = max(last_moment(before), before.exposed_at or START) + EXPOSURE_EVERY
     once = after(before, Evidence.EXPOSED, first)
     often = once
@@ -262,7 +270,7 @@ def test_many_search_hits_within_a_day_are_worth_one(history: History, seconds: 
 @LAW
 @given(histories)
 def test_everything_stays_within_bounds_whatever_happens(history: History) -> None:
-    strength = fold(START, history)
+    strength = folded(history)
     assert decay.MIN_STABILITY_DAYS <= strength.stability <= decay.MAX_STABILITY_DAYS
     assert decay.MIN_DIFFICULTY <= strength.difficulty <= decay.MAX_DIFFICULTY
     assert MIN_RETRIEVAL <= strength.retrieval <= 1.0
@@ -277,7 +285,7 @@ def test_everything_stays_within_bounds_whatever_happens(history: History) -> No
 @LAW
 @given(histories)
 def test_the_snapshot_is_the_retention_at_its_time(history: History) -> None:
-    strength = fold(START, history)
+    strength = folded(history)
     assert strength.retention_at == max([START, *(at for _, at in history)])
     assert strength.retention == retention_of(strength, strength.retention_at)
 
@@ -285,7 +293,7 @@ def test_the_snapshot_is_the_retention_at_its_time(history: History) -> None:
 @LAW
 @given(histories, st.sampled_from(CHANGES), moments)
 def test_storage_never_shrinks(history: History, evidence: Evidence, at: datetime) -> None:
-    before = fold(START, history)
+    before = folded(history)
     assert after(before, evidence, at).storage >= before.storage
 
 
@@ -294,7 +302,7 @@ def test_storage_never_shrinks(history: History, evidence: Evidence, at: datetim
 def test_demoting_lowers_retention_now_and_at_any_later_time(
     history: History, pause: timedelta, wait: timedelta
 ) -> None:
-    before = fold(START, history)
+    before = folded(history)
     assume(before.retrieval > MIN_RETRIEVAL)
     at = last_moment(before) + pause
     demoted = after(before, Evidence.DEMOTED, at)
@@ -305,7 +313,7 @@ def test_demoting_lowers_retention_now_and_at_any_later_time(
 @LAW
 @given(histories, later, later)
 def test_demoting_at_the_floor_never_helps(history: History, pause: timedelta, wait: timedelta) -> None:
-    before = fold(START, [*history, *[(Evidence.DEMOTED, START)] * 4])
+    before = folded([*history, *[(Evidence.DEMOTED, START)] * 4])
     at = last_moment(before) + pause
     assert before.retrieval == MIN_RETRIEVAL
     demoted = after(before, Evidence.DEMOTED, at)
@@ -324,7 +332,7 @@ def test_demoting_at_the_floor_never_helps(history: History, pause: timedelta, w
 def test_good_evidence_never_lowers_retention_now_or_later(
     history: History, pause: timedelta, wait: timedelta, evidence: Evidence
 ) -> None:
-    before = fold(START, history)
+    before = folded(history)
     at = last_moment(before) + pause
     helped = after(before, evidence, at)
     assert retention_of(helped, at + wait) >= retention_of(before, at + wait) - 1e-12
@@ -333,16 +341,54 @@ def test_good_evidence_never_lowers_retention_now_or_later(
 @LAW
 @given(histories, histories)
 def test_folding_in_two_steps_is_folding_at_once(first: History, second: History) -> None:
-    strength = fold(START, first)
+    strength = folded(first)
     for evidence, at in second:
         strength = after(strength, evidence, at)
-    assert strength == fold(START, first + second)
+    assert strength == folded(first + second)
+
+
+@LAW
+@given(histories, histories, st.floats(0.08, 0.8))
+def test_a_new_curve_changes_what_comes_and_nothing_that_was(
+    first: History, second: History, curve: float
+) -> None:
+    before = folded(first)
+    on_it = replace(before, curve=curve)
+    for evidence, at in second:
+        on_it = after(on_it, evidence, at)
+    seen = [Sighting(evidence=evidence, at=at) for evidence, at in first]
+    since = [Sighting(evidence=evidence, at=at, curve=curve) for evidence, at in second]
+    assert fold(START, [*seen, *since], curve) == on_it
+    assert fold(START, seen, curve) == replace(before, curve=curve)
+
+
+@LAW
+@given(histories, st.floats(0.08, 0.8))
+def test_a_review_is_due_at_the_same_time_on_every_curve(history: History, curve: float) -> None:
+    strength = folded(history)
+    assert settled(replace(strength, curve=curve), last_moment(strength)).due_at == strength.due_at
+    elapsed = float(decay.elapsed_at(0.9, strength.stability, curve=curve))
+    assert elapsed == pytest.approx(strength.stability)
+
+
+def test_the_default_curve_is_that_of_fsrs() -> None:
+    assert encode(START).curve == Strength.__dataclass_fields__["curve"].default == decay.W20
+
+
+@pytest.mark.parametrize("evidence", [Evidence.PROMOTED, Evidence.EXPOSED])
+def test_evidence_tells_of_a_state_that_time_had_changed_before_it(evidence: Evidence) -> None:
+    """What was last seen active and is dormant after the evidence has moved, whichever of them did it."""
+    before = encode(START)
+    faded = after(before, evidence, START + 60 * DAY)
+    expected = None if evidence is Evidence.PROMOTED else ("active", "dormant")
+    assert moved(before, faded, 0) == expected
+    assert moved(before, before, 3) is None
 
 
 @LAW
 @given(histories, st.sampled_from(CHANGES), later)
 def test_a_clock_set_back_counts_as_no_time(history: History, evidence: Evidence, back: timedelta) -> None:
-    strength = fold(START, history)
+    strength = folded(history)
     now = last_moment(strength)
     assert after(strength, evidence, now - back) == after(strength, evidence, now)
 
@@ -350,7 +396,7 @@ def test_a_clock_set_back_counts_as_no_time(history: History, evidence: Evidence
 @LAW
 @given(histories)
 def test_a_strength_survives_json_unchanged(history: History) -> None:
-    strength = fold(START, history)
+    strength = folded(history)
     floats = {name: value for name, value in asdict(strength).items() if isinstance(value, float)}
     assert all(type(value) is float for value in floats.values())
     assert replace(strength, **json.loads(json.dumps(floats))) == strength
@@ -358,4 +404,4 @@ def test_a_strength_survives_json_unchanged(history: History) -> None:
 
 def test_the_end_of_the_calendar_is_no_error() -> None:
     end = datetime.max.replace(tzinfo=UTC)
-    assert fold(end, [(Evidence.EASY, end)]).due_at == end
+    assert fold(end, [Sighting(evidence=Evidence.EASY, at=end)]).due_at == end

@@ -14,7 +14,7 @@ from vestige.cognition.pieces import estimate_tokens
 from vestige.engine.context import Call
 from vestige.models import EVERYTHING, Access, Edge
 from vestige.operations.all import registry
-from vestige.store.protocol import Link, Revise
+from vestige.store.changes import Link, Revise
 
 CROWD = 120
 """More memories than an arm of a balanced search finds (100)."""

@@ -15,7 +15,7 @@ from vestige.engine.context import Call
 from vestige.engine.health import Health, health
 from vestige.errors import MissingExtra, ModelUnavailable, VestigeError
 from vestige.models import EVERYTHING, Memory
-from vestige.store.protocol import Add
+from vestige.store.changes import Add
 
 OTHER_MODEL = HashingEmbedder(dimension=32)
 

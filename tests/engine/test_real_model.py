@@ -39,6 +39,36 @@ def test_a_correction_supersedes_and_never_reinforces(real: World, old: str, new
     assert real.get(first)["reps"] == 0
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            "Orchard was slow after lunch and recovered before Ruth looked.",
+            "Willow was slow in the morning and recovered before Ruth looked.",
+        ),
+        (
+            "Olga sketched the settings page of Quarry on the whiteboard in the morning.",
+            "Yusuf sketched the settings page of Quarry on the whiteboard after lunch.",
+        ),
+        (
+            "A customer complained about the settings page of Umbra in the afternoon.",
+            "A customer complained about the changelog of Umbra in the morning.",
+        ),
+        ("Meridian runs in Frankfurt.", "Pelican runs in Frankfurt."),
+        ("Cleaned up the backlog of Pelican a little.", "Pelican is released on Friday."),
+    ],
+)
+def test_what_is_told_of_another_thing_neither_reinforces_nor_ends(real: World, old: str, new: str) -> None:
+    first = real.remember(old)
+    real.clock.advance(days=1)
+
+    answer = real.call("smart_ingest", content=new)
+
+    assert answer["decision"] in ("create", "merge")
+    assert answer["nodeId"] != first
+    assert "validUntil" not in real.get(first)
+
+
 def test_two_people_who_chat_correct_nobody(real: World) -> None:
     turns = [
         "Caroline: Hey Mel! Long time no talk. Lots has been going on since then!",

@@ -1,5 +1,6 @@
 """Deriving again what is derived, while others write and with or without a model."""
 
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.world import START, World, open_world
-from vestige.cognition.strength import encode, fold
+from vestige.cognition.strength import Sighting, encode, fold
 from vestige.embed.background import EmbedderSource
 from vestige.embed.hashing import HashingEmbedder
 from vestige.embed.progress import Progress
@@ -16,10 +17,11 @@ from vestige.embed.protocol import Embedder
 from vestige.engine.context import Call, Engine
 from vestige.engine.rebuild import rebuild
 from vestige.errors import ModelUnavailable
-from vestige.models import EVERYTHING, Evidence, Memory, Record
+from vestige.models import EVERYTHING, Evidence, Memory, MemoryState, Record
 from vestige.operations.all import registry
 from vestige.operations.registry import Wire
-from vestige.store.protocol import Add, MemoryStore, Remark
+from vestige.store.changes import Add, Change, Forget, Remark, Settle, Tune
+from vestige.store.protocol import MemoryStore
 
 DAY = timedelta(days=1)
 
@@ -73,7 +75,9 @@ def test_evidence_that_arrives_during_a_rebuild_is_kept(world: World) -> None:
     done = rebuild(call, strengths=True)
 
     assert (done.strengths, done.drifted) == (1, 1)
-    assert held(store, remarked).strength == fold(START, [(Evidence.PROMOTED, START + DAY)])
+    assert held(store, remarked).strength == fold(
+        START, [Sighting(evidence=Evidence.PROMOTED, at=START + DAY)]
+    )
     assert held(store, spoiled).strength == encode(START)
 
 
@@ -90,7 +94,7 @@ def test_evidence_that_arrives_during_a_rebuild_is_no_drift(world: World) -> Non
     done = rebuild(call, strengths=True)
 
     assert (done.strengths, done.drifted) == (500, 0)
-    assert held(store, "m500").strength == fold(START, [(Evidence.PROMOTED, START + DAY)])
+    assert held(store, "m500").strength == fold(START, [Sighting(evidence=Evidence.PROMOTED, at=START + DAY)])
 
 
 def test_without_a_choice_everything_is_derived_again(world: World) -> None:
@@ -166,3 +170,39 @@ def test_a_refused_rebuild_has_changed_nothing(tmp_path: Path) -> None:
             run(world, strengths=True, vectors=True)
 
         assert held(world.app.engine.store, memory_id).strength.stability == 999.0
+
+
+def anything(rng: random.Random, number: int, names: list[str]) -> Change:
+    """Something that changes strengths, at any moment."""
+    at = START + DAY * rng.uniform(0, 3 * number)
+    kind = rng.choice(("add", "tune", "settle", "forget", *["remark"] * 8))
+    if kind == "add" or len(names) < 3:
+        names.append(f"m{number}")
+        return Add(memory=Memory(id=names[-1], content=f"Fact {number}.", created_at=at, updated_at=at))
+    if kind == "tune":
+        return Tune(w20=rng.uniform(0.08, 0.8), at=at)
+    if kind == "forget":
+        return Forget(memory_id=names.pop(rng.randrange(len(names))), at=at, reason="asked to")
+    name = rng.choice(names)
+    if kind == "settle":
+        before, after = rng.sample(list(MemoryState), 2)
+        return Settle(memory_id=name, at=at, before=before, after=after, reason="time_decay")
+    evidence = rng.choice([one for one in Evidence if one is not Evidence.ENCODED])
+    return Remark(memory_id=name, evidence=evidence, at=at, amount=rng.random())
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_replaying_any_log_gives_the_strengths_it_left(world: World, seed: int) -> None:
+    rng, names = random.Random(seed), list[str]()
+    store = world.app.engine.store
+    for number in range(60):
+        some = [anything(rng, number * 3 + part, names) for part in range(rng.randint(1, 3))]
+        store.commit(some, access=EVERYTHING)
+    before = {one.memory.id: one.strength for records in store.stream(access=EVERYTHING) for one in records}
+    assert before.keys() == set(names)
+
+    done = rebuild(Call(engine=world.app.engine), strengths=True)
+
+    assert (done.strengths, done.drifted) == (len(names), 0)
+    for record in store.get_many(names, access=EVERYTHING):
+        assert record.strength == before[record.memory.id]

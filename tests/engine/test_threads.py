@@ -9,7 +9,7 @@ import pytest
 
 from tests.world import World
 from vestige.models import EVERYTHING
-from vestige.store.protocol import Revise
+from vestige.store.changes import Revise
 
 TALK = (
     "Shall we go to the theatre?",

@@ -161,6 +161,7 @@ def test_the_changelog_survives_a_restart(tmp_path: Path) -> None:
     clock = HandClock()
     with open_world(tmp_path, clock=clock) as world:
         lived(world)
+        world.app.settle()
         before = world.call("memory_changelog")
     with open_world(tmp_path, clock=clock) as world:
         assert world.call("memory_changelog") == before
@@ -182,3 +183,36 @@ def test_the_changelog_survives_a_restart(tmp_path: Path) -> None:
 )
 def test_bad_input_is_refused(world: World, arguments: dict[str, Any], code: str) -> None:
     assert world.refused("memory_changelog", **arguments)["code"] == code
+
+
+def test_sleep_is_told_with_the_states_that_changed(world: World) -> None:
+    memory_id = world.remember("Ada drinks green tea.")
+    world.clock.advance(days=60)
+    world.call("consolidate")
+
+    changes = world.call("memory_changelog")["changes"]
+
+    assert [one["change"] for one in changes] == ["consolidated", "state", "created"]
+    assert (changes[0]["document"], "memoryId" in changes[0]) == ("consolidation", False)
+    moved = {"memoryId": memory_id, "fromState": "active", "toState": "dormant", "reason": "time_decay"}
+    assert moved.items() <= changes[1].items()
+    assert world.call("memory_changelog", memory_id=memory_id)["changes"][0] == changes[1]
+
+
+def test_evidence_that_changes_a_state_says_so(world: World) -> None:
+    memory_id = world.remember("Ada drinks green tea.")
+    world.call("memory", action="demote", id=memory_id)
+
+    change = world.call("memory_changelog", memory_id=memory_id)["changes"][0]
+
+    assert (change["change"], change["fromState"], change["toState"]) == ("remarked", "active", "dormant")
+
+
+def test_links_that_were_cut_are_told(world: World) -> None:
+    one, other = world.remember("Ada drinks green tea."), world.remember("The parser is in Rust.")
+    world.call("memory", action="link", id=one, target=other, type="causal")
+    world.call("memory", action="unlink", id=one, target=other)
+
+    change = world.call("memory_changelog")["changes"][0]
+
+    assert (change["change"], change["link"], change["targetId"]) == ("unlinked", "causal", other)

@@ -72,3 +72,17 @@ def test_health_counts_only_what_is_in_reach(world: World) -> None:
     call = Call(engine=world.app.engine, access=Access(scopes=("/project/a",)))
 
     assert HEALTH.call(call, {})["totalMemories"] == 1
+
+
+def test_the_history_is_of_what_the_call_reaches(world: World) -> None:
+    world.remember("Ours is blue.", scope="/project/a")
+    call = Call(engine=world.app.engine, access=Access(scopes=("/project/a",)), scope="/project/a")
+    world.call("consolidate")
+    assert HEALTH.call(call, {})["history"] == []
+
+    registry.operations["consolidate"].call(call, {})
+
+    assert [one["memories"] for one in HEALTH.call(call, {})["history"]] == [1]
+    assert len(world.call("memory_health")["history"]) == 1
+    limited = Call(engine=world.app.engine, access=Access(domains=("music",)))
+    assert HEALTH.call(limited, {})["trend"] == "insufficient_data"

@@ -11,7 +11,7 @@ from vestige.cognition.pieces import estimate_tokens
 from vestige.events import SearchPerformed
 from vestige.models import EVERYTHING, Edge
 from vestige.operations.referenced import Referenced, render_reference
-from vestige.store.protocol import Link
+from vestige.store.changes import Link
 
 
 def refer(world: World, query: str, **arguments: Any) -> dict[str, Any]:

@@ -1,11 +1,15 @@
-"""The memories that the examples of `dedup` are about: two to merge, and a merge to undo."""
+"""The memories that the examples of `dedup` and `archive` are about: two to merge, a merge to undo, and one
+that is archived."""
 
 from dataclasses import replace
 from datetime import datetime
 
+from vestige.documents import Document
 from vestige.models import Edge, Memory
+from vestige.operations.archive import EXAMPLE_ARCHIVED
 from vestige.operations.dedup import EXAMPLE_MERGED, EXAMPLE_PARTS
-from vestige.store.protocol import Add, Change, Link, Revise
+from vestige.operations.insights import EXAMPLE_INSIGHT
+from vestige.store.changes import Add, Change, Link, Put, Revise
 
 SHORT = "The harbour database is backed up every night."
 LONG = "The harbour database is backed up every night. Backups are kept for a month."
@@ -23,15 +27,29 @@ def merge_examples(now: datetime) -> list[Change]:
         valid_from=now,
         metadata={"merged_from": list(MERGED_PARTS)},
     )
+    aside = replace(_memory(EXAMPLE_ARCHIVED, "Bo used to cycle to work.", now), archived_at=now)
     ended = [replace(part, valid_until=now, superseded_by=whole.id, revision=2) for part in merged]
     return [
-        *(Add(memory=memory) for memory in (*parts, *merged, whole)),
+        *(Add(memory=memory) for memory in (*parts, *merged, whole, aside)),
         *(Revise(memory=part, reason="merged") for part in ended),
         *(
             Link(edge=Edge(source_id=whole.id, target_id=part.id, kind="merges", created_at=now))
             for part in ended
         ),
+        Put(document=_insight(now)),
     ]
+
+
+def _insight(now: datetime) -> Document:
+    body = {"type": "Synthesis", "insight": "Backups.", "confidence": 0.5, "novelty": 0.5, "texts": []}
+    return Document(
+        kind="insight",
+        id=EXAMPLE_INSIGHT,
+        cites=(EXAMPLE_PARTS[0],),
+        body=body,
+        created_at=now,
+        updated_at=now,
+    )
 
 
 def _memory(memory_id: str, content: str, now: datetime) -> Memory:

@@ -14,6 +14,7 @@ import mcp_types as types
 import pytest
 
 from tests.transports.cli_harness import invoke
+from tests.transports.intention_examples import intention_example
 from tests.transports.mcp_harness import MODES, sdk_client
 from tests.transports.merge_examples import merge_examples
 from tests.world import HandClock, World, open_world
@@ -25,7 +26,7 @@ from vestige.models import EVERYTHING, Memory
 from vestige.operations.all import registry
 from vestige.operations.memory import EXAMPLE_ID
 from vestige.operations.registry import Operation
-from vestige.store.protocol import Add
+from vestige.store.changes import Add
 from vestige.transports.mcp import describe
 from vestige.transports.mcp.catalog import Catalog
 
@@ -50,7 +51,8 @@ def planted(folder: Path) -> Iterator[World]:
         )
         made = embed_memories(Call(engine=world.app.engine), embedder, [memory])[0]
         world.app.engine.store.commit([Add(memory=memory, embedded=made)], access=EVERYTHING)
-        world.app.engine.store.commit(merge_examples(clock.now), access=EVERYTHING)
+        examples = [*merge_examples(clock.now), intention_example(clock.now)]
+        world.app.engine.store.commit(examples, access=EVERYTHING)
         clock.advance(days=2)
         world.remember("Grace maintains the parser.", tags=["people"])
         world.remember("The parser is written in Rust.")
@@ -170,10 +172,11 @@ EVERYWHERE = [
 
 
 def asked(folder: Path, transport: Transport, operation: Operation, arguments: Answer) -> Answer:
-    """The answer of one transport on a store of its own, without the folder's name."""
+    """The answer of one transport on a store of its own, without the folder's name and process."""
     with planted(folder) as world:
         answer = transport(world, operation, arguments)
     plain: Answer = json.loads(json.dumps(answer).replace(str(folder), "FOLDER"))
+    plain.pop("autopilot", None)  # what this process has done so far
     return plain
 
 

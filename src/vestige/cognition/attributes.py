@@ -90,7 +90,10 @@ def _is_post(slot: Slot) -> bool:
     """Whether the value is who holds a post: "Ada leads the data team", "Ada is our contact"."""
     if slot.end >= len(slot.frame) or any(word.kind == "quantity" for word in (*slot.was, *slot.becomes)):
         return False
-    return slot.frame[slot.end].key in ROLES or slot.post
+    verb, following = slot.frame[slot.end], slot.frame[slot.end + 1 : slot.end + 2]
+    # "Ada runs the shop" is a post, "the parser runs in a thread" is where something is.
+    leads = verb.key in ROLES and not any(word.text in PREPOSITIONS for word in following)
+    return leads or slot.post
 
 
 def _label(slot: Slot) -> Sequence[Word]:

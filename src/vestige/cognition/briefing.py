@@ -1,7 +1,7 @@
-"""A briefing: memories one line each, as many of the most important as a budget of tokens holds."""
+"""A briefing: what matters one line each, as many of the most important as a budget of tokens holds."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from vestige.cognition.pieces import estimate_tokens
@@ -19,10 +19,16 @@ _SENTENCE_END = re.compile(r"[.!?][\"')\]]*(?=\s|$)|[。！？]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """Memories under a heading, the most important first."""
+    """Memories under a heading, the most important first, or lines that tell of something else."""
 
     heading: str
-    memories: tuple[Memory, ...]
+    memories: tuple[Memory, ...] = ()
+    lines: tuple[str, ...] = ()
+
+    def entries(self) -> Iterator[tuple[str | None, str]]:
+        """Every line, with the id of the memory it shows."""
+        yield from ((None, line) for line in self.lines)
+        yield from ((memory.id, line_of(memory)) for memory in self.memories)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,13 +56,14 @@ def compose(head: Sequence[str], sections: Sequence[Section], token_budget: int)
     seen: dict[str, bool] = {}
     for section in sections:
         heading: tuple[str, ...] = ("", section.heading)
-        for memory in section.memories:
-            if memory.id in seen:
+        for memory_id, line in section.entries():
+            if memory_id in seen:
                 continue
-            entry = (*heading, line_of(memory))
+            entry = (*heading, line)
             tokens = sum(map(estimate_tokens, entry))
-            seen[memory.id] = tokens <= room
-            if seen[memory.id]:
+            if memory_id is not None:
+                seen[memory_id] = tokens <= room
+            if tokens <= room:
                 lines.extend(entry)
                 room -= tokens
                 heading = ()

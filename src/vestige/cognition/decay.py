@@ -42,22 +42,29 @@ class Grade(enum.IntEnum):
     EASY = 4
 
 
-def retrievability(elapsed_days: ArrayLike, stability: ArrayLike, *, decay: float = W20) -> Floats:
-    """The chance of recall after some days: 1 at once, 0.9 after one stability. Negative days count as 0."""
-    elapsed = np.maximum(_floats(elapsed_days), 0.0)
-    return np.power(1.0 + _factor(decay) * elapsed / _stability(stability), -decay)
+def retrievability(elapsed_days: ArrayLike, stability: ArrayLike, *, curve: ArrayLike = W20) -> Floats:
+    """The chance of recall after some days: 1 at once, 0.9 after one stability. Negative days count as 0.
+
+    `curve` (w20) is how curved forgetting is: the smaller, the steeper before one stability and the flatter
+    after it.
+    """
+    elapsed, bend = np.maximum(_floats(elapsed_days), 0.0), _floats(curve)
+    return np.power(1.0 + _factor(bend) * elapsed / _stability(stability), -bend)
 
 
-def elapsed_at(retrievability: ArrayLike, stability: ArrayLike, *, decay: float = W20) -> Floats:
+def elapsed_at(retrievability: ArrayLike, stability: ArrayLike, *, curve: ArrayLike = W20) -> Floats:
     """The days after which the chance of recall has fallen to `retrievability` (in (0, 1]; 0 is never)."""
-    level = np.clip(_floats(retrievability), 0.0, 1.0)
+    level, bend = np.clip(_floats(retrievability), 0.0, 1.0), _floats(curve)
     with np.errstate(divide="ignore"):
-        return _stability(stability) / _factor(decay) * (np.power(level, -1.0 / decay) - 1.0)
+        return _stability(stability) / _factor(bend) * (np.power(level, -1.0 / bend) - 1.0)
 
 
-def interval_days(stability: ArrayLike, desired_retention: float = DESIRED_RETENTION) -> Floats:
+def interval_days(
+    stability: ArrayLike, desired_retention: float = DESIRED_RETENTION, *, curve: ArrayLike = W20
+) -> Floats:
     """The whole days until a review is due: at least one, at most the largest stability."""
-    return np.clip(np.round(elapsed_at(desired_retention, stability)), 1.0, MAX_STABILITY_DAYS)
+    days = elapsed_at(desired_retention, stability, curve=curve)
+    return np.clip(np.round(days), 1.0, MAX_STABILITY_DAYS)
 
 
 def initial_stability(grade: ArrayLike) -> Floats:
@@ -119,9 +126,9 @@ def _raw_difficulty(grade: ArrayLike) -> Floats:
     return W[4] - spread + 1.0
 
 
-def _factor(decay: float) -> float:
-    """What makes the curve pass through 0.9 after one stability."""
-    return float(0.9 ** (-1.0 / decay) - 1.0)
+def _factor(curve: Floats) -> Floats:
+    """What makes every curve pass through 0.9 after one stability."""
+    return np.power(0.9, -1.0 / curve) - 1.0
 
 
 def _stability(days: ArrayLike) -> Floats:

@@ -5,13 +5,14 @@ remembered well, fits the time asked for or has helped before wins among equals,
 answer. Each stage leaves its effect behind in `steps`: that is what `explain` shows.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from vestige.cognition import strength
+from vestige.cognition.form import Form
 from vestige.pool import Floats, Integers, Traits
 
 IN_TIME = 0.1
@@ -20,10 +21,12 @@ LATEST = 0.1
 LATEST_HALF_LIFE_DAYS = 30.0
 """What the newest memory gains where the latest is asked for; half of it for one this much older. Nowhere
 else does being new count by itself: fading with time is what accessibility is about."""
-ACCESSIBLE = 0.02
-"""What separates a memory that is fully there from one that is all but gone."""
+FADED_NOTE = 0.15
+FADED_PART = 0.02
+"""What separates a memory that is fully there from one that is all but gone: a note, and a part of a talk or
+a text. A note is used or drops out of use; a record of what was said is no worse for being old."""
 IN_CONTEXT = 0.1
-"""What a memory gains that shares all topics of the caller's context."""
+"""What a memory gains whose context is the caller's in all that is known of both."""
 OVERTAKEN = 0.999
 """A memory that was replaced by another candidate stands right behind it."""
 ACTIVATED = 0.05
@@ -41,7 +44,7 @@ class Situation:
     """What the stages judge by, beside the pool: per candidate, or for the query as a whole.
 
     `window` is the time asked for (seconds since 1970), `latest` whether the newest is wanted. `context` is
-    the share of the caller's topics a candidate has, `replaced_by` the index of the candidate that
+    how well the caller's context fits a candidate's (0 to 1), `replaced_by` the index of the candidate that
     superseded it and `newer` that of a rival that was told later (-1 for none), `activation` what reaches it
     through links (0 to 1).
     """
@@ -73,6 +76,14 @@ class Ranking:
         order: list[int] = np.argsort(-self.scores, kind="stable")[:limit].tolist()
         return order
 
+    def lowered_by(self, stage: str) -> frozenset[str]:
+        """The candidates whose score a stage has lowered; none where it took no part."""
+        steps = [scores for _, scores in self.steps]
+        for at, (name, scores) in enumerate(self.steps):
+            if name == stage and at:
+                return frozenset(self.ids[one] for one in np.flatnonzero(scores < steps[at - 1]))
+        return frozenset()
+
 
 Stage = Callable[[Ranking, Situation], Ranking]
 
@@ -92,14 +103,28 @@ def temporal(ranking: Ranking, given: Situation) -> Ranking:
 
 def accessibility(ranking: Ranking, given: Situation) -> Ranking:
     """What is fading comes to mind a little less easily, what was suppressed much less."""
-    there = retention(given.traits, given.now)
-    return ranking.scored("accessibility", ranking.scores * ease(there, given.traits.suppressions))
+    traits = given.traits
+    kept = ease(retention(traits, given.now), traits.suppressions, notes=traits.form == Form.NOTE)
+    return ranking.scored("accessibility", ranking.scores * kept)
 
 
-def ease(retention: ArrayLike, suppressions: ArrayLike) -> Floats:
+def suppression(ranking: Ranking, given: Situation) -> Ranking:
+    """The part of accessibility that is no fading: where decay is switched off."""
+    kept = ease(1.0, given.traits.suppressions, notes=False)
+    return ranking.scored("accessibility", ranking.scores * kept)
+
+
+def ease(retention: ArrayLike, suppressions: ArrayLike, *, notes: ArrayLike) -> Floats:
     """The share of its score that a memory keeps: the less, the more it has faded or was suppressed."""
     kept = strength.accessibility(1.0, suppressions)
-    return kept * (1 - ACCESSIBLE * (1 - np.asarray(retention, dtype=np.float64)))
+    weight = np.where(notes, FADED_NOTE, FADED_PART)
+    return kept * (1 - weight * (1 - np.asarray(retention, dtype=np.float64)))
+
+
+def joining(retention: float, suppressions: int, *, note: bool) -> float:
+    """The share of its activation that a memory keeps which links bring in: all of it, if it is new. What
+    activates it has been judged by its own ease already."""
+    return float(ease(retention, suppressions, notes=note) / ease(strength.NEW, 0, notes=note))
 
 
 def context(ranking: Ranking, given: Situation) -> Ranking:
@@ -138,10 +163,24 @@ def utility(ranking: Ranking, given: Situation) -> Ranking:
     return ranking.scored("utility", ranking.scores * (1 + HELPFUL * useful / (shown + DOUBTS)))
 
 
-STAGES: tuple[Stage, ...] = (temporal, accessibility, context, competition, spreading, utility)
+STAGES: Mapping[str, Stage] = {
+    "temporal": temporal,
+    "decay": accessibility,
+    "context": context,
+    "competition": competition,
+    "spreading": spreading,
+    "utility": utility,
+}
+"""The stages in their order, by the mechanism behind each."""
 
 
-def rank(ranking: Ranking, given: Situation, stages: tuple[Stage, ...] = STAGES) -> Ranking:
+def stages_without(off: Collection[str] = ()) -> tuple[Stage, ...]:
+    """The stages without those of mechanisms that are switched off; suppression counts without decay, too."""
+    stages = {**STAGES, "decay": suppression} if "decay" in off else STAGES
+    return tuple(stage for name, stage in stages.items() if name == "decay" or name not in off)
+
+
+def rank(ranking: Ranking, given: Situation, stages: Iterable[Stage] = tuple(STAGES.values())) -> Ranking:
     """The ranking after all stages, in order."""
     for stage in stages:
         ranking = stage(ranking, given)
@@ -151,4 +190,4 @@ def rank(ranking: Ranking, given: Situation, stages: tuple[Stage, ...] = STAGES)
 def retention(traits: Traits, now: float) -> Floats:
     """How much of each candidate is there now, 0 to 1."""
     elapsed_days = np.maximum(now - traits.decay_from, 0) / SECONDS_PER_DAY
-    return strength.retention(traits.stability, traits.retrieval, traits.storage, elapsed_days)
+    return strength.retention(traits.stability, traits.retrieval, traits.storage, elapsed_days, traits.curve)

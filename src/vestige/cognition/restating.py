@@ -39,8 +39,10 @@ PREDICATE = 0.85
 """… two words of which one is said to be ("is permitted", "is allowed") are …"""
 SAME_PLACE = 0.7
 """… two words that alone differ between the texts are …"""
-UNLIKE = 0.3
-"""… and up to which they say different things when one stands in the place of the other."""
+UNLIKE = 0.36
+"""… and up to which they say different things when one stands in the place of the other …"""
+OTHER_SUBJECT = 0.45
+"""… or, at the beginning of a sentence, are about different things: there nobody can tell a name."""
 COVERED = 0.6
 """The share of telling words that must have a counterpart …"""
 SHORT = 3
@@ -202,8 +204,8 @@ def _replaced(
 ) -> bool:
     """Whether in some place one says a thing and the other another: a name, a number, an unlike word."""
     least = ALIKE if _is_long(ours, theirs) else 1.0
-    new_gone = {word for word, like in left if _irreplaceable(word, like, least)}
-    old_gone = {word for word, like in right if _irreplaceable(word, like, least)}
+    new_gone = {word for word, like in left if _irreplaceable(word, ours, like, least)}
+    old_gone = {word for word, like in right if _irreplaceable(word, theirs, like, least)}
     matcher = SequenceMatcher(None, [w.key for w in theirs], [w.key for w in ours], autojunk=False)
     return any(
         kind == "replace"
@@ -213,5 +215,10 @@ def _replaced(
     )
 
 
-def _irreplaceable(word: Word, like: float, least_name: float) -> bool:
-    return word.kind == "quantity" or like < (least_name if word.kind == "name" else UNLIKE)
+def _irreplaceable(word: Word, words: Sequence[Word], like: float, least_name: float) -> bool:
+    if word.kind == "quantity":
+        return True
+    if word.kind == "name":
+        return like < least_name
+    first = next(one for one in words if one.sentence == word.sentence and one.telling)
+    return like < (OTHER_SUBJECT if word is first else UNLIKE)

@@ -2,7 +2,12 @@
 
 The gate ends what a new text corrects. Where it was not sure, both stand, and a search shows them side by
 side; the one told last goes first, because what was said last is more often what holds.
+
+Using a memory makes its rivals harder to recall (retrieval-induced forgetting, Anderson, Bjork & Bjork 1994):
+what contradicts a memory that is said to be right fades faster.
 """
+
+from datetime import datetime, timedelta
 
 import numpy as np
 
@@ -17,6 +22,12 @@ STATEMENT_CHARS = 200
 """A longer text says more than one thing, and its likeness says little about any of them."""
 NEARLY = 0.8
 """What share of the older one's score the newer one needs: it answers the question too."""
+
+INHIBITION = 0.15
+"""What a memory loses of its stability when one that it contradicts is promoted …"""
+INHIBITED_EVERY = timedelta(days=1)
+INHIBITED_AT_MOST = 10
+"""… so often at most, by one and the same rival, and so many times in all."""
 
 
 def newer_rivals(pool: Pool, scores: Floats) -> Integers:
@@ -43,3 +54,8 @@ def newer_rivals(pool: Pool, scores: Floats) -> Integers:
 def is_statement(content: str) -> bool:
     """Whether a text can be a state of something: two functions that look alike are two things."""
     return "\n" not in content.strip()
+
+
+def is_inhibited(times: int, last: datetime | None, now: datetime) -> bool:
+    """Whether a memory is inhibited once more by a rival that did so before, `last` at that time."""
+    return times < INHIBITED_AT_MOST and (last is None or now - last >= INHIBITED_EVERY)

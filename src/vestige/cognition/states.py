@@ -26,7 +26,7 @@ _TO_COME = any_of(
     at the (?:repair|garage|doctor|vet|hospital|shop|cleaner|mechanic)\w*
     waiting; awaiting; considering; looking; interviewing; blocked; broken; missing; leaking; queued
     closed for; starts?; begins?; due; up for \w+; pregnant; engaged; dating; candidate; trial
-    temporar(?:y|ily); backlog; so far; needs? (?:to|an?|the|more|new); to be \w+ed; wip; stuck
+    temporar(?:y|ily); (?:in|on) the backlog; so far; needs? (?:to|an?|the|more|new); to be \w+ed; wip; stuck
     on the (?:waiting list|list|roadmap|agenda|table); for (?:renewal|repairs?|review|approval|inspection)
     in (?:kindergarten|school|high school|college|university|\w+ grade); ordered; booked
     behind a(?: \w+)? flag; rollout; internship; interim; provisional(?:ly)?; paused; frozen
@@ -101,7 +101,8 @@ _CHANGES = _steps("""
     drive own have ride rent > sell sold buy bought replace swap trade
     member play sing train volunteer sit serve > left leave quit resign retire
     look search seek hunt wait apply > find found hire accept sign buy bought choose get got
-    read watch train write prepare learn practice > finish complete run ran publish submit pass qualify
+    read watch train write prepare learn practice > finish complete publish submit pass qualify
+    train prepare practice > run ran
     rent tenant lease > buy bought
     owe debt loan mortgage > pay repay
     trial evaluate consider propose plan > adopt choose drop reject cancel

@@ -6,11 +6,10 @@ are the two strengths of Bjork & Bjork, "A new theory of disuse" (1992). Retriev
 review does so strongly, a mere search hit weakly and at most once a day.
 """
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import assert_never
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,12 +22,19 @@ from vestige.models import Evidence, LearningState, MemoryState, Strength
 RETRIEVAL_SHARE = 0.7
 STORAGE_SHARE = 0.3
 MAX_STORAGE = 10.0
+NEW = RETRIEVAL_SHARE + STORAGE_SHARE / MAX_STORAGE
+"""The retention of a memory just made, whose storage strength is 1."""
 
 STORAGE_GAIN_SUCCESS = 0.1
 # Failing and being told the answer teaches more than knowing it (Kornell, Hays & Bjork 2009).
 STORAGE_GAIN_AGAIN = 0.3
 STORAGE_GAIN_USEFUL = 0.05
 STORAGE_GAIN_EXPOSED = 0.02
+STORAGE_GAIN_CAPTURED = 0.1
+STORAGE_GAIN_REPLAYED = 0.05
+
+REPLAY_STEP = 0.05
+"""What a replay adds to the stability, as a share of it."""
 
 EXPOSURE_LIFT = 0.05
 EXPOSURE_EVERY = timedelta(hours=24)
@@ -50,28 +56,44 @@ _DAY = timedelta(days=1)
 
 
 def retention(
-    stability: ArrayLike, retrieval: ArrayLike, storage: ArrayLike, elapsed_days: ArrayLike
+    stability: ArrayLike,
+    retrieval: ArrayLike,
+    storage: ArrayLike,
+    elapsed_days: ArrayLike,
+    curve: ArrayLike,
 ) -> Floats:
     """How much of a memory is there, 0 to 1: what can be recalled now, and how well it was learned."""
     learned: Floats = np.minimum(np.asarray(storage, dtype=np.float64) / MAX_STORAGE, 1.0)
-    return RETRIEVAL_SHARE * recall_chance(stability, retrieval, elapsed_days) + STORAGE_SHARE * learned
+    recalled = recall_chance(stability, retrieval, elapsed_days, curve)
+    return RETRIEVAL_SHARE * recalled + STORAGE_SHARE * learned
 
 
-def recall_chance(stability: ArrayLike, retrieval: ArrayLike, elapsed_days: ArrayLike) -> Floats:
+def recall_chance(
+    stability: ArrayLike, retrieval: ArrayLike, elapsed_days: ArrayLike, curve: ArrayLike
+) -> Floats:
     """The chance that a memory is recalled now: its level, faded since."""
-    return np.asarray(retrieval, dtype=np.float64) * decay.retrievability(elapsed_days, stability)
+    return np.asarray(retrieval, dtype=np.float64) * decay.retrievability(
+        elapsed_days, stability, curve=curve
+    )
 
 
 def retention_of(strength: Strength, now: datetime) -> float:
     """One memory's retention now."""
-    elapsed_days = _days(strength.decay_from, now)
-    return float(retention(strength.stability, strength.retrieval, strength.storage, elapsed_days))
+    elapsed_days = faded_days(strength, now)
+    return float(
+        retention(strength.stability, strength.retrieval, strength.storage, elapsed_days, strength.curve)
+    )
 
 
 def retrieval_of(strength: Strength, now: datetime) -> float:
     """The chance that one memory is recalled now."""
-    elapsed_days = _days(strength.decay_from, now)
-    return float(recall_chance(strength.stability, strength.retrieval, elapsed_days))
+    elapsed_days = faded_days(strength, now)
+    return float(recall_chance(strength.stability, strength.retrieval, elapsed_days, strength.curve))
+
+
+def faded_days(strength: Strength, now: datetime) -> float:
+    """The days for which it has faded, never negative."""
+    return max(0.0, (now - strength.decay_from) / _DAY)
 
 
 def accessibility(retention: ArrayLike, suppression_count: ArrayLike) -> Floats:
@@ -93,7 +115,7 @@ def state(accessibility: float) -> MemoryState:
 
 
 @lru_cache(maxsize=64)  # a batch is encoded at one moment
-def encode(at: datetime) -> Strength:
+def encode(at: datetime, curve: float = decay.W20) -> Strength:
     """The strength of a memory just made: its creation counts as a first Good."""
     fresh = Strength(
         stability=float(decay.initial_stability(Grade.GOOD)),
@@ -103,45 +125,62 @@ def encode(at: datetime) -> Strength:
         last_accessed=at,
         retention=0.0,
         retention_at=at,
+        curve=curve,
     )
     return _settled(fresh, at)
 
 
-def after(strength: Strength, evidence: Evidence, at: datetime) -> Strength:
-    """The strength after one more piece of evidence. A clock that was set back does not undo time."""
+def after(strength: Strength, evidence: Evidence, at: datetime, amount: float = 1.0) -> Strength:
+    """The strength after one more piece of evidence. A clock that was set back does not undo time.
+
+    `amount` is how much of it there is, for what comes in degrees: importance, capture, replay, inhibition.
+    """
+    if not 0.0 <= amount <= 1.0:
+        raise InvalidInput("The amount of an evidence is between 0 and 1.", details={"amount": amount})
+    if evidence is Evidence.ENCODED:
+        raise InvalidInput("Encoding begins a memory; it is not evidence about one that exists.")
     at = max(at, strength.retention_at)
-    match evidence:
-        case Evidence.AGAIN:
-            changed = _reviewed(strength, Grade.AGAIN, at)
-        case Evidence.HARD:
-            changed = _reviewed(strength, Grade.HARD, at)
-        case Evidence.GOOD | Evidence.REINFORCED:
-            changed = _reviewed(strength, Grade.GOOD, at)
-        case Evidence.EASY:
-            changed = _reviewed(strength, Grade.EASY, at)
-        case Evidence.PROMOTED:
-            # A vote, not a recall: it lifts the level a step where a successful review restores it.
-            level = min(1.0, strength.retrieval + PROMOTE_STEP)
-            changed = replace(_reviewed(strength, Grade.EASY, at), retrieval=level)
-        case Evidence.DEMOTED:
-            changed = _demoted(strength, at)
-        case Evidence.USEFUL:
-            changed = _useful(strength, at)
-        case Evidence.EXPOSED:
-            changed = _exposed(strength, at)
-        case Evidence.ENCODED:
-            raise InvalidInput("Encoding begins a memory; it is not evidence about one that exists.")
-        case _:  # never runs: the type checker proves that every kind is handled above
-            assert_never(evidence)
-    return _settled(changed, at)
+    return _settled(_EFFECTS[evidence](strength, at, amount), at)
 
 
-def fold(encoded_at: datetime, events: Iterable[tuple[Evidence, datetime]]) -> Strength:
-    """The strength of a memory made at `encoded_at`, after these events in their order."""
+def settled(strength: Strength, at: datetime) -> Strength:
+    """The same strength with its retention seen anew."""
+    at = max(at, strength.retention_at)
+    return replace(strength, retention=retention_of(strength, at), retention_at=at)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sighting:
+    """A line of the log about one memory: evidence, or (None) only a look at its state. `curve` is the one
+    it faded on when that was logged."""
+
+    evidence: Evidence | None
+    at: datetime
+    amount: float = 1.0
+    curve: float = decay.W20
+
+
+def fold(encoded_at: datetime, sightings: Iterable[Sighting], curve: float = decay.W20) -> Strength:
+    """The strength of a memory made at `encoded_at`, after these sightings in their order, on the curve that
+    is in force since."""
     strength = encode(encoded_at)
-    for evidence, at in events:
-        strength = after(strength, evidence, at)
-    return strength
+    for seen in sightings:
+        strength = after_sighting(strength, seen)
+    return replace(strength, curve=curve)
+
+
+def after_sighting(strength: Strength, seen: Sighting) -> Strength:
+    """The strength after one more line of the log."""
+    on_curve = replace(strength, curve=seen.curve)
+    if seen.evidence is None:
+        return settled(on_curve, seen.at)
+    return after(on_curve, seen.evidence, seen.at, seen.amount)
+
+
+def moved(before: Strength, after: Strength, suppressions: int) -> tuple[str, str] | None:
+    """The states in which the memory was last seen and is seen now, where they differ."""
+    was, now = (state(float(accessibility(one.retention, suppressions))) for one in (before, after))
+    return None if was is now else (was.value, now.value)
 
 
 def _reviewed(strength: Strength, grade: Grade, at: datetime) -> Strength:
@@ -177,7 +216,7 @@ def _graded(strength: Strength, grade: Grade, at: datetime) -> Strength:
         strength.difficulty,
         retrieval_of(strength, at),
         grade,
-        _days(strength.decay_from, at),
+        faded_days(strength, at),
     )
     lapsed = grade == Grade.AGAIN and strength.learning_state != LearningState.NEW
     return replace(
@@ -195,14 +234,19 @@ def exposable(strength: Strength, at: datetime) -> bool:
     return strength.exposed_at is None or at - strength.exposed_at >= EXPOSURE_EVERY
 
 
-def _exposed(strength: Strength, at: datetime) -> Strength:
+def exposure(place: int) -> float:
+    """How much of a retrieval it is to be shown in this place, from 0: the answer is what stands first."""
+    return 1.0 / (1 + place)
+
+
+def _exposed(strength: Strength, at: datetime, amount: float) -> Strength:
     """After a search hit: always counted, but a trace at most once a day."""
     seen = replace(strength, times_retrieved=strength.times_retrieved + 1, last_accessed=at)
     if not exposable(strength, at):
         return seen
     return replace(
-        _lifted(seen, at),
-        storage=_stored(strength, STORAGE_GAIN_EXPOSED),
+        _lifted(seen, at, EXPOSURE_LIFT * amount),
+        storage=_stored(strength, STORAGE_GAIN_EXPOSED * amount),
         exposed_at=at,
     )
 
@@ -210,26 +254,53 @@ def _exposed(strength: Strength, at: datetime) -> Strength:
 def _useful(strength: Strength, at: datetime) -> Strength:
     """After somebody said that it helped: the trace of a search hit, as often as it happens."""
     return replace(
-        _lifted(strength, at),
+        _lifted(strength, at, EXPOSURE_LIFT),
         storage=_stored(strength, STORAGE_GAIN_USEFUL),
         times_useful=strength.times_useful + 1,
         last_accessed=at,
     )
 
 
-def _lifted(strength: Strength, at: datetime) -> Strength:
+def _lifted(strength: Strength, at: datetime, step: float) -> Strength:
     """Retrievability a little higher, as if less time had passed: so no later moment is worse off."""
-    elapsed_days = _days(strength.decay_from, at)
-    lifted = decay.retrievability(elapsed_days, strength.stability) + EXPOSURE_LIFT
-    younger = at - _DAY * float(decay.elapsed_at(lifted, strength.stability))
+    curve = strength.curve
+    now = decay.retrievability(faded_days(strength, at), strength.stability, curve=curve)
+    younger = at - _DAY * float(decay.elapsed_at(now + step, strength.stability, curve=curve))
     return replace(strength, decay_from=max(strength.decay_from, younger))
+
+
+def _stabilised(strength: Strength, share: float) -> Strength:
+    """More or less stable by a share: it fades more slowly or faster, as if it always had."""
+    stability = strength.stability * (1.0 + share)
+    within = min(max(stability, decay.MIN_STABILITY_DAYS), decay.MAX_STABILITY_DAYS)
+    return replace(strength, stability=within)
+
+
+def _promoted(strength: Strength, at: datetime) -> Strength:
+    """After a vote for it. No recall: it lifts the level a step where a successful review restores it."""
+    level = min(1.0, strength.retrieval + PROMOTE_STEP)
+    return replace(_reviewed(strength, Grade.EASY, at), retrieval=level)
+
+
+def _captured(strength: Strength, amount: float) -> Strength:
+    """After something important happened around it."""
+    gained = _stored(strength, STORAGE_GAIN_CAPTURED * amount)
+    return replace(_stabilised(strength, amount), storage=gained)
+
+
+def _replayed(strength: Strength, amount: float) -> Strength:
+    """After a dream went through it."""
+    gained = _stored(strength, STORAGE_GAIN_REPLAYED * amount)
+    return replace(_stabilised(strength, REPLAY_STEP * amount), storage=gained)
 
 
 def _settled(strength: Strength, at: datetime) -> Strength:
     """With what follows from the rest: when it is due, and its retention now."""
     return replace(
         strength,
-        due_at=_later(strength.decay_from, float(decay.interval_days(strength.stability))),
+        due_at=_later(
+            strength.decay_from, float(decay.interval_days(strength.stability, curve=strength.curve))
+        ),
         retention=retention_of(strength, at),
         retention_at=at,
     )
@@ -239,12 +310,28 @@ def _stored(strength: Strength, gain: float) -> float:
     return min(MAX_STORAGE, strength.storage + gain)
 
 
-def _days(start: datetime, end: datetime) -> float:
-    """The days between, never negative."""
-    return max(0.0, (end - start) / _DAY)
-
-
 def _later(moment: datetime, days: float) -> datetime:
     """So many days later, or the end of the calendar."""
     end = datetime.max.replace(tzinfo=moment.tzinfo)
     return moment + min(_DAY * days, end - moment)
+
+
+Effect = Callable[[Strength, datetime, float], Strength]
+
+_EFFECTS: Mapping[Evidence, Effect] = {
+    Evidence.AGAIN: lambda strength, at, _: _reviewed(strength, Grade.AGAIN, at),
+    Evidence.HARD: lambda strength, at, _: _reviewed(strength, Grade.HARD, at),
+    Evidence.GOOD: lambda strength, at, _: _reviewed(strength, Grade.GOOD, at),
+    Evidence.REINFORCED: lambda strength, at, _: _reviewed(strength, Grade.GOOD, at),
+    Evidence.RECONSOLIDATED: lambda strength, at, _: _reviewed(strength, Grade.GOOD, at),
+    Evidence.EASY: lambda strength, at, _: _reviewed(strength, Grade.EASY, at),
+    Evidence.PROMOTED: lambda strength, at, _: _promoted(strength, at),
+    Evidence.DEMOTED: lambda strength, at, _: _demoted(strength, at),
+    Evidence.USEFUL: lambda strength, at, _: _useful(strength, at),
+    Evidence.EXPOSED: lambda strength, at, amount: _exposed(strength, at, amount),
+    Evidence.IMPORTANT: lambda strength, _, amount: _stabilised(strength, amount),
+    Evidence.CAPTURED: lambda strength, _, amount: _captured(strength, amount),
+    Evidence.REPLAYED: lambda strength, _, amount: _replayed(strength, amount),
+    Evidence.INHIBITED: lambda strength, _, amount: _stabilised(strength, -amount),
+}
+"""What each kind of evidence does. Encoding is not among them: it begins a memory."""

@@ -21,6 +21,7 @@ def traits_of(records: Sequence[Record], threads: Sequence[int]) -> Traits:
         decay_from=np.array([one.decay_from.timestamp() for one in strengths]),
         retrieval=np.array([one.retrieval for one in strengths]),
         storage=np.array([one.storage for one in strengths]),
+        curve=np.array([one.curve for one in strengths]),
         suppressions=np.array([one.suppression_count for one in memories], dtype=np.int64),
         retrieved=np.array([one.times_retrieved for one in strengths], dtype=np.int64),
         useful=np.array([one.times_useful for one in strengths], dtype=np.int64),

@@ -6,8 +6,9 @@ from datetime import datetime
 
 from vestige.cognition.activation import Activation
 from vestige.cognition.answers import Worded, fold_duplicates, spread_out
-from vestige.cognition.form import is_threaded
-from vestige.cognition.ranking import Ranking, ease
+from vestige.cognition.form import Form, features, is_threaded
+from vestige.cognition.links import CONTRADICTS as CONTRADICTS  # those who look for contradictions need it
+from vestige.cognition.ranking import Ranking, joining
 from vestige.cognition.relation import contradictions_among
 from vestige.cognition.relevance import SIGNALS, Relevance
 from vestige.cognition.strength import retention_of
@@ -25,7 +26,6 @@ FEW = 20
 """Linked memories loaded at a time, until as many as may have joined."""
 LONG_CHARS = 4_000
 """A longer text is not compared word by word with the others."""
-CONTRADICTS = "contradicts"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +131,9 @@ def _joins(call: Call, where: Filter, record: Record, top: float, activation: Ac
         return
     if where.min_retention is not None and level < where.min_retention:
         return
-    score = top * activation.level * float(ease(level, record.memory.suppression_count))
+    is_note = features(record.memory).form is Form.NOTE
+    kept = joining(level, record.memory.suppression_count, note=is_note)
+    score = top * activation.level * min(1.0, kept)
     yield Hit(record=record, score=score, association=activation)
 
 

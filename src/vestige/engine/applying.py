@@ -13,7 +13,7 @@ from vestige.engine.embedding import vectors_for
 from vestige.engine.revising import TEXT_FIELDS, changed_fields, next_revision
 from vestige.events import ConnectionDiscovered, MemoryCreated, MemoryUpdated, preview
 from vestige.models import MAX_TAGS, Edge, Evidence, Memory, Record
-from vestige.store.protocol import Add, Embedded, Link, Remark, Revise
+from vestige.store.changes import Add, Embedded, Link, Remark, Revise
 
 TOLD_AGAIN = ("valid_from", "valid_until", "pinned")
 """What a teller may set on a memory that says the same already …"""

@@ -12,7 +12,8 @@ from vestige.cognition.validity import Told
 from vestige.engine.context import Call
 from vestige.events import Happening
 from vestige.models import Memory, Record
-from vestige.store.protocol import Change, Embedded, Scored
+from vestige.store.changes import Change, Embedded
+from vestige.store.protocol import Scored
 
 Window = tuple[datetime | None, datetime | None]
 Identity = tuple[str, str, str | None, int | None, Window | None]
@@ -39,8 +40,9 @@ class Draft:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ingested:
     """What became of a draft. `memory_id` is the record in `scope` that now holds its text, `valid_from` and
-    `valid_until` its window, `validity_words` the words of the text that gave it, `rival_preview` the
-    beginning of the memory it was decided by, as that was before."""
+    `valid_until` its window, `validity_words` the words of the text that gave it, `importance` how much
+    the text mattered, if that is judged, `rival_preview` the beginning of the memory it was decided by, as
+    that was before."""
 
     memory_id: str
     scope: str
@@ -48,6 +50,7 @@ class Ingested:
     valid_until: datetime | None
     decision: Decision
     embedded: bool
+    importance: float | None = None
     rival_preview: str | None = None
     validity_words: str | None = None
 
@@ -86,3 +89,11 @@ def place_of(memory: Memory) -> tuple[str, str, int] | None:
     if memory.source is None or memory.position is None or memory.thread is not None:
         return None
     return memory.scope, memory.source, memory.position
+
+
+def whole_vector(made: Embedded) -> NDArray[np.float32]:
+    """One unit vector for a text of several pieces: their mean."""
+    if len(made.pieces) == 1:
+        return made.pieces[0].vector
+    mean = np.mean([piece.vector for piece in made.pieces], axis=0)
+    return np.asarray(mean / max(float(np.linalg.norm(mean)), 1e-12), dtype=np.float32)

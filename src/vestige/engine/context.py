@@ -6,6 +6,7 @@ from datetime import datetime
 
 from vestige.embed.background import EmbedderSource
 from vestige.embed.rerank import RerankerSource
+from vestige.engine.worker import WorkerStatus
 from vestige.errors import Cancelled, DeadlineExceeded, Forbidden
 from vestige.events import EventBus
 from vestige.models import EVERYTHING, ROOT_SCOPE, Access
@@ -36,6 +37,7 @@ class Engine:
     now: Callable[[], datetime]
     monotonic: Callable[[], float]
     new_id: Callable[[], str]
+    background: Callable[[], WorkerStatus] = WorkerStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 
@@ -15,13 +16,14 @@ from vestige.cognition.strength import retrieval_of
 from vestige.cognition.talk import is_spoken, is_talk
 from vestige.cognition.text import fingerprint, searchable
 from vestige.engine.applying import carry_out
-from vestige.engine.batch import Batch, Draft, Ingested, identity, place_of
+from vestige.engine.batch import Batch, Draft, Ingested, identity, place_of, whole_vector
 from vestige.engine.comparing import compared, found_by_words
 from vestige.engine.context import Call
 from vestige.engine.embedding import spans_of, vectors_for
+from vestige.engine.importance import mark, scales_for
 from vestige.events import preview
 from vestige.models import Filter, Memory
-from vestige.store.protocol import Embedded, Scored
+from vestige.store.protocol import Scored
 
 RIVALS = 5
 
@@ -31,15 +33,21 @@ def decide_all(call: Call, drafts: Sequence[Draft]) -> Batch:
     vectors = vectors_for(call, [draft.memory for draft in drafts])
     # One moment for the whole batch: what supersedes begins exactly when what it supersedes ends.
     batch = Batch(call=call, now=drafts[0].memory.created_at, vectors=vectors)
-    wholes = np.stack([_whole(made) for made in vectors]) if vectors else None
+    wholes = np.stack([whole_vector(made) for made in vectors]) if vectors else None
     batch.alike = wholes @ wholes.T if wholes is not None and len(drafts) > 1 else None
     _load(batch, drafts, wholes)
+    scales = scales_for(batch, drafts)
     for index, draft in enumerate(drafts):
-        decision = decide(*_question(batch, index, draft))
+        proposal, rivals = _question(batch, index, draft)
+        decision = decide(proposal, rivals)
         rival_id = rival_of(decision)
         shown = preview(batch.known[rival_id].memory.content) if rival_id else None
+        judged = scales.weigh(index, proposal, decision) if scales else None
         memory_id = carry_out(batch, index, draft, decision)
-        batch.results.append(_result(batch, draft, decision, memory_id, shown))
+        if judged and memory_id == draft.memory.id:
+            mark(batch, draft.memory, judged)
+        told = _result(batch, draft, decision, memory_id, shown)
+        batch.results.append(replace(told, importance=judged.channels.composite if judged else None))
     return batch
 
 
@@ -57,14 +65,6 @@ def _result(batch: Batch, draft: Draft, decision: Decision, memory_id: str, show
         rival_preview=shown,
         validity_words=told.words if told and (told.valid_from, told.valid_until) == window else None,
     )
-
-
-def _whole(made: Embedded) -> NDArray[np.float32]:
-    """One unit vector for a text of several pieces: their mean."""
-    if len(made.pieces) == 1:
-        return made.pieces[0].vector
-    mean = np.mean([piece.vector for piece in made.pieces], axis=0)
-    return np.asarray(mean / max(float(np.linalg.norm(mean)), 1e-12), dtype=np.float32)
 
 
 def _load(batch: Batch, drafts: Sequence[Draft], wholes: NDArray[np.float32] | None) -> None:

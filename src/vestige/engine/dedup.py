@@ -10,7 +10,7 @@ from vestige.engine.revising import TEXT_FIELDS, changed_fields, load, next_revi
 from vestige.errors import Conflict, InvalidInput, ModelMismatch, NotFound
 from vestige.events import ConnectionDiscovered, Happening, MemoryCreated, MemoryUpdated, preview
 from vestige.models import Edge, Evidence, Memory, Record, Revision
-from vestige.store.protocol import Add, Change, Link, Remark, Revise
+from vestige.store.changes import Add, Change, Link, Remark, Revise
 
 MERGES = "merges"
 """The kind of the edges from a merged memory to its parts."""

@@ -12,7 +12,7 @@ from vestige.embed.protocol import Embedder, Encoded
 from vestige.engine.context import Call, Engine
 from vestige.errors import EmbedderError
 from vestige.models import Memory
-from vestige.store.protocol import Embedded, Piece, Tokens
+from vestige.store.changes import Embedded, Piece, Tokens
 
 logger = logging.getLogger(__name__)
 

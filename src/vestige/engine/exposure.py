@@ -1,22 +1,27 @@
 """The trace of being shown: the testing effect, weak and at most once a day."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from vestige.cognition.strength import exposable
+from vestige.cognition.strength import exposable, exposure
 from vestige.engine.context import Call
 from vestige.errors import NotFound, StoreError
 from vestige.models import Evidence, Record
-from vestige.store.protocol import Remark
+from vestige.store.changes import Remark
 
 logger = logging.getLogger(__name__)
 
 
 def leave_trace(call: Call, shown: Sequence[Record]) -> None:
-    """Strengthen what was shown a little. It never fails: an answer is worth more than its trace."""
+    """Strengthen what was shown a little, in this order. It never fails: an answer is worth more than its
+    trace."""
     store, now = call.engine.store, call.engine.now()
-    due = [record.memory.id for record in shown if exposable(record.strength, now)]
+    due = {
+        record.memory.id: exposure(place)
+        for place, record in enumerate(shown)
+        if exposable(record.strength, now)
+    }
     if store.read_only or not due:
         return
     try:
@@ -24,12 +29,16 @@ def leave_trace(call: Call, shown: Sequence[Record]) -> None:
             store.commit(_exposures(due, now), access=call.access)
         except NotFound:
             # Some were deleted since they were found; the others still get theirs.
-            left = [record.memory.id for record in store.get_many(due, access=call.access)]
-            store.commit(_exposures(left, now), access=call.access)
+            left = {record.memory.id for record in store.get_many(list(due), access=call.access)}
+            there = {name: amount for name, amount in due.items() if name in left}
+            store.commit(_exposures(there, now), access=call.access)
     except (NotFound, StoreError) as exc:
         # A full disk, many writers.
         logger.warning("What was shown left no trace: %s", exc)
 
 
-def _exposures(memory_ids: Sequence[str], now: datetime) -> list[Remark]:
-    return [Remark(memory_id=one, evidence=Evidence.EXPOSED, at=now) for one in memory_ids]
+def _exposures(due: Mapping[str, float], now: datetime) -> list[Remark]:
+    return [
+        Remark(memory_id=name, evidence=Evidence.EXPOSED, at=now, amount=amount)
+        for name, amount in due.items()
+    ]

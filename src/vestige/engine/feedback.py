@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 from vestige.cognition.strength import retention_of
 from vestige.engine.context import Call
-from vestige.engine.revising import load
-from vestige.events import MemoryDemoted, MemoryPromoted
+from vestige.engine.revising import load, persistently
+from vestige.engine.suppression import lifting
+from vestige.events import MemoryDemoted, MemoryPromoted, MemoryUnsuppressed
 from vestige.models import Evidence, Record
-from vestige.store.protocol import Remark
+from vestige.store.changes import Remark
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,11 +22,19 @@ class Remarked:
 
 
 def remark(call: Call, memory_id: str, evidence: Evidence) -> Remarked:
-    """Log the evidence and fold it into the memory's strength."""
-    engine = call.engine
-    before = load(call, memory_id)
-    now = engine.now()
-    engine.store.commit([Remark(memory_id=memory_id, evidence=evidence, at=now)], access=call.access)
+    """Log the evidence and fold it into the memory's strength; a promotion also lifts its suppression."""
+    engine, now = call.engine, call.engine.now()
+
+    def attempt() -> tuple[Record, bool]:
+        before = load(call, memory_id)
+        freed = lifting(before, now) if evidence is Evidence.PROMOTED else []
+        told = Remark(memory_id=memory_id, evidence=evidence, at=now)
+        engine.store.commit([*freed, told], access=call.access)
+        return before, bool(freed)
+
+    before, freed = persistently(call, attempt)
+    if freed:
+        engine.events.emit(MemoryUnsuppressed(timestamp=now, id=memory_id, remaining_count=0))
     after = load(call, memory_id)
     kept = retention_of(after.strength, now)
     if evidence is Evidence.PROMOTED:

@@ -4,13 +4,16 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from vestige.engine.backup import BACKUPS
 from vestige.engine.context import Call
 from vestige.engine.dedup import MERGED, MERGES
+from vestige.engine.export import EXPORTS
 from vestige.engine.revising import load, next_revision, persistently
+from vestige.engine.unlearning import unlearn
 from vestige.errors import Conflict
 from vestige.events import MemoryDeleted
 from vestige.models import Edge, Memory
-from vestige.store.protocol import Change, Forget, Link, Revise
+from vestige.store.changes import Change, Forget, Link, Revise
 
 ENDING, ENDED = ("supersedes", MERGES), ("superseded", MERGED)
 """The links from a memory to what it ended, and the reasons of the revisions that did so."""
@@ -45,6 +48,13 @@ def forget(
     return persistently(call, attempt)
 
 
+def copies(call: Call) -> list[str]:
+    """The backups and exports in the data directory: files of the user's own, which keep what they hold."""
+    folder = call.engine.settings.data_dir
+    found = (path for name in (BACKUPS, EXPORTS) for path in (folder / name).glob("*") if path.is_file())
+    return sorted(path.relative_to(folder).as_posix() for path in found)
+
+
 def _merged(call: Call, start: Collection[str], *, up: bool) -> list[str]:
     """What these were merged into, over any number of merges; without `up`, what they were merged from."""
     met, level = dict.fromkeys(start), set(start)
@@ -61,6 +71,7 @@ def _forget(call: Call, ids: list[str], still_in: tuple[str, ...], even_pinned: 
     now = call.engine.now()
     gone = {record.memory.id: record.memory for record in call.engine.store.get_many(ids, access=call.access)}
     _check_pins(gone.values(), even_pinned)
+    unlearn(call, gone.values(), now)  # before the words go: who is interrupted here can begin again
     heirs = _heirs(call, gone, now)
     endings = [Forget(memory_id=one, at=now, reason="deleted") for one in gone]
     call.engine.store.commit([*heirs, *endings], access=call.access)
@@ -100,7 +111,8 @@ def _heirs(call: Call, gone: Mapping[str, Memory], now: datetime) -> list[Change
         else:
             before = store.history(memory.id, access=call.access)
             until = next((r.memory.valid_until for r in reversed(before) if r.reason in ENDED), None)
-            wanted, reason = replace(memory, superseded_by=None, valid_until=until), "revived"
+            wanted = replace(memory, superseded_by=None, valid_until=until, archived_at=None)
+            reason = "revived"
         changes.append(Revise(memory=next_revision(wanted, now), reason=reason))
     return changes
 

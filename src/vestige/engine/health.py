@@ -1,15 +1,18 @@
 """How the memory is doing: counts, states, coverage, and what would help."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 
 from vestige.cognition.strength import state
+from vestige.cognition.trend import SNAPSHOTS
 from vestige.embed.background import EmbedderStatus, State
 from vestige.embed.protocol import Signature
 from vestige.embed.rerank import RerankerStatus
 from vestige.engine.context import Call
 from vestige.engine.embedding import embedder_or_none
+from vestige.engine.runs import SNAPSHOT, reach, rows
 from vestige.models import MemoryState, StoreStats
 
 LOW_RETENTION = 0.5
@@ -28,6 +31,16 @@ class Health:
     embedder: EmbedderStatus
     warnings: tuple[str, ...]
     advice: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """How well everything in reach was kept when it was consolidated; `recall` is None for an empty store."""
+
+    at: datetime
+    retention: float
+    recall: float | None
+    memories: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +81,23 @@ def health(call: Call) -> Health:
         warnings=warnings,
         advice=tuple(found.advice for found in findings if found.advice),
     )
+
+
+def snapshots(call: Call) -> list[Snapshot]:
+    """The last snapshots of exactly what this call reaches, the newest first."""
+    if call.access.domains is not None:  # none is taken of domains
+        return []
+    scope = reach(call)
+    return [
+        Snapshot(
+            at=row.at,
+            retention=row.body["retention"],
+            recall=row.body["recall"],
+            memories=row.body["memories"],
+        )
+        for row in rows(call, SNAPSHOT)
+        if row.scope == scope
+    ][:SNAPSHOTS]
 
 
 def why_no_model(embedder: EmbedderStatus) -> str:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from vestige.engine.context import Call
-from vestige.models import Access, LogEvent, Record
+from vestige.models import Access, LogEvent, Memory, Record
 
 PAGE = 5_000
 
@@ -24,4 +24,16 @@ def as_known(call: Call, records: Sequence[Record], known_at: datetime | None) -
     if known_at is None or not revised:
         return list(records)
     then = call.engine.store.earlier(revised, known_at, access=call.access)
-    return [replace(one, memory=then.get(one.memory.id, one.memory)) for one in records]
+    return [replace(one, memory=_then(one.memory, then.get(one.memory.id))) for one in records]
+
+
+def _then(memory: Memory, known: Memory | None) -> Memory:
+    """The memory as it was known; what is kept out of mind now is so for every time."""
+    if known is None:
+        return memory
+    return replace(
+        known,
+        suppression_count=memory.suppression_count,
+        suppressed_at=memory.suppressed_at,
+        archived_at=memory.archived_at,
+    )

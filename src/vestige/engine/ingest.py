@@ -11,7 +11,7 @@ from vestige.engine.context import Call
 from vestige.engine.deciding import decide_all
 from vestige.engine.revising import persistently
 from vestige.errors import Conflict, IdempotencyConflict, NotFound
-from vestige.store.protocol import Claim
+from vestige.store.changes import Claim
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

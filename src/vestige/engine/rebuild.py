@@ -1,8 +1,6 @@
 """Deriving again what is derived: strengths from the log, lexical rows and vectors from the text."""
 
-from collections import defaultdict
 from dataclasses import dataclass
-from datetime import datetime
 
 from vestige.cognition.strength import fold
 from vestige.embed.background import EmbedderStatus, State
@@ -10,12 +8,9 @@ from vestige.embed.protocol import Embedder
 from vestige.engine.context import Call
 from vestige.engine.embedding import backfill, embedder_or_none
 from vestige.engine.health import why_no_model
-from vestige.engine.history import logged
+from vestige.engine.replay import story
 from vestige.errors import ModelUnavailable
-from vestige.models import EVERYTHING, Evidence, Strength
-from vestige.store.protocol import REMARKED
-
-Remarks = dict[str, list[tuple[Evidence, datetime]]]
+from vestige.models import EVERYTHING, Strength
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,20 +56,20 @@ def rebuild_strengths(call: Call) -> tuple[int, int]:
     that its remark left it with.
     """
     store = call.engine.store
-    evidence, position = _read_evidence(call, after=0)
+    told = story(call)
     replayed: dict[str, Strength] = {}
     drifted: set[str] = set()
     for records in store.stream(access=EVERYTHING):
         call.check()
         for record in records:
             memory = record.memory
-            strength = fold(memory.created_at, evidence.get(memory.id, ()))
+            strength = fold(memory.created_at, told.sightings.get(memory.id, ()), told.curve)
             replayed[memory.id] = strength
             if strength != record.strength:
                 drifted.add(memory.id)
         call.progress(len(replayed), None, f"{len(replayed)} strengths replayed")
-    later, _ = _read_evidence(call, after=position)
-    return store.put_strengths(replayed, after=position), len(drifted - later.keys())
+    later = story(call, after=told.position)
+    return store.put_strengths(replayed, after=told.position), len(drifted - later.sightings.keys())
 
 
 def rebuild_vectors(call: Call, embedder: Embedder) -> int:
@@ -92,14 +87,3 @@ def no_model(status: EmbedderStatus) -> ModelUnavailable:
     elif status.error is not None and status.error.get("hint"):
         hint = str(status.error["hint"])
     return ModelUnavailable(f"No vectors can be made: {why_no_model(status)}.", hint=hint)
-
-
-def _read_evidence(call: Call, *, after: int) -> tuple[Remarks, int]:
-    """The evidence logged after a position, by memory, and the position of the last event read."""
-    remarks: Remarks = defaultdict(list)
-    position = after
-    for event in logged(call, access=EVERYTHING, after=after):
-        position = event.position
-        if event.kind == REMARKED and event.memory_id is not None:
-            remarks[event.memory_id].append((Evidence(event.payload["evidence"]), event.at))
-    return remarks, position

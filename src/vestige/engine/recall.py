@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vestige.cognition.confidence import confidence, doubted
+from vestige.cognition.contexts import NOWHERE, Context
 from vestige.cognition.query import Asked, analyse
-from vestige.cognition.ranking import Ranking, rank
+from vestige.cognition.ranking import Ranking, rank, stages_without
 from vestige.cognition.relevance import relevance
 from vestige.engine.answering import Hit, Ranked, answer
 from vestige.engine.context import Call
+from vestige.engine.contexts import Reinstated, matches, reinstate
 from vestige.engine.exposure import leave_trace
 from vestige.engine.missing import missing
 from vestige.engine.probing import Depth, Mode, Probed
@@ -17,18 +19,18 @@ from vestige.engine.reranking import rerank
 from vestige.engine.rewording import probe_as_known
 from vestige.engine.situating import situate
 from vestige.events import SearchPerformed
-from vestige.models import Filter
+from vestige.models import ROOT_SCOPE, Filter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallQuery:
-    """What to look for, among what, and how many. `topics` are what the caller is busy with."""
+    """What to look for, among what, and how many. `context` is where the caller is."""
 
     text: str
     where: Filter
     limit: int
     mode: Mode = Mode.BALANCED
-    topics: tuple[str, ...] = ()
+    context: Context = NOWHERE
     min_similarity: float = -1.0
     min_confidence: float = 0.0
     explain: bool = False
@@ -41,6 +43,8 @@ class Recalled:
     `confidence` is the chance that the answer is among the hits. Below what was asked for there are none,
     and `rejected` is the best that was found. `semantic` says whether meaning took part; if not, `why_not`.
     `missing` are the texts and things of the query that no memory in reach tells of.
+    `reinstated` is the context of the best hit, where the caller told his own or asks for reasons.
+    `overtaken` counts the hits that competition put behind a rival.
     `unread`: more memories were reworded since the time that was asked about than were read.
     """
 
@@ -48,6 +52,8 @@ class Recalled:
     rejected: tuple[Hit, ...]
     confidence: float
     missing: tuple[str, ...]
+    reinstated: Reinstated | None
+    overtaken: int
     semantic: bool
     why_not: str | None
     unread: bool
@@ -61,15 +67,19 @@ def recall(call: Call, query: RecallQuery) -> Recalled:
     depth = query.mode.depth
     probed, unread = probe_as_known(call, asked, query.where, depth, least_cosine=query.min_similarity)
     call.check()
-    hits, sure = _ranked(call, query, asked, probed, depth)
+    hits, ranking = _ranked(call, query, asked, probed, depth)
+    sure = confidence(asked, probed.pool, probed.matched, ranking.best(query.limit))
     gone = missing(call, asked, query.where, [hit.record.memory for hit in hits])
     sure = doubted(sure, asked, gone)
-    abstains = sure < query.min_confidence
+    shown, rejected = ((), hits[:1]) if sure < query.min_confidence else (hits, ())
+    lowered = ranking.lowered_by("competition")
     return Recalled(
-        hits=() if abstains else hits,
-        rejected=hits[:1] if abstains else (),
+        hits=shown,
+        rejected=rejected,
         confidence=sure,
         missing=gone,
+        reinstated=_reinstated(call, query, shown),
+        overtaken=sum(hit.record.memory.id in lowered for hit in shown),
         semantic=probed.encoded is not None,
         why_not=probed.why_not,
         unread=unread,
@@ -79,25 +89,39 @@ def recall(call: Call, query: RecallQuery) -> Recalled:
 
 def _ranked(
     call: Call, query: RecallQuery, asked: Asked, probed: Probed, depth: Depth
-) -> tuple[tuple[Hit, ...], float]:
+) -> tuple[tuple[Hit, ...], Ranking]:
     pool = probed.pool
     found = relevance(asked, pool, probed.matched)
     ranking = Ranking(ids=pool.ids, scores=found.scores).scored("relevance", found.scores)
     ranking = rerank(call, query.text, pool, ranking, query.where.known_at)
     call.check()
-    situation, links = situate(call, query.text, query.where, query.topics, pool, ranking, depth)
-    ranking = rank(ranking, situation)
+    fit = matches(call, query.context, pool.ids, query.where.known_at)
+    situation, links = situate(call, query.text, query.where, fit, pool, ranking, depth)
+    off = [name for name, on in call.engine.settings.mechanisms if not on]
+    ranking = rank(ranking, situation, stages_without(off))
     ranked = Ranked(pool=pool, relevance=found, ranking=ranking, links=links, explain=query.explain)
     hits = answer(call, query.where, query.limit, ranked)
     least = depth.share * max((hit.score for hit in hits), default=0.0)
-    hits = tuple(hit for hit in hits if hit.score >= least)
-    return hits, confidence(asked, pool, probed.matched, ranking.best(query.limit))
+    return tuple(hit for hit in hits if hit.score >= least), ranking
+
+
+def _reinstated(call: Call, query: RecallQuery, hits: Sequence[Hit]) -> Reinstated | None:
+    """The context of the best hit, for a caller who tells of his own or wants to know why."""
+    wanted = query.explain or query.context.is_known
+    if not (hits and wanted and call.engine.settings.mechanisms.context):
+        return None
+    return reinstate(call, hits[0].record.memory, query.where)
 
 
 def show(call: Call, query: RecallQuery, recalled: Recalled, shown: Sequence[Hit], *, record: bool) -> None:
-    """Tell that these hits were shown, and leave their trace."""
+    """Leave the trace of these hits, if it is to be recorded, and tell that they were shown."""
     if record:
         leave_trace(call, [hit.record for hit in shown])
+    tell(call, query, recalled, shown, recorded=record)
+
+
+def tell(call: Call, query: RecallQuery, recalled: Recalled, shown: Sequence[Hit], *, recorded: bool) -> None:
+    """Tell that these hits were shown."""
     call.engine.events.emit(
         SearchPerformed(
             timestamp=call.engine.now(),
@@ -105,5 +129,8 @@ def show(call: Call, query: RecallQuery, recalled: Recalled, shown: Sequence[Hit
             result_count=len(shown),
             result_ids=tuple(hit.record.memory.id for hit in shown),
             duration_ms=1000 * recalled.seconds,
+            scope=query.where.scope or ROOT_SCOPE,
+            topics=query.context.topics,
+            recorded=recorded,
         )
     )

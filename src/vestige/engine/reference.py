@@ -11,6 +11,7 @@ from vestige.cognition.intent import Intent, intent_of
 from vestige.engine.answering import Hit
 from vestige.engine.context import Call
 from vestige.engine.history import as_known
+from vestige.engine.insights import Held, insights_into
 from vestige.engine.probing import Mode
 from vestige.engine.recall import Recalled, RecallQuery, recall
 from vestige.engine.situating import SUPERSEDES
@@ -26,6 +27,7 @@ NEIGHBOURS = 3
 MOST_EDGES = 500
 CHAIN = 8
 """How many steps back the memories that were replaced are followed."""
+INSIGHTS = 5
 LINEAGE = frozenset({SUPERSEDES, "merges"})
 """Links from a memory to those whose place it has taken."""
 
@@ -42,6 +44,7 @@ class Reference:
     exhibits: tuple[Exhibit, ...]
     findings: Findings
     evolution: tuple[Step, ...]
+    insights: tuple[Held, ...]
 
 
 def refer(call: Call, query: RecallQuery, moment: datetime) -> Reference:
@@ -73,7 +76,14 @@ def refer(call: Call, query: RecallQuery, moment: datetime) -> Reference:
         exhibits=exhibits,
         findings=findings,
         evolution=evolution(exhibits, findings, _revisions(call, query.where, exhibits, findings), moment),
+        insights=_insights(call, query.where, exhibits, findings),
     )
+
+
+def _insights(call: Call, where: Filter, exhibits: Sequence[Exhibit], findings: Findings) -> tuple[Held, ...]:
+    """What dreams noticed about the evidence."""
+    names = [exhibits[at].memory.id for at in findings.roles]
+    return tuple(insights_into(call, names, limit=INSIGHTS, known_at=where.known_at))
 
 
 def _all_times(where: Filter) -> Filter:

@@ -12,8 +12,8 @@ from vestige.engine.context import Call
 from vestige.engine.embedding import vectors_for
 from vestige.errors import Conflict, IdempotencyConflict, ModelMismatch, NotFound
 from vestige.events import MemoryUpdated, preview
-from vestige.models import Memory, Record
-from vestige.store.protocol import Change, Revise
+from vestige.models import Evidence, Memory, Record
+from vestige.store.changes import Change, Remark, Revise
 
 ATTEMPTS = 4
 """How often a change is decided anew when somebody else changed the same memory meanwhile."""
@@ -58,9 +58,15 @@ def persistently(call: Call, attempt: Callable[[], Outcome]) -> Outcome:
 
 
 def revise(
-    call: Call, memory_id: str, change: Callable[[Memory], Memory], *, reason: str
+    call: Call,
+    memory_id: str,
+    change: Callable[[Memory], Memory],
+    *,
+    reason: str,
+    evidence: Evidence | None = None,
 ) -> tuple[Record, bool]:
-    """Apply `change` to a memory and save it: the record, and whether there was anything to change."""
+    """Apply `change` to a memory and save it, with what that says about its strength: the record, and whether
+    there was anything to change."""
 
     def attempt() -> tuple[Record, bool]:
         record = load(call, memory_id)
@@ -69,7 +75,10 @@ def revise(
         if not names:
             return record, False
         memory = next_revision(wanted, call.engine.now())
-        call.engine.store.commit([revision(call, memory, names, reason)], access=call.access)
+        changes: list[Change] = [revision(call, memory, names, reason)]
+        if evidence is not None:
+            changes.append(Remark(memory_id=memory_id, evidence=evidence, at=memory.updated_at))
+        call.engine.store.commit(changes, access=call.access)
         call.engine.events.emit(
             MemoryUpdated(
                 timestamp=memory.updated_at,

@@ -23,7 +23,7 @@ from vestige.engine.probing import Depth, Probed, probe
 from vestige.errors import EmbedderError
 from vestige.models import Filter, Memory, Record
 from vestige.pool import LONGEST_TOKENS, OFFSETS, Flags, Floats, Integers, Pool, Sketch, Vectors
-from vestige.store.protocol import Piece
+from vestige.store.changes import Piece
 
 logger = logging.getLogger(__name__)
 

@@ -1,5 +1,5 @@
-"""The start of a session: what is pinned, what the queries recall, what is noted about the codebase, and what
-the memory itself needs."""
+"""The start of a session: what is to do, what is pinned, what the queries recall, what is noted about the
+codebase, what is likely to be needed next, and what the memory itself needs."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -7,25 +7,37 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from vestige.cognition.codebase import DECISION, PATTERN, files_of
+from vestige.cognition.contexts import Context
+from vestige.cognition.prospective import Looked
+from vestige.cognition.prospective_triggers import Situation
+from vestige.engine.archive import worth_archiving
 from vestige.engine.backup import BACKUPS
 from vestige.engine.codebase import notes
 from vestige.engine.context import Call
 from vestige.engine.exposure import leave_trace
 from vestige.engine.health import MANY_DUE
+from vestige.engine.intentions import relevant
+from vestige.engine.prediction import Busy, predict
 from vestige.engine.probing import Mode
-from vestige.engine.recall import Recalled, RecallQuery, recall, show
+from vestige.engine.recall import Recalled, RecallQuery, recall, tell
+from vestige.engine.sleep import needs as sleep_needs
 from vestige.models import Filter, Record
 
 PER_QUERY = 5
 NOTES = 3
 """Patterns, and decisions, of the codebase."""
+INTENTIONS = 5
+PREDICTIONS = 3
 BACKUP_EVERY = timedelta(days=7)
 STAMP = "vestige-%Y%m%d-%H%M%S.db"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionQuery:
-    """What a session is about. `within` says where to look, `pins` how many pinned memories could fit."""
+    """What a session is about. `within` says where to look, `pins` how many pinned memories could fit.
+
+    Without a `situation` no intentions are told, and without `foresee` nothing is predicted.
+    """
 
     queries: tuple[str, ...]
     within: Filter
@@ -33,16 +45,20 @@ class SessionQuery:
     codebase: str | None = None
     file: str | None = None
     pins: int
+    situation: Situation | None = None
+    foresee: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Material:
     """What there is to tell, each part with the most important first; a memory may be in several parts."""
 
+    intentions: tuple[Looked, ...]
     pinned: tuple[Record, ...]
     recalled: tuple[Record, ...]
     patterns: tuple[Record, ...]
     decisions: tuple[Record, ...]
+    predicted: tuple[Record, ...]
     searches: tuple[tuple[RecallQuery, Recalled], ...]
 
 
@@ -52,6 +68,8 @@ class Needs:
 
     backup: bool
     review: bool
+    dream: bool
+    gc: bool
 
 
 def collect(call: Call, asked: SessionQuery) -> Material:
@@ -59,36 +77,51 @@ def collect(call: Call, asked: SessionQuery) -> Material:
     now = call.engine.now()
     where = replace(asked.within, valid_at=now, include_suppressed=False)
     pinned = call.engine.store.find(replace(where, pinned=True), access=call.access, limit=asked.pins)
-    searches = tuple(_search(call, text, where, asked.topics) for text in asked.queries)
+    place = Context(topics=asked.topics, codebase=asked.codebase, file=asked.file)
+    searches = tuple(_search(call, text, where, place) for text in asked.queries)
     recalled = _merged(searches)
     ranks = {record.memory.id: rank for rank, record in enumerate(recalled)}
     return Material(
+        intentions=_intentions(call, asked),
         pinned=tuple(sorted(pinned, key=lambda record: ranks.get(record.memory.id, len(ranks)))),
         recalled=recalled,
         patterns=_notes(call, asked, PATTERN),
         decisions=_notes(call, asked, DECISION),
+        predicted=_predicted(call, asked),
         searches=searches,
     )
 
 
 def present(call: Call, material: Material, shown: Collection[str]) -> None:
     """Tell of the searches, and leave one trace on every memory that was shown."""
+    record = call.engine.settings.memory.record
     for query, recalled in material.searches:
         hits = [hit for hit in recalled.hits if hit.record.memory.id in shown]
-        show(call, query, recalled, hits, record=False)
-    if call.engine.settings.memory.record:
-        parts = (material.pinned, material.recalled, material.patterns, material.decisions)
+        tell(call, query, recalled, hits, recorded=record)
+    if record:
+        parts = (
+            material.pinned,
+            material.recalled,
+            material.patterns,
+            material.decisions,
+            material.predicted,
+        )
         records = {record.memory.id: record for part in parts for record in part}
         leave_trace(call, [record for name, record in records.items() if name in shown])
 
 
 def needs(call: Call, *, memories: int, due: int) -> Needs:
-    """Whether a backup is missing or old, and whether much is due for review."""
+    """Whether a backup is missing or old, much is due for review, a dream is due, or something has faded."""
     settings = call.engine.settings
     last = last_backup(settings.data_dir / BACKUPS)
     old = last is None or call.engine.now() - last > BACKUP_EVERY
     # A memory without a file ends with the process: there is nothing to copy.
-    return Needs(backup=bool(memories) and old and settings.database.exists(), review=due > MANY_DUE)
+    return Needs(
+        backup=bool(memories) and old and settings.database.exists(),
+        review=due > MANY_DUE,
+        dream=sleep_needs(call).dream,
+        gc=worth_archiving(call) > 0,
+    )
 
 
 def last_backup(folder: Path) -> datetime | None:
@@ -103,12 +136,12 @@ def _stamped(path: Path) -> datetime | None:
         return None  # a copy under another name
 
 
-def _search(call: Call, text: str, where: Filter, topics: tuple[str, ...]) -> tuple[RecallQuery, Recalled]:
+def _search(call: Call, text: str, where: Filter, place: Context) -> tuple[RecallQuery, Recalled]:
     query = RecallQuery(
         text=text,
         where=where,
         limit=PER_QUERY,
-        topics=topics,
+        context=place,
         min_confidence=Mode.BALANCED.depth.confidence,
     )
     return query, recall(call, query)
@@ -134,3 +167,19 @@ def _notes(call: Call, asked: SessionQuery, kind: str) -> tuple[Record, ...]:
     if asked.file:
         found.sort(key=lambda record: asked.file not in files_of(record.memory))
     return tuple(found[:NOTES])
+
+
+def _intentions(call: Call, asked: SessionQuery) -> tuple[Looked, ...]:
+    if asked.situation is None:
+        return ()
+    return tuple(relevant(call, asked.situation, asked.within)[:INTENTIONS])
+
+
+def _predicted(call: Call, asked: SessionQuery) -> tuple[Record, ...]:
+    """What is likely to be needed next. Where nothing is known of that, nothing is guessed."""
+    if not asked.foresee:
+        return ()
+    busy = Busy(file=asked.file, topics=asked.topics, codebase=asked.codebase)
+    record = call.engine.settings.memory.record
+    found = predict(call, busy, PREDICTIONS, within=asked.within, record=record)
+    return () if found.degraded else tuple(one.record for one in found.predictions)

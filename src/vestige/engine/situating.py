@@ -6,15 +6,14 @@ from datetime import datetime
 
 import numpy as np
 
-from vestige.cognition.activation import Activation, received, step
+from vestige.cognition.activation import LEAST, Activation, raised, received
+from vestige.cognition.links import SUPERSEDES as SUPERSEDES  # those who use links here need it too
 from vestige.cognition.moments import Anchor, time_asked
 from vestige.cognition.query import analyse
 from vestige.cognition.ranking import Ranking, Situation
 from vestige.cognition.relevance import relevance
 from vestige.cognition.rivalry import is_statement, newer_rivals
-from vestige.cognition.text import terms
 from vestige.engine.context import Call
-from vestige.engine.history import as_known
 from vestige.engine.probing import Depth
 from vestige.engine.rewording import probe_as_known
 from vestige.models import Edge, Filter
@@ -24,7 +23,8 @@ SEEDS = 10
 """The best candidates, from which activation spreads and whose rivals are looked for."""
 MOST_EDGES = 500
 """Links looked at in one step: a hub must not cost more than the search itself."""
-SUPERSEDES = "supersedes"
+MOST_ACTIVE = 20
+"""Memories that one step may reach: no more comes to mind at once, and each is looked up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,14 +41,14 @@ def situate(
     call: Call,
     text: str,
     where: Filter,
-    topics: Sequence[str],
+    context: Floats,
     pool: Pool,
     ranking: Ranking,
     depth: Depth,
 ) -> tuple[Situation, Links]:
     """Everything the stages need, loaded at once."""
     now = call.engine.now()
-    active, lent = _spread(call, ranking, depth, where.known_at)
+    active, lent = _activated(call, ranking, depth, where.known_at)
     here = {memory_id: at for at, memory_id in enumerate(pool.ids)}
     inside = known_then(call.engine.store.edges(pool.ids, access=call.access, among=True), where.known_at)
     asked_time = time_asked(text, now)
@@ -62,7 +62,7 @@ def situate(
         traits=pool.traits,
         window=window,
         latest=asked_time.latest,
-        context=_context(call, topics, pool, where.known_at),
+        context=context,
         replaced_by=_replaced_by(inside, here),
         newer=_newer(call, pool, ranking) if window is None else np.full(len(pool.ids), -1),
         activation=_activation(lent, here),
@@ -89,28 +89,56 @@ def _newer(call: Call, pool: Pool, ranking: Ranking) -> Integers:
 Activations = Mapping[str, Activation]
 
 
-def _spread(
+def _activated(
     call: Call, ranking: Ranking, depth: Depth, known_at: datetime | None
 ) -> tuple[Activations, Activations]:
-    """What is active after as many steps as the depth allows, and what each memory received from others:
-    being a seed is no activation by itself."""
-    best = ranking.best(SEEDS)
+    """What is active around the best candidates, and what each memory received from others: being a seed is
+    no activation by itself."""
+    best = ranking.best(SEEDS) if depth.steps and call.engine.settings.mechanisms.spreading else []
     top = float(ranking.scores[best[0]]) if best else 0.0
     if top <= 0:
         return {}, {}
-    active = {ranking.ids[at]: Activation(level=float(ranking.scores[at]) / top) for at in best}
-    fresh = list(active)
+    seeds = {ranking.ids[at]: Activation(level=float(ranking.scores[at]) / top) for at in best}
+    return spread(call, seeds, steps=depth.steps, known_at=known_at)
+
+
+def spread(
+    call: Call,
+    seeds: Activations,
+    *,
+    steps: int,
+    least: float = LEAST,
+    known_at: datetime | None = None,
+) -> tuple[Activations, Activations]:
+    """What is active after so many steps along the links, the seeds too, and what each memory received.
+
+    A memory that was active already is passed on from again only when it has become more so.
+    """
+    active, fresh = dict(seeds), dict(seeds)
     lent: dict[str, Activation] = {}
-    for _ in range(depth.steps):
-        edges = call.engine.store.edges(fresh, access=call.access, heaviest=MOST_EDGES)
-        nearby = known_then(edges, known_at)
-        known = active.keys()
-        lent = received(active, nearby) | lent
-        active = step(active, nearby)
-        fresh = [memory_id for memory_id in active if memory_id not in known]
+    for _ in range(steps):
+        edges = call.engine.store.edges(list(fresh), access=call.access, heaviest=MOST_EDGES)
+        reached = _reached(call, fresh, known_then(edges, known_at), least)
+        lent |= raised(lent, reached)
+        fresh = raised(active, reached)
         if not fresh:
             break
+        active |= fresh
     return active, lent
+
+
+def _reached(call: Call, fresh: Activations, edges: Sequence[Edge], least: float) -> Activations:
+    """What one step reaches: the most active, judged by where each memory belongs."""
+    possible = received(fresh, edges, least=least)
+    best = set(sorted(possible, key=lambda one: (-possible[one].level, one))[:MOST_ACTIVE])
+    used = [edge for edge in edges if edge.source_id in best or edge.target_id in best]
+    ends = {end for edge in used for end in (edge.source_id, edge.target_id)} & (best | fresh.keys())
+    if not ends:
+        return {}
+    records = call.engine.store.get_many(sorted(ends), access=call.access)
+    memories = {record.memory.id: record.memory for record in records}
+    reached = received(fresh, used, memories, least=least)
+    return {memory_id: one for memory_id, one in reached.items() if memory_id in best}
 
 
 def known_then(edges: Sequence[Edge], known_at: datetime | None) -> Sequence[Edge]:
@@ -132,17 +160,6 @@ def _activation(lent: Activations, here: Mapping[str, int]) -> Floats:
         if memory_id in here:
             levels[here[memory_id]] = one.level
     return levels
-
-
-def _context(call: Call, topics: Sequence[str], pool: Pool, known_at: datetime | None) -> Floats:
-    """The share of the caller's topics that each candidate has among its tags."""
-    wanted = {" ".join(terms(topic)) for topic in topics} - {""}
-    if not wanted:
-        return np.zeros(len(pool.ids))
-    records = as_known(call, call.engine.store.get_many(pool.ids, access=call.access), known_at)
-    tagged = {record.memory.id: {" ".join(terms(tag)) for tag in record.memory.tags} for record in records}
-    shares = [len(wanted & tagged.get(memory_id, set())) / len(wanted) for memory_id in pool.ids]
-    return np.array(shares, dtype=np.float64)
 
 
 def _anchored(call: Call, anchor: Anchor, where: Filter, depth: Depth) -> tuple[float, float] | None:

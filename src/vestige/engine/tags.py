@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 
+from vestige.checks import check_label
 from vestige.engine.context import Call
 from vestige.engine.revising import next_revision, persistently
 from vestige.errors import InvalidInput, NotFound
 from vestige.events import MemoryUpdated, preview
-from vestige.models import Filter, Memory, check_label
+from vestige.models import Filter, Memory
 from vestige.nearest import nearest_name
-from vestige.store.protocol import Revise
+from vestige.store.changes import Revise
 
 
 def rename_tag(call: Call, tag: str, to: str, where: Filter) -> int:

@@ -1,5 +1,6 @@
 """Looking after the store: `system_status`, `backup`, `rebuild`."""
 
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -26,6 +27,18 @@ class ModelView(Wire):
     progress: float | None = None
 
 
+class AutopilotView(Wire):
+    """What reacts to events in this process: how much it has done and left undone."""
+
+    running: bool
+    waiting: int
+    handled: int
+    failed: int
+    dropped: int
+    restarts: int
+    last_error: str | None = None
+
+
 class Status(Wire):
     """How the memory is doing."""
 
@@ -41,6 +54,7 @@ class Status(Wire):
     pinned: int
     suppressed: int
     superseded: int
+    archived: int
     connections: int
     with_embeddings: int
     embedding_coverage: float
@@ -49,6 +63,7 @@ class Status(Wire):
     by_scope: dict[str, int]
     oldest: datetime | None = None
     newest: datetime | None = None
+    autopilot: AutopilotView
     warnings: list[str]
     recommendations: list[str]
 
@@ -82,17 +97,25 @@ def render_status(status: Status) -> str:
             ("states", ", ".join(f"{name} {n}" for name, n in status.state_distribution.items() if n)),
             ("due for review", status.due_for_review),
             ("pinned", status.pinned),
+            ("archived", status.archived),
             ("connections", status.connections),
             ("found by meaning", percent(status.embedding_coverage)),
             ("model", f"{status.embedding_model.name or '–'} ({status.embedding_model.state})"),
             ("scopes", ", ".join(f"{name} {n}" for name, n in status.by_scope.items())),
             ("newest", day(status.newest)),
+            ("autopilot", _autopilot(status.autopilot)),
             ("data directory", status.data_dir),
             ("version", status.version),
         )
     )
     notes = [f"! {line}" for line in status.warnings] + [f"→ {line}" for line in status.recommendations]
     return "\n".join([text, *([""] if notes else []), *notes])
+
+
+def _autopilot(seen: AutopilotView) -> str:
+    done = f"{'running' if seen.running else 'between calls'}, {count(seen.handled, 'reaction')}"
+    trouble = [f"{n} {what}" for n, what in ((seen.failed, "failed"), (seen.dropped, "dropped")) if n]
+    return ", ".join([done, *trouble])
 
 
 @registry.operation(
@@ -122,6 +145,7 @@ def system_status(call: Call) -> Status:
         pinned=stats.pinned,
         suppressed=stats.suppressed,
         superseded=stats.superseded,
+        archived=stats.archived,
         connections=stats.edges,
         with_embeddings=stats.embedded,
         embedding_coverage=round(stats.embedded / stats.memories, 4) if stats.memories else 1.0,
@@ -136,6 +160,7 @@ def system_status(call: Call) -> Status:
         by_scope=dict(stats.by_scope),
         oldest=stats.oldest,
         newest=stats.newest,
+        autopilot=AutopilotView.model_validate(asdict(engine.background())),
         warnings=list(seen.warnings),
         recommendations=list(seen.advice),
     )

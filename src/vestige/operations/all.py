@@ -2,19 +2,28 @@
 
 from vestige.operations import (
     admin,
+    archive,
     changelog,
     codebase,
+    connections,
     contradictions,
     dedup,
     export,
+    forgetting,
+    graph,
     health,
+    importance,
     index,
     ingest,
+    insights,
+    intentions,
     memory,
     memory_changes,
+    prediction,
     reference,
     search,
     session,
+    sleep,
     timeline,
     tools,
 )
@@ -22,20 +31,29 @@ from vestige.operations.catalog import registry
 
 __all__ = [
     "admin",
+    "archive",
     "changelog",
     "codebase",
+    "connections",
     "contradictions",
     "dedup",
     "export",
+    "forgetting",
+    "graph",
     "health",
+    "importance",
     "index",
     "ingest",
+    "insights",
+    "intentions",
     "memory",
     "memory_changes",
+    "prediction",
     "reference",
     "registry",
     "search",
     "session",
+    "sleep",
     "timeline",
     "tools",
 ]
@@ -45,15 +63,16 @@ registry.group(
     title="One memory",
     description=(
         "Work with memories by id: get, get_batch, list, state, history; edit, tag, rename_tag, pin, "
-        "unpin, set_validity; promote (it was right), demote (it was wrong), useful; delete."
+        "unpin, set_validity; link, unlink; promote (it was right), demote (it was wrong), useful; delete; "
+        "purge (from every file; needs confirm)."
     ),
     actions={
         action: f"memory.{action}"
         for action in (
             "get", "get_batch", "list", "state", "history", "edit", "tag", "rename_tag", "pin", "unpin",
-            "set_validity", "promote", "demote", "useful", "delete",
+            "set_validity", "link", "unlink", "promote", "demote", "useful", "delete",
         )
-    },
+    } | {"purge": "purge"},
 )  # fmt: skip
 
 registry.group(
@@ -86,6 +105,46 @@ registry.group(
     },
 )
 
+registry.group(
+    "explore_connections",
+    title="Connections",
+    description=(
+        "Follow the links between memories: associations shows those of one, chain how two are connected, "
+        "bridges what connects them."
+    ),
+    actions={action: f"connections.{action}" for action in ("chain", "associations", "bridges")},
+)
+
+registry.group(
+    "archive",
+    title="Archive",
+    description=(
+        "What `gc` has put aside: list shows the runs with the ids they took, undo brings a run or one "
+        "memory back."
+    ),
+    actions={action: f"archive.{action}" for action in ("list", "undo")},
+)
+
+registry.group(
+    "insights",
+    title="Insights",
+    description=(
+        "What dreams found: list shows insights with the memories they come from, dismiss lets one go for "
+        "good, runs tells when the memory dreamt and consolidated."
+    ),
+    actions={action: f"insights.{action}" for action in ("list", "dismiss", "runs")},
+)
+
+registry.group(
+    "intention",
+    title="What to do later",
+    description=(
+        "Remember to do something when its time, context or event comes: set it, check what comes up now, "
+        "update it (complete, snooze, cancel, resume, edit), list them."
+    ),
+    actions={action: f"intention.{action}" for action in ("set", "check", "update", "list")},
+)
+
 registry.alias("ingest", "smart_ingest")
 registry.alias("session_checkpoint", "smart_ingest")
 registry.alias("hybrid_search", "search")
@@ -100,6 +159,11 @@ registry.alias("demote_memory", "memory", action="demote")
 registry.alias("remember_pattern", "codebase", action="remember_pattern")
 registry.alias("remember_decision", "codebase", action="remember_decision")
 registry.alias("get_codebase_context", "codebase", action="get_context")
+registry.alias("set_intention", "intention", action="set")
+registry.alias("check_intentions", "intention", action="check")
+registry.alias("complete_intention", "intention", action="update", status="complete")
+registry.alias("snooze_intention", "intention", action="update", status="snooze")
+registry.alias("list_intentions", "intention", action="list")
 registry.alias("health_check", "system_status")
 registry.alias("stats", "system_status")
 
@@ -116,6 +180,14 @@ registry.resource(
     "memory://due", "due", "What is due for review.", "memory.list",
     query={"n": "limit"}, order="due", due=True,
 )  # fmt: skip
+registry.resource(
+    "memory://insights", "insights", "What dreams found, the latest first.", "insights.list",
+    query={"n": "limit"},
+)  # fmt: skip
+registry.resource(
+    "memory://consolidation-log", "consolidation-log", "When the memory consolidated, and what that did.",
+    "insights.runs", query={"n": "limit"}, kind="consolidation",
+)  # fmt: skip
 registry.resource("memory://memories/{id}", "memory", "One memory in full.", "memory.get")
 registry.resource(
     "codebase://patterns", "patterns", "The patterns of the codebase, or of `project`.",
@@ -130,12 +202,19 @@ registry.resource(
     "codebase.structure", query={"project": "codebase"},
 )  # fmt: skip
 
-# Sent by clients of older versions.
-registry.tolerate("session_context", "include_intentions", "include_predictions")
+registry.resource(
+    "memory://intentions", "intentions", "What is to be done later.", "intention.list",
+    query={"n": "limit"}, filter_status="open", limit=100,
+)  # fmt: skip
+registry.resource(
+    "memory://intentions/due", "intentions due", "What is to be done now.", "intention.list",
+    query={"n": "limit"}, filter_status="due", limit=100,
+)  # fmt: skip
 
 registry.recalls(
     "search", "session_context", "deep_reference", "memory", "memory_timeline", "codebase", "contradictions",
-    "find_duplicates", "dedup",
+    "gc", "find_duplicates", "dedup", "explore_connections", "memory_graph", "predict", "intention",
+    "dream", "insights", "consolidate",
 )  # fmt: skip
 
 registry.answers_up_to("search", 300_000)
@@ -144,6 +223,8 @@ registry.answers_up_to("memory", 100_000)
 registry.answers_up_to("codebase", 100_000)
 registry.answers_up_to("find_duplicates", 200_000)
 registry.answers_up_to("dedup", 200_000)
+registry.answers_up_to("intention", 200_000)
+registry.answers_up_to("memory_graph", 300_000)
 
 # What an agent needs at all times; the gateway leads to the rest.
 registry.list_in_core("session_context", "queries", "token_budget", "context")

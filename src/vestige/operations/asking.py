@@ -1,8 +1,8 @@
 """What every question to memory must be, checked once."""
 
+from vestige.checks import check_text
 from vestige.cognition.text import query_terms
 from vestige.errors import InvalidInput
-from vestige.models import check_text
 
 MAX_QUERY_CHARS = 10_000
 

@@ -7,19 +7,35 @@ from pydantic import Field
 
 from vestige.engine.context import Call
 from vestige.engine.revising import load
+from vestige.engine.runs import CONSOLIDATION, DREAM
 from vestige.errors import InvalidInput
 from vestige.events import preview
-from vestige.models import LogEvent, Record
+from vestige.models import Filter, LogEvent, Record
 from vestige.operations.catalog import registry
 from vestige.operations.fields import EndMoment, Moment, Scope
 from vestige.operations.prose import day, table
 from vestige.operations.registry import Arguments, Wire
 from vestige.operations.scoping import used
+from vestige.store.changes import CREATED, DROPPED, LINKED, PUT, REMARKED, STATE, TUNED, UNLINKED
+from vestige.store.judging import stands
 from vestige.store.logquery import LogQuery
-from vestige.store.protocol import LINKED, REMARKED
 
-CHANGES = {"memory.created": "created", REMARKED: "remarked", LINKED: "linked", "memory.deleted": "deleted"}
+CHANGES = {
+    CREATED: "created",
+    "memory.deleted": "deleted",
+    REMARKED: "remarked",
+    STATE: "state",
+    LINKED: "linked",
+    UNLINKED: "unlinked",
+    PUT: "kept",
+    DROPPED: "dropped",
+    TUNED: "tuned",
+}
 """What a kind of event is called here; a revision is told apart by its reason."""
+SHOWN = Filter(include_suppressed=False)
+"""Of what else stands aside no text is told."""
+RUNS = {DREAM: "dreamed", CONSOLIDATION: "consolidated"}
+"""What it is called that a document of these kinds was kept."""
 
 
 class ChangelogArguments(Arguments):
@@ -44,7 +60,8 @@ class ChangelogArguments(Arguments):
 class ChangeView(Wire):
     """One change, at its position in the log.
 
-    The log holds no text: `preview` is of the memory as it is now, while it can be read.
+    The log holds no text: `preview` is of the memory as it is now, while it can be read. `document` is the
+    kind of what was kept beside the memories: an insight, an intention, a run.
     """
 
     position: int
@@ -57,6 +74,10 @@ class ChangeView(Wire):
     target_id: str | None = None
     link: str | None = None
     weight: float | None = None
+    from_state: str | None = None
+    to_state: str | None = None
+    document: str | None = None
+    document_id: str | None = None
     details: dict[str, Any] | None = None
     preview: str | None = None
 
@@ -102,9 +123,9 @@ def render_changelog(log: Changelog) -> str:
 def memory_changelog(call: Call, asked: ChangelogArguments) -> Changelog:
     """Show what changed and why, newest first: in one memory, or everywhere in the scope.
 
-    Memories created, revised (with the fields and the reason), superseded, remarked on, linked and deleted.
-    `next`, given as `before`, shows the earlier ones.
-    That a memory was merely shown by a search is told for one memory only. Use `memory` with the action
+    Memories created, revised (with the fields and the reason), superseded, remarked on, linked, unlinked and
+    deleted; their changes of state; dreams and consolidations. `next`, given as `before`, shows the earlier
+    ones. That a memory was merely shown by a search is told for one memory only. Use `memory` with the action
     `history` for earlier texts.
     """
     if asked.start and asked.end and asked.start >= asked.end:
@@ -144,25 +165,49 @@ def _query(call: Call, asked: ChangelogArguments) -> LogQuery:
 
 def _view(event: LogEvent, record: Record | None) -> ChangeView:
     told = event.payload
-    reason = told.get("reason")
-    revised = reason if reason in ("superseded", "merged") else "revised"
+    before, after = _states(event)
+    is_link = event.kind in (LINKED, UNLINKED)
+    is_document = event.kind in (PUT, DROPPED)
     return ChangeView(
         position=event.position,
         timestamp=event.at,
-        change=CHANGES.get(event.kind, revised if event.kind == "memory.revised" else event.kind),
+        change=_change(event),
         memory_id=event.memory_id,
         fields=told.get("fields"),
         reason=told.get("reason"),
         evidence=told.get("evidence"),
         target_id=told.get("target"),
-        link=told.get("kind"),
+        link=told.get("kind") if is_link else None,
         weight=told.get("weight"),
+        from_state=before,
+        to_state=after,
+        document=told.get("kind") if is_document else None,
+        document_id=told.get("id") if is_document else None,
         details=told.get("details") or None,
-        preview=preview(record.memory.content) if record else None,
+        preview=preview(record.memory.content) if record and stands(record.memory, SHOWN) else None,
     )
+
+
+def _change(event: LogEvent) -> str:
+    if event.kind == "memory.revised":
+        reason = event.payload.get("reason")
+        return reason if reason in ("superseded", "merged") else "revised"
+    if event.kind == PUT and event.payload["kind"] in RUNS:
+        return RUNS[event.payload["kind"]]
+    return CHANGES.get(event.kind, event.kind)
+
+
+def _states(event: LogEvent) -> tuple[str | None, str | None]:
+    """From which state to which a memory went; evidence tells it along with itself."""
+    if event.kind == STATE:
+        return event.payload["from"], event.payload["to"]
+    before, after = event.payload.get("state", (None, None))
+    return before, after
 
 
 def _what(change: ChangeView) -> str:
     target = f"{change.link} {change.target_id}" if change.link else None
-    parts = (", ".join(change.fields or []), change.reason, change.evidence, target)
+    moved = f"{change.from_state} → {change.to_state}" if change.to_state else None
+    kept = f"{change.document} {change.document_id}" if change.document else None
+    parts = (", ".join(change.fields or []), change.reason, change.evidence, moved, target, kept)
     return "; ".join(part for part in parts if part)

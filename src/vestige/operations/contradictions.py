@@ -98,9 +98,8 @@ def find_contradictions(call: Call, asked: ContradictionsArguments) -> Contradic
         check_query("topic", asked.topic)
     now = call.engine.now()
     moment = asked.as_of or now
-    found = contradictions(
-        call, scoped(call, Filter(valid_at=moment, now=now), asked.scope), asked.topic, moment
-    )
+    where = scoped(call, Filter(valid_at=moment, include_suppressed=False, now=now), asked.scope)
+    found = contradictions(call, where, asked.topic, moment)
     if not found.memories:
         require_scope(call, asked.scope)
     shown = [_view(one) for one in found.contradictions[: asked.limit]]

@@ -81,12 +81,17 @@ def export_memories(call: Call, asked: ExportArguments) -> Exported:
     """Write memories to a new file in the folder `exports` of the data directory.
 
     Every field is written, with the names `memory` shows; vectors are not. The file is readable by its owner
-    only, and nothing is overwritten. Superseded and expired memories are written too; `as_of` leaves out
-    what was not true then. Without a `scope`, the caller's own and what it inherits is exported.
+    only, and nothing is overwritten. Superseded, expired, suppressed and archived memories are written too;
+    `as_of` leaves out what was not true then. Without a `scope`, the caller's own and what it inherits is
+    exported.
     """
     form = _format(asked)
     where = Filter(
-        tags_all=tuple(asked.tags), created_from=asked.since, valid_at=asked.as_of, known_at=asked.known_at
+        tags_all=tuple(asked.tags),
+        created_from=asked.since,
+        valid_at=asked.as_of,
+        known_at=asked.known_at,
+        archived=None,
     )
     path, done = export(
         call,

@@ -6,9 +6,10 @@ from typing import Annotated
 
 from pydantic import Field
 
+from vestige.checks import check_label
 from vestige.engine.context import Call
 from vestige.errors import InvalidInput
-from vestige.models import ROOT_SCOPE, Filter, check_label
+from vestige.models import ROOT_SCOPE, Filter
 from vestige.operations.fields import EndMoment, Moment, Names, Scope, Tags
 from vestige.operations.prose import clip, day
 from vestige.operations.registry import Arguments

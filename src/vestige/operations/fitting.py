@@ -101,13 +101,10 @@ def _shells(answer: Found, hits: int) -> list[Found]:
     if answer.abstained:
         empty["rejected"] = []
     # The caller knows the query, and what the note says in words is said by other fields too.
-    lacking: tuple[dict[str, object], ...] = (
-        {"query": clip(answer.query, ECHOED_CHARS)},
-        {"query": "…"},
-        {"query": "…", "note": None},
-        {"query": "…", "note": None, "missing": None, "time": None},
-        {"query": "…", "scope": "…", "note": None, "missing": None, "time": None},
-    )
+    lacking: list[dict[str, object]] = [{"query": clip(answer.query, ECHOED_CHARS)}, {"query": "…"}]
+    for names in (("context_reinstatement",), ("note",), ("missing", "time")):
+        lacking.append(lacking[-1] | dict.fromkeys(names))
+    lacking.append(lacking[-1] | {"scope": "…"})
     shells = [answer.model_copy(update=empty | less) for less in lacking]
     return [shell for shell in shells if tokens_of(shell) <= budget] or shells[-1:]
 

@@ -10,6 +10,7 @@ from vestige.cognition.periods import EARLIEST, LATEST
 from vestige.cognition.text import searchable
 from vestige.cognition.trust import trust
 from vestige.engine.answering import Hit
+from vestige.engine.contexts import Reinstated
 from vestige.engine.recall import Recalled, RecallQuery
 from vestige.models import ROOT_SCOPE
 from vestige.operations.fields import DetailLevel
@@ -101,13 +102,24 @@ class TimeView(Wire):
     year_guessed: bool | None = None
 
 
+class ReinstatementView(Wire):
+    """The context the best hit was learned in, as cues, and the ids of what else was learned in it."""
+
+    memory_id: str
+    temporal_hint: str
+    topical_hint: str | None = None
+    session_hint: str | None = None
+    related_memories: list[str]
+
+
 class Found(Wire):
     """The answer to a search.
 
     `confidence` is the chance that the answer is among the results. When it is too low there are none:
     `abstained` is true and `rejected` is the best there was. `missing` are the names, versions, days, ids
-    and quoted texts of the query that must occur and occur in no memory that was searched. `left_out`
-    counts the hits that did not fit the token budget; `expandable` are their ids, as far as those fit.
+    and quoted texts of the query that must occur and occur in no memory that was searched.
+    `competition_suppressed` counts the hits that were put behind a rival, `left_out` those that did not fit
+    the token budget; `expandable` are the ids of the latter, as far as those fit.
     """
 
     query: str
@@ -122,6 +134,8 @@ class Found(Wire):
     rejected: list[HitView] | None = None
     missing: list[str] | None = None
     time: TimeView | None = None
+    context_reinstatement: ReinstatementView | None = None
+    competition_suppressed: int | None = None
     note: str | None = None
     left_out: int | None = None
     expandable: list[str] | None = None
@@ -159,6 +173,8 @@ def found(
         rejected=rejected or None,
         missing=list(missing) or None,
         time=_time(query.text, time),
+        context_reinstatement=_reinstatement(recalled.reinstated),
+        competition_suppressed=recalled.overtaken or None,
         note=" ".join(notes) or None,
     )
 
@@ -195,6 +211,18 @@ def _time(text: str, window: Window | None) -> TimeView | None:
         since=None if window.start == EARLIEST else window.start,
         before=None if window.end == LATEST else window.end,
         year_guessed=window.basis is Basis.GUESSED_YEAR or None,
+    )
+
+
+def _reinstatement(reinstated: Reinstated | None) -> ReinstatementView | None:
+    if reinstated is None:
+        return None
+    return ReinstatementView(
+        memory_id=reinstated.memory_id,
+        temporal_hint=reinstated.hints.temporal,
+        topical_hint=reinstated.hints.topical,
+        session_hint=reinstated.hints.session,
+        related_memories=list(reinstated.related),
     )
 
 
@@ -300,6 +328,8 @@ def render_found(answer: Found) -> str:
         lines.append(f"{named} {'occurs' if len(answer.missing) == 1 else 'occur'} nowhere.")
     if answer.time:
         lines.append(_time_line(answer.time))
+    if answer.context_reinstatement:
+        lines.append(_context_line(answer.context_reinstatement))
     if answer.left_out:
         lines.append(f"{answer.left_out} more did not fit the token budget.")
     if answer.note:
@@ -317,6 +347,12 @@ def _time_line(time: TimeView) -> str:
     since = f" from {day(time.since)}" if time.since else ""
     before = f" until {day(time.before)}" if time.before else ""
     return f'"{time.words}" is read as{since}{before}{"; the year is a guess" if time.year_guessed else ""}.'
+
+
+def _context_line(context: ReinstatementView) -> str:
+    cues = (context.temporal_hint, context.topical_hint, context.session_hint)
+    beside = f", beside {', '.join(context.related_memories)}" if context.related_memories else ""
+    return f"The first was learned: {' · '.join(cue for cue in cues if cue)}{beside}."
 
 
 def _lines(hit: HitView, place: int) -> list[str]:

@@ -79,6 +79,7 @@ class IngestedView(Wire):
     has_embedding: bool
     similarity: float | None = None
     prediction_error: float | None = None
+    importance_score: float | None = None
     conflict: str | None = None
     conflict_detail: str | None = None
     rival_id: str | None = None
@@ -278,6 +279,7 @@ def _told(result: Ingested) -> dict[str, Any]:  # fields of IngestedView, which 
         "has_embedding": result.embedded,
         "similarity": similarity,
         "prediction_error": None if similarity is None else round(1 - max(0.0, similarity), 4),
+        "importance_score": None if result.importance is None else round(result.importance, 4),
         "conflict": decision.conflict.kind if decision.conflict else None,
         "conflict_detail": decision.conflict.detail if decision.conflict else None,
         "rival_id": rival_of(decision),

@@ -1,5 +1,6 @@
 """Looking at memories and saying what they are worth: the reading half of the tool `memory`."""
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -16,7 +17,9 @@ from vestige.cognition.strength import (
 )
 from vestige.engine.context import Call
 from vestige.engine.history import logged
+from vestige.engine.importance import encodings
 from vestige.engine.revising import load
+from vestige.engine.settling import transitions
 from vestige.models import Filter, MemoryState, Order, Revision
 from vestige.operations.catalog import registry
 from vestige.operations.fields import DetailLevel, MemoryId, Moment
@@ -28,6 +31,9 @@ from vestige.operations.views import EdgeView, MemoryView, edge_view, memory_car
 
 EXAMPLE_ID = "01890000-0000-7000-8000-000000000001"
 """The id of the memory that examples are about; the parity tests put one there."""
+
+MOST_TRANSITIONS = 50
+"""The latest changes of state that are told."""
 
 DESCRIPTIONS = {
     MemoryState.ACTIVE: "Comes to mind at once.",
@@ -41,6 +47,20 @@ _PLAIN = ("evidence", "reason", "fields", "kind")
 """What of an event's details fits in a table."""
 
 
+class EncodedView(Wire):
+    """How a memory was judged when it was encoded; nothing is kept of what was unremarkable."""
+
+    composite: float
+    novelty: float
+    arousal: float
+    reward: float
+    attention: float
+    boost: float
+    valence: float | None = None
+    category: str | None = None
+    flashbulb: bool = False
+
+
 class Got(Wire):
     """One memory with its links."""
 
@@ -48,6 +68,7 @@ class Got(Wire):
     found: bool = True
     node: MemoryView
     edges: list[EdgeView]
+    importance: EncodedView | None = None
 
 
 class GotBatch(Wire):
@@ -70,6 +91,15 @@ class Listed(Wire):
     results: list[MemoryView]
 
 
+class TransitionView(Wire):
+    """A change of a memory's state, and why."""
+
+    at: datetime
+    before: str
+    after: str
+    reason: str
+
+
 class StateView(Wire):
     """How easily a memory comes to mind."""
 
@@ -80,6 +110,7 @@ class StateView(Wire):
     description: str
     components: dict[str, float]
     thresholds: dict[str, float]
+    transitions: list[TransitionView]
 
 
 class RevisionView(Wire):
@@ -165,7 +196,12 @@ def memory_get(call: Call, id: MemoryId) -> Got:
     """Show one memory in full, with its links."""
     record = load(call, id)
     edges = call.engine.store.edges([id], access=call.access)
-    return Got(node=view(record, call.engine.now()), edges=[edge_view(edge) for edge in edges])
+    judged = encodings(call, [id]).get(id)
+    return Got(
+        node=view(record, call.engine.now()),
+        edges=[edge_view(edge) for edge in edges],
+        importance=EncodedView(**asdict(judged)) if judged else None,
+    )
 
 
 @registry.operation(
@@ -218,7 +254,7 @@ def memory_list(call: Call, asked: ListArguments) -> Listed:
     """List memories without searching: the newest, the oldest, the due, the fading.
 
     Without a `scope` those of the caller's own and what it inherits. Superseded and expired ones are listed
-    too; `current` leaves them out, and `as_of` what was not true then.
+    too; `current` leaves them out, and `as_of` what was not true then. What is suppressed or archived is not.
     """
     now, store = call.engine.now(), call.engine.store
     where = asked.narrow(
@@ -226,6 +262,7 @@ def memory_list(call: Call, asked: ListArguments) -> Listed:
         Filter(
             valid_at=asked.as_of or (now if asked.due or asked.current else None),
             pinned=asked.pinned,
+            include_suppressed=False,
             max_retention=asked.max_retention,
             due_by=now if asked.due else None,
         ),
@@ -263,6 +300,10 @@ def memory_state(call: Call, id: MemoryId) -> StateView:
             "storage": round(min(1.0, record.strength.storage / 10), 4),
         },
         thresholds={"active": ACTIVE_FROM, "dormant": DORMANT_FROM, "silent": SILENT_FROM},
+        transitions=[
+            TransitionView(at=one.at, before=one.before, after=one.after, reason=one.reason)
+            for one in transitions(call, id)[-MOST_TRANSITIONS:]
+        ],
     )
 
 

@@ -7,10 +7,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from vestige.cognition.validity import reworded
 from vestige.engine.context import Call
 from vestige.engine.feedback import remark
 from vestige.engine.forgetting import Forgotten, forget
+from vestige.engine.reconsolidation import edit
 from vestige.engine.revising import revise
 from vestige.engine.tags import rename_tag
 from vestige.errors import InvalidInput
@@ -27,11 +27,15 @@ GRADES = {1: Evidence.AGAIN, 2: Evidence.HARD, 3: Evidence.GOOD, 4: Evidence.EAS
 
 
 class Changed(Wire):
-    """A memory after a change."""
+    """A memory after a change.
+
+    `reconsolidated`: it had just been recalled, so that the new text corrects it and is remembered better.
+    """
 
     action: str
     success: bool = True
     changed: bool
+    reconsolidated: bool | None = None
     node: MemoryView
 
 
@@ -77,6 +81,8 @@ class Renamed(Wire):
 
 def _render_changed(result: Changed) -> str:
     head = "Changed." if result.changed else "Nothing to change: it was so already."
+    if result.reconsolidated:
+        head = "Corrected, and remembered better: it had just been recalled."
     return f"{head}\n\n{memory_card(result.node)}"
 
 
@@ -99,9 +105,13 @@ def memory_edit(
 ) -> Changed:
     """Replace a memory's text; the old text stays in its history as a revision.
 
-    Strength, links and other wordings are kept. A window that the old words gave ends with them.
+    Links and other wordings are kept. A window that the old words gave ends with them. Within five minutes
+    after the memory was recalled (found, reviewed, promoted, called useful) an edit is a correction:
+    `reconsolidated` is true, and it counts as a successful review. At any other time its strength is kept.
     """
-    return _revised(call, "edit", id, lambda memory: reworded(memory, content), reason="edit")
+    record, changed, reconsolidated = edit(call, id, content)
+    node = view(record, call.engine.now())
+    return Changed(action="edit", changed=changed, reconsolidated=reconsolidated, node=node)
 
 
 @registry.operation(
@@ -154,7 +164,7 @@ def memory_rename_tag(
 ) -> Renamed:
     """Rename a tag on every memory here that carries it; a tag that exists already is joined."""
     place = used(call, scope)
-    changed = rename_tag(call, tag, to.strip(), Filter(scope=place))
+    changed = rename_tag(call, tag, to.strip(), Filter(scope=place, archived=None))
     return Renamed(tag=tag, renamed_to=to.strip(), memories=changed, scope=place)
 
 

@@ -58,7 +58,8 @@ def deep_reference(call: Call, asked: ReferenceArguments) -> Referenced:
     check_query("query", asked.query)
     now, settings = call.engine.now(), call.engine.settings.memory
     moment = asked.as_of or asked.known_at or now
-    where = scoped(call, Filter(valid_at=moment, known_at=asked.known_at, now=now), asked.scope)
+    standing = Filter(valid_at=moment, known_at=asked.known_at, include_suppressed=False, now=now)
+    where = scoped(call, standing, asked.scope)
     wanted = RecallQuery(text=asked.query, where=where, limit=asked.depth)
     reference = refer(call, wanted, moment)
     if not reference.exhibits:

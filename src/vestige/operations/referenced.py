@@ -19,6 +19,7 @@ from vestige.operations.exhibits import (
     exhibit_fields,
 )
 from vestige.operations.found import UNREAD
+from vestige.operations.insights import InsightView, insight_view
 from vestige.operations.prose import clip, count, day
 from vestige.operations.reasoning import guidance, quoted, reasoning
 from vestige.operations.registry import Wire
@@ -81,6 +82,7 @@ class Referenced(Wire):
     contradictions: list[ContradictionView]
     superseded: list[SupersededView]
     evolution: list[StepView]
+    related_insights: list[InsightView]
     missing: list[str] | None = None
     note: str | None = None
     token_budget: int | None = None
@@ -115,6 +117,7 @@ def referenced(query: str, scope: str, reference: Reference) -> Referenced:
             )
             for step in reference.evolution
         ],
+        related_insights=[insight_view(one) for one in reference.insights],
         missing=list(recalled.missing) or None,
         note=" ".join(_notes(recalled)) or None,
     )
@@ -171,7 +174,7 @@ def _superseded(reference: Reference) -> list[SupersededView]:
 
 
 def within(answer: Referenced, token_budget: int) -> Referenced:
-    """The answer cut to the budget: the history first, the best evidence and the findings last.
+    """The answer cut to the budget: insights and history first, the best evidence and the findings last.
 
     Tokens are counted over the JSON of the whole answer, as for `search`.
     """
@@ -188,7 +191,9 @@ Update = dict[str, object]
 
 
 def _without_history(answer: Referenced) -> Update:
-    """Without its oldest step, then without what is over longest."""
+    """Without its last insight, then its oldest step, then without what is over longest."""
+    if answer.related_insights:
+        return {"related_insights": answer.related_insights[:-1]}
     if answer.evolution:
         return {"evolution": answer.evolution[1:]}
     return {"superseded": answer.superseded[:-1]} if answer.superseded else {}
@@ -226,6 +231,9 @@ def render_reference(answer: Referenced) -> str:
         lines.append("HISTORY:")
     for step in answer.evolution:
         lines.append(f"  {day(step.date)}  {step.change}: {quoted(step.preview)} [{step.id}]")
+    if answer.related_insights:
+        lines.append("NOTICED IN DREAMS:")
+    lines += [f"  {one.insight_type}: {one.insight}" for one in answer.related_insights]
     lines.append(f"{answer.status.replace('_', ' ').capitalize()}. {answer.guidance}")
     lines.append(f"{count(answer.memories_analyzed, 'memory')} weighed in {answer.scope}.")
     if answer.note:

@@ -228,13 +228,6 @@ class Registry:
         for name in tools:
             self.tools[name] = replace(self.tools[name], recalls=True)
 
-    def tolerate(self, operation: str, *arguments: str) -> None:
-        """Take further arguments that older clients send to this operation and that mean nothing here."""
-        model = self.operations[operation].arguments
-        if set(arguments) & set(model.model_fields):
-            raise TypeError(f"{operation} has a use for one of {', '.join(arguments)}.")
-        model.tolerated = (*model.tolerated, *arguments)
-
     def alias(self, old: str, tool: str, **arguments: Any) -> None:
         """Let an old tool name go on working: it means `tool` with these arguments."""
         self.aliases[old] = (tool, arguments)
@@ -350,13 +343,19 @@ def _arguments_of(
     fields: dict[str, Any] = {}
     for parameter in parameters:
         default = ... if parameter.default is inspect.Parameter.empty else parameter.default
-        fields[parameter.name] = (hints[parameter.name], default)
+        fields[_argument_name(parameter.name)] = (hints[parameter.name], default)
     words = name.replace(".", "_").split("_")
     model: type[Arguments] = create_model(
         "".join(word.title() for word in words) + "Arguments", __base__=Arguments, **fields
     )
 
     def run(call: Call, arguments: Arguments) -> Wire:
-        return function(call, **{field: getattr(arguments, field) for field in fields})
+        names = (parameter.name for parameter in parameters)
+        return function(call, **{name: getattr(arguments, _argument_name(name)) for name in names})
 
     return model, run
+
+
+def _argument_name(parameter: str) -> str:
+    """What a parameter is called outside: one whose name is a word of the language (`from`) ends in `_`."""
+    return parameter.removesuffix("_")

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from vestige.cognition.contexts import Context
 from vestige.cognition.moments import time_asked
 from vestige.engine.context import Call
 from vestige.engine.probing import Mode
@@ -38,6 +39,24 @@ class SearchArguments(FilterArguments):
     context_topics: Annotated[
         Names, Field(description="What you are busy with: memories with such tags rank higher.")
     ] = []
+    context_session: Annotated[
+        str | None,
+        Field(max_length=1000, description="Your session: what was learned in it ranks higher."),
+    ] = None
+    context_codebase: Annotated[
+        str | None, Field(max_length=200, description="The codebase you are in: its memories rank higher.")
+    ] = None
+    context_file: Annotated[
+        str | None,
+        Field(
+            max_length=1000,
+            description="The file at hand: what names it or comes from it ranks higher.",
+        ),
+    ] = None
+    context_time: Annotated[
+        Moment | None,
+        Field(description="Around when you learned it: near, or at such an hour or weekday, ranks higher."),
+    ] = None
     as_of: Annotated[Moment | None, Field(description="What was true then; default is now.")] = None
     known_at: Annotated[Moment | None, Field(description="What this memory knew then; default is now.")] = (
         None
@@ -58,6 +77,16 @@ class SearchArguments(FilterArguments):
     record: Annotated[
         bool | None, Field(description="Whether being found strengthens what is shown (default true).")
     ] = None
+
+    def context(self) -> Context:
+        """Where the caller says he is."""
+        return Context(
+            topics=tuple(self.context_topics),
+            session_id=self.context_session,
+            codebase=self.context_codebase,
+            file=self.context_file,
+            moment=self.context_time,
+        )
 
     def _phrases(self) -> Iterator[str]:
         yield from super()._phrases()
@@ -86,6 +115,9 @@ def search(call: Call, asked: SearchArguments) -> Found:
     what must occur literally in quotes. `confidence` says how sure the answer is; when nothing is good
     enough, `abstained` is true and there are no results. `missing` names what you asked about (names,
     versions, days, ids, quoted text) and no memory tells of: what is found then is about something else.
+    Tell your context (`context_…`) and what was learned in a like one ranks a little higher; then, and with
+    `explain`, `contextReinstatement` tells the context of the best result. `competitionSuppressed` counts the
+    results that stand behind a rival which holds now.
     What is shown is strengthened a little, at most once a day; `record: false` leaves no trace. Use `memory`
     with action `get` when you already have an id.
     """
@@ -99,7 +131,7 @@ def search(call: Call, asked: SearchArguments) -> Found:
         where=asked.narrow(call, where),
         limit=asked.limit or settings.limit,
         mode=mode,
-        topics=tuple(asked.context_topics),
+        context=asked.context(),
         explain=asked.explain,
         min_similarity=-1.0 if asked.min_similarity is None else asked.min_similarity,
         min_confidence=mode.depth.confidence if asked.min_confidence is None else asked.min_confidence,

@@ -76,7 +76,8 @@ def render_timeline(timeline: Timeline) -> str:
 def memory_timeline(call: Call, asked: TimelineArguments) -> Timeline:
     """Show what was remembered when, day by day, newest first.
 
-    Superseded and expired memories are shown too; `as_of` leaves out what was not true then.
+    Superseded and expired memories are shown too; `as_of` leaves out what was not true then. What is
+    suppressed or archived is not shown.
     """
     now = call.engine.now()
     # "Until now" includes what is written in this very moment.
@@ -91,6 +92,7 @@ def memory_timeline(call: Call, asked: TimelineArguments) -> Timeline:
         tags_any=tuple(asked.tags),
         valid_at=asked.as_of,
         known_at=asked.known_at,
+        include_suppressed=False,
     )
     where = scoped(call, where, asked.scope)
     records = call.engine.store.find(where, access=call.access, limit=asked.limit)

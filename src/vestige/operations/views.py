@@ -44,6 +44,7 @@ class MemoryView(Wire):
     pinned: bool | None = None
     suppression_count: int | None = None
     suppressed_at: datetime | None = None
+    archived_at: datetime | None = None
     revision: int | None = None
     phrasings: list[str] | None = None
     domains: list[str] | None = None
@@ -122,6 +123,7 @@ def _full(record: Record, now: datetime) -> dict[str, Any]:
         "pinned": memory.pinned,
         "suppression_count": memory.suppression_count,
         "suppressed_at": memory.suppressed_at,
+        "archived_at": memory.archived_at,
         "revision": memory.revision,
         "phrasings": list(memory.phrasings),
         "domains": list(memory.domains),
@@ -182,6 +184,8 @@ def memory_card(memory: MemoryView) -> str:
             ("valid", _window(memory)),
             ("superseded by", memory.superseded_by),
             ("pinned", "yes" if memory.pinned else None),
+            ("suppressed", day(memory.suppressed_at)),
+            ("archived", day(memory.archived_at)),
             ("state", memory.state),
             ("retention", percent(memory.retention_strength)),
             ("next review", day(memory.next_review)),

@@ -10,7 +10,10 @@ import click
 from vestige.errors import InvalidInput, NotFound
 from vestige.nearest import nearest_name
 
-NAMES = ("quality", "speed", "peers", "gate", "planted", "ingest", "startup")
+NAMES = (
+    "quality", "speed", "peers", "gate", "planted", "simulate", "mechanisms", "prediction", "sleep", "ingest",
+    "startup",
+)  # fmt: skip
 PACKAGE = "benchmarks"
 PROJECT = Path(__file__).parents[4]
 """Where the project is, if this runs from its source."""
@@ -33,7 +36,8 @@ def bench_command() -> click.Command:
 
 
 def run(name: str | None, words: Sequence[str], *, project: Path = PROJECT) -> None:
-    """Run a benchmark: quality, speed, peers, gate, planted, ingest or startup.
+    """Run a benchmark: quality, speed, peers, gate, planted, simulate, mechanisms, prediction, sleep, ingest
+    or startup.
 
     What follows its name are its own options, such as --quick or --help.
     """

@@ -1,0 +1,132 @@
+"""What a text feels like: pleasant or not, calm or rousing, read off its words and signs.
+
+Valence and arousal are the two axes of Russell's circumplex (1980). What is both new and rousing is kept as
+a flashbulb memory (Brown & Kulik 1977); that arousal at encoding makes memories last is McGaugh (2004).
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from vestige.cognition.lexicon import DEGREES, LEXICON, URGENT_PHRASES, Entry, Feeling
+from vestige.cognition.polarity import NEGATORS
+
+READ_CHARS = 2_000
+"""Feeling is read off the beginning of a text: a long one is a document."""
+
+CALM = 0.05
+"""The arousal of a text without any sign of it."""
+FELT_FROM = 0.2
+"""Below this arousal a text is neutral."""
+
+BESIDE_SHARES = (1.0, 0.25, 0.125)
+"""How much the strongest word counts, the next one, and the one after: a text is as rousing as its
+strongest word and little more, however long it is."""
+
+NEGATION_WINDOW = 3
+NEGATED_VALENCE = -0.7
+"""“Not happy” is unpleasant, but less than “sad” …"""
+NEGATED_AROUSAL = 0.5
+"""… and “no panic” calmer than “panic”, though not calm."""
+
+URGENCY_STEP, MAX_URGENCY = 0.3, 0.6
+EXCLAMATION_STEP, MAX_EXCLAMATION = 0.05, 0.15
+SHOUT_STEP, MAX_SHOUT = 0.1, 0.2
+
+FLASHBULB_NOVELTY = 0.7
+FLASHBULB_AROUSAL = 0.6
+FLASHBULB_GAIN = 0.3
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_URGENT = re.compile(rf"\b(?:{'|'.join(URGENT_PHRASES)})\b")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Affect:
+    """How a text feels: valence -1 to 1, arousal 0 to 1, the feeling that prevails, and what tells so."""
+
+    valence: float
+    arousal: float
+    feeling: Feeling
+    signs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Felt:
+    """A word of the lexicon as it is used here."""
+
+    word: str
+    valence: float
+    arousal: float
+    feeling: Feeling
+
+
+def affect(text: str) -> Affect:
+    """What a text feels like, by the lexicon, negation, degree, urgent phrases and signs."""
+    read = text[:READ_CHARS].replace("’", "'")
+    words = _WORD.findall(read)
+    felt = sorted(_felt([word.lower() for word in words]), key=lambda one: -one.arousal)
+    urgent = _URGENT.findall(read.lower())
+    shouted = [word for word in words if len(word) > 2 and word.isupper() and word.lower() in LEXICON]
+    arousal = (
+        sum(share * one.arousal for share, one in zip(BESIDE_SHARES, felt, strict=False))
+        + min(URGENCY_STEP * len(urgent), MAX_URGENCY)
+        + min(EXCLAMATION_STEP * read.count("!"), MAX_EXCLAMATION)
+        + min(SHOUT_STEP * len(shouted), MAX_SHOUT)
+    )
+    arousal = min(1.0, max(CALM, arousal))
+    return Affect(
+        valence=_valence(felt),
+        arousal=arousal,
+        feeling=_prevailing(felt, len(urgent)) if arousal >= FELT_FROM else Feeling.NEUTRAL,
+        signs=tuple(dict.fromkeys((*(one.word for one in felt[: len(BESIDE_SHARES)]), *urgent))),
+    )
+
+
+def is_flashbulb(novelty: float, arousal: float) -> bool:
+    """Whether something is kept like a photograph: it was new and it was rousing."""
+    return novelty >= FLASHBULB_NOVELTY and arousal >= FLASHBULB_AROUSAL
+
+
+def flashbulb_factor(arousal: float) -> float:
+    """By what a flashbulb's stability is multiplied."""
+    return 1.0 + FLASHBULB_GAIN * arousal
+
+
+def _felt(words: Sequence[str]) -> Iterator[_Felt]:
+    for at, word in enumerate(words):
+        entry = LEXICON.get(word)
+        if entry is not None:
+            yield _used(words, at, entry)
+
+
+def _used(words: Sequence[str], at: int, entry: Entry) -> _Felt:
+    """A word with what the words before it make of it."""
+    before = words[max(0, at - NEGATION_WINDOW) : at]
+    arousal = min(1.0, entry.arousal * DEGREES.get(before[-1] if before else "", 1.0))
+    if not any(word in NEGATORS or word.endswith(("n't", "cannot")) for word in before):
+        return _Felt(word=words[at], valence=entry.valence, arousal=arousal, feeling=entry.feeling)
+    # What is not pleasant is a disappointment; of anything else that is denied, little feeling is left.
+    return _Felt(
+        word=words[at],
+        valence=entry.valence * NEGATED_VALENCE,
+        arousal=arousal * NEGATED_AROUSAL,
+        feeling=Feeling.FRUSTRATION if entry.feeling is Feeling.JOY else Feeling.NEUTRAL,
+    )
+
+
+def _valence(felt: Sequence[_Felt]) -> float:
+    """The mean over the words, the rousing ones counting more."""
+    total = sum(one.arousal for one in felt)
+    return sum(one.valence * one.arousal for one in felt) / total if total else 0.0
+
+
+def _prevailing(felt: Sequence[_Felt], urgent: int) -> Feeling:
+    """The feeling with most arousal behind it; of equal ones that of the strongest word."""
+    weights: dict[Feeling, float] = defaultdict(float)
+    for one in felt:
+        weights[one.feeling] += one.arousal
+    if urgent:
+        weights[Feeling.URGENCY] += URGENCY_STEP * urgent
+    return max(weights, key=lambda feeling: weights[feeling], default=Feeling.NEUTRAL)

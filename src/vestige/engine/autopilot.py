@@ -1,0 +1,170 @@
+"""What reacts to what: events drive the mechanisms, one reaction at a time, after the commit they tell of.
+
+Nobody waits for a reaction, and none runs where nothing can be written. A server has a thread for them;
+a single command works them off when it ends.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import TypeVar
+
+from vestige.engine import (
+    capture,
+    competition,
+    intentions,
+    linking,
+    patterns,
+    reconsolidation,
+    sleep,
+    suppression,
+)
+from vestige.engine.context import Call, Engine
+from vestige.engine.worker import Job, Stop, Worker, WorkerStatus
+from vestige.events import (
+    Happening,
+    ImportanceScored,
+    MemoryCreated,
+    MemoryPromoted,
+    MemorySuppressed,
+    SearchPerformed,
+)
+
+logger = logging.getLogger(__name__)
+
+CLOSE_SECONDS = 0.5
+"""How long the end of a process may take to work off what waits."""
+
+Event = TypeVar("Event", bound=Happening)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reaction:
+    """What a mechanism does when something happened."""
+
+    name: str
+    event: type[Happening]
+    run: Callable[[Call, Happening], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chore:
+    """What a mechanism does from time to time; it is told when somebody last asked for something."""
+
+    name: str
+    run: Callable[[Call, datetime], None]
+
+
+def on(event: type[Event], reaction: Callable[[Call, Event], None]) -> Reaction:
+    """A reaction to events of one type."""
+
+    def run(call: Call, happening: Happening) -> None:
+        if isinstance(happening, event):
+            reaction(call, happening)
+
+    return Reaction(
+        name=f"{reaction.__module__.rpartition('.')[2]}.{reaction.__name__}", event=event, run=run
+    )
+
+
+def _poll(call: Call, _last_activity: datetime) -> None:
+    intentions.poll(call)
+
+
+def _sweep(call: Call, _last_activity: datetime) -> None:
+    suppression.sweep(call)
+
+
+def _sleep(call: Call, last_activity: datetime) -> None:
+    if sleep.due(call, last_activity):
+        sleep.run(call)
+
+
+REACTIONS: tuple[Reaction, ...] = (
+    on(MemoryCreated, capture.on_created),
+    on(MemoryCreated, intentions.on_created),
+    on(ImportanceScored, capture.on_scored),
+    on(MemoryPromoted, capture.on_promoted),
+    on(MemoryPromoted, linking.on_promoted),
+    on(MemoryPromoted, competition.on_promoted),
+    on(MemoryPromoted, patterns.on_promoted),
+    on(SearchPerformed, reconsolidation.on_search),
+    on(SearchPerformed, patterns.on_search),
+    on(MemorySuppressed, suppression.on_suppressed),
+)
+CHORES: tuple[Chore, ...] = (
+    Chore(name="intentions.poll", run=_poll),
+    Chore(name="suppression.sweep", run=_sweep),
+    Chore(name="sleep", run=_sleep),
+)
+
+
+class Autopilot:
+    """Hears what happens and has the mechanisms react. Close it before the store."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        reactions: Sequence[Reaction] = REACTIONS,
+        chores: Sequence[Chore] = CHORES,
+    ) -> None:
+        self._engine = engine
+        self._reactions = reactions
+        self._active_at = engine.now()
+        self._worker = Worker(
+            monotonic=engine.monotonic,
+            chores=[Job(name=chore.name, run=partial(self._rest, chore)) for chore in chores],
+        )
+        self._listening = ExitStack()
+        self.enabled = engine.settings.mechanisms.autopilot and not engine.store.read_only
+        if self.enabled:
+            self._listening.enter_context(engine.events.listening(self._hear))
+
+    def start(self) -> None:
+        """React in the background from now on."""
+        if self.enabled:
+            self._worker.start()
+
+    def settle(self) -> None:
+        """Have everything that has happened so far reacted to."""
+        self._worker.settle()
+
+    def tick(self) -> None:
+        """Do now what is otherwise done from time to time."""
+        if self.enabled:
+            self._worker.rest(lambda: False)
+
+    def touch(self) -> None:
+        """Somebody asked for something: the memory is not idle."""
+        self._active_at = self._engine.now()
+
+    def close(self, timeout_seconds: float) -> bool:
+        """Stop, and work off what waits as far as that is quick; False if a reaction would not end."""
+        self._listening.close()
+        if not self._worker.stop(timeout_seconds):
+            return False
+        until = self._engine.monotonic() + CLOSE_SECONDS
+        self._worker.work_off(lambda: self._engine.monotonic() > until)
+        left = self._worker.status().waiting
+        if left:
+            logger.info("Closing with %d reactions left undone", left)
+        return True
+
+    def status(self) -> WorkerStatus:
+        """How it is going."""
+        return self._worker.status()
+
+    def _hear(self, happening: Happening) -> None:
+        for reaction in self._reactions:
+            if isinstance(happening, reaction.event):
+                self._worker.put(Job(name=reaction.name, run=partial(self._react, reaction, happening)))
+
+    def _react(self, reaction: Reaction, happening: Happening, stop: Stop) -> None:
+        reaction.run(Call(engine=self._engine, cancelled=stop), happening)
+
+    def _rest(self, chore: Chore, stop: Stop) -> None:
+        chore.run(Call(engine=self._engine, cancelled=stop), self._active_at)

@@ -1,0 +1,256 @@
+"""Consolidation: what the memory does for itself when nobody asks. Every step is counted, none destroys.
+
+A step that cannot be done (no model, say) says why, and the others go on. Each commits by itself, in small
+transactions, so that a search or a write never waits for the whole.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import numpy as np
+
+from vestige.cognition.duplicates import unfit, whole
+from vestige.cognition.keeping import keeping
+from vestige.engine import capture, reconsolidation
+from vestige.engine.context import Call
+from vestige.engine.dream import Dreamed, DreamQuery, dream
+from vestige.engine.embedding import backfill, embedder_or_none
+from vestige.engine.insights import drop_outlived
+from vestige.engine.intentions import tidy
+from vestige.engine.linking import Faded, fade
+from vestige.engine.pace import paced
+from vestige.engine.runs import (
+    CONSOLIDATION,
+    DREAM,
+    SNAPSHOT,
+    alone,
+    drop_older,
+    last,
+    reach,
+    trim,
+    written,
+)
+from vestige.engine.settling import settle
+from vestige.engine.suppression import sweep
+from vestige.engine.tuning import Tuned, tune
+from vestige.errors import Cancelled, DeadlineExceeded, VestigeError
+from vestige.events import ConsolidationCompleted, ConsolidationStarted
+from vestige.models import Filter
+
+logger = logging.getLogger(__name__)
+
+DUPLICATE = 0.9
+"""As alike as this, a new memory may say what another one says already."""
+LOOKED_AT = 200
+"""New memories that are looked at for duplicates, the newest ones."""
+BLOCK = 25
+WINDOWS = {capture.KIND: timedelta(days=30), reconsolidation.KIND: timedelta(days=1)}
+"""Documents that matter only for a window, and how long after their last change they are kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What one step did: how many it was about, and what there is to say."""
+
+    name: str
+    count: int
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consolidated:
+    """What a consolidation did, step by step."""
+
+    id: str
+    memories: int
+    steps: tuple[Step, ...]
+    dreamed: Dreamed | None
+    tuned: bool
+    duration_ms: float
+
+    def count(self, name: str) -> int:
+        """What a step counted; 0 for one that was not done."""
+        return next((step.count for step in self.steps if step.name == name), 0)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Run:
+    """A consolidation under way."""
+
+    call: Call
+    scope: str
+    since: datetime | None
+    """When the last one was."""
+    dream: DreamQuery | None
+    dreamed: Dreamed | None = None
+    tuned: bool = False
+
+
+def consolidate(call: Call, *, dreaming: DreamQuery | None) -> Consolidated:
+    """Do all steps, and dream where a dream is due. Conflict while another consolidation runs."""
+    call, scope = paced(call), reach(call)
+    engine = call.engine
+    started = engine.monotonic()
+    with alone(call, CONSOLIDATION) as lease:
+        engine.events.emit(ConsolidationStarted(timestamp=engine.now()))
+        before = last(call, CONSOLIDATION, scope)
+        run = _Run(call=call, scope=scope, since=before.at if before else None, dream=dreaming)
+        steps = []
+        for at, (name, work) in enumerate(STEPS.items()):
+            call.check()
+            lease.renew()
+            call.progress(at, len(STEPS), name)
+            steps.append(_guarded(name, work, run))
+        done = _close(run, steps, 1000 * (engine.monotonic() - started))
+    call.progress(len(STEPS), len(STEPS), "done")
+    engine.events.emit(
+        ConsolidationCompleted(
+            timestamp=engine.now(),
+            nodes_processed=done.memories,
+            decay_applied=done.count("states"),
+            embeddings_generated=done.count("embeddings"),
+            duration_ms=done.duration_ms,
+        )
+    )
+    return done
+
+
+def _guarded(name: str, work: "Work", run: _Run) -> Step:
+    """One step. That the caller has gone ends everything, any other error only this step."""
+    try:
+        count, note = work(run)
+    except (Cancelled, DeadlineExceeded):
+        raise
+    except VestigeError as exc:
+        logger.warning("Consolidation goes on without %s: %s", name, exc.message)
+        return Step(name=name, count=0, note=f"not done: {exc.message}")
+    return Step(name=name, count=count, note=note)
+
+
+def _close(run: _Run, steps: list[Step], duration_ms: float) -> Consolidated:
+    """Take a snapshot of how well everything is kept, and write the row of the history."""
+    call = run.call
+    stats = call.engine.store.stats(access=call.access, now=call.engine.now())
+    kept = keeping(stats.retentions, stats.retrievals)
+    snapshot = {"memories": stats.memories, "retention": kept.average, "recall": kept.recall}
+    body = {
+        "memories": stats.memories,
+        "steps": [{"step": step.name, "count": step.count, "note": step.note} for step in steps],
+        "duration_ms": duration_ms,
+    }
+    row = written(call, CONSOLIDATION, run.scope, body)
+    changes = [written(call, SNAPSHOT, run.scope, snapshot, logged=False), row]
+    call.engine.store.commit(changes, access=call.access)
+    return Consolidated(
+        id=row.document.id,
+        memories=stats.memories,
+        steps=tuple(steps),
+        dreamed=run.dreamed,
+        tuned=run.tuned,
+        duration_ms=duration_ms,
+    )
+
+
+def _states(run: _Run) -> "Counted":
+    count = settle(run.call)
+    return count, "memories changed their state" if count else None
+
+
+def _embeddings(run: _Run) -> "Counted":
+    embedder = embedder_or_none(run.call.engine)
+    if embedder is None:
+        return 0, "not done: there is no embedding model"
+    count = backfill(run.call, embedder)
+    return count, "memories had no vectors" if count else None
+
+
+def _curve(run: _Run) -> "Counted":
+    tuned: Tuned = tune(run.call)
+    run.tuned = tuned.fitted
+    return tuned.reviews, tuned.why or f"w20 is {tuned.w20:.4f}"
+
+
+def _cascade(run: _Run) -> "Counted":
+    swept = sweep(run.call)
+    return swept.neighbors, f"{swept.seeds} suppressions became final" if swept.seeds else None
+
+
+def _duplicates(run: _Run) -> "Counted":
+    """New memories that another one is nearly the same as. They are counted, never merged."""
+    call, store = run.call, run.call.engine.store
+    now, signature = call.engine.now(), store.signature()
+    if signature is None:
+        return 0, "not done: there are no vectors"
+    where = Filter(valid_at=now, include_suppressed=False, created_from=run.since)
+    new = [
+        one.memory
+        for one in store.find(where, access=call.access, limit=LOOKED_AT)
+        if not unfit(one.memory, now)
+    ]
+    count = 0
+    for at in range(0, len(new), BLOCK):
+        call.check()
+        for memory in new[at : at + BLOCK]:
+            held = store.vectors([memory.id], signature, access=call.access)
+            if not held:
+                continue
+            there = Filter(scope=memory.scope, scope_only=True, valid_at=now, include_suppressed=False)
+            matrix = np.stack([whole(held[memory.id])])
+            near = store.nearest(matrix, signature, there, access=call.access, limit=2)[0]
+            count += any(one.memory_id != memory.id and one.score >= DUPLICATE for one in near)
+    return count, "found, not merged: see `dedup` with the action `scan`" if count else None
+
+
+def _links(run: _Run) -> "Counted":
+    done: Faded = fade(run.call, run.since)
+    return done.faded, f"{done.pruned} more were cut" if done.pruned else None
+
+
+def _dream(run: _Run) -> "Counted":
+    if run.dream is None:
+        return 0, "none was due"
+    run.dreamed = dream(run.call, run.dream)
+    found = f"{len(run.dreamed.linked)} new links, {len(run.dreamed.insights)} insights"
+    return run.dreamed.replayed, found
+
+
+def _insights(run: _Run) -> "Counted":
+    count = drop_outlived(run.call)
+    return count, "their sources say something else by now" if count else None
+
+
+def _intentions(run: _Run) -> "Counted":
+    count = tidy(run.call)
+    return count, "were done or given up long ago" if count else None
+
+
+def _windows(run: _Run) -> "Counted":
+    """What mechanisms kept for a window that has long closed."""
+    count = sum(drop_older(run.call, kind, run.call.engine.now() - age) for kind, age in WINDOWS.items())
+    return count, "windows of capture and recall that had closed" if count else None
+
+
+def _history(run: _Run) -> "Counted":
+    count = trim(run.call, (DREAM, CONSOLIDATION, SNAPSHOT))
+    return count, "old rows of the history" if count else None
+
+
+Counted = tuple[int, str | None]
+Work = Callable[[_Run], Counted]
+
+STEPS: dict[str, Work] = {
+    "states": _states,
+    "embeddings": _embeddings,
+    "curve": _curve,
+    "cascade": _cascade,
+    "duplicates": _duplicates,
+    "dream": _dream,
+    "insights": _insights,
+    "intentions": _intentions,
+    "windows": _windows,
+    "history": _history,
+    # Last before the row that says until when links have faded: a run that is cut short must not count twice.
+    "links": _links,
+}

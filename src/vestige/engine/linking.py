@@ -1,0 +1,245 @@
+"""Links that change: made and cut by people, strengthened by use, faded by time."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from vestige.cognition.activation import PRIMING, PRIMING_LEAST, Activation
+from vestige.cognition.links import LEARNED, PRUNE_BELOW, SILENT, faded, fading_days, reinforced
+from vestige.engine.context import Call
+from vestige.engine.revising import load, persistently
+from vestige.engine.situating import spread
+from vestige.errors import Conflict, InvalidInput, NotFound
+from vestige.events import ActivationSpread, ConnectionDiscovered, MemoryPromoted
+from vestige.models import Edge, Filter
+from vestige.store.changes import Link, Unlink
+from vestige.store.judging import passes
+
+REINFORCEMENT = 0.05
+"""What a learned link gains when the memory at one end of it is promoted."""
+PRIMED_STEPS = 3
+"""How far activation goes out from a memory that was promoted."""
+FADED_AT_ONCE = 500
+"""Links in one transaction when they fade: a search or a write never waits for more."""
+DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linked:
+    """A link, and whether it is new or has another weight than before."""
+
+    edge: Edge
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Faded:
+    """How many learned links have become weaker, and how many of them were cut."""
+
+    faded: int
+    pruned: int
+
+
+def link(call: Call, source_id: str, target_id: str, kind: str, weight: float) -> Linked:
+    """Link two memories on somebody's word, or give that link another weight."""
+    if source_id == target_id:
+        raise InvalidInput("A memory cannot be linked to itself.", details={"id": source_id})
+    for memory_id in (source_id, target_id):
+        load(call, memory_id)
+    present = [
+        edge
+        for edge in _between(call, source_id, target_id)
+        if (edge.source_id, edge.kind) == (source_id, kind)
+    ]
+    if present and present[0].weight == weight:
+        return Linked(edge=present[0], changed=False)
+    now = call.engine.now()
+    edge = Edge(source_id=source_id, target_id=target_id, kind=kind, weight=weight, created_at=now)
+    call.engine.store.commit([Link(edge=edge)], access=call.access)
+    if not present:
+        _tell(call, [edge])
+    return Linked(edge=edge, changed=True)
+
+
+def unlink(call: Call, one: str, other: str, kind: str | None) -> list[Edge]:
+    """Cut the links of a kind between two memories, or all of them; those that were there.
+
+    Links that tell of the past of a memory stay: InvalidInput where there are no others.
+    """
+
+    def attempt() -> list[Edge]:
+        for memory_id in (one, other):
+            load(call, memory_id)
+        between = [edge for edge in _between(call, one, other) if kind in (None, edge.kind)]
+        cut = [edge for edge in between if edge.kind not in SILENT]
+        if between and not cut:
+            raise _of_the_past(between[0])
+        if not cut:
+            return []
+        now = call.engine.now()
+        try:
+            call.engine.store.commit([_end(edge, now) for edge in cut], access=call.access)
+        except NotFound as exc:  # somebody else was quicker
+            raise Conflict() from exc
+        return cut
+
+    return persistently(call, attempt)
+
+
+def _between(call: Call, one: str, other: str) -> list[Edge]:
+    return call.engine.store.edges([one, other], access=call.access, among=True)
+
+
+def _of_the_past(edge: Edge) -> InvalidInput:
+    return InvalidInput(
+        f"{edge.source_id} and {edge.target_id} are linked by `{edge.kind}`, which tells of their past.",
+        hint="To take a merge back use `dedup undo`, to make a memory true again `memory set_validity`.",
+        details={"type": edge.kind},
+    )
+
+
+def reinforce(call: Call, pairs: Sequence[tuple[str, str]], amount: float, kind: str) -> list[Edge]:
+    """Make the links of this kind between these memories stronger, and those that are missing; what changed.
+
+    The direction of a link that is there stays. Pairs of which an end is gone are left out.
+    """
+    ids = sorted({one for pair in pairs for one in pair})
+    present = {
+        frozenset((edge.source_id, edge.target_id)): edge
+        for edge in call.engine.store.edges(ids, access=call.access, among=True)
+        if edge.kind == kind
+    }
+    now = call.engine.now()
+    edges: dict[frozenset[str], Edge] = {}
+    for source_id, target_id in pairs:
+        ends = frozenset((source_id, target_id))
+        fresh = Edge(source_id=source_id, target_id=target_id, kind=kind, weight=0.0, created_at=now)
+        before = edges.get(ends) or present.get(ends) or fresh
+        edges[ends] = _weighed(before, reinforced(before.weight, amount), now)
+    stronger = [
+        edge for ends, edge in edges.items() if ends not in present or edge.weight != present[ends].weight
+    ]
+    saved = _save(call, [Link(edge=edge) for edge in stronger])
+    kept = [change.edge for change in saved if isinstance(change, Link)]
+    _tell(call, [edge for edge in kept if frozenset((edge.source_id, edge.target_id)) not in present])
+    return kept
+
+
+def fade(call: Call, since: datetime | None) -> Faded:
+    """Let learned links fade for the time since the last run (None: since each was made); cut the weakest.
+
+    Links of pinned memories stay as they are. Many small transactions: a run that is interrupted has faded a
+    part of the links, and nothing else is wrong with them.
+    """
+    pinned = {
+        record.memory.id
+        for batch in call.engine.store.stream(Filter(pinned=True, archived=None), access=call.access)
+        for record in batch
+    }
+    now = call.engine.now()
+    weaker = cut = seen = 0
+    for edges in call.engine.store.stream_edges(LEARNED, access=call.access, batch=FADED_AT_ONCE):
+        call.check()
+        seen += len(edges)
+        free = [edge for edge in edges if pinned.isdisjoint((edge.source_id, edge.target_id))]
+        saved = _save(call, list(_fading(free, since, now)))
+        ended = sum(isinstance(change, Unlink) for change in saved)
+        weaker, cut = weaker + len(saved) - ended, cut + ended
+        call.progress(seen, None, "Fading links")
+    return Faded(faded=weaker, pruned=cut)
+
+
+def _fading(edges: Sequence[Edge], since: datetime | None, now: datetime) -> Iterator[Link | Unlink]:
+    """What time does to links: those that are due become weaker, those that are too weak end."""
+    ages = [(now - edge.created_at) / DAY for edge in edges]
+    then = [0.0 if since is None else (since - edge.created_at) / DAY for edge in edges]
+    due = fading_days(ages, then)
+    left = faded([edge.weight for edge in edges], due)
+    for edge, days, weight in zip(edges, due.tolist(), left.tolist(), strict=True):
+        if days and weight < PRUNE_BELOW:
+            yield _end(edge, now)
+        elif days:
+            yield Link(edge=_weighed(edge, weight, now))
+
+
+def _weighed(edge: Edge, weight: float, now: datetime) -> Edge:
+    """The link with a weight it has from now on: the time is for the log, a link keeps when it was made."""
+    return replace(edge, weight=weight, created_at=now)
+
+
+def _end(edge: Edge, at: datetime) -> Unlink:
+    return Unlink(source_id=edge.source_id, target_id=edge.target_id, kind=edge.kind, at=at)
+
+
+def _save(call: Call, changes: Sequence[Link | Unlink]) -> Sequence[Link | Unlink]:
+    """Commit what can be, and say what that was: a memory deleted meanwhile has taken its links with it."""
+    if not changes:
+        return ()
+    try:
+        call.engine.store.commit(changes, access=call.access)
+    except NotFound:
+        left = _possible(call, changes)
+        if len(left) == len(changes):
+            raise
+        return _save(call, left)
+    return changes
+
+
+def _possible(call: Call, changes: Sequence[Link | Unlink]) -> list[Link | Unlink]:
+    """Those changes whose memories, or whose link, are still there."""
+    named = [change.edge if isinstance(change, Link) else change for change in changes]
+    ids = sorted({end for one in named for end in (one.source_id, one.target_id)})
+    store = call.engine.store
+    there = {record.memory.id for record in store.get_many(ids, access=call.access)}
+    edges = store.edges(ids, access=call.access, among=True)
+    linked = {(edge.source_id, edge.target_id, edge.kind) for edge in edges}
+    return [
+        change
+        for change, one in zip(changes, named, strict=True)
+        if there >= {one.source_id, one.target_id}
+        and (isinstance(change, Link) or (one.source_id, one.target_id, one.kind) in linked)
+    ]
+
+
+def _tell(call: Call, edges: Sequence[Edge]) -> None:
+    call.engine.events.emit(
+        *(
+            ConnectionDiscovered(
+                timestamp=edge.created_at,
+                source_id=edge.source_id,
+                target_id=edge.target_id,
+                connection_type=edge.kind,
+                weight=edge.weight,
+            )
+            for edge in edges
+        )
+    )
+
+
+def on_promoted(call: Call, happening: MemoryPromoted) -> None:
+    """What was promoted lends activation to what is linked to it, and its learned links become stronger."""
+    engine = call.engine
+    if not engine.settings.mechanisms.spreading:
+        return
+    seeds = {happening.id: Activation(level=PRIMING)}
+    active, _ = spread(call, seeds, steps=PRIMED_STEPS, least=PRIMING_LEAST)
+    awake = _awake(call, sorted(active.keys() - seeds.keys(), key=lambda one: (-active[one].level, one)))
+    used = [
+        edge
+        for edge in engine.store.edges([happening.id], access=call.access)
+        if edge.kind in LEARNED and not {edge.source_id, edge.target_id}.isdisjoint(awake)
+    ]
+    now = engine.now()
+    gains = [(edge, reinforced(edge.weight, REINFORCEMENT)) for edge in used]
+    _save(call, [Link(edge=_weighed(edge, weight, now)) for edge, weight in gains if weight != edge.weight])
+    if awake:
+        engine.events.emit(
+            ActivationSpread(timestamp=now, source_id=happening.id, activated_ids=tuple(awake))
+        )
+
+
+def _awake(call: Call, memory_ids: Sequence[str]) -> list[str]:
+    """Those that nobody holds back, in the same order."""
+    records = call.engine.store.get_many(memory_ids, access=call.access)
+    shown = Filter(include_suppressed=False)
+    return [record.memory.id for record in records if passes(record.memory, shown, call.access)]

@@ -1,0 +1,40 @@
+"""Long work that gives way: after each piece of it, it rests as long as the piece took.
+
+Threads of one process share an interpreter, and writers a lock. Work that pauses leaves both to whoever is
+waiting: a search in the middle of a dream, or the trace it leaves.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+
+from vestige.engine.context import Call
+
+MOST_SECONDS = 0.25
+"""The longest rest: a machine that is slow for other reasons must not make it endless."""
+
+
+class Pace:
+    """Says whether the caller has gone, and rests first."""
+
+    def __init__(
+        self, cancelled: Callable[[], bool], monotonic: Callable[[], float], rest: Callable[[float], object]
+    ) -> None:
+        self._cancelled = cancelled
+        self._monotonic = monotonic
+        self._rest = rest
+        self._since = monotonic()
+
+    def __call__(self) -> bool:
+        """Rest, then tell."""
+        worked = self._monotonic() - self._since
+        if worked > 0:
+            self._rest(min(worked, MOST_SECONDS))
+        self._since = self._monotonic()
+        return self._cancelled()
+
+
+def paced(call: Call) -> Call:
+    """The same call, which gives way whenever it is asked whether to go on (`Call.check`)."""
+    rest = threading.Event().wait  # nobody sets it
+    return replace(call, cancelled=Pace(call.cancelled, call.engine.monotonic, rest))

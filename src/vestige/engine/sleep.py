@@ -1,0 +1,87 @@
+"""When the memory sleeps: what it needs, whether it is time, and doing it."""
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from vestige.cognition.dreaming import LEAST_MEMORIES
+from vestige.engine.consolidate import Consolidated, consolidate
+from vestige.engine.context import Call
+from vestige.engine.dream import DreamQuery
+from vestige.engine.runs import CONSOLIDATION, DREAM, last, reach
+from vestige.errors import Conflict
+from vestige.models import Filter
+
+logger = logging.getLogger(__name__)
+
+DREAM_EVERY = timedelta(hours=24)
+MANY_SAVES = 50
+"""Memories saved since the last dream that make another one due."""
+LEAST_SIMILARITY = 0.5
+"""How alike two memories must be for a dream to link them, when nobody says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SleepNeeds:
+    """Whether a dream, and a consolidation, is due."""
+
+    dream: bool
+    consolidation: bool
+
+
+def needs(call: Call) -> SleepNeeds:
+    """What the memory needs where the caller is at home."""
+    if call.access.domains is not None:  # it could not be done for this caller
+        return SleepNeeds(dream=False, consolidation=False)
+    return SleepNeeds(dream=_needs_dream(call), consolidation=_needs_consolidation(call))
+
+
+def _needs_consolidation(call: Call) -> bool:
+    before = last(call, CONSOLIDATION, reach(call))
+    every = timedelta(hours=call.engine.settings.sleep.interval_hours)
+    return before is None or call.engine.now() - before.at >= every
+
+
+def _needs_dream(call: Call) -> bool:
+    store, now = call.engine.store, call.engine.now()
+    where = dreamable(call)
+    if store.count(where, access=call.access) < LEAST_MEMORIES:
+        return False
+    before = last(call, DREAM, call.scope)
+    if before is None or now - before.at > DREAM_EVERY:
+        return True
+    saved = Filter(scope=call.scope, inherited=True, created_from=before.at)
+    return store.count(saved, access=call.access) > MANY_SAVES
+
+
+def dreamable(call: Call) -> Filter:
+    """What the caller can dream of: what holds now where he is, and nobody holds back."""
+    return Filter(scope=call.scope, inherited=True, valid_at=call.engine.now(), include_suppressed=False)
+
+
+def due(call: Call, last_activity: datetime) -> bool:
+    """Whether it is time to sleep: enough time has passed since the last time, and nobody is busy."""
+    settings = call.engine.settings.sleep
+    if not settings.enabled or call.engine.store.read_only:
+        return False
+    idle = call.engine.now() - last_activity >= timedelta(minutes=settings.idle_minutes)
+    return idle and _needs_consolidation(call)
+
+
+def sleep(call: Call) -> Consolidated:
+    """Consolidate, and dream if that is due."""
+    query = DreamQuery(
+        where=dreamable(call),
+        scope=call.scope,
+        memories=call.engine.settings.sleep.dream_memories,
+        least=LEAST_SIMILARITY,
+    )
+    return consolidate(call, dreaming=query if needs(call).dream else None)
+
+
+def run(call: Call) -> None:
+    """Sleep, unless another process does."""
+    try:
+        sleep(call)
+    except Conflict as exc:
+        logger.info("No sleep now: %s", exc.message)

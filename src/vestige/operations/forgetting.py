@@ -1,0 +1,169 @@
+"""Keeping a memory out of mind (`suppress`), and removing one for good (`purge`)."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
+
+from vestige.cognition.forgetting import WINDOW, penalty, reach, reversible_until
+from vestige.cognition.strength import retention_of, retrieval_of, state
+from vestige.engine.context import Call
+from vestige.engine.forgetting import copies, forget
+from vestige.engine.suppression import Suppressed, suppress, unsuppress
+from vestige.errors import InvalidInput
+from vestige.operations.catalog import registry
+from vestige.operations.fields import MemoryId, Reason
+from vestige.operations.memory import EXAMPLE_ID
+from vestige.operations.prose import count, day, percent
+from vestige.operations.registry import Wire
+
+MOST_COPIES = 50
+"""How many backups and exports an answer names."""
+
+
+class SuppressedView(Wire):
+    """How far a memory is out of mind, and until when the last suppression can be taken back.
+
+    `retrieval_penalty` is the share of its score that it loses in a search. The neighbours are weakened when
+    the window has closed.
+    """
+
+    action: str
+    success: bool = True
+    id: str
+    suppression_count: int
+    prior_count: int
+    retrieval_penalty: float
+    state: str
+    accessibility: float
+    retention: float
+    retrieval: float
+    stability: float
+    estimated_cascade_neighbors: int | None = None
+    reversible_until: datetime | None = None
+    labile_window_hours: int
+    message: str
+
+
+class Purged(Wire):
+    """What was removed. `still_in` hold words of it because of merging, `copies` are files of your own that
+    may hold it: backups and exports."""
+
+    action: str = "purge"
+    success: bool = True
+    id: str
+    also_purged: list[str] | None = None
+    revived: list[str]
+    still_in: list[str]
+    copies: list[str]
+    message: str
+
+
+@registry.operation(
+    "suppress",
+    permission="write",
+    effect="write",
+    example={"id": EXAMPLE_ID, "reason": "It keeps coming up and does not help."},
+    positional=("id",),
+    title="Suppress a memory",
+    render=lambda result: result.message,
+)
+def suppress_memory(
+    call: Call,
+    id: MemoryId,
+    reason: Reason = None,
+    reverse: Annotated[bool, Field(description="Take the last suppression back, within 24 hours.")] = False,
+) -> SuppressedView:
+    """Keep a memory out of mind without deleting it; each time further.
+
+    It ranks lower in `search` and comes back through nothing else, but is readable by its id. Its text and
+    strength stay as they are, so that `reverse` restores exactly what was, for 24 hours; after that what is
+    linked to it is weakened too, once. `memory promote` ends a suppression at any time.
+    """
+    done = unsuppress(call, id) if reverse else suppress(call, id)
+    return _suppressed_view(call, done, reverse=reverse)
+
+
+def _suppressed_view(call: Call, done: Suppressed, *, reverse: bool) -> SuppressedView:
+    now, memory, strength = call.engine.now(), done.after.memory, done.after.strength
+    return SuppressedView(
+        action="reverse" if reverse else "suppress",
+        id=memory.id,
+        suppression_count=memory.suppression_count,
+        prior_count=done.before.memory.suppression_count,
+        retrieval_penalty=round(penalty(memory.suppression_count), 4),
+        state=state(reach(done.after, now)).value,
+        accessibility=round(reach(done.after, now), 4),
+        retention=round(retention_of(strength, now), 4),
+        retrieval=round(retrieval_of(strength, now), 4),
+        stability=round(strength.stability, 4),
+        estimated_cascade_neighbors=None if reverse else done.neighbours,
+        reversible_until=None if reverse else reversible_until(memory),
+        labile_window_hours=int(WINDOW.total_seconds() // 3600),
+        message=_reversed(done) if reverse else _suppressed(done),
+    )
+
+
+def _suppressed(done: Suppressed) -> str:
+    memory = done.after.memory
+    lost = percent(penalty(memory.suppression_count))
+    return (
+        f"Suppressed {memory.id}: it loses {lost} of its score in searches and comes up nowhere else. "
+        f"Until {day(reversible_until(memory))} UTC it can be taken back; "
+        f"then {count(done.neighbours, 'neighbour')} will be weakened."
+    )
+
+
+def _reversed(done: Suppressed) -> str:
+    left = done.after.memory.suppression_count
+    said = "it is as it was" if not left else f"it is suppressed {count(left, 'time')}, as before"
+    return f"Taken back for {done.after.memory.id}: {said}."
+
+
+@registry.operation(
+    "purge",
+    permission="write",
+    effect="delete",
+    example={"id": EXAMPLE_ID, "confirm": True},
+    positional=("id",),
+    title="Purge a memory",
+    render=lambda result: result.message,
+)
+def purge(
+    call: Call,
+    id: MemoryId,
+    confirm: Annotated[bool, Field(description="Must be true: purging cannot be undone.")] = False,
+    even_pinned: Annotated[bool, Field(description="Purge it although it is pinned.")] = False,
+    with_merges: Annotated[
+        bool, Field(description="Also purge what it was merged into; their other parts live again.")
+    ] = False,
+    with_parts: Annotated[bool, Field(description="Also purge what it was merged from.")] = False,
+) -> Purged:
+    """Remove a memory for good, from every file of the store; it cannot be undone.
+
+    Text, revisions, wordings, vectors, words, links, kept answers and what was concluded from it go; a mark
+    without content stays. Backups and exports are your own files: the answer names them (`copies`).
+    """
+    if not confirm:
+        raise InvalidInput(
+            "Purging removes a memory for good and cannot be undone.",
+            hint="Say `confirm: true` if you mean it; `suppress` only keeps it out of mind.",
+            details={"argument": "confirm"},
+        )
+    done = forget(call, id, even_pinned=even_pinned, with_merges=with_merges, with_parts=with_parts)
+    others, kept = [one for one in done.deleted if one != id], copies(call)
+    sentences = [f"Purged {', '.join([id, *others])}."]
+    if done.revived:
+        sentences.append(f"True again: {', '.join(done.revived)}.")
+    if done.still_in:
+        sentences.append(f"By merging, its words are still in {', '.join(done.still_in)}.")
+    if kept:
+        sentences.append(f"Not touched: {len(kept)} of your backups and exports, which may hold it.")
+    return Purged(
+        id=id,
+        also_purged=others or None,
+        revived=list(done.revived),
+        still_in=list(done.still_in),
+        copies=kept[:MOST_COPIES],
+        message=" ".join(sentences),
+    )

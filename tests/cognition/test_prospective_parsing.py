@@ -1,0 +1,241 @@
+"""Sentences: what is to be done and when is understood, or left alone."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vestige.cognition.prospective_escalation import Priority
+from vestige.cognition.prospective_forms import form_of
+from vestige.cognition.prospective_parsing import understand
+from vestige.cognition.prospective_times import clock_in
+
+NOW = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)  # a Sunday
+
+
+def at(moment: str) -> dict[str, Any]:
+    return {"type": "time", "at": f"2026-{moment}:00+00:00"}
+
+
+def weekly(*days: str, clock: str, first: str, interval: int = 1) -> dict[str, Any]:
+    start = f"2026-{first}:00+00:00"
+    return {
+        "type": "recurring",
+        "every": "week",
+        "interval": interval,
+        "days": list(days),
+        "at": clock,
+        "start": start,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "to_do", "trigger"),
+    [
+        ("remind me to call Bob tomorrow at 9", "call Bob", at("03-02T09:00")),
+        ("Remind me tomorrow at 9 to call Bob", "call Bob", at("03-02T09:00")),
+        ("tomorrow at 9: call Bob", "call Bob", at("03-02T09:00")),
+        ("Call Bob on friday", "Call Bob", at("03-06T09:00")),
+        ("Call Bob on Sunday at 10:00", "Call Bob", at("03-01T10:00")),
+        ("Call Bob next monday at 3pm", "Call Bob", at("03-02T15:00")),
+        ("Call Bob at 8", "Call Bob", at("03-02T08:00")),
+        ("Call Bob at noon", "Call Bob", at("03-01T12:00")),
+        ("Call Bob tonight", "Call Bob", at("03-01T20:00")),
+        ("Call Bob on May 8 at 17:30", "Call Bob", at("05-08T17:30")),
+        ("Call Bob on 2026-04-01", "Call Bob", at("04-01T09:00")),
+        ("Call Bob at 2026-04-01T10:00+02:00", "Call Bob", at("04-01T08:00")),
+        ("Ship it at 16:30 +02:00", "Ship it", at("03-01T14:30")),
+        ("remind me about the demo in a month", "the demo", at("04-01T09:00")),
+        ("remind me about the demo in June", "the demo", at("06-01T09:00")),
+        ("I need to buy milk tomorrow", "buy milk", at("03-02T09:00")),
+        (
+            "remind me to rotate the keys every monday at 10:00",
+            "rotate the keys",
+            weekly("monday", clock="10:00+00:00", first="03-02T10:00"),
+        ),
+        (
+            "Every other Monday at 9am remind me to rotate the keys",
+            "rotate the keys",
+            weekly("monday", clock="09:00+00:00", first="03-02T09:00", interval=2),
+        ),
+        (
+            "Review PRs on tuesdays and fridays at 9:30",
+            "Review PRs",
+            weekly("tuesday", "friday", clock="09:30+00:00", first="03-03T09:30"),
+        ),
+        (
+            "don't forget to update the changelog when I work on auth.py",
+            "update the changelog",
+            {"type": "context", "file_pattern": "auth.py"},
+        ),
+        (
+            "remind me to check the indexes when I open .sql files",
+            "check the indexes",
+            {"type": "context", "file_pattern": "*.sql"},
+        ),
+        (
+            "When I'm working on the payments project, remind me to bump the SDK",
+            "bump the SDK",
+            {"type": "context", "codebase": "payments"},
+        ),
+        (
+            "remind me to ask about refunds when we talk about billing",
+            "ask about refunds",
+            {"type": "context", "topic": "billing"},
+        ),
+        (
+            "I should check migrations when I edit db/*.sql in codebase shop",
+            "check migrations",
+            {"type": "context", "codebase": "shop", "file_pattern": "db/*.sql"},
+        ),
+        (
+            "remind me to write notes when the deploy finishes",
+            "write notes",
+            {"type": "event", "condition": "the deploy finishes"},
+        ),
+        (
+            "remind me to add a test when I work on the login flow",
+            "add a test",
+            {"type": "context", "topic": "login flow"},
+        ),
+        ("remind me tomorrow", "remind me tomorrow", at("03-02T09:00")),
+    ],
+)
+def test_words_that_say_when_are_understood(text: str, to_do: str, trigger: dict[str, Any]) -> None:
+    understood = understand(text, NOW)
+
+    assert (understood.description, form_of(understood.trigger)) == (to_do, trigger)
+
+
+@pytest.mark.parametrize(
+    ("phrase", "minutes"),
+    [("in 2 hours", 120), ("in half an hour", 30), ("in a week", 10_080), ("in 90 mins", 90)],
+)
+def test_a_while_from_now_is_a_duration(phrase: str, minutes: float) -> None:
+    form = form_of(understand(f"call Bob {phrase}", NOW).trigger)
+
+    assert (form["type"], form["in_minutes"]) == ("duration", minutes)
+
+
+@pytest.mark.parametrize(
+    ("phrase", "rule"),
+    [
+        ("every 30 minutes", {"every": "minute", "interval": 30}),
+        ("hourly", {"every": "hour", "interval": 1}),
+        ("daily at 7:15", {"every": "day", "at": "07:15+00:00"}),
+        ("every evening", {"every": "day", "at": "18:00+00:00"}),
+        ("every 3 days at 8am", {"every": "day", "interval": 3}),
+        ("every weekday at 9", {"days": ["monday", "tuesday", "wednesday", "thursday", "friday"]}),
+        ("each week on tuesday at 09:00+02:00", {"days": ["tuesday"], "at": "09:00+02:00"}),
+        ("weekly", {"every": "week", "days": ["sunday"]}),
+        ("on the 15th of every month", {"every": "month", "day": 15}),
+        ("every month on the last day", {"every": "month", "day": -1}),
+        ("every month", {"every": "month", "day": 1}),
+        ("every 45 minutes until friday", {"every": "minute", "until": "2026-03-07T00:00:00+00:00"}),
+    ],
+)
+def test_rules_are_understood(phrase: str, rule: dict[str, Any]) -> None:
+    form = form_of(understand(f"stretch {phrase}", NOW).trigger)
+
+    assert form["type"] == "recurring"
+    assert rule.items() <= form.items()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Check what happens when the cache is full",
+        "Fix the critical path tests",
+        "Move to the office in Berlin",
+        "Discuss the 2026 budget",
+        "Read chapter 3 on the train",
+        "Look at issue 12 at length",
+        "Explain why the job runs every time",
+        "Find out what happened yesterday",
+        "Call Bob on 8 May 2020",
+        "Plan for in 9999 years",
+        "Call Bob at 2026-13-40T10:00",
+        "Call Bob on 31 June",
+        "Stretch every day until it helps",
+        "Stretch every 0 days",
+        "tomorrow",
+        "",
+        "x" * 600 + " tomorrow",
+    ],
+)
+def test_what_says_nothing_of_when_is_left_as_it_is(text: str) -> None:
+    understood = understand(text, NOW)
+
+    assert form_of(understood.trigger) == {"type": "manual"}
+    assert (understood.description, understood.priority, understood.deadline) == (text, None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "deadline"),
+    [
+        ("Finish the report by friday", "03-07T00:00"),
+        ("Finish the report before friday", "03-06T00:00"),
+        ("Finish the report by tomorrow at 9", "03-02T09:00"),
+        ("Finish the report today", "03-02T00:00"),
+        ("Finish the report by 2026-04-01", "04-02T00:00"),
+        ("Finish the report by May", "06-01T00:00"),
+    ],
+)
+def test_a_day_by_which_it_must_be_done_is_a_deadline(text: str, deadline: str) -> None:
+    understood = understand(text, NOW)
+
+    assert understood.description == "Finish the report"
+    assert understood.deadline == datetime.fromisoformat(f"2026-{deadline}:00+00:00")
+
+
+@pytest.mark.parametrize(
+    ("text", "priority", "to_do"),
+    [
+        ("URGENT: fix login", Priority.HIGH, "fix login"),
+        ("fix login asap", Priority.HIGH, "fix login"),
+        ("Fix login (critical)", Priority.CRITICAL, "Fix login"),
+        ("fix login tomorrow, it's urgent!", Priority.HIGH, "fix login"),
+        ("Fix login (not urgent)", Priority.LOW, "Fix login"),
+        ("low priority: fix login", Priority.LOW, "fix login"),
+        ("urgent", None, "urgent"),
+    ],
+)
+def test_a_label_tells_how_urgent_it_is(text: str, priority: Priority | None, to_do: str) -> None:
+    understood = understand(text, NOW)
+
+    assert (understood.priority, understood.description) == (priority, to_do)
+
+
+@pytest.mark.parametrize(
+    ("text", "clock"),
+    [
+        ("09:00", (540, 0)),
+        ("9 pm", (1260, 0)),
+        ("12am", (0, 0)),
+        ("noon", (720, 0)),
+        ("23:59Z", (1439, 0)),
+        ("07:30-05:30", (450, -330)),
+        ("24:00", None),
+        ("13pm", None),
+        ("09:60", None),
+        ("09:00+24:00", None),
+        ("nine", None),
+    ],
+)
+def test_a_clock_time_is_read_exactly_or_not_at_all(text: str, clock: tuple[int, int] | None) -> None:
+    assert clock_in(text) == clock
+
+
+words = st.sampled_from(
+    "remind me to in at on every monday tomorrow 9 10:00 2 hours when I open a.py by friday asap until the "
+    "31st of month next week may +99:99 0 minutes 99 other and , : urgent 2026-13-40 25:00".split()
+)
+
+
+@given(text=st.lists(words, max_size=12).map(" ".join) | st.text(max_size=80))
+def test_no_words_whatever_make_it_fail_or_lose_what_is_to_be_done(text: str) -> None:
+    understood = understand(text, NOW)
+
+    assert bool(understood.description) == bool(text.strip())

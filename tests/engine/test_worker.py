@@ -1,0 +1,156 @@
+"""The worker: one job at a time, none lost to another's failure, and an end to it."""
+
+import threading
+from collections.abc import Callable
+from itertools import count
+
+import pytest
+
+from vestige.engine.worker import Job, Stop, Worker
+from vestige.errors import Cancelled
+
+LONG = 30.0
+"""A limit no passing test reaches."""
+
+
+def still() -> float:
+    """A clock that stands."""
+    return 0.0
+
+
+def job(run: Callable[[], object], name: str = "job") -> Job:
+    def ignoring(_stop: Stop) -> None:
+        run()
+
+    return Job(name=name, run=ignoring)
+
+
+def failing() -> None:
+    raise ValueError("what it was about is nobody's business")
+
+
+def test_without_a_thread_jobs_wait_until_they_are_worked_off_in_their_order() -> None:
+    done: list[int] = []
+    worker = Worker(monotonic=still)
+    for number in range(3):
+        worker.put(job(lambda number=number: done.append(number)))  # type: ignore[misc]  # binds it now
+    assert (done, worker.status().waiting) == ([], 3)
+    assert worker.settle()
+    assert done == [0, 1, 2]
+    assert (worker.status().handled, worker.status().running) == (3, False)
+
+
+def test_a_job_that_fails_is_counted_and_the_next_one_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    done = threading.Event()
+    worker = Worker(monotonic=still)
+    worker.start()
+    worker.put(job(failing, name="capture"))
+    worker.put(job(done.set))
+    assert done.wait(LONG)
+    assert worker.settle(LONG)
+    status = worker.status()
+    assert (status.handled, status.failed, status.restarts, status.running) == (2, 1, 0, True)
+    # The text of an error may quote a memory: it is in the log, not in the status.
+    assert status.last_error == "capture: ValueError"
+    assert "capture failed" in caplog.text
+    assert worker.stop(LONG)
+    assert not worker.status().running
+
+
+def test_a_loop_that_breaks_down_is_begun_again() -> None:
+    done = threading.Event()
+
+    def leaving() -> None:
+        raise SystemExit
+
+    worker = Worker(monotonic=still, pause_seconds=0.0)
+    worker.start()
+    worker.put(job(leaving))
+    worker.put(job(done.set))
+    assert done.wait(LONG)
+    assert worker.stop(LONG)
+    assert (worker.status().restarts, worker.status().last_error) == (1, "SystemExit")
+
+
+def test_when_too_many_wait_the_oldest_are_dropped_counted_and_told_of_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    done: list[str] = []
+    worker = Worker(monotonic=still, most_waiting=2)
+    for name in "abcd":
+        worker.put(job(lambda name=name: done.append(name)))  # type: ignore[misc]  # binds it now
+    worker.settle()
+    assert done == ["c", "d"]
+    assert worker.status().dropped == 2
+    assert caplog.text.count("the oldest are dropped") == 1
+
+
+def test_stopping_ends_a_long_job_and_begins_no_other() -> None:
+    begun, later = threading.Event(), threading.Event()
+
+    def long(stop: Stop) -> None:
+        begun.set()
+        while not stop():
+            pass
+        raise Cancelled()
+
+    worker = Worker(monotonic=still)
+    worker.start()
+    worker.put(Job(name="dream", run=long))
+    worker.put(job(later.set))
+    assert begun.wait(LONG)
+    assert worker.stop(LONG)
+    status = worker.status()
+    assert (status.running, status.waiting, status.failed) == (False, 1, 0)
+    assert not later.is_set()
+
+
+def test_a_job_that_does_not_end_is_not_waited_for_longer_than_asked() -> None:
+    begun, release = threading.Event(), threading.Event()
+
+    def stubborn() -> None:
+        begun.set()
+        assert release.wait(LONG)
+
+    worker = Worker(monotonic=still)
+    worker.start()
+    worker.put(job(stubborn))
+    assert begun.wait(LONG)
+    assert not worker.settle(0.01)
+    assert not worker.stop(0.01)
+    release.set()
+    assert worker.stop(LONG)
+
+
+def test_chores_are_done_while_nothing_waits_and_not_more_often_than_asked() -> None:
+    rested, seconds = threading.Event(), count()
+    worker = Worker(monotonic=lambda: float(next(seconds)), chores=[job(rested.set)], idle_seconds=1.0)
+    worker.start()
+    assert rested.wait(LONG)
+    assert worker.stop(LONG)
+
+
+def test_a_chore_that_fails_keeps_no_other_from_being_done() -> None:
+    done = threading.Event()
+    worker = Worker(monotonic=still, chores=[job(failing, name="sweep"), job(done.set)])
+    worker.rest(lambda: False)
+    assert done.is_set()
+    assert worker.status().last_error == "sweep: ValueError"
+
+
+def test_a_worker_that_was_stopped_does_not_start_again() -> None:
+    worker = Worker(monotonic=still)
+    assert worker.stop(LONG)
+    worker.start()
+    assert not worker.status().running
+
+
+def test_jobs_that_make_jobs_come_to_an_end() -> None:
+    worker = Worker(monotonic=still, most_waiting=5)
+
+    def again() -> None:
+        worker.put(job(again))
+
+    again()
+    worker.settle()
+    assert worker.status().handled == 5

@@ -1,0 +1,125 @@
+"""Purging: after it no file of the store holds the words, whatever surface they had reached."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.mechanisms.conftest import Living
+from tests.store.index_files import publish_early
+from tests.world import World
+from vestige.models import EVERYTHING
+
+WORDS = ("qvantixol", "wrembluk", "zhorpid", "yxlapton", "kwertzim", "vlqobus")
+"""Invented, so that nothing else in a file can look like them, and different from their first letters on: an
+index that leaves out what a term shares with the one before it still holds them whole."""
+FIRST = "Our Qvantixol supplier in Lisbon is Wrembluk, says the contract."
+OTHERWISE = "Our Qvantixol supplier in Lisbon is Wrembluk, says the contract of Zhorpid."
+EDITED = "Our Qvantixol supplier is Yxlapton from Porto now."
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Every file of the store; not those that are the user's own."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes().lower()
+        for path in folder.rglob("*")
+        if path.is_file() and not {"backups", "exports"} & set(path.relative_to(folder).parts)
+    }
+
+
+def holding(folder: Path, needles: dict[str, bytes]) -> dict[str, set[str]]:
+    """Which of these each file holds; files that hold none are left out."""
+    found = {
+        name: {label for label, needle in needles.items() if needle in content}
+        for name, content in files(folder).items()
+    }
+    return {name: labels for name, labels in found.items() if labels}
+
+
+def spread(world: World) -> str:
+    """A memory with rare words on every surface that a memory's text can reach."""
+    for number in range(6):
+        world.remember(f"Lisbon note {number}: the tram stops at platform {number}.", tags=["lisbon"])
+    memory_id = world.remember(FIRST, tags=["kwertzim"], source="vlqobus.md", idempotency_key="told once")
+    world.call("smart_ingest", content=OTHERWISE)
+    world.remember("The Qvantixol supplier Wrembluk delivers on Fridays.", force_create=True)
+    world.find("who is our Qvantixol supplier Wrembluk", retrieval_mode="exhaustive")
+    world.call("predict", context={"current_topics": ["Qvantixol"]})
+    world.call("memory", action="promote", id=memory_id)
+    world.app.settle()
+    world.call("dream")
+    world.call("memory", action="edit", id=memory_id, content=EDITED)
+    world.find("Yxlapton Qvantixol")
+    world.app.engine.store.rebuild_index()
+    world.app.settle()
+    return memory_id
+
+
+def ids_about(world: World, word: str) -> list[str]:
+    found = world.call("search", query=word, limit=50, include_expired=True, record=False)["results"]
+    world.app.settle()
+    return [hit["id"] for hit in found if word.lower() in str(hit).lower()]
+
+
+def purge(world: World, memory_id: str, **arguments: Any) -> dict[str, Any]:
+    return world.call("purge", id=memory_id, confirm=True, **arguments)
+
+
+def test_after_a_purge_no_file_of_the_store_holds_a_word_or_a_vector_of_it(
+    living: Living, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish_early(monkeypatch)
+    folder = tmp_path / "data"
+    memory_id = spread(living.world)
+    store = living.world.app.engine.store
+    signature = store.signature()
+    assert signature is not None
+    (vectors,) = store.vectors([memory_id], signature, access=EVERYTHING).values()
+    needles = {word: word.encode() for word in WORDS}
+    needles["vector"] = np.ascontiguousarray(vectors[0], dtype="<f4").tobytes().lower()
+    reached = holding(folder, needles)
+    assert set().union(*reached.values()) == set(needles), "the search in the files sees what is there"
+    assert any(name.startswith("vestige.db.index/") and "vector" in reached[name] for name in reached)
+
+    for one in dict.fromkeys([memory_id, *ids_about(living.world, "Qvantixol")]):
+        purge(living.world, one)
+
+    assert holding(folder, needles) == {}
+    living.restart()
+    assert holding(folder, needles) == {}
+    found = str(living.world.find("Qvantixol Wrembluk Yxlapton", include_expired=True)).lower()
+    assert not [word for word in WORDS if word in found]
+    assert "was deleted on" in living.world.refused("memory", action="get", id=memory_id)["message"]
+
+
+def test_a_word_of_a_purged_memory_that_another_one_has_stays_learned(living: Living) -> None:
+    world = living.world
+    gone = world.remember("The Qvantixol contract ends in May.")
+    world.remember("The Wrembluk contract ends in June.")
+    world.find("Wrembluk contract")
+    world.find("Qvantixol contract")
+    world.app.settle()
+
+    purge(world, gone)
+
+    interests = str(living.restart().call("predict")).lower()
+    assert "contract" in interests
+    assert "wrembluk" in interests
+    assert "qvantixol" not in interests
+
+
+def test_purging_needs_to_be_confirmed_and_names_the_copies_it_does_not_touch(living: Living) -> None:
+    world = living.world
+    memory_id = world.remember(FIRST)
+    refused = world.refused("memory", action="purge", id=memory_id)
+    assert (refused["code"], refused["details"]) == ("invalid_input", {"argument": "confirm"})
+    assert world.get(memory_id)["content"] == FIRST
+    world.call("backup")
+    world.call("export", path="mine.json")
+
+    answer = world.call("memory", action="purge", id=memory_id, confirm=True)
+
+    assert [name.split("/")[0] for name in answer["copies"]] == ["backups", "exports"]
+    assert "Not touched: 2" in answer["message"]
+    assert living.restart().find("Qvantixol") == []

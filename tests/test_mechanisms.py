@@ -1,0 +1,85 @@
+"""No inert mechanism: each has a page that tells of it, and a test that sees its effect after a restart."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from vestige.operations.all import registry
+from vestige.preferences import MechanismSettings
+
+PROJECT = Path(__file__).parent.parent
+PAGES = PROJECT / "docs" / "concepts"
+TESTS = PROJECT / "tests" / "mechanisms"
+
+MECHANISMS = (
+    "archive", "autopilot", "capture", "competition", "consolidation", "context", "decay", "dreams",
+    "emotion", "exploration", "importance", "intentions", "links", "personal-curve", "prediction", "purge",
+    "reconsolidation", "spreading", "states", "suppression", "testing-effect",
+)  # fmt: skip
+HEADINGS = ("## Paper", "## Formula", "## State", "## What you see")
+TOOLS = {
+    "archive", "consolidate", "dream", "explore_connections", "gc", "importance_score", "intention",
+    "memory_graph", "predict", "suppress",
+}  # fmt: skip
+"""The tools that exist for a mechanism."""
+OPENED_AGAIN = "restart"
+
+
+def page(name: str) -> str:
+    return (PAGES / f"{name}.md").read_text(encoding="utf-8")
+
+
+def file_of(name: str) -> Path:
+    return TESTS / f"test_{name.replace('-', '_')}.py"
+
+
+def functions(path: Path) -> dict[str, ast.FunctionDef]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def written_out(name: str, known: dict[str, ast.FunctionDef]) -> str:
+    """A test with the functions of its file that it calls."""
+    calls = {node.id for node in ast.walk(known[name]) if isinstance(node, ast.Name)}
+    return "\n".join(ast.unparse(known[one]) for one in (name, *sorted(calls & known.keys() - {name})))
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_mechanism_has_a_page_with_paper_formula_state_and_effect(name: str) -> None:
+    told = page(name)
+    assert [heading for heading in HEADINGS if f"\n{heading}\n" not in told] == []
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_the_test_its_page_names_exists_uses_the_tools_and_opens_the_store_again(name: str) -> None:
+    path = file_of(name)
+    named = re.findall(rf"tests/mechanisms/{path.name}::(test_\w+)", page(name))
+    known = functions(path)
+    assert named
+    assert set(named) <= known.keys()
+    proofs = [one for one in named if "living" in {argument.arg for argument in known[one].args.args}]
+    assert any(f"living.{OPENED_AGAIN}(" in written_out(one, known) for one in proofs)
+    assert all("assert " in written_out(one, known) for one in named)
+
+
+def test_every_mechanism_that_can_be_switched_off_is_among_them_and_its_test_does_it() -> None:
+    switches = {name.replace("_", "-") for name in MechanismSettings.model_fields}
+    assert switches <= set(MECHANISMS)
+    for name in switches:
+        assert f"mechanisms__{name.replace('-', '_')}=False" in file_of(name).read_text(encoding="utf-8")
+
+
+def test_there_is_no_test_and_no_page_of_a_mechanism_that_is_not_listed() -> None:
+    tested = {path.stem.removeprefix("test_").replace("_", "-") for path in TESTS.glob("test_*.py")}
+    described = {path.stem for path in PAGES.glob("*.md") if f"\n{HEADINGS[0]}\n" in page(path.stem)}
+    assert tested == set(MECHANISMS)
+    assert described == set(MECHANISMS)
+
+
+def test_every_tool_of_a_mechanism_is_explained_on_a_page_of_one() -> None:
+    known = set(registry.tools)
+    assert known >= TOOLS
+    told = "\n".join(page(name) for name in MECHANISMS)
+    assert sorted(tool for tool in TOOLS if f"`{tool}" not in told) == []
