@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -52,8 +52,10 @@ class Ingester(Protocol):
 class InProcess:
     """The engine of this process, on a store of its own, with its model loaded."""
 
-    def __init__(self, data_dir: Path, *, clock: Clock | None = None) -> None:
-        self._app = open_app({"data_dir": str(data_dir)}, clock=clock)
+    def __init__(
+        self, data_dir: Path, *, clock: Clock | None = None, settings: Mapping[str, object] | None = None
+    ) -> None:
+        self._app = open_app({"data_dir": str(data_dir), **(settings or {})}, clock=clock)
         self.decisions: Counter[str] = Counter()
         embedder = self._app.engine.embedders.get(MODEL_SECONDS)
         if embedder is None:

@@ -20,7 +20,7 @@ from benchmarks.quality.shelf import Ground
 from vestige.app import Clock
 from vestige.identity import Uuid7
 from vestige.models import EVERYTHING
-from vestige.store.protocol import Revise
+from vestige.store.changes import Revise
 
 SEED = 7
 STORED_OVER_DAYS = 335

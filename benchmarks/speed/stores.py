@@ -14,7 +14,7 @@ from vestige.cognition.text import text_hash
 from vestige.engine.context import Call
 from vestige.engine.embedding import embed_memories
 from vestige.models import EVERYTHING, Memory
-from vestige.store.protocol import Add, Embedded, Piece
+from vestige.store.changes import Add, Embedded, Piece
 
 MOST_EMBEDDED = 10_000
 """Up to here every text is embedded by the model."""

@@ -1,0 +1,60 @@
+"""The local model, asked once for each text: the arms of a simulation tell the same stories."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from vestige.embed.protocol import Embedder, Encoded, Signature, Vectors
+
+T = TypeVar("T")
+
+
+class Remembering:
+    """An embedder that answers a text it has seen from memory."""
+
+    def __init__(self, inner: Embedder) -> None:
+        self._inner = inner
+        self._documents: dict[str, Encoded] = {}
+        self._queries: dict[str, Encoded] = {}
+        self._counts: dict[str, int] = {}
+
+    @property
+    def signature(self) -> Signature:
+        """The model's own."""
+        return self._inner.signature
+
+    @property
+    def max_tokens(self) -> int:
+        """The model's own."""
+        return self._inner.max_tokens
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each text has."""
+        return _through(self._counts, texts, self._inner.count_tokens)
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """One row per text."""
+        rows = [one.vector for one in self.encode_documents(texts)]
+        return np.array(rows, dtype=np.float32).reshape(-1, self.signature.dimension)
+
+    def embed_query(self, text: str) -> Vectors:
+        """The query's vector."""
+        return self.encode_query(text).vector
+
+    def encode_documents(self, texts: Sequence[str]) -> list[Encoded]:
+        """Vectors with token states."""
+        return _through(self._documents, texts, self._inner.encode_documents)
+
+    def encode_query(self, text: str) -> Encoded:
+        """The query's vector with its token states."""
+        if text not in self._queries:
+            self._queries[text] = self._inner.encode_query(text)
+        return self._queries[text]
+
+
+def _through(known: dict[str, T], texts: Sequence[str], ask: Callable[[Sequence[str]], list[T]]) -> list[T]:
+    unseen = list(dict.fromkeys(text for text in texts if text not in known))
+    if unseen:
+        known.update(zip(unseen, ask(unseen), strict=True))
+    return [known[text] for text in texts]
