@@ -4,15 +4,18 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
 from benchmarks.client import Client, Json, console_script
 from benchmarks.conversation import Turn
-from vestige.app import Clock, open_app
+from vestige.app import App, Clock, open_app
+from vestige.embed.background import EmbedderSource
 from vestige.embed.protocol import Embedder
 from vestige.engine.context import Engine
+from vestige.events import EventBus
 
 MODEL_SECONDS = 60.0
 FILL_BATCH = 100
@@ -53,9 +56,19 @@ class InProcess:
     """The engine of this process, on a store of its own, with its model loaded."""
 
     def __init__(
-        self, data_dir: Path, *, clock: Clock | None = None, settings: Mapping[str, object] | None = None
+        self,
+        data_dir: Path,
+        *,
+        clock: Clock | None = None,
+        settings: Mapping[str, object] | None = None,
+        embedder: Embedder | None = None,
     ) -> None:
         self._app = open_app({"data_dir": str(data_dir), **(settings or {})}, clock=clock)
+        if embedder is not None:
+            given = embedder
+            source = EmbedderSource(lambda _: given)
+            # A bus of its own: the first application does not react to what the second one does.
+            self._app = App(replace(self._app.engine, embedders=source, events=EventBus()))
         self.decisions: Counter[str] = Counter()
         embedder = self._app.engine.embedders.get(MODEL_SECONDS)
         if embedder is None:
@@ -74,6 +87,10 @@ class InProcess:
         return self._app.call_tool(
             tool, arguments, request_id="", progress=lambda *_: None, cancelled=threading.Event()
         )
+
+    def settle(self) -> None:
+        """Have the memory react to everything so far."""
+        self._app.settle()
 
     def ingest(self, items: Sequence[Item]) -> None:
         """Remember all items in one request."""

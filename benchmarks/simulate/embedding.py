@@ -5,9 +5,13 @@ from typing import TypeVar
 
 import numpy as np
 
+from vestige.app import system_clock
 from vestige.embed.protocol import Embedder, Encoded, Signature, Vectors
+from vestige.embed.sources import embedder_source
+from vestige.settings import load_settings
 
 T = TypeVar("T")
+MODEL_SECONDS = 60.0
 
 
 class Remembering:
@@ -51,6 +55,18 @@ class Remembering:
         if text not in self._queries:
             self._queries[text] = self._inner.encode_query(text)
         return self._queries[text]
+
+
+def local_model() -> Remembering:
+    """The installed model."""
+    clock = system_clock()
+    source = embedder_source(
+        load_settings({}), monotonic=clock.monotonic, sleep=clock.sleep, allow_install=False
+    )
+    inner = source.get(MODEL_SECONDS)
+    if inner is None:
+        raise SystemExit("There is no embedding model. Run `vestige model install` first.")
+    return Remembering(inner)
 
 
 def _through(known: dict[str, T], texts: Sequence[str], ask: Callable[[Sequence[str]], list[T]]) -> list[T]:

@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.client import Json
 from benchmarks.quality.aged import Calendar
 from benchmarks.simulate.embedding import Remembering
-from benchmarks.simulate.story import ATTRIBUTES, OVERVIEW, Ask, Hush, Story, Tell, Truth
+from benchmarks.simulate.story import ATTRIBUTES, OVERVIEW, Ask, Hush, Reject, Story, Tell, Truth
 from vestige.app import App, open_app
 from vestige.embed.background import EmbedderSource
 from vestige.errors import Conflict
@@ -83,6 +83,8 @@ class Life:
                     self._ask(step, random.Random(f"{self._seed}-{day}-{number}"))
                 case Hush():
                     self._hush(step)
+                case Reject():
+                    self.call("memory", {"action": "demote", "id": self._ids[step.key]})
         self._app.settle()
         if self._arm.sleeps and day % SLEEP_EVERY_DAYS == SLEEP_EVERY_DAYS - 1:
             self.call("consolidate", {})
@@ -250,7 +252,9 @@ def lived(folder: Path, story: Story, arm: Arm, seed: int, embedder: Remembering
     """A life in a store of its own."""
     calendar = Calendar(BEGIN)
     options = {"data_dir": str(folder), **arm.settings}
-    with open_app(options, clock=calendar.clock()) as opened:
+    # Time stands still while something is done: what paces itself has nothing to wait for.
+    clock = replace(calendar.clock(), monotonic=lambda: calendar.now.timestamp())
+    with open_app(options, clock=clock) as opened:
         source = EmbedderSource(lambda _: embedder)
         source.get(60.0)
         app = App(replace(opened.engine, embedders=source, events=EventBus()))

@@ -12,13 +12,12 @@ from benchmarks.bm25 import Bm25
 from benchmarks.plot import bars, lines
 from benchmarks.progress import say
 from benchmarks.report import Cell, Report, Target
-from benchmarks.simulate.embedding import Remembering
+from benchmarks.simulate.embedding import Remembering, local_model
 from benchmarks.simulate.life import SHOWN, Arm, Examination, Life, lived
 from benchmarks.simulate.story import ATTRIBUTES, OVERVIEW, tell_story
-from vestige.app import system_clock
-from vestige.embed.sources import embedder_source
-from vestige.settings import load_settings
 
+FIRST = 11
+"""The seed of the first story. Those before it were looked at while the weights were chosen."""
 CHECK_EVERY_DAYS = 60
 RESAMPLES = 2_000
 SWITCHES = (
@@ -51,25 +50,24 @@ class Outcome:
     baselines: Mapping[str, Mapping[str, Mapping[str, float]]]
 
 
-def run(*, seeds: int, days: int, ablations: bool, jobs: int) -> Report:
-    """Live through every story in every arm."""
-    arms = (WHOLE, NO_DECAY, *(ABLATIONS if ablations else ()))
-    tasks = [(seed, arms, days) for seed in range(1, seeds + 1)]
+def run(*, seeds: int, days: int, ablated: int, jobs: int) -> Report:
+    """Live through every story with and without decay, and through the first ones in every arm."""
+    arms = (WHOLE, NO_DECAY, *(ABLATIONS if ablated else ()))
+    tasks = [(FIRST + n, arms if n < ablated else arms[:2], days) for n in range(seeds)]
     with multiprocessing.get_context("spawn").Pool(min(jobs, len(tasks))) as pool:
         outcomes = [one for some in pool.imap(_stories, tasks) for one in some]
     by_arm = {arm.name: [one for one in outcomes if one.arm == arm.name] for arm in arms}
-    return _report(by_arm, seeds=seeds, days=days)
+    return _report(by_arm, seeds=seeds, days=days, ablated=ablated)
 
 
 def _stories(task: tuple[int, Sequence[Arm], int]) -> list[Outcome]:
     seed, arms, days = task
-    settings = load_settings({})
-    clock = system_clock()
-    source = embedder_source(settings, monotonic=clock.monotonic, sleep=clock.sleep, allow_install=False)
-    inner = source.get(60.0)
-    if inner is None:
-        raise SystemExit("There is no embedding model. Run `vestige model install` first.")
-    embedder = Remembering(inner)
+    return live_all(seed=seed, arms=arms, days=days)
+
+
+def live_all(*, seed: int, arms: Sequence[Arm], days: int) -> list[Outcome]:
+    """Live through one story in several arms, with one model."""
+    embedder = local_model()
     return [_live(seed, arm, days, embedder) for arm in arms]
 
 
@@ -158,14 +156,14 @@ def compared(ours: Scores, others: Scores, measure: str) -> list[float]:
     return [mine[key] - theirs[key] for key in sorted(mine.keys() & theirs.keys())]
 
 
-def _report(by_arm: Mapping[str, Sequence[Outcome]], *, seeds: int, days: int) -> Report:
+def _report(by_arm: Mapping[str, Sequence[Outcome]], *, seeds: int, days: int, ablated: int) -> Report:
     ours, plain = _final(by_arm[WHOLE.name]), _final(by_arm[NO_DECAY.name])
     gain = compared(ours, plain, "precision@5")
     loss = compared(plain, ours, "old recall@10")
     states = _states(by_arm[WHOLE.name])
     return Report(
         benchmark="simulate",
-        settings={"seeds": seeds, "days": days},
+        settings={"seeds": seeds, "days": days, "seeds of the other ablations": ablated},
         tables={
             "On the last day": list(_arms(by_arm)),
             "What each mechanism adds": list(_ablations(by_arm, ours)),
@@ -194,9 +192,9 @@ def _report(by_arm: Mapping[str, Sequence[Outcome]], *, seeds: int, days: int) -
                 name="states that occur in every seed", value=float(len(states)), limit=4.0, at_least=True
             ),
             Target(
-                name="current ranks above stale",
+                name="current ranks above stale, beside BM25",
                 value=mean(ours["current first"].values()),
-                limit=0.9,
+                limit=_baseline(by_arm[WHOLE.name], "BM25", "current first"),
                 at_least=True,
             ),
             Target(
@@ -216,8 +214,15 @@ NOTES = (
     "current first: where an older statement about the same thing stands, the present one ranks above it; "
     "old recall: memories of the first 60 days that were never asked for since are found when somebody asks; "
     "pinned: the same of those that were pinned. Intervals are over questions and seeds, paired. Every arm "
-    "lives through the same stories with its own feedback. BM25 searches everything that was ever told.",
+    "lives through the same stories with its own feedback. BM25 searches everything that was ever told. The "
+    "weight of decay was chosen on seeds 1 to 5, which are not among these.",
 )
+
+
+def _baseline(outcomes: Sequence[Outcome], name: str, measure: str) -> float:
+    """What a baseline reaches; 0 for what it was not asked."""
+    answers = [scores for one in outcomes for scores in one.baselines.get(name, {}).values()]
+    return mean([scores[measure] for scores in answers if measure in scores] or [0.0])
 
 
 def _states(outcomes: Sequence[Outcome]) -> set[str]:
@@ -231,12 +236,7 @@ def _states(outcomes: Sequence[Outcome]) -> set[str]:
 def _arms(by_arm: Mapping[str, Sequence[Outcome]]) -> Iterator[dict[str, Cell]]:
     whole = by_arm[WHOLE.name]
     for name in ("no memory", "random", "BM25"):
-        values: dict[str, list[float]] = {}
-        for one in whole:
-            for scores in one.baselines.get(name, {}).values():
-                for measure, value in scores.items():
-                    values.setdefault(measure, []).append(value)
-        yield {"arm": name, **{m: mean(values[m]) if m in values else None for m in MEASURES}}
+        yield {"arm": name, **{measure: _baseline(whole, name, measure) for measure in MEASURES}}
     for name, outcomes in by_arm.items():
         final = _final(outcomes)
         yield {"arm": name, **{m: mean(final[m].values()) if final[m] else None for m in MEASURES}}

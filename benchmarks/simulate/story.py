@@ -23,6 +23,8 @@ SAID = 0.4
 """The share of the changes that are told as such; the others silently, a third of them in the old words."""
 NEWS_DAYS = 30
 """How long a remark is news."""
+REJECTED_ON = (50, 52, 54, 56)
+"""Days of every second month on which one and the same remark is said to be wrong."""
 PINNED = 6
 OVERVIEWS = 0.3
 """The share of the questions that are about a service as a whole."""
@@ -155,7 +157,14 @@ class Hush:
     key: str
 
 
-Step = Tell | Ask | Hush
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reject:
+    """Somebody says that something he was told is wrong."""
+
+    key: str
+
+
+Step = Tell | Ask | Hush | Reject
 
 
 @dataclass(slots=True)
@@ -214,6 +223,7 @@ class _Teller:
         self._value: dict[tuple[str, str], str] = {}
         self._values: dict[str, str] = {}
         self._remarks: list[str] = []
+        self._wrong: str | None = None
 
     def story(self) -> Story:
         days: list[list[Step]] = [[] for _ in range(self._days)]
@@ -240,6 +250,10 @@ class _Teller:
             yield self._remark(self._rng.choice(SERVICES))
         if day % 11 == 10 and self._remarks:
             yield Hush(key=self._rng.choice(self._remarks))
+        if day % 60 == 50:
+            self._wrong = self._rng.choice(self._remarks)
+        if day % 60 in REJECTED_ON and self._wrong is not None:
+            yield Reject(key=self._wrong)
         for _ in range(QUESTIONS_A_DAY):
             yield self._question(self._rng.choice(focus), focus[0])
 

@@ -225,6 +225,10 @@ def test_any_two_texts_can_be_compared(new: str, old: str) -> None:
         ("The scheduler runs on two hosts.", "The parser runs on two hosts."),
         ("Pelican is released on Friday.", "Cleaned up the backlog of Pelican a little."),
         ("Basalt runs in Virginia.", "Read an article that reminded me of Basalt."),
+        ("Update: The owner of Falcon is Greta.", "The owner of Quarry is Greta."),
+        ("Actually, the owner of Falcon is Greta.", "The owner of Quarry is Greta."),
+        ("Update: Saffron runs in Oregon.", "Releases of Saffron go out every Friday."),
+        ("Update: Greta looks after Yarrow.", "Yarrow was slow in the morning and recovered."),
     ],
 )
 def test_what_holds_of_one_thing_does_not_end_what_is_told_of_another(new: str, old: str) -> None:
@@ -239,6 +243,8 @@ def test_what_holds_of_one_thing_does_not_end_what_is_told_of_another(new: str, 
         ("Boris runs the data team.", "Ada runs the data team."),
         ("Ada ran the marathon.", "Ada is training for the marathon."),
         ("The report is finished.", "The report is in the backlog."),
+        ("Update: Falcon runs in Tokyo.", "Falcon runs in Oregon."),
+        ("Actually, Ada speaks Spanish.", "Ada speaks French."),
     ],
 )
 def test_a_post_and_a_step_still_end_what_they_end(new: str, old: str) -> None:

@@ -221,9 +221,11 @@ def _change(ours: Statement, theirs: Statement, retracted: bool) -> Conflict | N
         return None
     if change.single and (change.counted or not is_indefinite(theirs.words)):
         return Conflict(kind="value", detail=change.detail, corrects=retracted, exact=True)
-    # "Actually Ada speaks Spanish" takes the other value back, though one can speak both.
-    kind: ConflictKind = "correction" if retracted else "slot"
-    return Conflict(kind=kind, detail=change.detail, corrects=retracted, exact=False)
+    # "Actually Ada speaks Spanish" takes the other value back, though one can speak both; "Actually the owner
+    # of the parser is Ada" takes nothing back that is said of the lexer.
+    corrects = retracted and not change.of_subject
+    kind: ConflictKind = "correction" if corrects else "slot"
+    return Conflict(kind=kind, detail=change.detail, corrects=corrects, exact=False)
 
 
 def _state(ours: Statement, theirs: Statement, retracted: bool, *, close: bool) -> Conflict | None:

@@ -51,7 +51,7 @@ _RETRACTED = any_of(
     """
 )
 _EXCLAIMED = any_of(
-    "update; correction; fix; edit; erratum; wrong; oops; sorry; no; nope; wait; whoops; hm+; ah; oh"
+    "correction; fix; edit; erratum; wrong; oops; sorry; no; nope; wait; whoops; hm+; ah; oh"
 )
 _RETRACTIONS = re.compile(
     rf"\b(?:{_RETRACTED})\b|^(?:{_EXCLAIMED})\b\s*[,:;.!–—-]|\bs/[^/\s]+/[^/\s]+/", re.IGNORECASE
@@ -75,7 +75,8 @@ _CHANGED = any_of(
     from (?:today|tomorrow|next|{_DAYS}|{_MONTHS}) on
     """
 )
-_CHANGES = re.compile(rf"\b(?:{_CHANGED})\b", re.IGNORECASE)
+# "Update:" announces news about something, not that what is known of anything like it was wrong.
+_CHANGES = re.compile(rf"\b(?:{_CHANGED})\b|^updated?\b\s*[,:;.!–—-]", re.IGNORECASE)
 
 _ANNOUNCEMENT = any_of(
     r"""

@@ -21,7 +21,7 @@ LATEST = 0.1
 LATEST_HALF_LIFE_DAYS = 30.0
 """What the newest memory gains where the latest is asked for; half of it for one this much older. Nowhere
 else does being new count by itself: fading with time is what accessibility is about."""
-FADED_NOTE = 0.15
+FADED_NOTE = 0.2
 FADED_PART = 0.02
 """What separates a memory that is fully there from one that is all but gone: a note, and a part of a talk or
 a text. A note is used or drops out of use; a record of what was said is no worse for being old."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from vestige.cognition.attributes import Slot, takes_one
+from vestige.cognition.clauses import verb_at
 from vestige.cognition.polarity import NEGATORS
 from vestige.cognition.verbs import ARTICLES, AUXILIARIES, BE, OWNERS, PLACES, PREPOSITIONS
 from vestige.cognition.wording import TEMPORAL, Word
@@ -24,12 +25,14 @@ _TIMING = frozenset("since from in on by until of at starting".split())
 class Change:
     """What was said in one place and is said otherwise now.
 
-    `single`: the attribute has one value at a time, so the new one ends the old one.
+    `single`: the attribute has one value at a time, so the new one ends the old one. `of_subject`: what
+    differs stands before the verb, so that the two may be about different things.
     """
 
     was: tuple[Word, ...]
     becomes: tuple[Word, ...]
     single: bool
+    of_subject: bool = False
 
     @property
     def detail(self) -> str:
@@ -83,7 +86,9 @@ def _change(new: Sequence[Word], old: Sequence[Word]) -> Change | None:
     several = sum(block[0] == "replace" for block in blocks) > 1 or _is_phrase(was) or _is_phrase(becomes)
     several = several and not all(run[0].text in PLACES for run in (was, becomes))
     single = (slot.counted or not several) and takes_one(slot)
-    return Change(was=tuple(was), becomes=tuple(becomes), single=single)
+    verb = verb_at(left)
+    before_verb = verb is not None and end <= verb
+    return Change(was=tuple(was), becomes=tuple(becomes), single=single, of_subject=before_verb)
 
 
 def _frame(words: Sequence[Word], others: Sequence[Word]) -> list[Word]:
