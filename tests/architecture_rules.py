@@ -18,7 +18,9 @@ MAX_FUNCTION_LINES = 40
 
 VALUES = ("errors", "checks", "models", "documents", "pool")
 CONTRACT = ("store.protocol", "store.changes", "store.pool", "store.judging", "store.logquery")
-BELOW_ENGINE = (*VALUES, *CONTRACT, "nearest", "events", "settings", "identity", "cognition", "embed")
+BELOW_ENGINE = (
+    *VALUES, *CONTRACT, "nearest", "schema_words", "events", "settings", "identity", "cognition", "embed",
+)  # fmt: skip
 LAYERS: dict[str, tuple[str, ...]] = {
     "": (),
     "errors": (),
@@ -27,12 +29,13 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "documents": ("errors", "checks", "models"),
     "pool": (),
     "nearest": (),
+    "schema_words": (),
     "identity": (),
     "place": VALUES,
     "directories": (),
     "events": VALUES,
     "preferences": VALUES,
-    "settings": (*VALUES, "nearest", "directories", "preferences"),
+    "settings": (*VALUES, "nearest", "schema_words", "directories", "preferences"),
     "cognition": (*VALUES, "cognition"),
     "embed": (*VALUES, "settings", "cognition", "embed"),
     "store": (*VALUES, "cognition", "embed.protocol", *CONTRACT),

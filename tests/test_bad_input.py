@@ -89,6 +89,20 @@ NOBODY = 65534
         ("memory", {"action": "list", "offset": -1}, "invalid_input", "offset"),
         ("mark_reviewed", {"id": "x", "rating": 5}, "invalid_input", "rating"),
         ("memory_timeline", {"limit": 0}, "invalid_input", "limit"),
+        ("gc", {"dry_run": "no"}, "invalid_input", "true or false"),
+        ("gc", {"dry_run": 0}, "invalid_input", "true or false"),
+        ("gc", {"dry_run": False, "even_most": "yes"}, "invalid_input", "even_most"),
+        ("gc", {"min_retention": True}, "invalid_input", "not true or false"),
+        ("purge", {"id": "x", "confirm": "yes"}, "invalid_input", "true or false"),
+        ("memory", {"action": "delete", "id": "x", "with_parts": 1}, "invalid_input", "true or false"),
+        ("suppress", {"id": "x", "reverse": "yes"}, "invalid_input", "true or false"),
+        ("search", {"query": "a", "limit": True}, "invalid_input", "not true or false"),
+        (
+            "intention",
+            {"action": "set", "description": "x", "trigger": {"in_minutes": True}},
+            "invalid_input",
+            "not true or false",
+        ),
         ("nonsense", {}, "not_found", "nonsense"),
     ],
 )
@@ -103,6 +117,26 @@ def test_bad_arguments_get_a_clear_error_and_change_nothing(
     assert error["code"] == code
     assert said in str(error)
     assert world.call("system_status") == before
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "message", "hint"),
+    [
+        ("search", {"query": "a", "limit": 0}, "`limit`: expected a whole number from 1 to 100.", "1 to 100"),
+        ("gc", {"min_retention": 9}, "`min_retention`: expected a number from 0 to 1.", "0 to 1"),
+        ("smart_ingest", {"items": ["a"]}, "`items.0`: expected an object.", "An object with content, tags"),
+        ("session_context", {"context": "shop"}, "`context`: expected an object.", "with codebase, topics"),
+        ("insights", {"action": "runs", "kind": "x"}, "expected one of: dream, consolidation.", "One of"),
+        ("search", {"query": "a", "scope": "/a/../b"}, "is not a plain path.", "such as /project/vestige"),
+        ("memory", {"action": "link", "id": "x", "target": "x"}, "to itself", "another memory"),
+    ],
+)
+def test_a_refusal_says_what_is_expected_in_our_own_words(
+    world: World, tool: str, arguments: dict[str, Any], message: str, hint: str
+) -> None:
+    error = world.refused(tool, **arguments)
+    assert message in error["message"]
+    assert hint in error["hint"]
 
 
 EMPTY_QUERIES = ("?!…", "—", "*", "^", ":", '"', '""', "'", "`", "-", "(", "_", "\u200b\u200b.", "%", "\\")

@@ -167,19 +167,25 @@ def test_an_unknown_section_and_an_unknown_flag_are_refused(data_dir: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("text", "setting"),
+    ("text", "setting", "hint"),
     [
-        ("[memory]\nlimit = 0\n", "memory.limit"),
-        ("[memory]\nlimit = 'many'\n", "memory.limit"),
-        ("[memory]\ndetail_level = 'huge'\n", "memory.detail_level"),
-        ("[storage]\nbusy_seconds = 0\n", "storage.busy_seconds"),
-        ("memory = 3\n", "memory"),
-        ("embeddings = 3\n", "embeddings"),
+        ("[memory]\nlimit = 0\n", "memory.limit", "A whole number from 1 to 100."),
+        ("[memory]\nlimit = 'many'\n", "memory.limit", "A whole number from 1 to 100."),
+        ("[memory]\ndetail_level = 'huge'\n", "memory.detail_level", "One of: brief, summary, full."),
+        ("[storage]\nbusy_seconds = 0\n", "storage.busy_seconds", "A number above 0, at most 600."),
+        ("[sleep]\nenabled = 'perhaps'\n", "sleep.enabled", "true or false."),
+        ("memory = 3\n", "memory", "A section with "),
+        ("embeddings = 3\n", "embeddings", "A section with "),
     ],
 )
-def test_a_value_that_cannot_be_used_is_refused_by_name(data_dir: Path, text: str, setting: str) -> None:
+def test_a_value_that_cannot_be_used_is_refused_by_name_with_what_could_be(
+    data_dir: Path, text: str, setting: str, hint: str
+) -> None:
     write(data_dir, text)
-    assert refusal(data_dir).details == {"setting": setting}
+    refused = refusal(data_dir)
+    assert refused.details == {"setting": setting}
+    assert str(refused.hint).startswith(hint)
+    assert "Input should" not in refused.message
 
 
 def test_bad_toml_is_refused_with_its_place(data_dir: Path) -> None:

@@ -29,6 +29,7 @@ from vestige.preferences import (
     SleepSettings,
     StorageSettings,
 )
+from vestige.schema_words import in_words
 
 CONFIG_NAME = "vestige.toml"
 DATABASE_NAME = "vestige.db"
@@ -288,5 +289,9 @@ def _refusal(exc: ValidationError) -> ConfigError:
             details={"setting": name},
         )
     # The value is not repeated: it could be a key.
-    why = first["msg"].rstrip(".")
-    return ConfigError(f"The setting `{name}` cannot be used: {why}.", details={"setting": name})
+    hint = (in_words(Settings.model_json_schema(), first["loc"]) or "").replace("An object", "A section")
+    return ConfigError(
+        f"The setting `{name}` has a value that cannot be used.",
+        hint=hint or f"{first['msg'].rstrip('.')}.",
+        details={"setting": name},
+    )

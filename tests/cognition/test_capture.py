@@ -73,3 +73,8 @@ def test_only_what_is_very_important_or_a_flashbulb_is_an_event() -> None:
     assert event_of(0.7, novelty=0.9, arousal=0.3) is None
     assert event_of(0.71, novelty=0.9, arousal=0.3) is Event.NOVELTY
     assert event_of(0.6, novelty=0.7, arousal=0.6) is Event.EMOTION
+
+
+def test_without_the_mechanism_of_emotion_a_flashbulb_is_as_much_an_event_as_it_is_important() -> None:
+    assert event_of(0.6, novelty=0.7, arousal=0.6, emotion=False) is None
+    assert event_of(0.71, novelty=0.7, arousal=0.6, emotion=False) is Event.NOVELTY

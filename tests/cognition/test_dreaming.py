@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vestige.cognition.dreaming import (
-    FAINT,
     MOST_LINKS,
     RUN,
     degrees_of,
@@ -21,6 +20,7 @@ from vestige.cognition.dreaming import (
     stronger,
     word_similarity,
 )
+from vestige.cognition.links import PRUNE_BELOW
 from vestige.cognition.vocabulary import Vocabulary, named_in, vocabulary_of
 from vestige.models import Edge, Memory
 
@@ -122,7 +122,7 @@ def test_only_learned_links_between_replayed_memories_get_stronger() -> None:
 
 
 def test_faint_learned_links_are_pruned_unless_an_end_is_pinned() -> None:
-    weak = FAINT / 2
+    weak = PRUNE_BELOW / 2
     edges = [edge("a", "b", weight=weak), edge("a", "c", weight=weak), edge("a", "d", "causal", weak)]
     assert faint(edges, {"c"}) == [edges[0]]
 

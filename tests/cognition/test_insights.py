@@ -75,6 +75,18 @@ def test_two_alike_memories_are_an_insight_only_when_they_come_from_different_pl
     assert insight.kind is InsightKind.HIDDEN_CONNECTION
 
 
+def test_the_same_text_counts_once_however_often_it_was_told() -> None:
+    said = "The violin concert sounded lovely."
+    again = [memory(f"a{at}", said if at else said.upper(), source=f"source {at}") for at in range(3)]
+    assert draw(material(*again)) == []
+
+    (insight,) = draw(material(*again, *violins(0, 0.1)))
+
+    assert insight.kind is InsightKind.SYNTHESIS
+    assert insight.sources == ("a0", "v0", "v1")
+    assert insight.text.startswith("3 memories")
+
+
 def test_a_group_without_a_word_in_common_says_nothing() -> None:
     texts = ("Alpha beta.", "Gamma delta.", "Epsilon zeta.")
     assert draw(material(*(memory(f"m{at}", text) for at, text in enumerate(texts)))) == []

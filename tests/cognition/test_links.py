@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vestige.cognition.links import (
-    BY_HAND,
     FADE_EVERY_DAYS,
     HALF_LIFE_DAYS,
     KINDS,
     LEARNED,
+    REINFORCEMENT,
     SILENT,
     faded,
     fading_days,
@@ -32,18 +32,17 @@ def test_activation_does_not_go_back_into_the_past() -> None:
     assert {"supersedes", "merges"} == SILENT
 
 
-def test_people_may_make_the_kinds_that_no_time_takes_away() -> None:
-    assert set(get_args(LinkType)) == set(BY_HAND)
-    assert not any(KINDS[kind].fades for kind in BY_HAND)
+def test_people_may_make_the_kinds_that_time_does_not_take_away_and_that_are_no_history() -> None:
+    assert set(get_args(LinkType)) == KINDS.keys() - set(LEARNED) - SILENT
 
 
 def test_half_is_left_after_the_half_life() -> None:
     assert faded([0.8, 0.4], [HALF_LIFE_DAYS, 0.0]).tolist() == pytest.approx([0.4, 0.4])
 
 
-@given(st.floats(0, 1), st.floats(0, 1))
-def test_use_makes_a_link_stronger_and_never_more_than_full(weight: float, amount: float) -> None:
-    assert weight <= reinforced(weight, amount) <= 1.0
+@given(st.floats(0, 1))
+def test_use_makes_a_link_stronger_and_never_more_than_full(weight: float) -> None:
+    assert min(1.0, weight + REINFORCEMENT) == reinforced(weight)
 
 
 @given(st.lists(ages, min_size=1, max_size=6).map(sorted))

@@ -203,6 +203,29 @@ def test_promoting_is_an_easy_review_that_lifts_the_level_one_step() -> None:
     assert (promoted.stability, promoted.reps) == (easy.stability, easy.reps)
 
 
+@LAW
+@given(histories, st.lists(st.integers(0, 86_399), min_size=1, max_size=30))
+def test_many_promotions_within_a_day_are_worth_one(history: History, seconds: Sequence[int]) -> None:
+    """They lift the level and keep it fresh; nothing lasting grows."""
+    at = last_moment(folded(history)) + DAY
+    once = after(folded(history), Evidence.PROMOTED, at)
+    often = once
+    for second in sorted(seconds):
+        often = after(often, Evidence.PROMOTED, at + timedelta(seconds=second))
+    assert (often.stability, often.difficulty, often.storage) == (
+        once.stability,
+        once.difficulty,
+        once.storage,
+    )
+    assert often.retrieval >= once.retrieval
+    assert often.reps == once.reps + len(seconds)
+
+
+def test_a_first_promotion_of_something_new_counts_at_once() -> None:
+    new = encode(START)
+    assert after(new, Evidence.PROMOTED, START).stability == after(new, Evidence.EASY, START).stability
+
+
 def test_demoting_counts_a_lapse_but_neither_refreshes_nor_teaches() -> None:
     before, now = after_all(Evidence.GOOD), START + 4 * DAY
     demoted = after(before, Evidence.DEMOTED, now)
@@ -238,13 +261,17 @@ def test_a_search_hit_lifts_the_chance_of_recall_by_a_twentieth() -> None:
     )
 
 
-def test_useful_counts_every_time_and_is_no_retrieval() -> None:
+def test_useful_leaves_a_trace_for_each_day_it_was_found_and_is_always_counted() -> None:
     now = START + 30 * DAY
     once = after(encode(START), Evidence.USEFUL, now)
     twice = after(once, Evidence.USEFUL, now)
     assert (twice.times_useful, twice.times_retrieved) == (2, 0)
-    assert twice.storage == pytest.approx(1.1)
-    assert retrieval_of(twice, now) > retrieval_of(once, now) > retrieval_of(encode(START), now)
+    assert once.storage == twice.storage == pytest.approx(1.05)
+    assert retrieval_of(twice, now) == retrieval_of(once, now) > retrieval_of(encode(START), now)
+
+    found = after_all(Evidence.EXPOSED, Evidence.USEFUL, Evidence.EXPOSED, Evidence.USEFUL, Evidence.USEFUL)
+    assert (found.times_useful, found.times_retrieved) == (3, 2)
+    assert found.storage == pytest.approx(1 + 2 * 0.02 + 2 * 0.05)
 
 
 @LAW

@@ -40,26 +40,46 @@ def with_failures(count: int, failures: int) -> Reviews:
     return replace(of_somebody(W20, count, 1), recalled=np.arange(count) >= failures)
 
 
-@LAW
+@settings(deadline=None, max_examples=15)
 @given(curves, seeds)
 def test_a_known_curve_is_recovered_from_many_reviews(w20: float, seed: int) -> None:
-    fitted = fit(of_somebody(w20, 30_000, seed))
+    fitted = fit(of_somebody(w20, 10_000, seed))
     at = np.array([0.5, 2.0, 10.0, 30.0])
     assert retrievability(at, 1.0, curve=fitted) == pytest.approx(
-        retrievability(at, 1.0, curve=w20), abs=0.04
+        retrievability(at, 1.0, curve=w20), abs=0.06
     )
 
 
 @pytest.mark.parametrize("w20", [0.1, W20, 0.25, 0.4])
 def test_few_reviews_are_not_taken_at_their_word(w20: float) -> None:
-    """On average over a hundred people with a hundred reviews each, the fit predicts no worse than 0.04."""
+    """On average over a hundred people with a hundred reviews each, the fit predicts better than the default
+    curve does, and where that one is right little worse."""
     at = np.exp(np.random.default_rng(0).normal(1.0, 1.2, 100))
     real = retrievability(at, 1.0, curve=w20)
     wrong = [
         np.abs(retrievability(at, 1.0, curve=fit(of_somebody(w20, 100, seed))) - real).mean()
         for seed in range(100)
     ]
-    assert np.mean(wrong) < 0.04
+    by_default = np.abs(retrievability(at, 1.0) - real).mean()
+    assert np.mean(wrong) < max(0.02, by_default)
+
+
+def test_a_hundred_reviews_of_ordinary_people_leave_their_curves_ordinary() -> None:
+    fitted = np.sort([fit(of_somebody(W20, 100, seed)) for seed in range(200)])
+    assert (fitted > tuning.FLATTEST).all()
+    assert 0.09 < fitted[4] < fitted[-5] < 0.25
+
+
+@pytest.mark.parametrize("failing", [0.3, 0.5, 0.8])
+def test_failing_early_and_often_is_not_taken_for_flat_forgetting(failing: float) -> None:
+    """Whoever fails before one stability has shorter ones. The flattest curve foretells such failures too,
+    but then that little more is forgotten ever after."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        ordinary = of_somebody(W20, 100, seed)
+        early = ordinary.stability * rng.uniform(0.2, 1.0, 100)
+        told = replace(ordinary, elapsed_days=early, recalled=rng.random(100) >= failing)
+        assert fit(told) > 0.1
 
 
 @LAW
@@ -144,14 +164,14 @@ def test_a_review_predicts_from_what_was_known_before_it() -> None:
         Sighting(evidence=None, at=START + 15 * DAY),
         Sighting(evidence=Evidence.GOOD, at=START + 20 * DAY, curve=0.3),
         Sighting(evidence=Evidence.REINFORCED, at=START + 25 * DAY, curve=0.3),
-        Sighting(evidence=Evidence.EASY, at=START + 60 * DAY, curve=0.3),
+        Sighting(evidence=Evidence.AGAIN, at=START + 60 * DAY, curve=0.3),
     ]
     reviews = reviews_in([(START, history)])
-    states = [fold(START, history[:count], 0.3) for count in (1, 3, 5)]
-    assert reviews.recalled.tolist() == [False, True, True]
+    states = [fold(START, history[:count], 0.3) for count in (3, 5)]
+    assert reviews.recalled.tolist() == [True, False]
     assert reviews.stability.tolist() == [one.stability for one in states]
-    assert reviews.level.tolist() == [1.0, 0.7, 1.0]
-    days = [(START + n * DAY - one.decay_from) / DAY for n, one in zip((10, 20, 60), states, strict=True)]
+    assert reviews.level.tolist() == [0.7, 1.0]
+    days = [(START + n * DAY - one.decay_from) / DAY for n, one in zip((20, 60), states, strict=True)]
     assert reviews.elapsed_days.tolist() == pytest.approx(days)
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.meanwhile import meanwhile
 from tests.world import World
 from vestige.cognition.capture import CLUSTER, GAIN, MOST
 
@@ -134,3 +135,60 @@ def test_a_memory_made_while_two_events_go_on_is_captured_by_both(world: World) 
     other = note(world, "The staging cluster lives in Frankfurt.")
 
     assert captured(world, other) == [pytest.approx(GAIN * 0.01**0.25, abs=1e-4)] * 2
+
+
+@pytest.mark.parametrize(("session", "of_ours", "of_theirs"), [("ours", 3, 2), (None, 0, 5)])
+def test_an_event_that_is_repeated_takes_those_of_its_session_first_and_then_the_latest(
+    world: World, session: str | None, of_ours: int, of_theirs: int
+) -> None:
+    trigger = note(world, TRIGGER, session_id=session)
+    for number in range(CLUSTER - 5):
+        note(world, f"Shelf {number} is full.")
+    promote(world, trigger)
+    world.clock.advance(hours=3)
+    ours = [note(world, f"Drawer {number} is shut.", session_id=session) for number in range(3)]
+    world.clock.advance(hours=0.1)
+    theirs = [note(world, f"Locker {number} is empty.", session_id="theirs") for number in range(6)]
+    promote(world, trigger)
+
+    assert sum(len(captured(world, one)) for one in ours) == of_ours
+    assert sum(len(captured(world, one)) for one in theirs) == of_theirs
+
+
+def test_a_superseded_memory_captures_nothing(world: World) -> None:
+    old = world.remember("The API listens on port 8080.")
+    world.clock.advance(hours=1)
+    world.remember("The API listens on port 9090.")
+    other = note(world, "The staging cluster lives in Frankfurt.")
+    assert world.get(old)["supersededBy"] is not None
+    promote(world, old)
+
+    assert captured(world, other) == []
+
+
+def test_a_memory_deleted_meanwhile_does_not_keep_the_others_from_being_captured(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = note(world, "Backups are verified every night.")
+    other = note(world, "The staging cluster lives in Frankfurt.")
+    trigger = note(world, TRIGGER)
+    world.app.settle()
+    meanwhile(monkeypatch, world, "capture", lambda: world.call("memory", action="delete", id=gone))
+    promote(world, trigger)
+
+    assert captured(world, other) == [GAIN]
+    assert world.app.autopilot.status().failed == 0
+
+
+def test_of_two_events_one_whose_trigger_is_deleted_meanwhile_captures_nothing_new(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone, stays = (note(world, f"Locker {number} is empty.") for number in NUMBERS[:2])
+    promote(world, gone)
+    promote(world, stays)
+    world.clock.advance(hours=0.5)
+    meanwhile(monkeypatch, world, "capture", lambda: world.call("memory", action="delete", id=gone))
+    other = note(world, "The staging cluster lives in Frankfurt.")
+
+    assert captured(world, other) == [pytest.approx(GAIN * 0.01**0.25, abs=1e-4)]
+    assert world.app.autopilot.status().failed == 0

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.meanwhile import meanwhile
 from tests.world import World
 from vestige.cognition.rivalry import INHIBITED_AT_MOST, INHIBITION
 
@@ -95,3 +96,18 @@ def test_a_contradiction_that_somebody_marked_counts_too(world: World) -> None:
     promote(world, one)
 
     assert inhibited(world, other) == 1
+
+
+def test_a_rival_deleted_meanwhile_does_not_save_the_others(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = world.remember("The heron nests by the mill.")
+    gone = world.remember("Nobody has seen a bird there for years.")
+    wrong = world.remember("All the nests are in the harbour.")
+    for one in (gone, wrong):
+        world.call("memory", action="link", id=right, target=one, type="contradicts")
+    meanwhile(monkeypatch, world, "rivalry", lambda: world.call("memory", action="delete", id=gone))
+    promote(world, right)
+
+    assert inhibited(world, wrong) == 1
+    assert world.app.autopilot.status().failed == 0

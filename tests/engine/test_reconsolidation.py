@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.meanwhile import meanwhile
 from tests.world import World
 from vestige.cognition.reconsolidation import MOST
 from vestige.models import EVERYTHING
@@ -74,3 +75,18 @@ def test_being_found_again_and_again_is_written_to_the_minute(world: World, know
         world.clock.advance(hours=0.5 * MINUTE)
     kept = world.app.engine.store.documents("recall", access=EVERYTHING, ids=[known], limit=5)
     assert [one.version for one in kept] == [1]
+
+
+def test_what_was_shown_beside_a_memory_deleted_meanwhile_is_labile_all_the_same(
+    world: World, known: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = world.remember("The importer was tested by Ada in May.")
+    for _ in range(2):  # the first time of a day it is written otherwise
+        world.app.settle()
+        world.clock.advance(hours=1)
+        assert len(world.find("importer written tested", min_confidence=0)) == 2
+    meanwhile(monkeypatch, world, "recall", lambda: world.call("memory", action="delete", id=gone))
+    world.app.settle()
+
+    assert corrects(world, known)
+    assert world.app.autopilot.status().failed == 0

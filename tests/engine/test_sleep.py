@@ -1,11 +1,12 @@
 """When the memory sleeps: what is due, for whom, and how often."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.world import World, open_world
+from tests.world import HandClock, World, open_world
 from vestige.engine.context import Call
 from vestige.engine.runs import KEPT, written
 from vestige.engine.sleep import MANY_SAVES, due, needs, run
@@ -67,6 +68,38 @@ def test_it_is_time_when_it_is_idle_and_the_interval_has_passed(world: World) ->
     world.clock.advance(hours=6)
     assert due(call_of(world), busy) is True
     assert due(call_of(world), world.clock.now) is False
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda world, memory_id: world.find("a word"),
+        lambda world, memory_id: world.remember("Guitar is a word.", force_create=True),
+        lambda world, memory_id: world.call("memory", action="edit", id=memory_id, content="Ape is a word."),
+        lambda world, memory_id: world.call("memory", action="promote", id=memory_id),
+        lambda world, memory_id: world.call("memory", action="delete", id=memory_id),
+    ],
+    ids=["search", "remember", "edit", "promote", "delete"],
+)
+def test_it_does_not_sleep_while_another_process_uses_the_memory(
+    tmp_path: Path, use: Callable[[World, str], object]
+) -> None:
+    clock = HandClock()
+    with open_world(tmp_path, clock=clock) as idle, open_world(tmp_path, clock=clock) as busy:
+        memory_id = busy.remember("Apple is a word.")
+        opened = clock.now
+        # What is shown leaves a trace at most once a day: a second search is seen as a search.
+        clock.advance(hours=6)
+        busy.find("a word")
+        busy.app.settle()
+        clock.advance(hours=1)
+        assert due(call_of(idle), opened) is True
+        use(busy, memory_id)
+        busy.app.settle()
+        clock.advance(hours=0.4)
+        assert due(call_of(idle), opened) is False
+        clock.advance(hours=0.1)
+        assert due(call_of(idle), opened) is True
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def curves_logged(world: World) -> list[float]:
 
 @pytest.mark.parametrize(
     ("passed", "failed"),
-    [(Evidence.GOOD, Evidence.AGAIN), (Evidence.PROMOTED, Evidence.DEMOTED), (Evidence.HARD, Evidence.AGAIN)],
+    [(Evidence.GOOD, Evidence.AGAIN), (Evidence.EASY, Evidence.AGAIN), (Evidence.HARD, Evidence.AGAIN)],
 )
 def test_the_curve_becomes_that_of_who_reviews(world: World, passed: Evidence, failed: Evidence) -> None:
     review(world, 0.4, 900, passed=passed, failed=failed)
@@ -84,6 +84,7 @@ def test_fitting_again_to_the_same_reviews_writes_nothing(world: World) -> None:
         (Evidence.REINFORCED, Evidence.AGAIN),
         (Evidence.USEFUL, Evidence.INHIBITED),
         (Evidence.REPLAYED, Evidence.CAPTURED),
+        (Evidence.PROMOTED, Evidence.DEMOTED),
     ],
 )
 def test_what_nobody_judged_is_no_review(world: World, passed: Evidence, failed: Evidence) -> None:

@@ -4,6 +4,8 @@ from tests.mechanisms.conftest import Living
 from tests.world import World
 
 FLASHBULB = "URGENT: the production database was wiped, a disaster, every customer is furious!!!"
+SHOCK = "The bakery burned down; we were shocked."
+"""A flashbulb, and no more important than many things."""
 
 
 def retention(world: World, memory_id: str) -> float:
@@ -58,3 +60,18 @@ def test_without_the_mechanism_nothing_is_captured(living: Living) -> None:
     living.clock.advance(days=30)
 
     assert retention(world, before) == retention(world, alone)
+
+
+def test_without_the_mechanism_of_emotion_a_feeling_alone_captures_nothing(living: Living) -> None:
+    gained = []
+    for emotion in (True, False):
+        world = living.restart(mechanisms__emotion=emotion)
+        scope = f"/emotion/{emotion}".lower()
+        before = world.remember("The lighthouse keeper signs the ledger.", scope=scope)
+        living.clock.advance(hours=2)
+        world.remember(SHOCK, scope=scope)
+        world = living.restart(mechanisms__emotion=emotion)
+        events = world.call("memory", action="history", id=before)["events"]
+        gained.append([one["details"]["details"] for one in events if one["kind"] == "memory.remarked"])
+
+    assert gained == [[{"event": "emotional_content"}], []]

@@ -1,42 +1,41 @@
 """What is both new and rousing is kept like a photograph."""
 
+from typing import Any
+
 from tests.mechanisms.conftest import Living
-from vestige.engine.context import Call
-from vestige.engine.importance import encodings
 
 KNOWN = ("The staging cluster has four nodes.", "Ada plays the flute on Fridays.")
 FLASH = "The harbour burned down and we are devastated: what a horrible disaster!"
 
 
-def encoded(living: Living, text: str, scope: str = "/", **settings: bool) -> tuple[str, float]:
-    """The id and the stability of a text told where other things are known, after a restart."""
+def encoded(living: Living, text: str, scope: str = "/", **settings: bool) -> dict[str, Any]:
+    """What `memory get` says of a text told where other things are known, after a restart."""
     world = living.restart(**settings)
     for known in KNOWN:
         world.remember(known, scope=scope)
     memory_id = world.remember(text, scope=scope)
-    return memory_id, float(living.restart(**settings).get(memory_id)["stability"])
+    return living.restart(**settings).call("memory", action="get", id=memory_id)
 
 
 def test_a_flashbulb_is_encoded_more_strongly_than_importance_alone_would_after_a_restart(
     living: Living,
 ) -> None:
-    memory_id, stability = encoded(living, FLASH)
-    kept = encodings(Call(engine=living.world.app.engine), [memory_id])[memory_id]
-    assert kept.flashbulb
-    assert kept.category == "frustration"
-    assert kept.valence is not None
-    assert kept.valence < -0.5
-    plain = float(living.world.get(living.world.remember("The ferry leaves at noon."))["stability"])
-    by_importance = 1 + (kept.composite - 0.5) * 0.6
-    assert stability > plain * by_importance * 1.15
+    kept = encoded(living, FLASH)
+    judged = kept["importance"]
+    assert judged["flashbulb"]
+    assert judged["category"] == "frustration"
+    assert judged["valence"] < -0.5
+    plain = living.world.get(living.world.remember("The ferry leaves at noon."))
+    by_importance = 1 + (judged["composite"] - 0.5) * 0.6
+    assert kept["node"]["stability"] > plain["stability"] * by_importance * 1.15
 
 
 def test_without_the_mechanism_there_is_no_flashbulb(living: Living) -> None:
-    memory_id, stability = encoded(living, FLASH, "/off", mechanisms__emotion=False)
-    kept = encodings(Call(engine=living.world.app.engine), [memory_id])[memory_id]
-    assert not kept.flashbulb
-    assert kept.category is None
-    assert encoded(living, FLASH, "/on")[1] > stability * 1.15
+    kept = encoded(living, FLASH, "/off", mechanisms__emotion=False)
+    assert not kept["importance"]["flashbulb"]
+    assert kept["importance"].get("category") is None
+    felt = encoded(living, FLASH, "/on")
+    assert felt["node"]["stability"] > kept["node"]["stability"] * 1.15
 
 
 def test_what_rouses_but_is_known_is_no_flashbulb(living: Living) -> None:
@@ -45,9 +44,9 @@ def test_what_rouses_but_is_known_is_no_flashbulb(living: Living) -> None:
 
 
 def test_a_flashbulb_is_kept_after_the_memory_fades_and_goes_with_it(living: Living) -> None:
-    memory_id, _ = encoded(living, FLASH)
+    memory_id = encoded(living, FLASH)["node"]["id"]
     living.clock.advance(days=400)
     world = living.restart()
-    assert memory_id in encodings(Call(engine=world.app.engine), [memory_id])
+    assert world.call("memory", action="get", id=memory_id)["importance"]["flashbulb"]
     world.call("memory", action="delete", id=memory_id)
-    assert encodings(Call(engine=living.restart().app.engine), [memory_id]) == {}
+    assert living.restart().refused("memory", action="get", id=memory_id)["code"] == "not_found"

@@ -79,3 +79,21 @@ def test_searching_is_no_review(living: Living) -> None:
         living.world.find("witness reviewed", limit=1)
     assert living.world.get(memory_id)["timesRetrieved"] == 101
     assert step(living.restart(), "curve")["count"] == 0
+
+
+def test_votes_are_no_review(living: Living) -> None:
+    """A vote says whether a memory is right or wanted, not whether it was there."""
+    ids = [
+        living.world.remember(f"Locker {n} holds parcel {n * 7919}.", force_create=True) for n in range(60)
+    ]
+    for turn in range(2):
+        living.clock.advance(days=3)
+        for number, memory_id in enumerate(ids):
+            vote = "demote" if (number + turn) % 2 else "promote"
+            living.world.call("memory", action=vote, id=memory_id)
+    witness = living.world.remember(WITNESS)
+    world = living.restart()
+    assert step(world, "curve")["count"] == 0
+    living.clock.advance(days=30)
+    node = world.get(witness)
+    assert node["retrievalStrength"] == pytest.approx(chance(30, node["stability"], W20), abs=1e-4)

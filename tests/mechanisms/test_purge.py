@@ -9,6 +9,7 @@ import pytest
 from tests.mechanisms.conftest import Living
 from tests.store.index_files import publish_early
 from tests.world import World
+from vestige.engine.patterns import EVENTS
 from vestige.models import EVERYTHING
 
 WORDS = ("qvantixol", "wrembluk", "zhorpid", "yxlapton", "kwertzim", "vlqobus")
@@ -52,13 +53,11 @@ def spread(world: World) -> str:
     world.call("memory", action="edit", id=memory_id, content=EDITED)
     world.find("Yxlapton Qvantixol")
     world.app.engine.store.rebuild_index()
-    world.app.settle()
     return memory_id
 
 
 def ids_about(world: World, word: str) -> list[str]:
     found = world.call("search", query=word, limit=50, include_expired=True, record=False)["results"]
-    world.app.settle()
     return [hit["id"] for hit in found if word.lower() in str(hit).lower()]
 
 
@@ -91,6 +90,49 @@ def test_after_a_purge_no_file_of_the_store_holds_a_word_or_a_vector_of_it(
     found = str(living.world.find("Qvantixol Wrembluk Yxlapton", include_expired=True)).lower()
     assert not [word for word in WORDS if word in found]
     assert "was deleted on" in living.world.refused("memory", action="get", id=memory_id)["message"]
+
+
+@pytest.mark.parametrize("more", [0, EVENTS + 1])
+def test_a_search_that_is_learned_from_after_a_purge_brings_no_word_back(
+    living: Living, tmp_path: Path, more: int
+) -> None:
+    world = living.world
+    gone = world.remember("The Qvantixol contract is kept in the shed.")
+    world.remember("The lawn mower is kept in the shed behind the house.")
+    assert world.find("shed lawn mower house Qvantixol", limit=1)[0].startswith("The lawn mower")
+
+    purge(world, gone)
+    for number in range(more):
+        world.remember(f"Locker {number} is empty.", force_create=True)
+    world.app.settle()
+
+    needles = {"qvantixol": b"qvantixol"}
+    assert holding(tmp_path / "data", needles) == {}
+    assert "qvantixol" not in str(living.restart().call("predict")).lower()
+    assert holding(tmp_path / "data", needles) == {}
+
+
+def test_a_search_during_a_purge_brings_no_word_back(living: Living, tmp_path: Path) -> None:
+    world = living.world
+    gone = world.remember("The Qvantixol contract is kept in the shed.")
+    world.remember("The lawn mower is kept in the shed behind the house.")
+    purge(world, gone)
+    living.clock.advance(hours=1 / 3600)  # a purge has the time of its beginning, and takes a while
+    world.find("shed lawn mower house Qvantixol", limit=1)
+    world.app.settle()
+
+    assert holding(tmp_path / "data", {"qvantixol": b"qvantixol"}) == {}
+
+
+def test_searches_are_learned_from_again_after_a_purge(living: Living) -> None:
+    world = living.world
+    gone = world.remember("The Qvantixol contract is kept in the shed.")
+    world.remember("The lawn mower is kept in the shed behind the house.")
+    purge(world, gone)
+    living.clock.advance(hours=1)
+    world.find("lawn mower", limit=1)
+
+    assert "lawn" in str(living.restart().call("predict")["topInterests"])
 
 
 def test_a_word_of_a_purged_memory_that_another_one_has_stays_learned(living: Living) -> None:

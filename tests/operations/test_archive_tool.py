@@ -10,8 +10,8 @@ from vestige.engine import archive
 from vestige.engine.archive import worth_archiving
 from vestige.engine.context import Call
 from vestige.events import MemoriesArchived, MemoriesRestored
-from vestige.models import EVERYTHING, Access, Filter
-from vestige.store.changes import Revise
+from vestige.models import EVERYTHING, Access, Evidence, Filter
+from vestige.store.changes import Remark, Revise
 
 
 def fade(world: World, memory_id: str) -> None:
@@ -180,6 +180,97 @@ def test_telling_again_what_is_archived_is_a_new_memory(world: World, crowd: dic
     assert world.get(crowd["faded"])["archivedAt"] == "2026-05-15T09:00:00Z"
 
 
+def test_undoing_names_what_was_told_again_meanwhile(world: World, crowd: dict[str, str]) -> None:
+    run = gc(world, dry_run=False)["archiveId"]
+    again = {name: world.remember(f"The {name} one.") for name in ("faded", "weak")}
+
+    alone = world.call("archive", action="undo", id=crowd["weak"])
+    rest = world.call("archive", action="undo", id=run)
+
+    assert alone["duplicates"] == {crowd["weak"]: again["weak"]}
+    assert rest["duplicates"] == {crowd["faded"]: again["faded"]}
+    assert "1 of them was told again" in rest["message"]
+    assert {crowd["faded"], again["faded"]} <= living(world)
+
+
+def test_a_turn_that_was_said_again_is_no_duplicate(world: World) -> None:
+    turn = {"content": "Yes, please do.", "thread": "talk"}
+    first = world.remember(position=1, **turn)
+    for number in range(5):
+        world.remember(f"Note {number}.", force_create=True)
+    fade(world, first)
+    world.clock.advance(days=35)
+    assert gc(world, dry_run=False)["archived"] == 1
+    world.remember(position=2, **turn)
+
+    assert "duplicates" not in world.call("archive", action="undo", id=first)
+
+
+def test_a_run_is_not_undone_twice_and_the_refusal_says_where_to_look(
+    world: World, crowd: dict[str, str]
+) -> None:
+    run = gc(world, dry_run=False)["archiveId"]
+    world.call("archive", action="undo", id=run)
+    assert "archive list" in world.refused("archive", action="undo", id=run)["hint"]
+    assert world.refused("archive", action="undo", id=crowd["faded"])["hint"]
+
+
+@pytest.mark.parametrize("suppressed", [False, True])
+def test_promoting_an_archived_memory_brings_it_back(
+    world: World, crowd: dict[str, str], suppressed: bool
+) -> None:
+    memory_id = crowd["faded"]
+    gc(world, dry_run=False)
+    if suppressed:
+        world.call("suppress", id=memory_id)
+    before = world.app.engine.store.log(access=EVERYTHING, memory_id=memory_id)
+    world.heard.clear()
+
+    answer = world.call("memory", action="promote", id=memory_id)
+
+    assert "back from the archive" in answer["message"]
+    assert ("not suppressed any more" in answer["message"]) == suppressed
+    assert memory_id in living(world)
+    (told,) = [one for one in world.heard if isinstance(one, MemoriesRestored)]
+    assert told.ids == (memory_id,)
+    after = world.app.engine.store.log(access=EVERYTHING, memory_id=memory_id)[len(before) :]
+    assert "restored" in {event.payload.get("reason") for event in after}
+    assert after[-1].payload["evidence"] == "promoted"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("memory", {"action": "edit", "content": "The other one."}),
+        ("memory", {"action": "tag", "add": ["old"]}),
+        ("memory", {"action": "demote"}),
+        ("mark_reviewed", {"rating": 3}),
+        ("suppress", {}),
+    ],
+)
+def test_whoever_changes_an_archived_memory_is_told_so(
+    world: World, crowd: dict[str, str], tool: str, arguments: dict[str, Any]
+) -> None:
+    gc(world, dry_run=False)
+    answer = world.call(tool, id=crowd["faded"], **arguments)
+    assert f"archive undo {crowd['faded']}" in answer["message"]
+    assert crowd["faded"] not in living(world)
+
+
+def test_runs_speak_of_one_memory_and_of_none_as_people_do(world: World) -> None:
+    for number in range(4):
+        world.remember(f"Note {number}.", force_create=True)
+    assert "there is nothing to do" in gc(world)["message"]
+    memory_id = world.remember("The faded one.")
+    fade(world, memory_id)
+    world.clock.advance(days=35)
+
+    shown, done = gc(world), gc(world, dry_run=False)
+
+    assert "`dry_run: false`" in shown["message"]
+    assert "brings it back" in done["message"]
+
+
 def test_a_fact_that_is_true_again_comes_out_of_the_archive(world: World) -> None:
     old = world.remember("The service runs on PostgreSQL 14.")
     world.clock.advance(days=1)
@@ -195,11 +286,36 @@ def test_a_fact_that_is_true_again_comes_out_of_the_archive(world: World) -> Non
 
 def test_a_caller_puts_aside_only_what_is_in_reach(world: World, crowd: dict[str, str]) -> None:
     here = Call(engine=world.app.engine, access=Access(scopes=("/elsewhere",)), scope="/elsewhere")
-    assert worth_archiving(here) == 1
-    assert worth_archiving(Call(engine=world.app.engine)) == 4
+    elsewhere = Call(engine=world.app.engine, access=Access(scopes=("/nowhere",)), scope="/nowhere")
+    assert [worth_archiving(one) for one in (here, elsewhere)] == [True, False]
     run = archive.archive(here, archive.GcQuery(scope="/elsewhere", even_most=True))
     assert run.taken == (crowd["there"],)
+    assert worth_archiving(here) is False
     assert archive.archives(here, "/", limit=9)[0].id == run.archive_id
+
+
+def test_what_was_shown_lately_does_not_hide_that_something_else_has_faded(world: World) -> None:
+    store, ids = world.app.engine.store, list[str]()
+    for at in range(archive.FEW + 1):
+        ids.append(world.remember(f"Note {at} of the log.", force_create=True))
+
+    def remark(names: list[str], evidence: Evidence) -> None:
+        now = world.clock.now
+        store.commit([Remark(memory_id=one, evidence=evidence, at=now) for one in names], access=EVERYTHING)
+
+    def needs_gc() -> bool:
+        return bool(world.call("session_context")["automationTriggers"]["needsGc"])
+
+    last = world.remember("The last one.", force_create=True)
+    remark([*ids, last] * 4, Evidence.DEMOTED)
+    for _ in range(30):  # the last one to be due
+        world.clock.advance(days=3)
+        remark([last], Evidence.EXPOSED)
+    world.clock.advance(days=31)
+    remark(ids, Evidence.EXPOSED)
+    assert needs_gc() is True
+    remark([last], Evidence.EXPOSED)
+    assert needs_gc() is False
 
 
 def test_the_archive_is_exported_and_rebuilt_with_the_rest(world: World, crowd: dict[str, str]) -> None:

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
+from tests.meanwhile import meanwhile
 from tests.operations.test_sleep import OTHERS, told
 from tests.world import World
 from vestige.engine.context import Call
-from vestige.models import Access
+from vestige.models import EVERYTHING, Access
 from vestige.operations.all import registry
 
 
@@ -138,3 +139,18 @@ def test_resources_show_insights_and_the_log_of_consolidations(world: World) -> 
 
     assert len(read("memory://insights")["insights"]) == 1
     assert [one["kind"] for one in read("memory://consolidation-log")["runs"]] == ["consolidation"]
+
+
+def test_an_insight_that_is_outlived_and_goes_with_its_source_meanwhile_is_no_error(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = told(world)
+    world.call("dream")
+    world.call("memory", action="edit", id=ids[0], content="Something else.")
+    meanwhile(monkeypatch, world, "insight", lambda: world.call("memory", action="delete", id=ids[0]))
+
+    notes = [str(step.get("note")) for step in world.call("consolidate")["steps"]]
+
+    assert world.refused("memory", action="get", id=ids[0])["code"] == "not_found"
+    assert [note for note in notes if note.startswith("not done")] == []
+    assert world.app.engine.store.documents("insight", access=EVERYTHING, limit=5) == []

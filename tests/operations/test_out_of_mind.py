@@ -166,3 +166,53 @@ def test_it_does_not_come_back_by_asking_for_an_earlier_time(
         world.call("deep_reference", query=QUERY, known_at=then),
     ):
         assert WORD not in str(answer)
+
+
+LIKED, NOW_LIKED = "Zorblax prefers quantum marmalade on toast.", "Zorblax prefers strawberry jam on toast."
+
+
+def pattern(text: str) -> Arguments:
+    return {"action": "remember_pattern", "name": "Zorblax", "description": text, "codebase": "shop"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "known", "new"),
+    [
+        ("smart_ingest", {"content": LIKED}, {"content": NOW_LIKED}),
+        ("codebase", pattern(LIKED), pattern(NOW_LIKED)),
+    ],
+)
+def test_a_new_text_is_judged_by_a_suppressed_one_without_telling_its_words(
+    world: World, tool: str, known: Arguments, new: Arguments
+) -> None:
+    memory_id = str(world.call(tool, **known)["nodeId"])
+    suppress(world, memory_id)
+
+    answer = world.call(tool, **new)
+
+    assert answer["rivalId"] == memory_id
+    assert "quantum" not in str(answer)
+    assert "conflict" in answer
+
+
+def test_a_suppressed_memory_is_still_superseded(world: World) -> None:
+    memory_id = world.remember(f"The port of {WORD} is 8080.")
+    suppress(world, memory_id)
+
+    answer = world.call("smart_ingest", content=f"The port of {WORD} is 9090.")
+
+    assert (answer["decision"], answer["supersededId"]) == ("supersede", memory_id)
+    assert "8080" not in str(answer)
+
+
+@pytest.mark.parametrize("again", [LIKED, f"{LIKED[:-1]}, with butter and salt."])
+def test_telling_a_suppressed_memory_again_says_that_it_stays_suppressed(world: World, again: str) -> None:
+    memory_id = world.remember(LIKED)
+    suppress(world, memory_id)
+
+    answer = world.call("smart_ingest", content=again)
+
+    assert answer["nodeId"] == memory_id
+    assert "stays suppressed" in answer["message"]
+    assert "rivalPreview" not in answer
+    assert world.get(memory_id)["suppressionCount"] == 1

@@ -1,5 +1,7 @@
 """`dream`, `consolidate` and `insights`, on every store."""
 
+import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,8 +9,9 @@ import pytest
 
 from tests.world import HandClock, World, open_world
 from vestige.documents import Document
+from vestige.engine import capture, reconsolidation
 from vestige.engine.context import Call
-from vestige.errors import Cancelled
+from vestige.errors import Cancelled, Conflict
 from vestige.events import (
     ConnectionDiscovered,
     ConsolidationCompleted,
@@ -18,9 +21,9 @@ from vestige.events import (
     DreamStarted,
     Happening,
 )
-from vestige.models import EVERYTHING, Access
+from vestige.models import EVERYTHING, Access, Edge
 from vestige.operations.all import registry
-from vestige.store.changes import Put
+from vestige.store.changes import Link, Put
 
 VIOLIN = (
     "Ada plays the violin in the city orchestra.",
@@ -112,6 +115,23 @@ def test_links_that_are_replayed_together_get_heavier(world: World) -> None:
     linked = links_of(world, first["source"])
     weight = next(one["weight"] for one in linked if one["memory"]["id"] == first["target"])
     assert weight == pytest.approx(first["weight"] + 0.05, abs=1e-3)
+
+
+def test_a_dream_prunes_the_learned_links_that_are_too_weak_and_no_others(world: World) -> None:
+    ids = told(world)
+    now = world.clock.now
+    edges = [
+        Edge(source_id=ids[0], target_id=ids[1], kind=kind, weight=weight, created_at=now)
+        for kind, weight in (("temporal", 0.04), ("complementary", 0.3), ("causal", 0.04))
+    ]
+    world.app.engine.store.commit([Link(edge=edge) for edge in edges], access=EVERYTHING)
+
+    dreamt = world.call("dream")
+
+    assert dreamt["stats"]["connectionsPruned"] == 1
+    left = {one["type"] for one in links_of(world, ids[0]) if one["memory"]["id"] == ids[1]}
+    assert {"complementary", "causal"} <= left
+    assert "temporal" not in left
 
 
 def test_what_mattered_is_replayed_before_what_is_merely_new(world: World) -> None:
@@ -307,6 +327,65 @@ def test_a_run_that_was_killed_holds_the_next_one_up_for_ten_minutes_only(world:
     assert world.call("consolidate")["nodesProcessed"] == 6
 
 
+def test_a_run_that_takes_long_but_gets_on_keeps_the_next_one_waiting(world: World) -> None:
+    told(world)
+    errors: list[dict[str, Any]] = []
+
+    def drag_on(happening: Happening) -> None:
+        if isinstance(happening, DreamProgress):  # four phases of one step
+            world.clock.advance(hours=0.1)
+        if isinstance(happening, DreamCompleted):
+            errors.append(world.refused("consolidate"))
+
+    # Work of no time that anybody has to rest for.
+    engine = replace(world.app.engine, monotonic=lambda: 0.0)
+    with world.app.engine.events.listening(drag_on):
+        done = registry.operations["consolidate"].call(Call(engine=engine), {})
+
+    assert done["dream"]["memoriesReplayed"] == 6
+    (error,) = errors
+    assert error["code"] == "conflict"
+    assert "has been running since" in error["message"]
+
+
+def test_a_run_that_did_not_get_on_for_long_is_told_that_another_has_begun(world: World) -> None:
+    told(world)
+    others: list[dict[str, Any]] = []
+
+    def hang(happening: Happening) -> None:
+        if isinstance(happening, DreamProgress) and happening.phase == "insight" and not others:
+            world.clock.advance(hours=0.2)
+            others.append({})  # the other one dreams too
+            others.append(world.call("dream"))
+
+    engine = replace(world.app.engine, monotonic=lambda: 0.0)
+    with world.app.engine.events.listening(hang), pytest.raises(Conflict) as caught:
+        registry.operations["dream"].call(Call(engine=engine), {})
+
+    assert "another one has begun" in caught.value.message
+    assert others[1]["status"] == "dreamed"
+    assert len(world.call("insights", action="runs", kind="dream")["runs"]) == 1
+
+
+def test_consolidation_drops_what_was_kept_for_a_window_that_has_closed(world: World) -> None:
+    store = world.app.engine.store
+    for name, days in (("old", 0), ("young", 29.5)):
+        world.clock.advance(days=days)
+        now = world.clock.now
+        kept = [
+            Document(kind=kind, id=name, created_at=now, updated_at=now)
+            for kind in (capture.KIND, reconsolidation.KIND)
+        ]
+        store.commit([Put(document=one, logged=False) for one in kept], access=EVERYTHING)
+    world.clock.advance(days=0.9)
+
+    (step,) = [one for one in world.call("consolidate")["steps"] if one["step"] == "windows"]
+
+    assert step["count"] == 2
+    for kind in (capture.KIND, reconsolidation.KIND):
+        assert [one.id for one in store.documents(kind, access=EVERYTHING, limit=9)] == ["young"]
+
+
 def test_consolidation_counts_what_it_does_and_destroys_nothing(world: World) -> None:
     told(world)
     world.clock.advance(days=200)
@@ -400,3 +479,22 @@ def test_a_memory_is_linked_to_no_more_than_a_dozen_by_dreams(world: World) -> N
     kinds = {"shared_concepts", "temporal", "semantic", "complementary"}
     made = [one for one in links_of(world, hub) if one["type"] in kinds]
     assert 0 < len(made) <= 12
+
+
+def test_a_consolidation_tells_how_far_it_is_on_one_scale_to_its_end(world: World) -> None:
+    for number in range(8):
+        world.remember(f"The heron number {number} stands in pond {number}.", tags=["birds"])
+    told: list[tuple[float, float | None]] = []
+
+    world.app.call_tool(
+        "consolidate",
+        {},
+        request_id="test",
+        progress=lambda done, total, what: told.append((done, total)),
+        cancelled=threading.Event(),
+    )
+
+    totals = {total for _, total in told}
+    assert len(totals) == 1
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert told[-1][0] == told[-1][1]

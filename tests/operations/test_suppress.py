@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.meanwhile import meanwhile
 from tests.world import World
 from vestige.engine import suppression
 from vestige.engine.context import Call
@@ -123,6 +124,30 @@ def test_a_reversal_keeps_what_was_edited_meanwhile(world: World) -> None:
     assert told.remaining_count == 0
 
 
+def test_only_what_nothing_else_happened_to_is_told_to_be_as_it_was(world: World) -> None:
+    alone, edited, voted, told, shown = (
+        world.remember(f"{TEXT[:-1]}, version {number}.", force_create=True) for number in range(5)
+    )
+    for memory_id in (alone, edited, voted, told, shown):
+        suppress(world, memory_id)
+    world.call("memory", action="edit", id=edited, content="The wedding took place.")
+    world.call("memory", action="demote", id=voted)
+    world.remember(f"{TEXT[:-1]}, version 3.")
+    world.call("memory", action="useful", id=shown)
+
+    messages = {
+        one: suppress(world, one, reverse=True)["message"] for one in (alone, edited, voted, told, shown)
+    }
+
+    assert [one for one, said in messages.items() if "as it was" in said] == [alone]
+    assert [one for one, said in messages.items() if "meanwhile stays" in said] == [
+        edited,
+        voted,
+        told,
+        shown,
+    ]
+
+
 def test_a_memory_that_came_here_suppressed_can_be_freed_within_its_window(world: World) -> None:
     memory_id = world.remember(TEXT)
     store = world.app.engine.store
@@ -222,3 +247,43 @@ def test_a_sweep_stays_within_its_access(world: World) -> None:
     assert sweep(world, Access(scopes=("/theirs",))) == suppression.Swept(seeds=0, neighbors=0)
     assert sweep(world, Access(scopes=("/mine",))) == suppression.Swept(seeds=1, neighbors=0)
     assert stability(world, outside) == before
+
+
+@pytest.mark.parametrize("suppressed_anew", [False, True])
+def test_a_suppression_that_ends_while_others_are_swept_reaches_no_neighbour(
+    world: World, suppressed_anew: bool
+) -> None:
+    memory_id, other = world.remember(TEXT), world.remember("Ottavio plays the cello.")
+    link(world, memory_id, other)
+    suppress(world, memory_id)
+    world.clock.advance(hours=25)
+    before = stability(world, other)
+
+    def wanted_again() -> bool:
+        """Somebody else promotes it when the sweep has seen it and is asked whether to go on."""
+        world.call("memory", action="promote", id=memory_id)
+        if suppressed_anew:
+            suppress(world, memory_id)
+        return False
+
+    swept = suppression.sweep(Call(engine=world.app.engine, cancelled=wanted_again))
+
+    assert swept == suppression.Swept(seeds=0, neighbors=0)
+    assert stability(world, other) == before
+    assert world.get(memory_id)["suppressionCount"] == suppressed_anew
+
+
+def test_a_neighbour_deleted_meanwhile_does_not_save_the_others(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory_id = world.remember(TEXT)
+    gone, other = world.remember("Ottavio plays the cello."), world.remember("Herons are counted in April.")
+    link(world, memory_id, gone)
+    link(world, memory_id, other)
+    suppress(world, memory_id)
+    world.clock.advance(hours=25)
+    before = stability(world, other)
+    meanwhile(monkeypatch, world, "cascade", lambda: world.call("memory", action="delete", id=gone))
+
+    assert sweep(world) == suppression.Swept(seeds=1, neighbors=1)
+    assert stability(world, other) == pytest.approx(0.7 * before, rel=1e-3)

@@ -10,6 +10,7 @@ import pytest
 from tests.transports.cli_harness import Outcome, invoke
 from vestige.errors import VestigeError
 from vestige.operations.all import registry
+from vestige.operations.archive import Collected
 from vestige.operations.registry import Operation
 from vestige.transports.arguments import Reader, arguments_of, words_of
 from vestige.transports.cli.main import root_command
@@ -203,3 +204,42 @@ def test_a_group_without_a_command_shows_what_it_has() -> None:
 def test_the_version_is_shown_without_a_store() -> None:
     assert invoke(["--version"]).stdout.startswith("vestige ")
     assert answer(invoke(["version"]))["version"] in invoke(["-V"]).stdout
+
+
+@pytest.mark.parametrize(
+    ("sign", "shown"),
+    [("\x1b", "\\x1b"), ("\u202e", "\\u202e"), ("\u2066", "\\u2066"), ("\u2028", "\\u2028")],
+)
+def test_signs_that_drive_a_terminal_or_turn_the_text_around_are_shown_not_obeyed(
+    sign: str, shown: str, data_dir: str
+) -> None:
+    made = answer(invoke(["ingest", f"alpha{sign}beta is here.", "--data-dir", data_dir]))
+
+    card = invoke(["memory", "get", made["nodeId"], "--data-dir", data_dir, "--table"]).stdout
+
+    assert f"alpha{shown}beta" in card
+    assert sign not in card
+
+
+def test_people_are_told_of_switches_and_of_nothing_to_show(data_dir: str) -> None:
+    def told(*words: str) -> str:
+        return invoke([*words, "--data-dir", data_dir, "--table"]).stdout
+
+    assert told("archive", "list") == "There are none.\n"
+    assert "nothing to do" in told("gc")
+    rows = Collected(dry_run=True, scope="/", min_retention=0.1, memories=9, candidate_count=1, archived=0,
+                     message="")  # fmt: skip
+    assert "--no-dry-run" in registry.operations["gc"].render(rows)
+
+
+@pytest.mark.parametrize(
+    ("group", "purpose"),
+    [
+        ("archive", "What `gc` has put aside."),
+        ("connections", "Follow the links between memories."),
+        ("insights", "What dreams found."),
+        ("memory", "Work with memories by id."),
+    ],
+)
+def test_the_help_of_a_group_says_what_it_is_for(group: str, purpose: str) -> None:
+    assert purpose in invoke([group, "--help"]).stdout

@@ -16,10 +16,6 @@ CROSSING = 0.8
 """What is left of that where the link leads into another domain or another branch of the scopes."""
 LEAST = 0.2
 """Below this an activation has died out."""
-PRIMING = 0.3
-"""How active a memory becomes by being promoted …"""
-PRIMING_LEAST = 0.1
-"""… and where the activation that goes out from it dies out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +31,6 @@ def received(
     active: Mapping[str, Activation],
     edges: Iterable[Edge],
     memories: Mapping[str, Memory] | None = None,
-    *,
-    least: float = LEAST,
 ) -> dict[str, Activation]:
     """What reaches each memory in one step along the edges, either way; the strongest path counts.
 
@@ -52,7 +46,7 @@ def received(
             if start not in active:
                 continue
             level = active[start].level * share
-            if level >= least and (end not in reached or level > reached[end].level):
+            if level >= LEAST and (end not in reached or level > reached[end].level):
                 reached[end] = Activation(level=level, via=start, kind=edge.kind)
     return reached
 

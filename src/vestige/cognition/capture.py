@@ -57,9 +57,10 @@ FORCES: Mapping[Event, Force] = {
 }
 
 
-def event_of(composite: float, novelty: float, arousal: float) -> Event | None:
-    """The event that a new memory of this importance is, or None when it is an ordinary one."""
-    if is_flashbulb(novelty, arousal):
+def event_of(composite: float, novelty: float, arousal: float, *, emotion: bool = True) -> Event | None:
+    """The event that a new memory of this importance is, or None when it is an ordinary one. Without the
+    mechanism of emotion there are no flashbulbs."""
+    if emotion and is_flashbulb(novelty, arousal):
         return Event.EMOTION
     return Event.NOVELTY if composite > IMPORTANT else None
 

@@ -50,9 +50,7 @@ _RETRACTED = any_of(
     no longer; any ?more; as of now; from now on
     """
 )
-_EXCLAIMED = any_of(
-    "correction; fix; edit; erratum; wrong; oops; sorry; no; nope; wait; whoops; hm+; ah; oh"
-)
+_EXCLAIMED = any_of("correction; fix; edit; erratum; wrong; oops; sorry; no; nope; wait; whoops; hm+; ah; oh")
 _RETRACTIONS = re.compile(
     rf"\b(?:{_RETRACTED})\b|^(?:{_EXCLAIMED})\b\s*[,:;.!–—-]|\bs/[^/\s]+/[^/\s]+/", re.IGNORECASE
 )

@@ -12,7 +12,15 @@ from datetime import timedelta
 
 from vestige.cognition.form import is_threaded
 from vestige.cognition.likeness import Words, overlap
-from vestige.cognition.links import LEARNED, SEMANTIC, reinforced
+from vestige.cognition.links import (
+    COMPLEMENTARY,
+    LEARNED,
+    PRUNE_BELOW,
+    SEMANTIC,
+    SHARED_CONCEPTS,
+    TEMPORAL,
+    reinforced,
+)
 from vestige.cognition.relation import comes_after, told_at
 from vestige.cognition.vocabulary import Vocabulary
 from vestige.models import Edge, Evidence, Memory
@@ -38,7 +46,6 @@ SALIENT = (
 )
 """Evidence that a memory mattered."""
 
-SHARED_CONCEPTS, TEMPORAL, COMPLEMENTARY = "shared_concepts", "temporal", "complementary"
 LINK_KINDS = frozenset({SHARED_CONCEPTS, TEMPORAL, SEMANTIC, COMPLEMENTARY})
 """The kinds of link that dreams make."""
 COMMON_TAGS = 2
@@ -49,10 +56,12 @@ LINKS_EACH = 3
 """New links of one memory in one dream …"""
 MOST_LINKS = 12
 """… and how many it may have from dreams in all: a hub that is linked to everything tells nothing."""
-REINFORCEMENT = 0.05
-"""What a learned link gains when both ends are replayed together."""
-FAINT = 0.1
-"""A learned link that has faded below this weight is pruned when one of its ends is replayed."""
+STRENGTHENED_EVERY = timedelta(days=1)
+"""Being replayed strengthens a memory, and its links, at most so often, however many dreams there are."""
+OLD_AMOUNT = 0.5
+"""What being replayed is worth to a memory that was merely old, beside one that mattered."""
+CONFLICT_SIMILARITY = 0.6
+"""How alike two notes must be to be judged for a contradiction."""
 TAGS_SHARE = 0.4
 """Without vectors, what common tags count for beside common words, where both have tags."""
 
@@ -157,10 +166,10 @@ def _related(one: Memory, other: Memory, vocabulary: Vocabulary) -> bool:
 def stronger(edges: Iterable[Edge], replayed: AbstractSet[str]) -> list[Edge]:
     """The learned links between memories that were replayed together, each with its new weight."""
     return [
-        replace(edge, weight=reinforced(edge.weight, REINFORCEMENT))
+        replace(edge, weight=reinforced(edge.weight))
         for edge in edges
         if edge.kind in LEARNED
-        and FAINT <= edge.weight < 1.0
+        and PRUNE_BELOW <= edge.weight < 1.0
         and {edge.source_id, edge.target_id} <= replayed
     ]
 
@@ -171,7 +180,7 @@ def faint(edges: Iterable[Edge], pinned: AbstractSet[str]) -> list[Edge]:
         edge
         for edge in edges
         if edge.kind in LEARNED
-        and edge.weight < FAINT
+        and edge.weight < PRUNE_BELOW
         and pinned.isdisjoint((edge.source_id, edge.target_id))
     ]
 

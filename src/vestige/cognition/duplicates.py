@@ -21,6 +21,8 @@ Vectors = NDArray[np.float32]
 Pair = tuple[int, int]
 """Two texts by index, the earlier one first."""
 
+LIKELY = 0.9
+"""As alike as this, a new memory may say what another one says already."""
 NEIGHBOURS = 5
 """The nearest that each text is compared with."""
 MOST_MEMBERS = 20

@@ -17,7 +17,7 @@ from vestige.cognition.dreaming import Pair, pair
 from vestige.cognition.form import Form, features
 from vestige.cognition.likeness import overlap
 from vestige.cognition.relation import told_at
-from vestige.cognition.text import query_words, text_hash
+from vestige.cognition.text import fingerprint, query_words, text_hash
 from vestige.cognition.trust import origin
 from vestige.cognition.vocabulary import Vocabulary, is_rare, opening
 from vestige.models import Memory
@@ -135,9 +135,17 @@ def _of_groups(material: Material) -> Iterator[Insight]:
 def _by_scope(members: Sequence[Memory]) -> Iterator[Sequence[Memory]]:
     """An insight is read in one scope, so that it is into memories of that scope only."""
     for scope in sorted({one.scope for one in members}):
-        kin = [one for one in members if one.scope == scope]
+        kin = _told_once([one for one in members if one.scope == scope])
         if len(kin) > 1:
             yield kin
+
+
+def _told_once(members: Sequence[Memory]) -> list[Memory]:
+    """The first of each text: saying the same thing three times makes no pattern."""
+    first: dict[str, Memory] = {}
+    for one in members:
+        first.setdefault(fingerprint(one.content), one)
+    return list(first.values())
 
 
 def _of_group(members: Sequence[Memory], alike: Sequence[Memory], material: Material) -> Insight | None:

@@ -12,8 +12,12 @@ from numpy.typing import ArrayLike
 
 from vestige.pool import Floats
 
-SEMANTIC, CO_ACCESS, USER_DEFINED = "semantic", "co_access", "user_defined"
+SEMANTIC, CO_ACCESS, TEMPORAL = "semantic", "co_access", "temporal"
+SHARED_CONCEPTS, COMPLEMENTARY = "shared_concepts", "complementary"
 CONTRADICTS, SUPERSEDES, MERGES = "contradicts", "supersedes", "merges"
+
+REINFORCEMENT = 0.05
+"""What a learned link gains by use: when a memory at its end is promoted, or both are replayed in a dream."""
 
 HALF_LIFE_DAYS = 180.0
 """After so long half of a learned link is left."""
@@ -25,41 +29,38 @@ PRUNE_BELOW = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """What holds for every link of a kind: whether activation spreads over it, whether it fades with time,
-    and whether people may make one."""
+    """What holds for every link of a kind: whether activation spreads over it, whether it fades with time."""
 
     spreads: bool = True
     fades: bool = False
-    by_hand: bool = False
 
 
 KINDS: Mapping[str, Kind] = {
     # Learned: by comparing texts, by being recalled together, in dreams.
     SEMANTIC: Kind(fades=True),
-    "temporal": Kind(fades=True),
+    TEMPORAL: Kind(fades=True),
     CO_ACCESS: Kind(fades=True),
-    "shared_concepts": Kind(fades=True),
-    "complementary": Kind(fades=True),
+    SHARED_CONCEPTS: Kind(fades=True),
+    COMPLEMENTARY: Kind(fades=True),
     # Said by somebody.
-    USER_DEFINED: Kind(by_hand=True),
-    "causal": Kind(by_hand=True),
-    "part_of": Kind(by_hand=True),
-    "spatial": Kind(by_hand=True),
-    CONTRADICTS: Kind(by_hand=True),
+    "user_defined": Kind(),
+    "causal": Kind(),
+    "part_of": Kind(),
+    "spatial": Kind(),
+    CONTRADICTS: Kind(),
     # The past of a memory: what was replaced must not come back with its successor.
     SUPERSEDES: Kind(spreads=False),
     MERGES: Kind(spreads=False),
 }
 
 LEARNED = tuple(name for name, kind in KINDS.items() if kind.fades)
-BY_HAND = tuple(name for name, kind in KINDS.items() if kind.by_hand)
 SILENT = frozenset(name for name, kind in KINDS.items() if not kind.spreads)
 """Links that tell of a memory's past. Undoing and deleting go by them, so nobody cuts them."""
 
 
-def reinforced(weight: float, amount: float) -> float:
+def reinforced(weight: float) -> float:
     """The weight of a link that was used once more; a full one stays so."""
-    return min(1.0, max(0.0, weight) + amount)
+    return min(1.0, max(0.0, weight) + REINFORCEMENT)
 
 
 def fading_days(age_days: ArrayLike, faded_days: ArrayLike) -> Floats:

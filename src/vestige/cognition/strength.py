@@ -252,13 +252,12 @@ def _exposed(strength: Strength, at: datetime, amount: float) -> Strength:
 
 
 def _useful(strength: Strength, at: datetime) -> Strength:
-    """After somebody said that it helped: the trace of a search hit, as often as it happens."""
-    return replace(
-        _lifted(strength, at, EXPOSURE_LIFT),
-        storage=_stored(strength, STORAGE_GAIN_USEFUL),
-        times_useful=strength.times_useful + 1,
-        last_accessed=at,
-    )
+    """After somebody said that it helped: always counted, but no more traces than days on which it was found,
+    or one. So thanks as such are worth no more than the use that was made of it."""
+    thanked = replace(strength, times_useful=strength.times_useful + 1, last_accessed=at)
+    if strength.times_useful >= max(1, strength.times_retrieved):
+        return thanked
+    return replace(_lifted(thanked, at, EXPOSURE_LIFT), storage=_stored(strength, STORAGE_GAIN_USEFUL))
 
 
 def _lifted(strength: Strength, at: datetime, step: float) -> Strength:
@@ -277,9 +276,17 @@ def _stabilised(strength: Strength, share: float) -> Strength:
 
 
 def _promoted(strength: Strength, at: datetime) -> Strength:
-    """After a vote for it. No recall: it lifts the level a step where a successful review restores it."""
+    """After a vote for it. No recall: it lifts the level a step where a successful review restores it.
+
+    Within a day of being judged before it does no more than that, however often it is said.
+    """
     level = min(1.0, strength.retrieval + PROMOTE_STEP)
-    return replace(_reviewed(strength, Grade.EASY, at), retrieval=level)
+    voted = replace(_reviewed(strength, Grade.EASY, at), retrieval=level)
+    if strength.reps == 0 or faded_days(strength, at) >= 1.0:
+        return voted
+    return replace(
+        voted, stability=strength.stability, difficulty=strength.difficulty, storage=strength.storage
+    )
 
 
 def _captured(strength: Strength, amount: float) -> Strength:

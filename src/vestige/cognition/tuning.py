@@ -4,6 +4,10 @@ The curve passes through 0.9 after one stability whatever its w20 is, so a memor
 meaning and only how curved forgetting is has to be found. The fit is the most probable w20: log loss is the
 likelihood of the reviews, so that what is known of w20 beforehand can be weighed against them. Without such a
 prior a hundred reviews predict worse than the default does (numbers in docs/concepts/personal-curve.md).
+
+Who fails more often than the stabilities foretell forgets faster, which says nothing about how curved
+forgetting is; yet before one stability a smaller w20 foretells more failures, and is no forgetting at all
+later. So the stabilities may all be too long or too short by one factor, and the fit is over all of them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,8 +27,11 @@ STEEPEST = 0.8
 """Where w20 may lie. Reviews without failures pull it towards 0, which is no forgetting at all; 0.8 is the
 bound of py-fsrs."""
 TOLERANCE = 0.001
-SPREAD = 0.7
+SPREAD = 0.5
 """How far w20 is expected to lie from the default: the standard deviation of its logarithm."""
+STRETCHES = np.linspace(-4.0, 4.0, 33)
+"""By how much the stabilities may be wrong, as the logarithm of a factor; its standard deviation is 1. A
+thousand reviews hardly tell neighbours apart."""
 
 LEAST_REVIEWS = 100
 LEAST_OF_EACH = 5
@@ -36,14 +43,13 @@ LEAST_DAYS = 1.0
 
 RECALLED: Mapping[Evidence, bool] = {
     Evidence.AGAIN: False,
-    Evidence.DEMOTED: False,
     Evidence.HARD: True,
     Evidence.GOOD: True,
     Evidence.EASY: True,
-    Evidence.PROMOTED: True,
 }
 """What counts as a review, and whether it says that the memory was there. Being found, told again, replayed
-or captured is not among them: nobody judged."""
+or captured is not among them, because nobody judged; nor is a vote, which judges whether the memory is right
+or wanted and not whether it was there."""
 
 SURELY = 1e-6
 """No review is held to be more certain than this: one surprise must not outweigh all the others."""
@@ -122,11 +128,12 @@ def fit(reviews: Reviews) -> float:
 
 def surprise(reviews: Reviews, w20: float) -> float:
     """How badly a curve explains the reviews: minus the logarithm of its probability, up to a constant."""
-    chance = reviews.level * retrievability(reviews.elapsed_days, reviews.stability, curve=w20)
+    stability = np.exp(STRETCHES)[:, np.newaxis] * reviews.stability
+    chance = reviews.level * retrievability(reviews.elapsed_days, stability, curve=w20)
     chance = np.clip(chance, SURELY, 1.0 - SURELY)
-    seen: Floats = np.log(np.where(reviews.recalled, chance, 1.0 - chance))
+    seen: Floats = np.log(np.where(reviews.recalled, chance, 1.0 - chance)).sum(axis=1)
     unusual = np.log(w20 / W20) / SPREAD
-    return float(unusual**2 / 2.0 - seen.sum())
+    return float(unusual**2 / 2.0 - np.logaddexp.reduce(seen - STRETCHES**2 / 2.0))
 
 
 def _lowest(loss: Callable[[float], float]) -> float:

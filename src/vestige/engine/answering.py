@@ -7,7 +7,7 @@ from datetime import datetime
 from vestige.cognition.activation import Activation
 from vestige.cognition.answers import Worded, fold_duplicates, spread_out
 from vestige.cognition.form import Form, features, is_threaded
-from vestige.cognition.links import CONTRADICTS as CONTRADICTS  # those who look for contradictions need it
+from vestige.cognition.links import CONTRADICTS, SUPERSEDES
 from vestige.cognition.ranking import Ranking, joining
 from vestige.cognition.relation import contradictions_among
 from vestige.cognition.relevance import SIGNALS, Relevance
@@ -15,7 +15,7 @@ from vestige.cognition.strength import retention_of
 from vestige.cognition.text import fingerprint, terms
 from vestige.engine.context import Call
 from vestige.engine.history import as_known
-from vestige.engine.situating import SUPERSEDES, Links, known_then
+from vestige.engine.situating import Links, known_then
 from vestige.models import Filter, Memory, Record
 from vestige.pool import Pool
 from vestige.store.judging import passes

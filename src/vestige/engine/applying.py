@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, assert_never
 
 from vestige.cognition.gating import Create, Decision, Merge, Reinforce, Supersede, Update
+from vestige.cognition.links import CONTRADICTS, SEMANTIC, SUPERSEDES
 from vestige.cognition.strength import encode
 from vestige.cognition.validity import reworded
 from vestige.engine.batch import Batch, Draft, identity, place_of
@@ -29,12 +30,12 @@ def carry_out(batch: Batch, index: int, draft: Draft, decision: Decision) -> str
     match decision:
         case Create(related=related, contradicts=contradicts):
             _add(batch, index, memory)
-            _link(batch, memory, related, "semantic", decision.similarity)
-            _link(batch, memory, contradicts, "contradicts", decision.similarity)
+            _link(batch, memory, related, SEMANTIC, decision.similarity)
+            _link(batch, memory, contradicts, CONTRADICTS, decision.similarity)
             return memory.id
         case Merge(memory_ids=others):
             _add(batch, index, memory)
-            _link(batch, memory, others, "semantic", decision.similarity)
+            _link(batch, memory, others, SEMANTIC, decision.similarity)
             return memory.id
         case Supersede(memory_id=old_id):
             _supersede(batch, index, memory, old_id, decision)
@@ -117,7 +118,7 @@ def _supersede(batch: Batch, index: int, memory: Memory, old_id: str, decision: 
     turn = max(turn, old.valid_from or turn)
     _add(batch, index, replace(memory, valid_from=memory.valid_from or turn))
     _revise(batch, replace(old, valid_until=turn, superseded_by=memory.id), reason="superseded")
-    _link(batch, memory, (old_id,), "supersedes", decision.similarity)
+    _link(batch, memory, (old_id,), SUPERSEDES, decision.similarity)
 
 
 def _updated(known: Memory, draft: Draft) -> Memory:

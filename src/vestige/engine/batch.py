@@ -41,8 +41,8 @@ class Draft:
 class Ingested:
     """What became of a draft. `memory_id` is the record in `scope` that now holds its text, `valid_from` and
     `valid_until` its window, `validity_words` the words of the text that gave it, `importance` how much
-    the text mattered, if that is judged, `rival_preview` the beginning of the memory it was decided by, as
-    that was before."""
+    the text mattered, if that is judged, `suppressed` that the record is kept out of mind, `rival_preview`
+    the beginning of the memory it was decided by, as that was before, unless that is out of mind."""
 
     memory_id: str
     scope: str
@@ -51,6 +51,7 @@ class Ingested:
     decision: Decision
     embedded: bool
     importance: float | None = None
+    suppressed: bool = False
     rival_preview: str | None = None
     validity_words: str | None = None
 

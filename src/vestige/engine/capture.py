@@ -23,7 +23,7 @@ from vestige.cognition.capture import (
 from vestige.cognition.links import CONTRADICTS
 from vestige.documents import Document
 from vestige.engine.context import Call
-from vestige.engine.revising import persistently
+from vestige.engine.revising import persistently, save
 from vestige.events import ImportanceScored, MemoryCreated, MemoryPromoted
 from vestige.models import Evidence, Filter, Memory
 from vestige.store.changes import Change, Put, Remark
@@ -55,7 +55,8 @@ def on_promoted(call: Call, happening: MemoryPromoted) -> None:
 
 def on_scored(call: Call, happening: ImportanceScored) -> None:
     """A new memory that is important by itself captures what was learned around it."""
-    event = event_of(happening.composite_score, happening.novelty, happening.arousal)
+    emotion = call.engine.settings.mechanisms.emotion
+    event = event_of(happening.composite_score, happening.novelty, happening.arousal, emotion=emotion)
     if event is not None and happening.memory_id is not None:
         _strike(call, happening.memory_id, event, happening.timestamp)
 
@@ -77,7 +78,7 @@ def on_created(call: Call, happening: MemoryCreated) -> None:
                 recent = [grown if one is cluster else one for one in recent]
                 changes += _written(call, memory.scope, grown, taken) if taken else ()
         if changes:
-            call.engine.store.commit(changes, access=call.access)
+            save(call, changes)
 
     persistently(call, attempt)
 
@@ -88,7 +89,7 @@ def _strike(call: Call, trigger: str, event: Event, at: datetime) -> None:
         return
 
     def attempt() -> None:
-        memory = _memory(call, trigger, Filter(include_suppressed=False))
+        memory = _memory(call, trigger, Filter(valid_at=call.engine.now(), include_suppressed=False))
         if memory is None:
             return
         recent = _recent(call, memory.scope, at)
@@ -100,7 +101,7 @@ def _strike(call: Call, trigger: str, event: Event, at: datetime) -> None:
         else:
             cluster = replace(cluster, kept=_document(call, cluster))
         grown, taken = _grown(cluster, _tagged(call, memory, cluster), _held(recent))
-        call.engine.store.commit(_written(call, memory.scope, grown, taken), access=call.access)
+        save(call, _written(call, memory.scope, grown, taken))
 
     persistently(call, attempt)
 
@@ -126,15 +127,16 @@ def _tagged(call: Call, trigger: Memory, cluster: Cluster) -> list[Memory]:
         created_from=cluster.at - reach(cluster.event)[0],
         created_to=cluster.at + _MOMENT,
     )
+    room = CLUSTER - len(cluster.captured)
     most = 1 + CLUSTER + len(cluster.captured)  # the trigger, and what it has captured already
     found = call.engine.store.find(where, access=call.access, limit=most)
-    if trigger.session_id is not None and len(found) == most:
+    if trigger.session_id is not None and len(found) > room:
         session = replace(where, session_id=trigger.session_id)
         found = [*call.engine.store.find(session, access=call.access, limit=most), *found]
     edges = call.engine.store.edges([trigger.id], access=call.access)
     against = {end for edge in edges if edge.kind == CONTRADICTS for end in (edge.source_id, edge.target_id)}
     memories = {one.memory.id: one.memory for one in found if one.memory.id not in {trigger.id, *against}}
-    return sorted(memories.values(), key=lambda one: one.session_id != trigger.session_id)
+    return list(memories.values())
 
 
 def _grown(

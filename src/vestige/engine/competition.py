@@ -11,7 +11,7 @@ from vestige.cognition.links import CONTRADICTS
 from vestige.cognition.rivalry import INHIBITION, is_inhibited
 from vestige.documents import Document
 from vestige.engine.context import Call
-from vestige.engine.revising import persistently
+from vestige.engine.revising import persistently, save
 from vestige.events import MemoryPromoted
 from vestige.models import Evidence, Filter, Memory
 from vestige.store.changes import Change, Put, Remark
@@ -34,7 +34,7 @@ def on_promoted(call: Call, happening: MemoryPromoted) -> None:
         kept = {one.id: one for one in found}
         changes = _inhibitions(winner, losers, kept, happening.timestamp)
         if changes:
-            call.engine.store.commit(changes, access=call.access)
+            save(call, changes)
 
     persistently(call, attempt)
 

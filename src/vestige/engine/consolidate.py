@@ -6,12 +6,12 @@ transactions, so that a search or a write never waits for the whole.
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import numpy as np
 
-from vestige.cognition.duplicates import unfit, whole
+from vestige.cognition.duplicates import LIKELY, unfit, whole
 from vestige.cognition.keeping import keeping
 from vestige.engine import capture, reconsolidation
 from vestige.engine.context import Call
@@ -37,12 +37,10 @@ from vestige.engine.suppression import sweep
 from vestige.engine.tuning import Tuned, tune
 from vestige.errors import Cancelled, DeadlineExceeded, VestigeError
 from vestige.events import ConsolidationCompleted, ConsolidationStarted
-from vestige.models import Filter
+from vestige.models import ROOT_SCOPE, Filter
 
 logger = logging.getLogger(__name__)
 
-DUPLICATE = 0.9
-"""As alike as this, a new memory may say what another one says already."""
 LOOKED_AT = 200
 """New memories that are looked at for duplicates, the newest ones."""
 BLOCK = 25
@@ -90,17 +88,18 @@ class _Run:
 
 def consolidate(call: Call, *, dreaming: DreamQuery | None) -> Consolidated:
     """Do all steps, and dream where a dream is due. Conflict while another consolidation runs."""
-    call, scope = paced(call), reach(call)
-    engine = call.engine
+    scope, engine = reach(call), call.engine
     started = engine.monotonic()
     with alone(call, CONSOLIDATION) as lease:
+        call = paced(call, lease.renew)
         engine.events.emit(ConsolidationStarted(timestamp=engine.now()))
         before = last(call, CONSOLIDATION, scope)
-        run = _Run(call=call, scope=scope, since=before.at if before else None, dream=dreaming)
+        # A step tells how far it is on a scale of its own, which is none of the caller's.
+        silent = replace(call, progress=lambda done, total, what: None)
+        run = _Run(call=silent, scope=scope, since=before.at if before else None, dream=dreaming)
         steps = []
         for at, (name, work) in enumerate(STEPS.items()):
             call.check()
-            lease.renew()
             call.progress(at, len(STEPS), name)
             steps.append(_guarded(name, work, run))
         done = _close(run, steps, 1000 * (engine.monotonic() - started))
@@ -199,12 +198,14 @@ def _duplicates(run: _Run) -> "Counted":
             there = Filter(scope=memory.scope, scope_only=True, valid_at=now, include_suppressed=False)
             matrix = np.stack([whole(held[memory.id])])
             near = store.nearest(matrix, signature, there, access=call.access, limit=2)[0]
-            count += any(one.memory_id != memory.id and one.score >= DUPLICATE for one in near)
+            count += any(one.memory_id != memory.id and one.score >= LIKELY for one in near)
     return count, "found, not merged: see `dedup` with the action `scan`" if count else None
 
 
 def _links(run: _Run) -> "Counted":
-    done: Faded = fade(run.call, run.since)
+    if run.scope != ROOT_SCOPE:
+        return 0, "not done: links fade in a consolidation of everything"
+    done: Faded = fade(run.call)
     return done.faded, f"{done.pruned} more were cut" if done.pruned else None
 
 
@@ -212,7 +213,7 @@ def _dream(run: _Run) -> "Counted":
     if run.dream is None:
         return 0, "none was due"
     run.dreamed = dream(run.call, run.dream)
-    found = f"{len(run.dreamed.linked)} new links, {len(run.dreamed.insights)} insights"
+    found = f"links made: {len(run.dreamed.linked)}, insights: {len(run.dreamed.insights)}"
     return run.dreamed.replayed, found
 
 
@@ -251,6 +252,5 @@ STEPS: dict[str, Work] = {
     "intentions": _intentions,
     "windows": _windows,
     "history": _history,
-    # Last before the row that says until when links have faded: a run that is cut short must not count twice.
     "links": _links,
 }

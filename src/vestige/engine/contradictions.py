@@ -12,10 +12,10 @@ from datetime import datetime
 
 from vestige.cognition.evidence import LONG_CHARS
 from vestige.cognition.likeness import Words, alike_pairs, overlap
+from vestige.cognition.links import CONTRADICTS
 from vestige.cognition.relation import comes_after, conflict_between, is_contradiction, supports, told_at
 from vestige.cognition.text import terms
 from vestige.cognition.trust import origin, trust
-from vestige.engine.answering import CONTRADICTS
 from vestige.engine.context import Call
 from vestige.engine.recall import RecallQuery, recall
 from vestige.models import Edge, Filter, Record

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vestige.cognition.form import speaker_and_words
-from vestige.cognition.gating import CORRECTABLE, Decision, Proposal, Rival, decide, rival_of
+from vestige.cognition.gating import CORRECTABLE, Decision, Proposal, Rival, Supersede, decide, rival_of
 from vestige.cognition.sameness import bare
 from vestige.cognition.strength import retrieval_of
 from vestige.cognition.talk import is_spoken, is_talk
@@ -41,18 +41,19 @@ def decide_all(call: Call, drafts: Sequence[Draft]) -> Batch:
         proposal, rivals = _question(batch, index, draft)
         decision = decide(proposal, rivals)
         rival_id = rival_of(decision)
-        shown = preview(batch.known[rival_id].memory.content) if rival_id else None
+        rival = batch.known[rival_id].memory if rival_id else None
         judged = scales.weigh(index, proposal, decision) if scales else None
         memory_id = carry_out(batch, index, draft, decision)
         if judged and memory_id == draft.memory.id:
             mark(batch, draft.memory, judged)
-        told = _result(batch, draft, decision, memory_id, shown)
+        told = _result(batch, draft, decision, memory_id, rival)
         batch.results.append(replace(told, importance=judged.channels.composite if judged else None))
     return batch
 
 
-def _result(batch: Batch, draft: Draft, decision: Decision, memory_id: str, shown: str | None) -> Ingested:
+def _result(batch: Batch, draft: Draft, decision: Decision, memory_id: str, rival: Memory | None) -> Ingested:
     kept = batch.known[memory_id].memory
+    hidden = rival is not None and _is_out_of_mind(rival)
     told = draft.told.by(batch.now) if draft.told else None
     window = (kept.valid_from, kept.valid_until)
     return Ingested(
@@ -60,11 +61,25 @@ def _result(batch: Batch, draft: Draft, decision: Decision, memory_id: str, show
         scope=kept.scope,
         valid_from=kept.valid_from,
         valid_until=kept.valid_until,
-        decision=decision,
+        decision=_discreet(decision) if hidden else decision,
         embedded=bool(batch.vectors),
-        rival_preview=shown,
+        suppressed=kept.suppression_count > 0,
+        rival_preview=preview(rival.content) if rival and not hidden else None,
         validity_words=told.words if told and (told.valid_from, told.valid_until) == window else None,
     )
+
+
+def _is_out_of_mind(memory: Memory) -> bool:
+    return memory.suppression_count > 0 or memory.archived_at is not None
+
+
+def _discreet(decision: Decision) -> Decision:
+    """The decision without the words of the memory it is about: nobody wants to be reminded of them."""
+    if decision.conflict is None:
+        return decision
+    found = "Corrects" if isinstance(decision, Supersede) else "Differs from"
+    unsaid = replace(decision.conflict, detail="")
+    return replace(decision, conflict=unsaid, reason=f"{found} a memory that is kept out of mind.")
 
 
 def _load(batch: Batch, drafts: Sequence[Draft], wholes: NDArray[np.float32] | None) -> None:

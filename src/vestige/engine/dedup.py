@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from vestige.cognition.links import MERGES
 from vestige.cognition.merging import MERGED_FROM, in_order, join, plan_id, refusals, unchecked
 from vestige.engine.context import Call
 from vestige.engine.embedding import vectors_for
@@ -12,8 +13,6 @@ from vestige.events import ConnectionDiscovered, Happening, MemoryCreated, Memor
 from vestige.models import Edge, Evidence, Memory, Record, Revision
 from vestige.store.changes import Add, Change, Link, Remark, Revise
 
-MERGES = "merges"
-"""The kind of the edges from a merged memory to its parts."""
 MERGED, UNMERGED, UNDONE = "merged", "unmerged", "merge undone"
 """Why revisions end: of a part that is merged, of one that is let go again, of the merged memory then."""
 

@@ -5,7 +5,16 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from vestige.cognition.conflict import Conflict as Difference
-from vestige.cognition.dreaming import LEAST_MEMORIES, LINKS_EACH, Pair, Proposal, degrees_of, pair, propose
+from vestige.cognition.dreaming import (
+    CONFLICT_SIMILARITY,
+    LEAST_MEMORIES,
+    LINKS_EACH,
+    Pair,
+    Proposal,
+    degrees_of,
+    pair,
+    propose,
+)
 from vestige.cognition.evidence import LONG_CHARS
 from vestige.cognition.form import Form, features, is_threaded
 from vestige.cognition.insights import Insight, Material, draw, fresh
@@ -16,14 +25,13 @@ from vestige.engine.dream_keeping import Found, keep
 from vestige.engine.dream_replay import Replay, choose, compare, edges_of, groups
 from vestige.engine.insights import Held, known
 from vestige.engine.pace import paced
-from vestige.engine.runs import DREAM, Lease, alone, last, within_reach
+from vestige.engine.runs import DREAM, alone, last, within_reach
 from vestige.errors import InvalidInput
 from vestige.events import ConnectionDiscovered, DreamCompleted, DreamProgress, DreamStarted
 from vestige.models import Edge, Filter, Memory
 
-CONFLICT_SIMILARITY = 0.6
 JUDGED = 100
-"""Pairs at least so alike that are judged for contradictions, the most alike: half a millisecond each."""
+"""Pairs that are judged for contradictions, the most alike: half a millisecond each."""
 READ_AT_ONCE = 100
 """Texts that are taken apart without a pause."""
 PHASES = {"replay": 10, "cross-reference": 30, "insight": 70, "commit": 90}
@@ -60,14 +68,15 @@ class Dreamed:
 
 def dream(call: Call, query: DreamQuery) -> Dreamed:
     """Dream of a scope. Conflict while another dream runs, InvalidInput where there is too little."""
-    call, query = paced(call), replace(query, scope=within_reach(call, query.scope))
+    query = replace(query, scope=within_reach(call, query.scope))
     _check_enough(call, query)
     engine = call.engine
     started = engine.monotonic()
     with alone(call, DREAM) as lease:
+        call = paced(call, lease.renew)
         engine.events.emit(DreamStarted(timestamp=engine.now(), memory_count=query.memories))
-        found = _dreamt(call, query, lease)
-        _enter(call, "commit", lease)
+        found = _dreamt(call, query)
+        _enter(call, "commit")
         done = keep(call, found)
     dreamed = Dreamed(
         id=done.run,
@@ -96,20 +105,20 @@ def _check_enough(call: Call, query: DreamQuery) -> None:
         )
 
 
-def _dreamt(call: Call, query: DreamQuery, lease: Lease) -> Found:
+def _dreamt(call: Call, query: DreamQuery) -> Found:
     """Everything that takes long. Only reads."""
     before = last(call, DREAM, query.scope)
     turn = before.body["turn"] + 1 if before else 0
-    _enter(call, "replay", lease)
+    _enter(call, "replay")
     records, mattered = choose(call, query.where, query.memories, turn)
-    _enter(call, "cross-reference", lease)
+    _enter(call, "cross-reference")
     replay = compare(call, query.where, records, mattered, query.least)
     edges = edges_of(call, list(replay.memories))
     linked = frozenset(pair(edge.source_id, edge.target_id) for edge in edges)
     near = {both: similarity for both, similarity in replay.near.items() if similarity >= query.least}
     vocabulary = _vocabulary(call, replay)
     proposals = propose(replay.memories, near, linked, degrees_of(edges), vocabulary, query.links_each)
-    _enter(call, "insight", lease)
+    _enter(call, "insight")
     woven = _Woven(replay=replay, proposals=proposals, linked=linked, vocabulary=vocabulary)
     return Found(
         scope=query.scope,
@@ -182,9 +191,8 @@ def _states(memory: Memory) -> bool:
     return features(memory).form is not Form.TURN
 
 
-def _enter(call: Call, phase: str, lease: Lease) -> None:
+def _enter(call: Call, phase: str) -> None:
     call.check()
-    lease.renew()
     done = PHASES[phase]
     call.progress(done, 100, phase)
     call.engine.events.emit(DreamProgress(timestamp=call.engine.now(), phase=phase, progress_pct=float(done)))

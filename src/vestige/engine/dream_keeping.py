@@ -6,9 +6,9 @@ memory only gets links.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from vestige.cognition.dreaming import Proposal, faint, stronger
+from vestige.cognition.dreaming import OLD_AMOUNT, STRENGTHENED_EVERY, Proposal, faint, stronger
 from vestige.cognition.insights import Insight
 from vestige.cognition.text import text_hash
 from vestige.engine.context import Call
@@ -23,10 +23,6 @@ from vestige.store.judging import passes
 
 REPLAYED = "replayed"
 """The kind of the documents that say which memories a dream has strengthened."""
-STRENGTHENED_EVERY = timedelta(days=1)
-"""Being replayed strengthens a memory, and its links, at most so often, however many dreams there are."""
-OLD_AMOUNT = 0.5
-"""What being replayed is worth to a memory that was merely old, beside one that mattered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,14 +1,16 @@
 """What people and agents say about a memory: reviews, promotion, demotion, usefulness."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from vestige.cognition.strength import retention_of
+from vestige.engine.archive import restoring
 from vestige.engine.context import Call
 from vestige.engine.revising import load, persistently
 from vestige.engine.suppression import lifting
-from vestige.events import MemoryDemoted, MemoryPromoted, MemoryUnsuppressed
+from vestige.events import Happening, MemoriesRestored, MemoryDemoted, MemoryPromoted, MemoryUnsuppressed
 from vestige.models import Evidence, Record
-from vestige.store.changes import Remark
+from vestige.store.changes import Change, Remark, Revise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,19 +24,19 @@ class Remarked:
 
 
 def remark(call: Call, memory_id: str, evidence: Evidence) -> Remarked:
-    """Log the evidence and fold it into the memory's strength; a promotion also lifts its suppression."""
+    """Log the evidence and fold it into the memory's strength. What is promoted is wanted: that also lifts
+    its suppression and takes it out of the archive."""
     engine, now = call.engine, call.engine.now()
 
-    def attempt() -> tuple[Record, bool]:
+    def attempt() -> tuple[Record, list[Happening]]:
         before = load(call, memory_id)
-        freed = lifting(before, now) if evidence is Evidence.PROMOTED else []
+        wanted, news = _wanted(before, now) if evidence is Evidence.PROMOTED else ([], [])
         told = Remark(memory_id=memory_id, evidence=evidence, at=now)
-        engine.store.commit([*freed, told], access=call.access)
-        return before, bool(freed)
+        engine.store.commit([*wanted, told], access=call.access)
+        return before, news
 
-    before, freed = persistently(call, attempt)
-    if freed:
-        engine.events.emit(MemoryUnsuppressed(timestamp=now, id=memory_id, remaining_count=0))
+    before, news = persistently(call, attempt)
+    engine.events.emit(*news)
     after = load(call, memory_id)
     kept = retention_of(after.strength, now)
     if evidence is Evidence.PROMOTED:
@@ -47,3 +49,16 @@ def remark(call: Call, memory_id: str, evidence: Evidence) -> Remarked:
         retention_before=retention_of(before.strength, now),
         retention_after=kept,
     )
+
+
+def _wanted(record: Record, now: datetime) -> tuple[list[Change], list[Happening]]:
+    """What brings a memory back to mind, and the news of it; nothing for one that is there."""
+    memory, news = record.memory, list[Happening]()
+    freed = lifting(record, now)
+    if freed:
+        memory = next(change.memory for change in freed if isinstance(change, Revise))
+        news.append(MemoryUnsuppressed(timestamp=now, id=memory.id, remaining_count=0))
+    back = restoring(memory, now)
+    if back:
+        news.append(MemoriesRestored(timestamp=now, ids=(memory.id,), archive_id=""))
+    return [*freed, *back], news

@@ -4,9 +4,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from vestige.cognition.links import MERGES, SUPERSEDES
 from vestige.engine.backup import BACKUPS
 from vestige.engine.context import Call
-from vestige.engine.dedup import MERGED, MERGES
+from vestige.engine.dedup import MERGED
 from vestige.engine.export import EXPORTS
 from vestige.engine.revising import load, next_revision, persistently
 from vestige.engine.unlearning import unlearn
@@ -15,7 +16,7 @@ from vestige.events import MemoryDeleted
 from vestige.models import Edge, Memory
 from vestige.store.changes import Change, Forget, Link, Revise
 
-ENDING, ENDED = ("supersedes", MERGES), ("superseded", MERGED)
+ENDING, ENDED = (SUPERSEDES, MERGES), ("superseded", MERGED)
 """The links from a memory to what it ended, and the reasons of the revisions that did so."""
 
 

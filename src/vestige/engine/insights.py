@@ -7,12 +7,13 @@ once a source is suppressed, archived, over, or worded otherwise.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from vestige.cognition.insights import Insight, digest
 from vestige.cognition.text import text_hash
 from vestige.documents import Document
 from vestige.engine.context import Call
-from vestige.engine.revising import persistently
+from vestige.engine.revising import persistently, save
 from vestige.errors import NotFound
 from vestige.models import Filter, Memory
 from vestige.store.changes import Drop, Put
@@ -145,15 +146,22 @@ def drop_outlived(call: Call) -> int:
 
     Where a source is only suppressed, that may be taken back, and the insight waits.
     """
-    store, offset, gone = call.engine.store, 0, 0
-    while page := store.documents(INSIGHT, access=call.access, limit=PAGE, offset=offset):
+    offset, gone, read = 0, 0, PAGE
+    while read == PAGE:
         call.check()
-        outlived = _outlived(call, page)
-        now = call.engine.now()
-        store.commit([Drop(kind=INSIGHT, id=one, at=now) for one in outlived], access=call.access)
-        gone += len(outlived)
-        offset += len(page) - len(outlived)
+        read, dropped = persistently(call, partial(_drop_outlived, call, offset))
+        gone += dropped
+        offset += read - dropped
     return gone
+
+
+def _drop_outlived(call: Call, offset: int) -> tuple[int, int]:
+    """One page of it: how many insights were read, and how many dropped."""
+    page = call.engine.store.documents(INSIGHT, access=call.access, limit=PAGE, offset=offset)
+    outlived, now = _outlived(call, page), call.engine.now()
+    if outlived:
+        save(call, [Drop(kind=INSIGHT, id=one, at=now) for one in outlived])
+    return len(page), len(outlived)
 
 
 def _outlived(call: Call, documents: Sequence[Document]) -> list[str]:

@@ -4,24 +4,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from vestige.cognition.activation import PRIMING, PRIMING_LEAST, Activation
+from vestige.cognition.forgetting import neighbours
 from vestige.cognition.links import LEARNED, PRUNE_BELOW, SILENT, faded, fading_days, reinforced
+from vestige.documents import Document
 from vestige.engine.context import Call
 from vestige.engine.revising import load, persistently
-from vestige.engine.situating import spread
+from vestige.engine.situating import MOST_EDGES
 from vestige.errors import Conflict, InvalidInput, NotFound
 from vestige.events import ActivationSpread, ConnectionDiscovered, MemoryPromoted
 from vestige.models import Edge, Filter
-from vestige.store.changes import Link, Unlink
+from vestige.store.changes import Link, Put, Unlink
 from vestige.store.judging import passes
 
-REINFORCEMENT = 0.05
-"""What a learned link gains when the memory at one end of it is promoted."""
-PRIMED_STEPS = 3
-"""How far activation goes out from a memory that was promoted."""
 FADED_AT_ONCE = 500
 """Links in one transaction when they fade: a search or a write never waits for more."""
 DAY = timedelta(days=1)
+FADED, LINKS = "faded", "links"
+"""The kind and the id of the document that says until when links have faded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +42,11 @@ class Faded:
 def link(call: Call, source_id: str, target_id: str, kind: str, weight: float) -> Linked:
     """Link two memories on somebody's word, or give that link another weight."""
     if source_id == target_id:
-        raise InvalidInput("A memory cannot be linked to itself.", details={"id": source_id})
+        raise InvalidInput(
+            "A memory cannot be linked to itself.",
+            hint="Name another memory as its `target`.",
+            details={"id": source_id},
+        )
     for memory_id in (source_id, target_id):
         load(call, memory_id)
     present = [
@@ -98,55 +101,39 @@ def _of_the_past(edge: Edge) -> InvalidInput:
     )
 
 
-def reinforce(call: Call, pairs: Sequence[tuple[str, str]], amount: float, kind: str) -> list[Edge]:
-    """Make the links of this kind between these memories stronger, and those that are missing; what changed.
+def fade(call: Call) -> Faded:
+    """Let learned links fade for the time since they last did, at first since each was made; cut the weakest.
 
-    The direction of a link that is there stays. Pairs of which an end is gone are left out.
+    Links of pinned memories stay as they are. Many small transactions, and the first one says that links have
+    faded until now: a run that is cut short has faded a part of them, and the others have missed one step.
     """
-    ids = sorted({one for pair in pairs for one in pair})
-    present = {
-        frozenset((edge.source_id, edge.target_id)): edge
-        for edge in call.engine.store.edges(ids, access=call.access, among=True)
-        if edge.kind == kind
-    }
-    now = call.engine.now()
-    edges: dict[frozenset[str], Edge] = {}
-    for source_id, target_id in pairs:
-        ends = frozenset((source_id, target_id))
-        fresh = Edge(source_id=source_id, target_id=target_id, kind=kind, weight=0.0, created_at=now)
-        before = edges.get(ends) or present.get(ends) or fresh
-        edges[ends] = _weighed(before, reinforced(before.weight, amount), now)
-    stronger = [
-        edge for ends, edge in edges.items() if ends not in present or edge.weight != present[ends].weight
-    ]
-    saved = _save(call, [Link(edge=edge) for edge in stronger])
-    kept = [change.edge for change in saved if isinstance(change, Link)]
-    _tell(call, [edge for edge in kept if frozenset((edge.source_id, edge.target_id)) not in present])
-    return kept
-
-
-def fade(call: Call, since: datetime | None) -> Faded:
-    """Let learned links fade for the time since the last run (None: since each was made); cut the weakest.
-
-    Links of pinned memories stay as they are. Many small transactions: a run that is interrupted has faded a
-    part of the links, and nothing else is wrong with them.
-    """
+    store, now = call.engine.store, call.engine.now()
     pinned = {
         record.memory.id
-        for batch in call.engine.store.stream(Filter(pinned=True, archived=None), access=call.access)
+        for batch in store.stream(Filter(pinned=True, archived=None), access=call.access)
         for record in batch
     }
-    now = call.engine.now()
+    last = next(iter(store.documents(FADED, ids=[LINKS], access=call.access, limit=1)), None)
+    mark: tuple[Put, ...] = (_until(now, last),)
     weaker = cut = seen = 0
-    for edges in call.engine.store.stream_edges(LEARNED, access=call.access, batch=FADED_AT_ONCE):
+    for edges in store.stream_edges(LEARNED, access=call.access, batch=FADED_AT_ONCE):
         call.check()
         seen += len(edges)
         free = [edge for edge in edges if pinned.isdisjoint((edge.source_id, edge.target_id))]
-        saved = _save(call, list(_fading(free, since, now)))
+        saved = _save(call, list(_fading(free, last.updated_at if last else None, now)), *mark)
+        if saved:
+            mark = ()
         ended = sum(isinstance(change, Unlink) for change in saved)
         weaker, cut = weaker + len(saved) - ended, cut + ended
         call.progress(seen, None, "Fading links")
     return Faded(faded=weaker, pruned=cut)
+
+
+def _until(now: datetime, last: Document | None) -> Put:
+    """The change that says until when links have faded."""
+    first = Document(kind=FADED, id=LINKS, created_at=now, updated_at=now)
+    document = replace(last, version=last.version + 1, updated_at=now) if last else first
+    return Put(document=document, logged=False)
 
 
 def _fading(edges: Sequence[Edge], since: datetime | None, now: datetime) -> Iterator[Link | Unlink]:
@@ -171,17 +158,18 @@ def _end(edge: Edge, at: datetime) -> Unlink:
     return Unlink(source_id=edge.source_id, target_id=edge.target_id, kind=edge.kind, at=at)
 
 
-def _save(call: Call, changes: Sequence[Link | Unlink]) -> Sequence[Link | Unlink]:
-    """Commit what can be, and say what that was: a memory deleted meanwhile has taken its links with it."""
+def _save(call: Call, changes: Sequence[Link | Unlink], *mark: Put) -> Sequence[Link | Unlink]:
+    """Commit what can be, with the mark, and say what that was: a memory deleted meanwhile has taken its
+    links with it. Where nothing is left to do there is no mark either."""
     if not changes:
         return ()
     try:
-        call.engine.store.commit(changes, access=call.access)
+        call.engine.store.commit([*changes, *mark], access=call.access)
     except NotFound:
         left = _possible(call, changes)
         if len(left) == len(changes):
             raise
-        return _save(call, left)
+        return _save(call, left, *mark)
     return changes
 
 
@@ -217,25 +205,25 @@ def _tell(call: Call, edges: Sequence[Edge]) -> None:
 
 
 def on_promoted(call: Call, happening: MemoryPromoted) -> None:
-    """What was promoted lends activation to what is linked to it, and its learned links become stronger."""
+    """What was promoted wakes what is linked to it, and its learned links become stronger, however weak."""
     engine = call.engine
     if not engine.settings.mechanisms.spreading:
         return
-    seeds = {happening.id: Activation(level=PRIMING)}
-    active, _ = spread(call, seeds, steps=PRIMED_STEPS, least=PRIMING_LEAST)
-    awake = _awake(call, sorted(active.keys() - seeds.keys(), key=lambda one: (-active[one].level, one)))
+    edges = engine.store.edges([happening.id], access=call.access, heaviest=MOST_EDGES)
+    near = neighbours(happening.id, edges)
+    awake = _awake(call, sorted(near, key=lambda one: (-near[one], one)))
+    if not awake:
+        return
+    now = engine.now()
     used = [
         edge
-        for edge in engine.store.edges([happening.id], access=call.access)
-        if edge.kind in LEARNED and not {edge.source_id, edge.target_id}.isdisjoint(awake)
+        for edge in edges
+        if edge.kind in LEARNED
+        and edge.weight < 1.0
+        and not {edge.source_id, edge.target_id}.isdisjoint(awake)
     ]
-    now = engine.now()
-    gains = [(edge, reinforced(edge.weight, REINFORCEMENT)) for edge in used]
-    _save(call, [Link(edge=_weighed(edge, weight, now)) for edge, weight in gains if weight != edge.weight])
-    if awake:
-        engine.events.emit(
-            ActivationSpread(timestamp=now, source_id=happening.id, activated_ids=tuple(awake))
-        )
+    _save(call, [Link(edge=_weighed(edge, reinforced(edge.weight), now)) for edge in used])
+    engine.events.emit(ActivationSpread(timestamp=now, source_id=happening.id, activated_ids=tuple(awake)))
 
 
 def _awake(call: Call, memory_ids: Sequence[str]) -> list[str]:

@@ -15,26 +15,43 @@ MOST_SECONDS = 0.25
 
 
 class Pace:
-    """Says whether the caller has gone, and rests first."""
+    """Says whether the caller has gone; it rests first, and does what must be done now and then."""
 
     def __init__(
-        self, cancelled: Callable[[], bool], monotonic: Callable[[], float], rest: Callable[[float], object]
+        self,
+        cancelled: Callable[[], bool],
+        monotonic: Callable[[], float],
+        rest: Callable[[float], object],
+        meanwhile: tuple[Callable[[], None], ...] = (),
     ) -> None:
         self._cancelled = cancelled
         self._monotonic = monotonic
         self._rest = rest
+        self._meanwhile = meanwhile
         self._since = monotonic()
 
     def __call__(self) -> bool:
-        """Rest, then tell."""
+        """Rest, do what is due, then tell."""
         worked = self._monotonic() - self._since
         if worked > 0:
             self._rest(min(worked, MOST_SECONDS))
+        for due in self._meanwhile:
+            due()
         self._since = self._monotonic()
         return self._cancelled()
 
+    def doing(self, due: Callable[[], None]) -> "Pace":
+        """The same pace, at which one more thing is done."""
+        return Pace(self._cancelled, self._monotonic, self._rest, (*self._meanwhile, due))
 
-def paced(call: Call) -> Call:
-    """The same call, which gives way whenever it is asked whether to go on (`Call.check`)."""
-    rest = threading.Event().wait  # nobody sets it
-    return replace(call, cancelled=Pace(call.cancelled, call.engine.monotonic, rest))
+
+def paced(call: Call, due: Callable[[], None]) -> Call:
+    """The same call, which gives way whenever it is asked whether to go on (`Call.check`), and does `due`.
+
+    Work inside of paced work rests no longer than that.
+    """
+    pace = call.cancelled
+    if not isinstance(pace, Pace):
+        rest = threading.Event().wait  # nobody sets it
+        pace = Pace(call.cancelled, call.engine.monotonic, rest)
+    return replace(call, cancelled=pace.doing(due))

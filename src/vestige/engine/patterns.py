@@ -12,7 +12,7 @@ so that a search which finds one of them reaches the other by spreading activati
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import Any
 
@@ -32,12 +32,13 @@ from vestige.cognition.links import CO_ACCESS
 from vestige.cognition.prediction import Forecast, forecast_body, forecast_from, settled
 from vestige.documents import Document
 from vestige.engine.context import Call
-from vestige.engine.revising import persistently
-from vestige.errors import NotFound
+from vestige.engine.revising import persistently, save
+from vestige.errors import Conflict
 from vestige.events import ConnectionDiscovered, MemoryPromoted, SearchPerformed
-from vestige.models import Edge, Filter, Memory
+from vestige.models import EVERYTHING, Edge, Filter, Memory
 from vestige.store.changes import Change, Link, Put
 from vestige.store.judging import passes
+from vestige.store.logquery import LogQuery
 
 logger = logging.getLogger(__name__)
 
@@ -51,6 +52,11 @@ LINKED = 0.7
 """From this weight on, two memories that are met together are linked."""
 MOST_SCOPES = 200
 """Scopes whose predictions are looked through when a memory is promoted."""
+DELETED = "memory.deleted"
+DELETING = timedelta(seconds=10)
+"""A deletion is dated when it begins: a search within this time after that may have seen what goes."""
+EVENTS = 100
+"""So many events of the log are read at once."""
 
 
 def on_search(call: Call, happening: SearchPerformed) -> None:
@@ -59,17 +65,21 @@ def on_search(call: Call, happening: SearchPerformed) -> None:
         return
     try:
         discovered = persistently(call, lambda: _learn(call, happening))
-    except NotFound:
-        # Something of it was deleted at this very moment, and with it what there was to learn.
-        logger.info("A search was not learned from: what it showed is gone")
+    except Conflict:
+        # Another process learns from so many searches at once that this one is not missed.
+        logger.info("A search was not learned from: others were quicker")
         return
     call.engine.events.emit(*discovered)
 
 
 def on_promoted(call: Call, happening: MemoryPromoted) -> None:
     """A memory was helpful: predictions of it have come true."""
-    if call.engine.settings.mechanisms.prediction:
+    if not call.engine.settings.mechanisms.prediction:
+        return
+    try:
         persistently(call, lambda: _came_true(call, happening))
+    except Conflict:
+        logger.info("A promotion was not counted for a prediction: others were quicker")
 
 
 def searches(call: Call, scope: str) -> list[Search]:
@@ -90,8 +100,6 @@ def put_forecast(scope: str, kept: Forecast, present: Document | None, now: date
 
 def _learn(call: Call, happening: SearchPerformed) -> list[ConnectionDiscovered]:
     """Everything that one search teaches, in one transaction; what was linked by it."""
-    if len(call.engine.store.get_many(happening.result_ids, access=call.access)) < happening.result_count:
-        return []  # something of it was deleted since, and its words with it
     at, scope, first = happening.timestamp, happening.scope, happening.result_ids[:LEARNED_HITS]
     slots = _slots(call, scope)
     latest = slots[0][0] if slots else None
@@ -114,14 +122,30 @@ def _learn(call: Call, happening: SearchPerformed) -> list[ConnectionDiscovered]
     changes += _changed(learned, patterns, memories, at)
     links = _links(call, strengthened(habits, learned, at), at)
     changes += [Link(edge=edge) for edge, _ in links]
-    call.engine.store.commit(changes, access=call.access)
+    if _deleted_since(call, at - DELETING):
+        return []  # words of what is gone may have been typed, whatever was shown
+    save(call, changes)
     return [_told(edge) for edge, is_new in links if is_new]
 
 
 def _came_true(call: Call, happening: MemoryPromoted) -> None:
     changes = list(_decided(call, None, (happening.id,), happening.timestamp))
     if changes:
-        call.engine.store.commit(changes, access=call.access)
+        save(call, changes)
+
+
+def _deleted_since(call: Call, moment: datetime) -> bool:
+    """Whether any memory was deleted since then, by whomever.
+
+    The log has no index of times, so it is read from its end, until there is nothing as late on a page.
+    """
+    before: int | None = None
+    while page := call.engine.store.latest(LogQuery(before=before), access=EVERYTHING, limit=EVENTS):
+        since = [event.kind for event in page if event.at >= moment]
+        if DELETED in since or not since:
+            return bool(since)
+        before = page[-1].position
+    return False
 
 
 def _decided(call: Call, names: Sequence[str] | None, needed: Sequence[str], at: datetime) -> Iterator[Put]:

@@ -10,7 +10,7 @@ from vestige.cognition.reconsolidation import LABILE, is_labile
 from vestige.cognition.validity import reworded
 from vestige.documents import Document
 from vestige.engine.context import Call
-from vestige.engine.revising import load, persistently, revise
+from vestige.engine.revising import load, persistently, revise, save
 from vestige.events import SearchPerformed
 from vestige.models import Evidence, Memory, Record
 from vestige.store.changes import Put
@@ -56,7 +56,7 @@ def on_search(call: Call, happening: SearchPerformed) -> None:
             if at - one.strength.last_accessed >= GRAIN
         ]
         if changes:
-            store.commit(changes, access=call.access)
+            save(call, changes)
 
     persistently(call, attempt)
 

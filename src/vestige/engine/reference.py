@@ -8,13 +8,13 @@ from vestige.cognition.activation import Activation, received
 from vestige.cognition.evidence import Exhibit, Findings, Status, exhibit, judge, status_of
 from vestige.cognition.evolution import Step, evolution
 from vestige.cognition.intent import Intent, intent_of
+from vestige.cognition.links import MERGES, SUPERSEDES
 from vestige.engine.answering import Hit
 from vestige.engine.context import Call
 from vestige.engine.history import as_known
 from vestige.engine.insights import Held, insights_into
 from vestige.engine.probing import Mode
 from vestige.engine.recall import Recalled, RecallQuery, recall
-from vestige.engine.situating import SUPERSEDES
 from vestige.models import Edge, Filter, Record, Revision
 from vestige.store.judging import passes
 
@@ -28,7 +28,7 @@ MOST_EDGES = 500
 CHAIN = 8
 """How many steps back the memories that were replaced are followed."""
 INSIGHTS = 5
-LINEAGE = frozenset({SUPERSEDES, "merges"})
+LINEAGE = frozenset({SUPERSEDES, MERGES})
 """Links from a memory to those whose place it has taken."""
 
 

@@ -3,7 +3,7 @@
 Every change of a canonical field makes a revision; the earlier one stays in the history.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from typing import TypeVar
@@ -55,6 +55,15 @@ def persistently(call: Call, attempt: Callable[[], Outcome]) -> Outcome:
         except Conflict:
             call.check()
     return attempt()
+
+
+def save(call: Call, changes: Sequence[Change]) -> None:
+    """Commit what was decided about memories nobody named. One that has gone since makes it a Conflict: it is
+    decided again (`persistently`), without that one."""
+    try:
+        call.engine.store.commit(changes, access=call.access)
+    except NotFound as exc:
+        raise Conflict() from exc
 
 
 def revise(

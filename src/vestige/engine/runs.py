@@ -24,20 +24,25 @@ KEPT = 100
 """Rows of each kind that are kept, the latest ones."""
 PAGE = 200
 LEASE = timedelta(minutes=10)
+RENEWED_EVERY = timedelta(minutes=1)
 
 
 class Lease:
-    """The right to be the only run of its name. Renew it now and then."""
+    """The right to be the only run of its name. A run renews it whenever it asks whether to go on."""
 
     def __init__(self, call: Call, document: Document) -> None:
         self._call = call
         self._document = document
 
     def renew(self) -> None:
-        """Hold it for longer, once half of it has passed; Conflict if another run has taken it over."""
+        """Hold it for longer, at most once a minute; Conflict if another run has taken it over."""
         now = self._call.engine.now()
-        if _left(self._document, now) < LEASE / 2:
+        if LEASE - _left(self._document, now) < RENEWED_EVERY:
+            return
+        try:
             self._put({**self._document.body, "until": (now + LEASE).isoformat()}, now)
+        except Conflict as exc:
+            raise _overtaken(self._document) from exc
 
     def release(self) -> None:
         """Let the next one run. What another has taken over is not ours to end."""
@@ -95,6 +100,15 @@ def _busy(name: str, held: Document) -> Conflict:
         f"A {name} has been running since {since:%Y-%m-%d %H:%M:%S} UTC.",
         hint=f"Wait for it. If it was killed, the next one can run from {until:%H:%M:%S} UTC on.",
         details={"since": held.body["since"], "until": held.body["until"]},
+    )
+
+
+def _overtaken(lost: Document) -> Conflict:
+    minutes = LEASE // timedelta(minutes=1)
+    return Conflict(
+        f"This {lost.id} did not get on for {minutes} minutes, and another one has begun since.",
+        hint="Nothing is to be done: the other one does what this one has left.",
+        details={"since": lost.body["since"], "until": lost.body["until"]},
     )
 
 

@@ -120,7 +120,7 @@ def needs(call: Call, *, memories: int, due: int) -> Needs:
         backup=bool(memories) and old and settings.database.exists(),
         review=due > MANY_DUE,
         dream=sleep_needs(call).dream,
-        gc=worth_archiving(call) > 0,
+        gc=worth_archiving(call),
     )
 
 

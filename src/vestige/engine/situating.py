@@ -6,8 +6,8 @@ from datetime import datetime
 
 import numpy as np
 
-from vestige.cognition.activation import LEAST, Activation, raised, received
-from vestige.cognition.links import SUPERSEDES as SUPERSEDES  # those who use links here need it too
+from vestige.cognition.activation import Activation, raised, received
+from vestige.cognition.links import SUPERSEDES
 from vestige.cognition.moments import Anchor, time_asked
 from vestige.cognition.query import analyse
 from vestige.cognition.ranking import Ranking, Situation
@@ -107,7 +107,6 @@ def spread(
     seeds: Activations,
     *,
     steps: int,
-    least: float = LEAST,
     known_at: datetime | None = None,
 ) -> tuple[Activations, Activations]:
     """What is active after so many steps along the links, the seeds too, and what each memory received.
@@ -118,7 +117,7 @@ def spread(
     lent: dict[str, Activation] = {}
     for _ in range(steps):
         edges = call.engine.store.edges(list(fresh), access=call.access, heaviest=MOST_EDGES)
-        reached = _reached(call, fresh, known_then(edges, known_at), least)
+        reached = _reached(call, fresh, known_then(edges, known_at))
         lent |= raised(lent, reached)
         fresh = raised(active, reached)
         if not fresh:
@@ -127,9 +126,9 @@ def spread(
     return active, lent
 
 
-def _reached(call: Call, fresh: Activations, edges: Sequence[Edge], least: float) -> Activations:
+def _reached(call: Call, fresh: Activations, edges: Sequence[Edge]) -> Activations:
     """What one step reaches: the most active, judged by where each memory belongs."""
-    possible = received(fresh, edges, least=least)
+    possible = received(fresh, edges)
     best = set(sorted(possible, key=lambda one: (-possible[one].level, one))[:MOST_ACTIVE])
     used = [edge for edge in edges if edge.source_id in best or edge.target_id in best]
     ends = {end for edge in used for end in (edge.source_id, edge.target_id)} & (best | fresh.keys())
@@ -137,7 +136,7 @@ def _reached(call: Call, fresh: Activations, edges: Sequence[Edge], least: float
         return {}
     records = call.engine.store.get_many(sorted(ends), access=call.access)
     memories = {record.memory.id: record.memory for record in records}
-    reached = received(fresh, used, memories, least=least)
+    reached = received(fresh, used, memories)
     return {memory_id: one for memory_id, one in reached.items() if memory_id in best}
 
 

@@ -8,15 +8,20 @@ from vestige.cognition.dreaming import LEAST_MEMORIES
 from vestige.engine.consolidate import Consolidated, consolidate
 from vestige.engine.context import Call
 from vestige.engine.dream import DreamQuery
+from vestige.engine.patterns import ATTENTION
 from vestige.engine.runs import CONSOLIDATION, DREAM, last, reach
 from vestige.errors import Conflict
 from vestige.models import Filter
+from vestige.store.changes import CREATED, REMARKED
+from vestige.store.logquery import LogQuery
 
 logger = logging.getLogger(__name__)
 
 DREAM_EVERY = timedelta(hours=24)
 MANY_SAVES = 50
 """Memories saved since the last dream that make another one due."""
+USED = (CREATED, REMARKED, "memory.revised", "memory.deleted")
+"""Events that tell of somebody, in whatever process; of the chores only the cascade of suppressions."""
 LEAST_SIMILARITY = 0.5
 """How alike two memories must be for a dream to link them, when nobody says."""
 
@@ -60,12 +65,21 @@ def dreamable(call: Call) -> Filter:
 
 
 def due(call: Call, last_activity: datetime) -> bool:
-    """Whether it is time to sleep: enough time has passed since the last time, and nobody is busy."""
+    """Whether it is time to sleep: enough time has passed since the last time, and nobody is busy, neither
+    here nor in another process."""
     settings = call.engine.settings.sleep
     if not settings.enabled or call.engine.store.read_only:
         return False
-    idle = call.engine.now() - last_activity >= timedelta(minutes=settings.idle_minutes)
-    return idle and _needs_consolidation(call)
+    busy_until = call.engine.now() - timedelta(minutes=settings.idle_minutes)
+    return last_activity <= busy_until and _needs_consolidation(call) and _left_alone(call, busy_until)
+
+
+def _left_alone(call: Call, since: datetime) -> bool:
+    """Whether the store shows no use after a moment: a memory that was told, shown or judged, or a search."""
+    store = call.engine.store
+    events = store.latest(LogQuery(kinds=USED), access=call.access, limit=1)
+    searches = store.documents(ATTENTION, access=call.access, limit=1)
+    return all(at <= since for at in (*(one.at for one in events), *(one.updated_at for one in searches)))
 
 
 def sleep(call: Call) -> Consolidated:

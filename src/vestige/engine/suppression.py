@@ -20,12 +20,13 @@ from vestige.cognition.forgetting import (
 )
 from vestige.documents import Document
 from vestige.engine.context import Call
-from vestige.engine.revising import load, next_revision, persistently
+from vestige.engine.revising import load, next_revision, persistently, save
 from vestige.engine.settling import transition
 from vestige.errors import Conflict
 from vestige.events import MemorySuppressed, MemoryUnsuppressed, Rac1CascadeSwept
 from vestige.models import Evidence, Filter, Memory, Record, Revision
-from vestige.store.changes import Change, Put, Remark, Revise
+from vestige.store.changes import REMARKED, Change, Put, Remark, Revise
+from vestige.store.logquery import LogQuery
 
 SUPPRESSED, REVERSED, WANTED = "suppressed", "unsuppressed", "wanted again"
 """Why revisions end."""
@@ -36,11 +37,13 @@ BATCH = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suppressed:
-    """A memory before and after it was suppressed or freed, and how many neighbours that touches later."""
+    """A memory before and after it was suppressed or freed, how many neighbours that touches later, and
+    whether anything else has changed in the memory while it was suppressed."""
 
     before: Record
     after: Record
     neighbours: int = 0
+    changed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,10 +89,11 @@ def unsuppress(call: Call, memory_id: str) -> Suppressed:
         record = load(call, memory_id)
         _check_reversible(record.memory, now)
         wanted = _as_before(record.memory, call.engine.store.history(memory_id, access=call.access))
+        changed = _changed_since(call, record.memory)
         call.engine.store.commit(_changes(record, wanted, REVERSED, now), access=call.access)
         left = wanted.suppression_count
         call.engine.events.emit(MemoryUnsuppressed(timestamp=now, id=memory_id, remaining_count=left))
-        return Suppressed(before=record, after=load(call, memory_id))
+        return Suppressed(before=record, after=load(call, memory_id), changed=changed)
 
     return persistently(call, attempt)
 
@@ -132,8 +136,12 @@ def _unswept(call: Call, now: datetime) -> list[Memory]:
 
 
 def _cascade(call: Call, seed: Memory, now: datetime) -> int | None:
-    """Weaken what is linked to a suppressed memory; how many, or None where that was done before."""
+    """Weaken what is linked to a suppressed memory; how many, or None where that was done before, or the
+    suppression is not what it was."""
     store, name = call.engine.store, _document_id(seed)
+    present = store.get_many([seed.id], access=call.access)
+    if [one.memory.suppressed_at for one in present if one.memory.suppression_count] != [seed.suppressed_at]:
+        return None
     if store.documents(CASCADE, access=call.access, ids=[name], limit=1):
         return None
     met = _neighbours(call, seed.id)
@@ -150,7 +158,7 @@ def _cascade(call: Call, seed: Memory, now: datetime) -> int | None:
         created_at=now,
         updated_at=now,
     )
-    store.commit([*changes, Put(document=done)], access=call.access)
+    save(call, [*changes, Put(document=done)])
     return len(met)
 
 
@@ -176,6 +184,13 @@ def _as_before(memory: Memory, past: Sequence[Revision]) -> Memory:
     if before is None:  # it came here suppressed, from a file
         return replace(memory, suppression_count=count - 1, suppressed_at=None)
     return replace(memory, suppression_count=before.suppression_count, suppressed_at=before.suppressed_at)
+
+
+def _changed_since(call: Call, memory: Memory) -> bool:
+    """Whether anything happened to a memory after its last suppression: told again, edited, shown, voted."""
+    asked = LogQuery(memory_id=memory.id, kinds=("memory.revised", REMARKED))
+    last = call.engine.store.latest(asked, access=call.access, limit=1)
+    return any(event.payload.get("reason") != SUPPRESSED for event in last)
 
 
 def _changes(record: Record, wanted: Memory, reason: str, now: datetime) -> list[Change]:

@@ -140,9 +140,9 @@ registry.group(
     title="What to do later",
     description=(
         "Remember to do something when its time, context or event comes: set it, check what comes up now, "
-        "update it (complete, snooze, cancel, resume, edit), list them."
+        "update it (complete, snooze, cancel, resume, edit), list them, delete one with its words."
     ),
-    actions={action: f"intention.{action}" for action in ("set", "check", "update", "list")},
+    actions={action: f"intention.{action}" for action in ("set", "check", "update", "list", "delete")},
 )
 
 registry.alias("ingest", "smart_ingest")

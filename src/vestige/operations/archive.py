@@ -8,11 +8,11 @@ from pydantic import Field
 from vestige.cognition.forgetting import reach
 from vestige.cognition.strength import retention_of
 from vestige.documents import Document
-from vestige.engine.archive import LEAST, Faded, GcQuery, Run, archive, archives, faded, undo
+from vestige.engine.archive import LEAST, Faded, GcQuery, Restored, Run, archive, archives, faded, undo
 from vestige.engine.context import Call
 from vestige.models import Record
 from vestige.operations.catalog import registry
-from vestige.operations.fields import Scope
+from vestige.operations.fields import Scope, Switch
 from vestige.operations.prose import clip, count, day, percent, table
 from vestige.operations.registry import Arguments, Wire
 from vestige.operations.scoping import used
@@ -77,13 +77,17 @@ class ArchivesView(Wire):
 
 
 class RestoredView(Wire):
-    """What came back. `missing` of the run were deleted or had come back before."""
+    """What came back. `missing` of the run were deleted or had come back before.
+
+    `duplicates` names, for what was told again meanwhile, the other memory with exactly the same text.
+    """
 
     action: str = "undo"
     success: bool = True
     archive_id: str | None = None
     restored: list[str]
     missing: int | None = None
+    duplicates: dict[str, str] | None = None
     message: str
 
 
@@ -97,26 +101,32 @@ class GcArguments(Arguments):
     max_age_days: Annotated[
         float | None, Field(ge=0, le=100_000, description="Only what is older than so many days.")
     ] = None
-    dry_run: Annotated[bool, Field(description="Only show what would be put aside (default true).")] = True
+    dry_run: Annotated[Switch, Field(description="Only show what would be put aside (default true).")] = True
     scope: Annotated[
         Scope | None, Field(description="This scope and what is below it; / is everything. Default: yours.")
     ] = None
     even_most: Annotated[
-        bool, Field(description="Even if it is more than half of what is remembered there.")
+        Switch, Field(description="Even if it is more than half of what is remembered there.")
     ] = False
 
 
 def _render_collected(done: Collected) -> str:
+    message = done.message
+    if done.dry_run:
+        # A person has switches, not arguments.
+        message = _found(done.candidate_count, done.memories or 0, done.scope, by="--no-dry-run")
     if not done.sample:
-        return done.message
+        return message
     rows = (
         (one.id, percent(one.accessibility), day(one.created_at), clip(one.content_preview or "(suppressed)"))
         for one in done.sample
     )
-    return f"{table(('memory', 'reach', 'stored', 'text'), rows)}\n\n{done.message}"
+    return f"{table(('memory', 'reach', 'stored', 'text'), rows)}\n\n{message}"
 
 
 def _render_archives(answer: ArchivesView) -> str:
+    if not answer.archives:
+        return "There are none."
     rows = ((one.id, day(one.archived_at), one.count, day(one.restored_at) or "") for one in answer.archives)
     return table(("archive", "archived", "memories", "undone"), rows)
 
@@ -157,14 +167,20 @@ def _shown(call: Call, asked: GcQuery, there: Faded) -> Collected:
         candidate_count=found,
         sample=[_faded_view(record, now) for record in there.candidates[:SAMPLE]],
         archived=0,
-        message=f"{found} of {count(there.memories, 'memory')} in {asked.scope} could be put aside; "
-        "`dry_run: false` does it.",
+        message=_found(found, there.memories, asked.scope),
     )
 
 
+def _found(found: int, memories: int, scope: str, *, by: str = "dry_run: false") -> str:
+    if not found:
+        return f"Nothing in {scope} has faded so far; there is nothing to do."
+    return f"{found} of {count(memories, 'memory')} in {scope} could be put aside; `{by}` does it."
+
+
 def _collected(asked: GcQuery, run: Run) -> Collected:
-    done = f"Put aside {count(len(run.taken), 'memory')}; `archive undo {run.archive_id}` brings them back."
-    more = f" {run.left} more have faded: run it again." if run.left else ""
+    taken = len(run.taken)
+    back = f"`archive undo {run.archive_id}` brings {'it' if taken == 1 else 'them'} back"
+    more = f" {run.left} more {'has' if run.left == 1 else 'have'} faded: run it again." if run.left else ""
     return Collected(
         dry_run=False,
         **_asked(asked),
@@ -172,7 +188,7 @@ def _collected(asked: GcQuery, run: Run) -> Collected:
         archived=len(run.taken),
         archive_id=run.archive_id,
         left=run.left or None,
-        message=f"{done}{more}" if run.taken else "Nothing has faded so far.",
+        message=f"Put aside {count(taken, 'memory')}; {back}.{more}" if taken else _found(0, 0, asked.scope),
     )
 
 
@@ -241,11 +257,25 @@ def archive_undo(
     call: Call,
     id: Annotated[str, Field(min_length=1, max_length=64, description="Id of an archive, or of a memory.")],
 ) -> RestoredView:
-    """Bring back everything a run of `gc` put aside, or one memory, as it was."""
+    """Bring back everything a run of `gc` put aside, or one memory, as it was.
+
+    What was told again meanwhile is then there twice: the answer names both (`duplicates`).
+    """
     done = undo(call, id)
     return RestoredView(
         archive_id=done.archive_id,
         restored=list(done.ids),
         missing=done.missing or None,
-        message=f"{count(len(done.ids), 'memory')} brought back from the archive.",
+        duplicates=dict(done.duplicates) or None,
+        message=f"{count(len(done.ids), 'memory')} brought back from the archive.{_told_again(done)}",
     )
+
+
+def _told_again(done: Restored) -> str:
+    twice = len(done.duplicates)
+    if not twice:
+        return ""
+    there = (
+        "was told again meanwhile and is there twice" if twice == 1 else "were told again and are there twice"
+    )
+    return f" {twice} of them {there}: `find_duplicates` shows them, `dedup` merges them."

@@ -14,7 +14,7 @@ from vestige.engine.duplicates import Cluster, find_duplicates
 from vestige.engine.scopes import require_scope
 from vestige.models import Filter, Memory, Record
 from vestige.operations.catalog import registry
-from vestige.operations.fields import MemoryId, Scope, Tags
+from vestige.operations.fields import MemoryId, Scope, Switch, Tags
 from vestige.operations.prose import clip, count, day, fields, percent
 from vestige.operations.reasoning import quoted
 from vestige.operations.registry import Arguments, Wire
@@ -330,7 +330,7 @@ def dedup_undo(
     call: Call,
     id: MemoryId,
     even_changed: Annotated[
-        bool, Field(description="Undo it although the merged memory was changed since.")
+        Switch, Field(description="Undo it although the merged memory was changed since.")
     ] = False,
 ) -> MergeUndone:
     """Take a merge back, by the id of the merged memory: its parts live again as they were before.

@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, Strict
 
 from vestige.errors import InvalidInput, VestigeError
 from vestige.models import normal_scope
@@ -42,7 +42,7 @@ def _scope(value: Any) -> Any:
     try:
         return normal_scope(value)
     except VestigeError as exc:
-        raise ValueError(f"{exc.message} {exc.hint or ''}".strip()) from exc
+        raise ValueError(exc.message) from exc  # its hint is found by way of it
 
 
 def check_some_time(valid_from: datetime | None, valid_until: datetime | None) -> None:
@@ -66,6 +66,8 @@ def _distinct(names: list[str]) -> list[str]:
     return list(dict.fromkeys(name.strip() for name in names))
 
 
+Switch = Annotated[bool, Strict()]
+"""A switch that makes something happen, or keeps it from happening: "no" or 0 is not taken for it."""
 Moment = Annotated[datetime, BeforeValidator(_moment)]
 EndMoment = Annotated[datetime, BeforeValidator(_end_moment)]
 Scope = Annotated[str, BeforeValidator(_scope)]

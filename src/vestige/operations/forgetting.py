@@ -1,4 +1,4 @@
-"""Keeping a memory out of mind (`suppress`), and removing one for good (`purge`)."""
+"""Keeping a memory out of mind (`suppress`), and removing one for good (`memory delete`, `purge`)."""
 
 from datetime import datetime
 from typing import Annotated
@@ -8,12 +8,13 @@ from pydantic import Field
 from vestige.cognition.forgetting import WINDOW, penalty, reach, reversible_until
 from vestige.cognition.strength import retention_of, retrieval_of, state
 from vestige.engine.context import Call
-from vestige.engine.forgetting import copies, forget
+from vestige.engine.forgetting import Forgotten, copies, forget
 from vestige.engine.suppression import Suppressed, suppress, unsuppress
 from vestige.errors import InvalidInput
 from vestige.operations.catalog import registry
-from vestige.operations.fields import MemoryId, Reason
+from vestige.operations.fields import MemoryId, Reason, Switch
 from vestige.operations.memory import EXAMPLE_ID
+from vestige.operations.memory_changes import archived_note
 from vestige.operations.prose import count, day, percent
 from vestige.operations.registry import Wire
 
@@ -45,6 +46,23 @@ class SuppressedView(Wire):
     message: str
 
 
+class Deleted(Wire):
+    """What was deleted.
+
+    `revived` are memories that it had superseded or merged and that are true again; `still_in` those that
+    hold words of it because of merging: what it was merged into, and what it was merged from.
+    """
+
+    action: str = "delete"
+    success: bool = True
+    id: str
+    deleted: bool = True
+    also_deleted: list[str] | None = None
+    revived: list[str]
+    still_in: list[str]
+    message: str
+
+
 class Purged(Wire):
     """What was removed. `still_in` hold words of it because of merging, `copies` are files of your own that
     may hold it: backups and exports."""
@@ -72,7 +90,7 @@ def suppress_memory(
     call: Call,
     id: MemoryId,
     reason: Reason = None,
-    reverse: Annotated[bool, Field(description="Take the last suppression back, within 24 hours.")] = False,
+    reverse: Annotated[Switch, Field(description="Take the last suppression back, within 24 hours.")] = False,
 ) -> SuppressedView:
     """Keep a memory out of mind without deleting it; each time further.
 
@@ -86,6 +104,7 @@ def suppress_memory(
 
 def _suppressed_view(call: Call, done: Suppressed, *, reverse: bool) -> SuppressedView:
     now, memory, strength = call.engine.now(), done.after.memory, done.after.strength
+    told = _reversed(done) if reverse else _suppressed(done)
     return SuppressedView(
         action="reverse" if reverse else "suppress",
         id=memory.id,
@@ -100,7 +119,7 @@ def _suppressed_view(call: Call, done: Suppressed, *, reverse: bool) -> Suppress
         estimated_cascade_neighbors=None if reverse else done.neighbours,
         reversible_until=None if reverse else reversible_until(memory),
         labile_window_hours=int(WINDOW.total_seconds() // 3600),
-        message=_reversed(done) if reverse else _suppressed(done),
+        message=" ".join(filter(None, (told, archived_note(memory)))),
     )
 
 
@@ -116,8 +135,56 @@ def _suppressed(done: Suppressed) -> str:
 
 def _reversed(done: Suppressed) -> str:
     left = done.after.memory.suppression_count
-    said = "it is as it was" if not left else f"it is suppressed {count(left, 'time')}, as before"
-    return f"Taken back for {done.after.memory.id}: {said}."
+    freed = "not suppressed any more" if done.changed else "as it was"
+    said = f"suppressed {count(left, 'time')}, as before" if left else freed
+    rest = " What else happened to it meanwhile stays." if done.changed else ""
+    return f"Taken back for {done.after.memory.id}: it is {said}.{rest}"
+
+
+@registry.operation(
+    "memory.delete",
+    permission="write",
+    effect="delete",
+    example={"id": EXAMPLE_ID},
+    positional=("id",),
+    render=lambda result: result.message,
+)
+def memory_delete(
+    call: Call,
+    id: MemoryId,
+    even_pinned: Annotated[Switch, Field(description="Delete it although it is pinned.")] = False,
+    with_merges: Annotated[
+        Switch, Field(description="Also delete what it was merged into; their other parts live again.")
+    ] = False,
+    with_parts: Annotated[Switch, Field(description="Also delete what it was merged from.")] = False,
+) -> Deleted:
+    """Delete a memory for good: its text, revisions, wordings, vectors and links.
+
+    Only a mark without content stays, so that it does not come back from elsewhere. What the memory had
+    superseded or merged is true again. The answer names what still holds its words because of merging
+    (`still_in`). To let a wrong memory fade instead, use `demote`; to correct it, `edit` it or remember the
+    right thing.
+    """
+    done = forget(call, id, even_pinned=even_pinned, with_merges=with_merges, with_parts=with_parts)
+    others = [one for one in done.deleted if one != id]
+    return Deleted(
+        id=id,
+        also_deleted=others or None,
+        revived=list(done.revived),
+        still_in=list(done.still_in),
+        message=_deletion(id, others, done),
+    )
+
+
+def _deletion(memory_id: str, others: list[str], done: Forgotten) -> str:
+    """What was deleted and what was not, in sentences."""
+    sentences = [f"Deleted {', '.join([memory_id, *others])}."]
+    if done.revived:
+        sentences.append(f"True again: {', '.join(done.revived)}.")
+    if done.still_in:
+        held = ", ".join(done.still_in)
+        sentences.append(f"By merging, its words are still in {held}; delete those too if they must go.")
+    return " ".join(sentences)
 
 
 @registry.operation(
@@ -132,12 +199,12 @@ def _reversed(done: Suppressed) -> str:
 def purge(
     call: Call,
     id: MemoryId,
-    confirm: Annotated[bool, Field(description="Must be true: purging cannot be undone.")] = False,
-    even_pinned: Annotated[bool, Field(description="Purge it although it is pinned.")] = False,
+    confirm: Annotated[Switch, Field(description="Must be true: purging cannot be undone.")] = False,
+    even_pinned: Annotated[Switch, Field(description="Purge it although it is pinned.")] = False,
     with_merges: Annotated[
-        bool, Field(description="Also purge what it was merged into; their other parts live again.")
+        Switch, Field(description="Also purge what it was merged into; their other parts live again.")
     ] = False,
-    with_parts: Annotated[bool, Field(description="Also purge what it was merged from.")] = False,
+    with_parts: Annotated[Switch, Field(description="Also purge what it was merged from.")] = False,
 ) -> Purged:
     """Remove a memory for good, from every file of the store; it cannot be undone.
 
@@ -159,6 +226,7 @@ def purge(
         sentences.append(f"By merging, its words are still in {', '.join(done.still_in)}.")
     if kept:
         sentences.append(f"Not touched: {len(kept)} of your backups and exports, which may hold it.")
+    sentences.append("To look for its words, search with `record: false`: a search keeps what was asked for.")
     return Purged(
         id=id,
         also_purged=others or None,

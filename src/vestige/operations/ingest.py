@@ -111,10 +111,16 @@ class BatchIngested(Wire):
 def render_ingested(result: SmartIngested | BatchIngested) -> str:
     """What became of the texts, for a person."""
     if isinstance(result, SmartIngested):
-        beside = f"\nBeside: “{result.rival_preview}” ({result.rival_id})" if result.rival_id else ""
-        return f"{result.message}\n{result.reason}\n{result.node_id}{_truth(result)}{beside}"
+        return f"{result.message}\n{result.reason}\n{result.node_id}{_truth(result)}{_beside(result)}"
     rows = ((r.index, r.decision, r.node_id, r.reason) for r in result.results)
     return f"{table(('#', 'decision', 'id', 'reason'), rows)}\n\n{count(len(result.results), 'text')} taken."
+
+
+def _beside(result: IngestedView) -> str:
+    if result.rival_id is None:
+        return ""
+    known = f"“{result.rival_preview}” ({result.rival_id})" if result.rival_preview else result.rival_id
+    return f"\nBeside: {known}"
 
 
 def _truth(result: IngestedView) -> str:
@@ -274,14 +280,14 @@ def _told(result: Ingested) -> dict[str, Any]:  # fields of IngestedView, which 
         "decision": type(decision).__name__.lower(),
         "node_id": result.memory_id,
         "scope": result.scope,
-        "message": _MESSAGES[type(decision)],
+        "message": f"{_MESSAGES[type(decision)]}{_STAYS if result.suppressed else ''}",
         "reason": decision.reason,
         "has_embedding": result.embedded,
         "similarity": similarity,
         "prediction_error": None if similarity is None else round(1 - max(0.0, similarity), 4),
         "importance_score": None if result.importance is None else round(result.importance, 4),
         "conflict": decision.conflict.kind if decision.conflict else None,
-        "conflict_detail": decision.conflict.detail if decision.conflict else None,
+        "conflict_detail": (decision.conflict.detail or None) if decision.conflict else None,
         "rival_id": rival_of(decision),
         "rival_preview": result.rival_preview,
         "valid_from": result.valid_from,
@@ -298,6 +304,8 @@ _MESSAGES: dict[type[Decision], str] = {
     Supersede: "Remembered; it supersedes an older memory.",
     Merge: "Remembered as a new memory, linked to similar ones.",
 }
+
+_STAYS = " It stays suppressed: `memory promote` would bring it back to mind."
 
 
 def _others(decision: Decision) -> dict[str, Any]:

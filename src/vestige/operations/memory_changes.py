@@ -1,6 +1,6 @@
 """Changing memories: the writing half of the tool `memory`, and `mark_reviewed`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from typing import Annotated
@@ -8,8 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from vestige.engine.context import Call
-from vestige.engine.feedback import remark
-from vestige.engine.forgetting import Forgotten, forget
+from vestige.engine.feedback import Remarked, remark
 from vestige.engine.reconsolidation import edit
 from vestige.engine.revising import revise
 from vestige.engine.tags import rename_tag
@@ -30,12 +29,14 @@ class Changed(Wire):
     """A memory after a change.
 
     `reconsolidated`: it had just been recalled, so that the new text corrects it and is remembered better.
+    `message` says what else there is to know: that it is archived.
     """
 
     action: str
     success: bool = True
     changed: bool
     reconsolidated: bool | None = None
+    message: str | None = None
     node: MemoryView
 
 
@@ -48,23 +49,6 @@ class Strengthened(Wire):
     before: dict[str, float]
     after: dict[str, float]
     next_review: datetime
-    message: str
-
-
-class Deleted(Wire):
-    """What was deleted.
-
-    `revived` are memories that it had superseded or merged and that are true again; `still_in` those that
-    hold words of it because of merging: what it was merged into, and what it was merged from.
-    """
-
-    action: str = "delete"
-    success: bool = True
-    id: str
-    deleted: bool = True
-    also_deleted: list[str] | None = None
-    revived: list[str]
-    still_in: list[str]
     message: str
 
 
@@ -83,7 +67,14 @@ def _render_changed(result: Changed) -> str:
     head = "Changed." if result.changed else "Nothing to change: it was so already."
     if result.reconsolidated:
         head = "Corrected, and remembered better: it had just been recalled."
-    return f"{head}\n\n{memory_card(result.node)}"
+    return f"{' '.join(filter(None, (head, result.message)))}\n\n{memory_card(result.node)}"
+
+
+def archived_note(memory: Memory) -> str | None:
+    """What to say to whoever changes a memory that nothing finds."""
+    if memory.archived_at is None:
+        return None
+    return f"It is archived, so that nothing finds it: `archive undo {memory.id}` brings it back."
 
 
 def _render_strengthened(result: Strengthened) -> str:
@@ -110,8 +101,13 @@ def memory_edit(
     `reconsolidated` is true, and it counts as a successful review. At any other time its strength is kept.
     """
     record, changed, reconsolidated = edit(call, id, content)
-    node = view(record, call.engine.now())
-    return Changed(action="edit", changed=changed, reconsolidated=reconsolidated, node=node)
+    return Changed(
+        action="edit",
+        changed=changed,
+        reconsolidated=reconsolidated,
+        message=archived_note(record.memory),
+        node=view(record, call.engine.now()),
+    )
 
 
 @registry.operation(
@@ -237,7 +233,8 @@ def _revised(
     call: Call, action: str, memory_id: str, change: Callable[[Memory], Memory], *, reason: str
 ) -> Changed:
     record, changed = revise(call, memory_id, change, reason=reason)
-    return Changed(action=action, changed=changed, node=view(record, call.engine.now()))
+    note, node = archived_note(record.memory), view(record, call.engine.now())
+    return Changed(action=action, changed=changed, message=note, node=node)
 
 
 @registry.operation(
@@ -249,7 +246,10 @@ def _revised(
     render=_render_strengthened,
 )
 def memory_promote(call: Call, id: MemoryId, reason: Reason = None) -> Strengthened:
-    """Say that a memory was right or helpful: it is remembered longer and ranks higher."""
+    """Say that a memory was right or helpful: it is remembered longer and ranks higher.
+
+    That ends its suppression and brings it back from the archive.
+    """
     return _strengthened(call, id, Evidence.PROMOTED)
 
 
@@ -300,15 +300,30 @@ def mark_reviewed(
 
 def _strengthened(call: Call, memory_id: str, evidence: Evidence) -> Strengthened:
     result = remark(call, memory_id, evidence)
+    told = (
+        f"Retention {percent(result.retention_before)} → {percent(result.retention_after)}, "
+        f"stability {result.before.strength.stability:.1f} → {result.after.strength.stability:.1f} days."
+    )
     return Strengthened(
         action=evidence.value,
         id=memory_id,
         before=_numbers(result.before, result.retention_before),
         after=_numbers(result.after, result.retention_after),
         next_review=result.after.strength.due_at,
-        message=f"Retention {percent(result.retention_before)} → {percent(result.retention_after)}, "
-        f"stability {result.before.strength.stability:.1f} → {result.after.strength.stability:.1f} days.",
+        message=" ".join([told, *_standing(result)]),
     )
+
+
+def _standing(result: Remarked) -> Iterator[str]:
+    """What a vote did to whether a memory comes to mind."""
+    before, after = result.before.memory, result.after.memory
+    if before.suppression_count and not after.suppression_count:
+        yield "It is not suppressed any more."
+    if before.archived_at is not None and after.archived_at is None:
+        yield "It is back from the archive."
+    note = archived_note(after)
+    if note:
+        yield note
 
 
 def _numbers(record: Record, retention: float) -> dict[str, float]:
@@ -322,49 +337,3 @@ def _numbers(record: Record, retention: float) -> dict[str, float]:
         "lapses": strength.lapses,
         "timesUseful": strength.times_useful,
     }
-
-
-@registry.operation(
-    "memory.delete",
-    permission="write",
-    effect="delete",
-    example={"id": EXAMPLE_ID},
-    positional=("id",),
-    render=lambda result: result.message,
-)
-def memory_delete(
-    call: Call,
-    id: MemoryId,
-    even_pinned: Annotated[bool, Field(description="Delete it although it is pinned.")] = False,
-    with_merges: Annotated[
-        bool, Field(description="Also delete what it was merged into; their other parts live again.")
-    ] = False,
-    with_parts: Annotated[bool, Field(description="Also delete what it was merged from.")] = False,
-) -> Deleted:
-    """Delete a memory for good: its text, revisions, wordings, vectors and links.
-
-    Only a mark without content stays, so that it does not come back from elsewhere. What the memory had
-    superseded or merged is true again. The answer names what still holds its words because of merging
-    (`still_in`). To let a wrong memory fade instead, use `demote`; to correct it, `edit` it or remember the
-    right thing.
-    """
-    done = forget(call, id, even_pinned=even_pinned, with_merges=with_merges, with_parts=with_parts)
-    others = [one for one in done.deleted if one != id]
-    return Deleted(
-        id=id,
-        also_deleted=others or None,
-        revived=list(done.revived),
-        still_in=list(done.still_in),
-        message=_deletion(id, others, done),
-    )
-
-
-def _deletion(memory_id: str, others: list[str], done: Forgotten) -> str:
-    """What was deleted and what was not, in sentences."""
-    sentences = [f"Deleted {', '.join([memory_id, *others])}."]
-    if done.revived:
-        sentences.append(f"True again: {', '.join(done.revived)}.")
-    if done.still_in:
-        held = ", ".join(done.still_in)
-        sentences.append(f"By merging, its words are still in {held}; delete those too if they must go.")
-    return " ".join(sentences)

@@ -5,8 +5,9 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic.alias_generators import to_snake
+from pydantic_core import ErrorDetails
 
-from vestige.errors import InvalidInput, TooLarge, UnknownArgument
+from vestige.errors import InvalidInput, TooLarge, UnknownArgument, VestigeError
 from vestige.nearest import nearest_name
 from vestige.operations.allowed import allowed
 
@@ -19,14 +20,30 @@ def refusal(operation: str, model: type[BaseModel], exc: ValidationError) -> Inv
     if first["type"] == "extra_forbidden":
         known = _fields_at(model, first["loc"][:-1])
         if to_snake(str(first["loc"][-1])) in known:
-            return InvalidInput(f"`{where}` is given twice, in both spellings.", details=details)
+            return InvalidInput(
+                f"`{where}` is given twice, in both spellings.", hint="Give it once.", details=details
+            )
         return unknown_argument(operation, where, known)
     hint = allowed(model, first["loc"])
     if first["type"] == "missing":
         return InvalidInput(f"`{operation}` needs the argument `{where}`.", hint=hint, details=details)
     kind = TooLarge if first["type"] in ("too_long", "string_too_long") else InvalidInput
+    if first["type"] != "value_error":
+        return kind(f"`{where}`: {_expected(hint) or first['msg']}.", hint=hint, details=details)
     why = first["msg"].removeprefix("Value error, ").rstrip(".")
-    return kind(f"`{where}`: {why}.", hint=hint, details=details)
+    return kind(f"`{where}`: {why}.", hint=_hint_of(first) or hint, details=details)
+
+
+def _expected(hint: str | None) -> str | None:
+    if hint is None:
+        return None
+    return "expected an object" if hint.startswith("An object") else f"expected {hint[0].lower()}{hint[1:-1]}"
+
+
+def _hint_of(error: ErrorDetails) -> str | None:
+    """The hint of the error of ours that a check was refused for."""
+    cause = getattr(error.get("ctx", {}).get("error"), "__cause__", None)
+    return cause.hint if isinstance(cause, VestigeError) else None
 
 
 def unknown_argument(operation: str, where: str, known: Sequence[str]) -> UnknownArgument:

@@ -9,9 +9,17 @@ import inspect
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, get_type_hints
+from typing import Any, ClassVar, Literal, get_args, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    ValidationError,
+    ValidationInfo,
+    create_model,
+    field_validator,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel, to_snake
 
 from vestige.engine.context import Call
@@ -56,6 +64,16 @@ class Arguments(Wire):
         if not isinstance(given, Mapping):
             return given
         return {name: value for name, value in given.items() if not cls.ignores(str(name))}
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_switch_for_a_number(cls, given: Any, info: ValidationInfo) -> Any:
+        """`true` counts as 1 in Python, but nobody means it."""
+        if isinstance(given, bool) and info.field_name:
+            kinds = _kinds(cls.model_fields[info.field_name].annotation)
+            if bool not in kinds and not kinds.isdisjoint((int, float)):
+                raise ValueError("expected a number, not true or false")
+        return given
 
     @classmethod
     def ignores(cls, name: str) -> bool:
@@ -354,6 +372,12 @@ def _arguments_of(
         return function(call, **{name: getattr(arguments, _argument_name(name)) for name in names})
 
     return model, run
+
+
+def _kinds(annotation: Any) -> set[Any]:
+    """The plain types in an annotation such as `int | None`."""
+    inner = get_args(annotation)
+    return {annotation} if not inner else {kind for one in inner for kind in _kinds(one)}
 
 
 def _argument_name(parameter: str) -> str:

@@ -70,9 +70,20 @@ def _show_help(ctx: click.Context) -> None:
 
 def add_operations(root: CommandGroup, registry: Registry) -> None:
     """Give every operation its command."""
-    groups = {name: tool.title + "." for name, tool in registry.tools.items()}
+    groups = _groups(registry)
     for operation in registry.operations.values():
         root.place(operation.command, operation_command(operation), groups)
+
+
+def _groups(registry: Registry) -> dict[str, str]:
+    """What the commands of each group are for: what the tool of their operations says before its actions."""
+    groups: dict[str, str] = {}
+    for tool in registry.tools.values():
+        for name in tool.actions.values():
+            path = registry.operations[name].command
+            if len(tool.actions) > 1 and len(path) > 1:
+                groups.setdefault(path[0], tool.description.partition(":")[0] + ".")
+    return groups
 
 
 def operation_command(operation: Operation) -> click.Command:

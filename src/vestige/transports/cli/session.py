@@ -130,11 +130,19 @@ class Session:
 
 
 def visible(text: str) -> str:
-    """The text with control characters shown instead of obeyed: a memory must not drive the terminal."""
-    return _CONTROL.sub(lambda found: f"\\x{ord(found.group()):02x}", text)
+    """The text with control characters shown instead of obeyed: a memory must not drive the terminal, nor
+    turn around what stands beside it."""
+    return _CONTROL.sub(lambda found: _escaped(ord(found.group())), text)
 
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+def _escaped(code: int) -> str:
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f"
+    r"\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]"  # the order of writing, and ends of lines
+)
 
 
 class ProgressLine:
