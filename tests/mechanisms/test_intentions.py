@@ -1,12 +1,14 @@
 """Intentions come up when they should, through the public tool, whatever was restarted in between."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cognition.prospective_year import BEGIN, Watch, looks, rules
 from tests.mechanisms.conftest import Living
+from tests.mechanisms.test_purge import holding
 from tests.world import World
 
 RULES, PER_SCOPE = 500, 50
@@ -93,3 +95,22 @@ def test_nothing_comes_up_twice_for_one_moment(living: Living) -> None:
 
     assert [one["first"] for one in told(living.world)] == [True]
     assert [one["first"] for one in told(living.restart())] == [False]
+
+
+def test_the_words_of_what_is_deleted_are_in_no_file(living: Living, tmp_path: Path) -> None:
+    words = {word: word.encode() for word in ("qvantixol", "wrembluk", "zhorpid")}
+    name = intend(living.world, "Remind me to ring Qvantixol tomorrow at 9")
+    living.world.call(
+        "intention",
+        action="update",
+        id=name,
+        description="Ring Wrembluk.",
+        trigger={"topic": "zhorpid"},
+    )
+    assert [one["id"] for one in told(living.world, topics=["zhorpid"])] == [name]
+    living.close()
+    assert set().union(*holding(tmp_path, words).values()) >= {"wrembluk", "zhorpid"}
+
+    living.restart().call("intention", action="delete", id=name)
+    living.close()
+    assert holding(tmp_path, words) == {}

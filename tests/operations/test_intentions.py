@@ -161,7 +161,7 @@ def test_a_snooze_ends_when_it_is_resumed(world: World) -> None:
     update(world, name, status="snooze", snooze_until="2026-04-01")
     assert told(world) == []
 
-    assert update(world, name, status="resume")["status"] == "active"
+    assert update(world, name, status="resume")["status"] == "due"
     assert told(world) == ["Call Bob."]
 
 

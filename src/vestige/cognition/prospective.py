@@ -37,6 +37,7 @@ class Status(enum.StrEnum):
     """Where an intention stands."""
 
     ACTIVE = "active"
+    DUE = "due"
     TRIGGERED = "triggered"
     SNOOZED = "snoozed"
     FULFILLED = "fulfilled"
@@ -90,6 +91,12 @@ class Intention:
         if self.snoozed_until is not None and self.snoozed_until > now:
             return Status.SNOOZED
         return Status.ACTIVE if self.firing is None else Status.TRIGGERED
+
+    def stands_at(self, now: datetime) -> Status:
+        """Where it stands for whoever only looks: what the clock has brought up and nobody noted is due."""
+        status = self.status_at(now)
+        due = status is Status.ACTIVE and look(self, Situation(now=now)).told
+        return Status.DUE if due else status
 
     def priority_at(self, now: datetime) -> Priority:
         """Its priority, raised by its deadline."""
@@ -230,6 +237,14 @@ def armed(intention: Intention, trigger: Trigger, now: datetime) -> Intention:
         firing=None,
         announced=None,
     )
+
+
+def with_deadline(intention: Intention, deadline: datetime | None) -> Intention:
+    """With another deadline or none; what only the old one brought up waits again."""
+    firing = intention.firing
+    if firing is None or firing.due_at != intention.deadline or deadline == intention.deadline:
+        return replace(intention, deadline=deadline)
+    return replace(intention, deadline=deadline, since=None, firing=None, announced=None)
 
 
 def outlived(intention: Intention, now: datetime) -> bool:

@@ -22,7 +22,7 @@ _TALKING = re.compile(
     re.IGNORECASE,
 )
 _PRESENT = re.compile(
-    r"(?:(?:i|we|you)(?:\s*['’](?:m|re)|\s+am|\s+are)?\s+)?(?=in(?:side)?\s)", re.IGNORECASE
+    r"(?:(?:i|we|you)(?:\s*['’](?:m|re)|\s+am|\s+are)?\s+)?in(?:side)?\s+(?:the\s+)?", re.IGNORECASE
 )
 _FILE = re.compile(
     r"(?:an?\s+|any\s+|the\s+)?(?:files?\s+)?(?P<pattern>\S*(?:[*?/\\]|\.[a-z]\w{0,9}$|\.[a-z]\w{0,9}(?=\s))\S*)(?:\s+files?)?",
@@ -36,10 +36,16 @@ def context_in(clause: str) -> Context | None:
     talking = _TALKING.fullmatch(clause)
     if talking is not None:
         return Context(topic=(talking["topic"] or talking["upcoming"]).strip("\"'“” "))
-    doing = _DOING.match(clause) or _PRESENT.match(clause)
-    if doing is None:
+    doing = _DOING.match(clause)
+    if doing is not None:
+        return _busy_with(clause[doing.end() :])
+    present = _PRESENT.match(clause)
+    if present is None:
         return None
-    return _busy_with(clause[doing.end() :])
+    place = clause[present.end() :]
+    # What one is in, rather than works on, is a codebase unless it is a file: `when I'm in shop`.
+    bare = re.fullmatch(_NAME, place) is not None and _FILE.fullmatch(place) is None
+    return Context(codebase=place) if bare else _busy_with(place)
 
 
 def _busy_with(thing: str) -> Context:

@@ -7,9 +7,10 @@ nine o'clock, and a time without a date the next one to come.
 import re
 from datetime import UTC, date, datetime, time, timedelta
 
-from vestige.cognition.date_periods import WEEKDAY_NUMBERS, counted, moved
+from vestige.cognition.date_periods import MONTH_NUMBERS, WEEKDAY_NUMBERS, counted, moved
 from vestige.cognition.dates import COUNT, expressions
 from vestige.cognition.periods import Period, days
+from vestige.cognition.prospective_durations import later
 from vestige.cognition.prospective_recurrence import (
     DAYS_PER_WEEK,
     LAST,
@@ -26,15 +27,13 @@ from vestige.cognition.prospective_triggers import Recurring, Time
 MORNING = 9 * 60
 """The minute of the day that is meant where none is told."""
 _PARTS_OF_DAY = {"morning": MORNING, "afternoon": 15 * 60, "evening": 18 * 60, "night": 20 * 60}
+NOON_HOUR = 12
+_LATE_FROM = {"afternoon": 1, "evening": 4, "night": 6}
+"""The first hour before noon that, said of that part of the day, means one after it."""
+_LATE = re.compile(rf"\b(?:to)?({'|'.join(_LATE_FROM)})\b", re.IGNORECASE)
 _SAFE_DAY = 28
 """The last day that every month has."""
 
-_MINUTES = {"minute": 1, "min": 1, "hour": 60, "hr": 60, "day": 24 * 60, "week": 7 * 24 * 60}
-_IN = re.compile(
-    rf"(?:in|after)\s+(?:{COUNT}\s+|(?P<half>half\s+an\s+))(?P<unit>min(?:ute)?|h(?:ou)?r|day|week|month|year)s?"
-    r"(?:\s+from\s+now)?",
-    re.IGNORECASE,
-)
 _CLOCK = re.compile(
     r"(?P<at>(?:at\s+|@\s*)?)"
     r"(?:(?P<hour>[0-9]{1,2})(?::(?P<minute>[0-5][0-9]))?\s*(?P<half>[ap]\.?m\b\.?)?|(?P<word>noon|midnight))"
@@ -43,20 +42,29 @@ _CLOCK = re.compile(
 )
 
 
-def moment_in(phrase: str, now: datetime) -> Time | None:
-    """The moment that a whole phrase names, if it is to come."""
-    found = _IN.fullmatch(phrase)
+def moment_in(phrase: str, now: datetime, *, usual: int = MORNING) -> Time | None:
+    """The moment that a whole phrase names, if it is to come; `usual` is the minute of a day without one."""
     try:
-        time = _later(found, now) if found else _dated(phrase, now)
+        time = later(phrase, now) or _dated(phrase, now, usual)
     except (ValueError, OverflowError):  # the calendar has no such time
         return None
     return time if time is not None and time.at > now else None
 
 
+_END_OF = re.compile(
+    r"^(?:eod|(?:the\s+)?end\s+of\s+(?:the\s+|this\s+)?(?P<unit>day|week|month|year))$", re.IGNORECASE
+)
+
+
+def _this(found: re.Match[str]) -> str:
+    unit = (found["unit"] or "day").casefold()
+    return "today" if unit == "day" else f"this {unit}"
+
+
 def deadline_in(phrase: str, now: datetime) -> datetime | None:
     """When something must be done, told by a whole phrase: `by friday`, `before 5 pm`, `today`."""
     found = re.fullmatch(r"(?:by|before|until|due(?:\s+by|\s+on)?)\s+(?P<rest>.+)", phrase, re.IGNORECASE)
-    rest = found["rest"] if found else phrase
+    rest = _END_OF.sub(_this, found["rest"]) if found else phrase
     if found is None and rest.casefold() not in ("today", "this week", "this month"):
         return None
     clocked = moment_in(rest, now) if _clock_split(rest)[1] or _iso(rest) else None
@@ -91,16 +99,6 @@ def _offset(zone: str) -> int | None:
     return None if ahead >= 24 * 60 or int(zone[-2:]) >= 60 else -ahead if zone[0] == "-" else ahead
 
 
-def _later(found: re.Match[str], now: datetime) -> Time:
-    count = 0.5 if found["half"] else counted(found)[0]
-    unit = {"min": "minute", "hr": "hour"}.get(found["unit"].casefold(), found["unit"].casefold())
-    if unit not in _MINUTES:
-        day = moved(now.date(), unit, int(count))
-        return Time(at=datetime.combine(day, now.timetz()))
-    minutes = count * _MINUTES[unit]
-    return Time(at=now + timedelta(minutes=minutes), minutes=minutes)
-
-
 def _iso(phrase: str) -> datetime | None:
     plain = re.sub(r"^(?:on|at)\s+", "", phrase.strip(), flags=re.IGNORECASE)
     if not re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]", plain):
@@ -112,20 +110,20 @@ def _iso(phrase: str) -> datetime | None:
         return None
 
 
-def _dated(phrase: str, now: datetime) -> Time | None:
+def _dated(phrase: str, now: datetime, usual: int) -> Time | None:
     """A day with or without a clock time, or a clock time alone."""
-    told = _iso(phrase) or _on_day(phrase, now)
+    told = _iso(phrase) or _on_day(phrase, now, usual)
     return None if told is None else Time(at=told)
 
 
-def _on_day(phrase: str, now: datetime) -> datetime | None:
+def _on_day(phrase: str, now: datetime, usual: int) -> datetime | None:
     rest, clock = _clock_split(phrase)
     if not rest:
         return None if clock is None else _next_clock(clock, now)
     period = _period(rest, now)
     if period is None or (clock is None and rest.casefold() == "today"):
         return None
-    at, offset = clock or (_part_of_day(rest), 0)
+    at, offset = _in_part(clock, rest) or (_part_of_day(rest, usual), 0)
     told = _on(period.start.date(), at, offset)
     named = _bare_weekday(rest) is not None
     return told + timedelta(days=DAYS_PER_WEEK) if named and told <= now else told
@@ -157,13 +155,28 @@ def _on(day: date, at: int, offset: int) -> datetime:
     return datetime.combine(day, time(*divmod(at, 60)), UTC) - timedelta(minutes=offset)
 
 
-def _part_of_day(words: str) -> int:
+def _in_part(clock: tuple[int, int] | None, words: str) -> tuple[int, int] | None:
+    """A clock time in the part of the day that is named beside it: seven in the evening is 19:00."""
+    late = _LATE.search(words)
+    if clock is None or late is None or not _LATE_FROM[late[1].casefold()] <= clock[0] // 60 < NOON_HOUR:
+        return clock
+    return clock[0] + NOON_HOUR * 60, clock[1]
+
+
+def _part_of_day(words: str, usual: int) -> int:
     said = words.casefold().replace("tonight", "night").split()
-    return next((minute for part, minute in _PARTS_OF_DAY.items() if part in said), MORNING)
+    return next((minute for part, minute in _PARTS_OF_DAY.items() if part in said), usual)
 
 
 _WITHOUT = re.compile(r"^(?:on|in|at)\s+(?:the\s+)?|\s+(?:morning|afternoon|evening|night)$", re.IGNORECASE)
 """What is said around a day and does not change which one it is."""
+
+
+_ASTRAY = re.compile(
+    rf"(?:in|at)\s+(?:this|next|{'|'.join(WEEKDAY_NUMBERS)})\b|(?:in|at|on)\s+(?:tomorrow|today|tonight)\b",
+    re.IGNORECASE,
+)
+"""Nobody says so of a day; the first word belongs to what is to be done: `log in tomorrow`."""
 
 
 def _bare_weekday(phrase: str) -> int | None:
@@ -172,6 +185,8 @@ def _bare_weekday(phrase: str) -> int | None:
 
 def _period(phrase: str, now: datetime) -> Period | None:
     """The days that a phrase names; those without a year are the next to come, today among them."""
+    if _ASTRAY.match(phrase):
+        return None
     weekday = _bare_weekday(phrase)
     if weekday is not None:
         return days(now.date() + timedelta(days=(weekday - now.weekday()) % DAYS_PER_WEEK))
@@ -198,6 +213,9 @@ _DAY_NAME = rf"(?:(?:{'|'.join(WEEKDAY_NUMBERS)})s?|{'|'.join(sorted(_SHORT_DAYS
 _PLURAL_DAY = rf"(?:{'|'.join(WEEKDAY_NUMBERS)})s"
 _DAY_NAMES = rf"(?P<days>{_DAY_NAME}(?:(?:\s*,\s*|\s+and\s+|\s*,\s*and\s+){_DAY_NAME})*|weekdays?|weekends?)"
 _NTH = r"(?:the\s+)?(?:(?P<nth>[0-9]{1,2})(?:st|nd|rd|th)?|(?P<last>last\s+day))"
+_MONTH = rf"(?:{'|'.join(sorted(MONTH_NUMBERS, key=len, reverse=True))})\b"
+_NUMBER = r"[0-9]{1,2}(?:st|nd|rd|th)?"
+_DATE = rf"(?:the\s+)?(?P<date>{_MONTH}\.?\s+{_NUMBER}|{_NUMBER}\s+(?:of\s+)?{_MONTH})"
 _EVERY = rf"(?:every|each)\s+(?:(?:{COUNT}|(?P<other>other|second))\s+)?"
 _RULES = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -206,47 +224,48 @@ _RULES = tuple(
         rf"{_EVERY}(?P<unit>day)s?|(?P<word>daily)|(?:every|each)\s+(?P<part>{'|'.join(_PARTS_OF_DAY)})",
         rf"(?:{_EVERY}(?P<unit>week)s?|(?P<word>weekly))(?:\s+on\s+{_DAY_NAMES})?",
         rf"(?:every|each)\s+(?P<other>other\s+|second\s+)?{_DAY_NAMES}"
-        rf"|(?:on\s+)?(?P<on>{_PLURAL_DAY}(?:(?:\s*,\s*|\s+and\s+){_PLURAL_DAY})*|weekdays)",
+        rf"|(?:on\s+)?(?P<on>{_PLURAL_DAY}(?:(?:\s*,\s*|\s+and\s+){_PLURAL_DAY})*|weekdays|weekends)"
+        rf"|(?:every\s+day\s+)?(?:from\s+)?(?P<first>{_DAY_NAME})(?:\s+(?:to|through|till)\s+|\s*[-–]\s*)(?P<final>{_DAY_NAME})",
         rf"(?:{_EVERY}(?P<unit>month)s?|(?P<word>monthly))(?:\s+on\s+{_NTH}(?:\s+of\s+the\s+month)?)?",
         rf"(?:on\s+)?{_NTH}\s+(?:day\s+)?of\s+(?:every|each|the)\s+month|every\s+(?P<day>[0-9]{{1,2}})(?:st|nd|rd|th)",
+        rf"(?:(?:(?:every|each)\s+year|yearly|annually)\s+on|every|each)\s+{_DATE}",
     )
 )
 _UNTIL = re.compile(r"\s+until\s+(?P<until>.+)$", re.IGNORECASE)
+_FROM_NOW = re.compile(r"\s+(?:starting|beginning)\s+(?:today|now)$", re.IGNORECASE)
+_STARTING = re.compile(r"\s+(?:starting|beginning)\s+(?:from\s+)?(?P<start>.+)$", re.IGNORECASE)
 
 
-def rule_in(phrase: str, now: datetime) -> Recurring | None:
-    """The rule that a whole phrase tells."""
+def rule_in(phrase: str, now: datetime, *, usual: int = MORNING) -> Recurring | None:
+    """The rule that a whole phrase tells; `usual` is the minute of a day without one."""
     ending = _UNTIL.search(phrase)
     until = deadline_in(f"by {ending['until']}", now) if ending else None
     if ending is not None and until is None:
         return None
-    rest, clock = _clock_split(phrase[: ending.start()] if ending else phrase)
+    phrase = _FROM_NOW.sub("", phrase[: ending.start()] if ending else phrase)
+    opening = _STARTING.search(phrase)
+    start = moment_in(opening["start"], now, usual=0) if opening else None
+    if opening is not None and start is None:
+        return None
+    rest, clock = _clock_split(phrase[: opening.start()] if opening else phrase)
     for form in _RULES:
         found = form.fullmatch(rest.strip())
-        if found is not None:
-            return _rule(found.groupdict(), found, clock, until, now)
+        if found is None:
+            continue
+        pattern = _pattern(found.groupdict(), found, now)
+        if pattern is None or (isinstance(pattern, Interval) and clock is not None):
+            return None
+        clock = _in_part(clock or (_clock_split(opening["start"])[1] if opening else None), rest)
+        at, offset = clock or (_PARTS_OF_DAY.get((found.groupdict().get("part") or "").casefold(), usual), 0)
+        if isinstance(pattern, Interval):
+            at, offset = 0, 0
+        rule = Recurrence(
+            pattern=pattern, start=start.at if start else now, until=until, at=at, offset=offset
+        )
+        # What begins at a moment that was named may come up in that very moment.
+        begun = beginning(rule, start.at - timedelta.resolution if start else now)
+        return None if begun is None else Recurring(rule=begun)
     return None
-
-
-def _rule(
-    told: dict[str, str | None],
-    found: re.Match[str],
-    clock: tuple[int, int] | None,
-    until: datetime | None,
-    now: datetime,
-) -> Recurring | None:
-    pattern = _pattern(told, found, now)
-    if pattern is None or (isinstance(pattern, Interval) and clock is not None):
-        return None
-    usual = (
-        0
-        if isinstance(pattern, Interval)
-        else _PARTS_OF_DAY.get((told.get("part") or "").casefold(), MORNING)
-    )
-    at, offset = clock or (usual, 0)
-    rule = Recurrence(pattern=pattern, start=now, until=until, at=at, offset=offset)
-    begun = beginning(rule, now)
-    return None if begun is None else Recurring(rule=begun)
 
 
 def _pattern(told: dict[str, str | None], found: re.Match[str], now: datetime) -> Pattern | None:
@@ -260,6 +279,8 @@ def _pattern(told: dict[str, str | None], found: re.Match[str], now: datetime) -
         return Interval(minutes=every)
     if unit in ("day", "daily") or told.get("part"):
         return Daily(every=every)
+    if told.get("first"):
+        return Weekly(weekdays=_from_to(told["first"] or "", told["final"] or ""))
     if unit in ("week", "weekly") or told.get("days") or told.get("on"):
         weekdays = _weekdays(told.get("days") or told.get("on"), now)
         return Weekly(every=every, weekdays=weekdays) if weekdays else None
@@ -267,6 +288,11 @@ def _pattern(told: dict[str, str | None], found: re.Match[str], now: datetime) -
 
 
 def _monthly(told: dict[str, str | None], every: int, now: datetime) -> Monthly | None:
+    date = told.get("date")
+    if date:
+        day = int("".join(filter(str.isdigit, date)))
+        name = next(word for word in re.findall(r"[a-z]+", date.casefold()) if word in MONTH_NUMBERS)
+        return Monthly(day=day, months=(MONTH_NUMBERS[name],)) if 1 <= day <= 31 else None
     number = told.get("nth") or told.get("day")
     if told.get("last"):
         return Monthly(every=every, day=LAST)
@@ -286,6 +312,12 @@ def _weekdays(names: str | None, now: datetime) -> tuple[int, ...]:
     numbers = [weekday_number(name) for name in re.split(r"\s*,\s*(?:and\s+)?|\s+and\s+", names)]
     found = sorted({number for number in numbers if number is not None})
     return tuple(found) if None not in numbers else ()
+
+
+def _from_to(first: str, final: str) -> tuple[int, ...]:
+    """The days from one weekday to another, which may lie in the next week."""
+    begin, end = weekday_number(first) or 0, weekday_number(final) or 0
+    return tuple(sorted((begin + day) % DAYS_PER_WEEK for day in range((end - begin) % DAYS_PER_WEEK + 1)))
 
 
 def weekday_number(name: str) -> int | None:

@@ -21,7 +21,7 @@ def in_words(trigger: Trigger) -> str:
     """What brings an intention up."""
     match trigger:
         case Manual():
-            return "when you look"
+            return "not by itself"
         case Time(at=at):
             return f"at {moment_text(at)}"
         case Context():

@@ -50,13 +50,7 @@ class Checked:
 def intend(call: Call, wanted: Wanted) -> Intention:
     """Set an intention."""
     now = call.engine.now()
-    held = intentions(call, Filter(scope=wanted.scope))
-    if sum(one.scope == wanted.scope and one.ended is None for one in held) >= MOST:
-        raise InvalidInput(
-            f"{MOST:,} intentions wait in the scope {wanted.scope} already.",
-            hint="Complete or cancel some: `intention` with the action `list` shows them.",
-            details={"scope": wanted.scope, "limit": MOST},
-        )
+    _check_room(call, wanted.scope)
     made = Intention(
         id=call.engine.new_id(),
         scope=wanted.scope,
@@ -71,6 +65,16 @@ def intend(call: Call, wanted: Wanted) -> Intention:
     )
     call.engine.store.commit([Put(document=_document(made))], access=call.access)
     return made
+
+
+def _check_room(call: Call, scope: str) -> None:
+    held = intentions(call, Filter(scope=scope))
+    if sum(one.scope == scope and one.ended is None for one in held) >= MOST:
+        raise InvalidInput(
+            f"{MOST:,} intentions wait in the scope {scope} already.",
+            hint="Complete or cancel some: `intention` with the action `list` shows them.",
+            details={"scope": scope, "limit": MOST},
+        )
 
 
 def find(call: Call, intention_id: str) -> Intention:
@@ -93,9 +97,23 @@ def change(call: Call, intention_id: str, decide: Callable[[Intention], Intentio
         after = decide(before)
         if after == before:
             return before
+        if before.ended is not None and after.ended is None:
+            _check_room(call, before.scope)
         put = _next(after, call.engine.now())
         call.engine.store.commit([put], access=call.access)
         return _intention(put.document)
+
+    return persistently(call, attempt)
+
+
+def delete(call: Call, intention_id: str) -> Intention:
+    """Delete an intention with its words; what it was."""
+
+    def attempt() -> Intention:
+        found = find(call, intention_id)
+        drop = Drop(kind=KIND, id=intention_id, at=call.engine.now())
+        call.engine.store.commit([drop], access=call.access)
+        return found
 
     return persistently(call, attempt)
 

@@ -1,11 +1,11 @@
 """Intentions as they are shown: after a check, in lists, to programs and to people."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from vestige.cognition.briefing import LABEL_CHARS, gist
 from vestige.cognition.prospective import Intention, Looked
-from vestige.cognition.prospective_triggers import repeats
+from vestige.cognition.prospective_triggers import Manual, repeats
 from vestige.cognition.prospective_words import in_words, moment_text
 from vestige.operations.prose import clip, count, day, table
 from vestige.operations.registry import Wire
@@ -55,6 +55,7 @@ class IntentionSet(Wire):
     trigger_at: datetime | None = None
     deadline: datetime | None = None
     understood: str
+    warning: str | None = None
     intention: IntentionView
 
 
@@ -80,6 +81,14 @@ class IntentionUpdated(Wire):
     intention: IntentionView
 
 
+class IntentionDeleted(Wire):
+    """That an intention is gone."""
+
+    action: str = "delete"
+    success: bool = True
+    intention_id: str
+
+
 class IntentionsListed(Wire):
     """Intentions, the soonest first."""
 
@@ -92,7 +101,8 @@ class IntentionsListed(Wire):
 
 def render_set(made: IntentionSet) -> str:
     """What was understood, for a person."""
-    return f"{made.intention.description}\n  {made.intention_id}\n  {made.understood}"
+    warning = f"\n  {made.warning}" if made.warning else ""
+    return f"{made.intention.description}\n  {made.intention_id}\n  {made.understood}{warning}"
 
 
 def render_checked(checked: IntentionsChecked) -> str:
@@ -155,7 +165,7 @@ def _fields(intention: Intention, now: datetime) -> dict[str, Any]:
         "id": intention.id,
         "description": intention.description,
         "said": intention.said,
-        "status": intention.status_at(now).value,
+        "status": intention.stands_at(now).value,
         "priority": int(priority),
         "priority_name": priority.name.casefold(),
         "escalated_from": intention.priority.name.casefold() if raised else None,
@@ -178,9 +188,23 @@ def _fields(intention: Intention, now: datetime) -> dict[str, Any]:
 def understood(intention: Intention, now: datetime) -> str:
     """How an intention was understood, for whoever set it."""
     said = f"Comes up {in_words(intention.trigger)}"
+    if isinstance(intention.trigger, Manual):
+        said = (
+            "Nothing brings it up by itself" if intention.deadline is None else "Comes up when it is overdue"
+        )
     then = intention.next_at(now)
     if repeats(intention.trigger) and then is not None:
         said += f", next {moment_text(then)}"
     if intention.deadline is not None:
         said += f"; to be done by {moment_text(intention.deadline)}"
     return f"{said}. Priority {intention.priority_at(now).name.casefold()}."
+
+
+def not_understood(words: str, now: datetime) -> str:
+    """What to do about words that look like a time and were not read as one."""
+    example = f"{now + timedelta(days=1):%Y-%m-%d}T09:00:00Z"
+    return (
+        f"Not understood as a time to come: \u201c{words}\u201d. Update it with a `trigger`, such as "
+        f'{{"at": "{example}"}} or {{"every": "week", "days": ["monday"], "at": "09:00"}}, or set it anew in '
+        "words such as `tomorrow at 9:00`, `in 2 hours` or `every monday at 10:00`."
+    )

@@ -16,21 +16,25 @@ from vestige.cognition.prospective import (
     completed,
     resumed,
     snoozed,
+    with_deadline,
 )
 from vestige.cognition.prospective_escalation import Priority
+from vestige.cognition.prospective_impossible import check_comes
 from vestige.cognition.prospective_parsing import Understood, understand
 from vestige.cognition.prospective_triggers import Situation, Trigger, repeats, words_told
 from vestige.engine.context import Call
-from vestige.engine.intentions import Wanted, Which, change, check, intend, listed
+from vestige.engine.intentions import Wanted, Which, change, check, delete, intend, listed
 from vestige.errors import InvalidInput
 from vestige.models import Filter
 from vestige.operations.catalog import registry
 from vestige.operations.fields import EndMoment, Moment, Names, Scope
 from vestige.operations.intended import (
+    IntentionDeleted,
     IntentionsChecked,
     IntentionSet,
     IntentionsListed,
     IntentionUpdated,
+    not_understood,
     render_checked,
     render_listed,
     render_set,
@@ -49,6 +53,7 @@ YEAR_MINUTES = 366 * 24 * 60
 
 PriorityName = Literal["low", "normal", "high", "critical"]
 Description = Annotated[str, Field(min_length=1, max_length=4_000)]
+IntentionId = Annotated[str, Field(min_length=1, max_length=64, description="Id of the intention.")]
 Told = Annotated[str, Field(min_length=1, max_length=1_000)]
 
 
@@ -119,7 +124,7 @@ class ListArguments(LookArguments):
 class UpdateArguments(Arguments):
     """What becomes of an intention: its status, and anything else about it."""
 
-    id: Annotated[str, Field(min_length=1, max_length=64, description="Id of the intention.")]
+    id: IntentionId
     status: Annotated[
         Literal["complete", "snooze", "cancel", "resume"] | None, Field(description="What to do with it.")
     ] = None
@@ -132,6 +137,7 @@ class UpdateArguments(Arguments):
     trigger: Annotated[TriggerArguments | None, Field(description="Something else that brings it up.")] = None
     priority: Annotated[PriorityName | None, Field(description="Another priority.")] = None
     deadline: Annotated[EndMoment | None, Field(description="Another deadline.")] = None
+    clear_deadline: Annotated[bool, Field(description="Take its deadline away.")] = False
 
 
 @registry.operation(
@@ -148,10 +154,13 @@ def set_intention(call: Call, told: SetArguments) -> IntentionSet:
     A trigger is a time (`at`, `in_minutes`), a context (`codebase`, `file_pattern`, `topic`: all that are
     given must match), an event (`condition`), a rule (`every`, with `interval`, `at`, `days`, `day`,
     `months`, `start`, `until`), or several of them (`all`, `any`). Without one, the words are searched for
-    when: `tomorrow at 9`, `every friday`, `when I open *.sql`. `understood` says what was made of it. Clock
+    when: `tomorrow at 9`, `every friday`, `when I open *.sql`. `understood` says what was made of it,
+    and `warning` names words for when that were not understood. Clock
     times are UTC or have an offset; there is no daylight saving.
     """
     _check_description(told.description)
+    if told.trigger is None:
+        check_comes(told.description)
     now = call.engine.now()
     read = understand(told.description, now) if told.trigger is None else None
     trigger = read.trigger if read else trigger_from(told.trigger or TriggerArguments(), now)
@@ -176,6 +185,7 @@ def set_intention(call: Call, told: SetArguments) -> IntentionSet:
         trigger_at=shown.next_at,
         deadline=made.deadline,
         understood=understood(made, now),
+        warning=not_understood(read.unread, now) if read and read.unread else None,
         intention=shown,
     )
 
@@ -240,6 +250,19 @@ def update_intention(call: Call, asked: UpdateArguments) -> IntentionUpdated:
 
 
 @registry.operation(
+    "intention.delete",
+    permission="write",
+    effect="delete",
+    example={"id": EXAMPLE_INTENTION},
+    positional=("id",),
+    render=lambda done: f"Deleted the intention {done.intention_id}.",
+)
+def delete_intention(call: Call, id: IntentionId) -> IntentionDeleted:
+    """Delete an intention for good, with its words. To give one up and still see it, `cancel` it."""
+    return IntentionDeleted(intention_id=delete(call, id).id)
+
+
+@registry.operation(
     "intention.list",
     permission="read",
     effect="none",
@@ -294,7 +317,7 @@ def _check_description(text: str) -> None:
 
 
 def _check_update(asked: UpdateArguments, now: datetime) -> None:
-    given = {name for name in asked.model_fields_set if getattr(asked, name) is not None} - {"id"}
+    given = {name for name in asked.model_fields_set if getattr(asked, name) not in (None, False)} - {"id"}
     if not given:
         raise InvalidInput(
             "There is nothing to change.",
@@ -302,13 +325,19 @@ def _check_update(asked: UpdateArguments, now: datetime) -> None:
             "or deadline.",
         )
     if given & {"snooze_minutes", "snooze_until"} and asked.status != "snooze":
-        raise InvalidInput("Only `status` snooze takes a time to snooze for.", details={"argument": "status"})
+        raise InvalidInput(
+            "Only `status` snooze takes a time to snooze for.",
+            hint="Give the status snooze too.",
+            details={"argument": "status"},
+        )
     if {"snooze_minutes", "snooze_until"} <= given:
         raise InvalidInput("`snooze_minutes` and `snooze_until` are both given.", hint="Give one of them.")
     if asked.snooze_until is not None and asked.snooze_until <= now:
         raise InvalidInput(
             "`snooze_until` is over already.", hint="Give a later time.", details={"argument": "snooze_until"}
         )
+    if {"deadline", "clear_deadline"} <= given:
+        raise InvalidInput("`deadline` and `clear_deadline` are both given.", hint="Give one of them.")
     if asked.description is not None:
         _check_description(asked.description)
 
@@ -346,10 +375,11 @@ def _edited(
     new: dict[str, Any] = {
         "description": asked.description.strip() if asked.description else None,
         "priority": _priority(asked.priority),
-        "deadline": asked.deadline,
     }
     given = {name: value for name, value in new.items() if value is not None}
     changed = replace(changed, **given)
+    if asked.deadline is not None or asked.clear_deadline:
+        changed = with_deadline(changed, asked.deadline)
     _check_deadline(changed.trigger, changed.deadline)
     return changed
 

@@ -7,6 +7,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field, ValidationError
 
 from vestige.checks import check_label, utc
+from vestige.cognition.periods import WEEKDAYS
+from vestige.cognition.prospective_durations import MOST_MINUTES
 from vestige.cognition.prospective_forms import form_of
 from vestige.cognition.prospective_recurrence import (
     Daily,
@@ -39,7 +41,6 @@ DEEPEST = 3
 """How deep `all` and `any` may be nested."""
 MOST_PARTS = 20
 """How many simple triggers one may be made of."""
-MOST_MINUTES = 10 * 366 * 24 * 60
 MOST_STEPS = 10_000
 
 Words = Annotated[str, Field(min_length=1, max_length=300)]
@@ -55,6 +56,17 @@ _FIELDS: dict[str, tuple[str, ...]] = {
     "manual": (),
 }
 _ALSO = {"duration": "time"}
+_EXAMPLES = {
+    "time": '{"at": "2026-03-01T14:00Z"} or {"in_minutes": 45}',
+    "recurring": '{"every": "week", "days": ["monday"], "at": "09:00"}',
+    "context": '{"codebase": "shop", "file_pattern": "*.sql"}',
+    "event": '{"condition": "deploy finished"}',
+    "all": '{"all": [{"every": "day"}, {"codebase": "shop"}]}',
+    "any": '{"any": [{"condition": "deploy finished"}, {"at": "2026-03-01T14:00Z"}]}',
+}
+_WORDS = "Give at least one word that means something: letters or digits, and not only `the` or `is`."
+_DAYS = f"Some of: {', '.join(WEEKDAYS).casefold()}."
+_SPLIT = "Set several intentions instead."
 _ONLY: dict[str, tuple[str, ...]] = {
     "minute": (),
     "hour": (),
@@ -131,7 +143,9 @@ def trigger_from(given: TriggerArguments, now: datetime) -> Trigger:
     trigger = _trigger(given, now, "trigger", 1)
     parts = list(leaves(trigger))
     if len(parts) > MOST_PARTS:
-        raise _refused("trigger", f"is made of {len(parts)} triggers; at most {MOST_PARTS} are taken")
+        raise _refused(
+            "trigger", f"is made of {len(parts)} triggers; at most {MOST_PARTS} are taken", hint=_SPLIT
+        )
     return trigger
 
 
@@ -179,7 +193,11 @@ def _kind(given: TriggerArguments, place: str) -> str:
             hint="Put two triggers that must both be there into `all`.",
         )
     if _FIELDS[kind] and not fields:
-        raise _refused(place, f"of the type {kind} needs one of: {', '.join(_FIELDS[kind])}")
+        raise _refused(
+            place,
+            f"of the type {kind} needs one of: {', '.join(_FIELDS[kind])}",
+            hint=f"For example {_EXAMPLES[kind]}.",
+        )
     return kind
 
 
@@ -213,7 +231,7 @@ def _context(given: TriggerArguments, place: str) -> Context:
         if told is not None:
             check_label(name, told)
     if given.topic is not None and not words_of(given.topic):
-        raise _refused(f"{place}.topic", "holds no word to go by")
+        raise _refused(f"{place}.topic", "holds no word to go by", hint=_WORDS)
     return Context(codebase=given.codebase, file_pattern=given.file_pattern, topic=given.topic)
 
 
@@ -221,7 +239,7 @@ def _event(given: TriggerArguments, place: str) -> Event:
     condition = given.condition or ""
     check_label("condition", condition)
     if not words_of(condition):
-        raise _refused(f"{place}.condition", "holds no word to go by")
+        raise _refused(f"{place}.condition", "holds no word to go by", hint=_WORDS)
     return Event(condition=condition)
 
 
@@ -229,7 +247,7 @@ def _compound(
     mode: Literal["all", "any"], parts: Sequence[Mapping[str, Any]], now: datetime, place: str, depth: int
 ) -> Compound:
     if depth >= DEEPEST:
-        raise _refused(place, f"is nested deeper than {DEEPEST} levels")
+        raise _refused(place, f"is nested deeper than {DEEPEST} levels", hint=_SPLIT)
     made = []
     for number, part in enumerate(parts):
         inside = f"{place}.{mode}.{number}"
@@ -262,10 +280,17 @@ def _recurring(given: TriggerArguments, now: datetime, place: str) -> Recurring:
         if name not in _ONLY[given.every] and _has(given, name)
     ]
     if foreign:
-        raise _refused(place, f"recurs by {given.every}, to which `{foreign[0]}` does not belong")
+        unit = next(unit for unit, own in _ONLY.items() if foreign[0] in own)
+        raise _refused(
+            place,
+            f"recurs by {given.every}, to which `{foreign[0]}` does not belong",
+            hint=f'`{foreign[0]}` goes with "every": "{unit}"; leave it out, or change `every`.',
+        )
     at, offset = _clock(given.at, place) if given.every in ("day", "week", "month") else (0, 0)
     if given.start is not None and given.until is not None and given.until <= given.start:
-        raise _refused(f"{place}.until", "is not after `start`: the rule never comes up")
+        raise _refused(
+            f"{place}.until", "is not after `start`: the rule never comes up", hint="Give a later `until`."
+        )
     rule = Recurrence(
         pattern=_pattern(given, place),
         start=given.start or now,
@@ -297,18 +322,22 @@ def _pattern(given: TriggerArguments, place: str) -> Pattern:
             if not given.day:
                 raise _refused(place, "needs the `day` of the month", hint="1 to 31, or -1 for the last.")
             if given.months == []:
-                raise _refused(f"{place}.months", "is empty: the rule never comes up")
+                raise _refused(
+                    f"{place}.months",
+                    "is empty: the rule never comes up",
+                    hint="Give some of 1 to 12, or leave it out.",
+                )
             return Monthly(every=every, day=given.day, months=tuple(sorted(set(given.months or ()))))
 
 
 def _weekdays(names: Sequence[str] | None, place: str) -> tuple[int, ...]:
     if not names:
-        raise _refused(f"{place}.days", "names no day: the rule never comes up", hint="monday, tuesday …")
+        raise _refused(f"{place}.days", "names no day: the rule never comes up", hint=_DAYS)
     numbers: set[int] = set()
     for name in names:
         number = weekday_number(name)
         if number is None:
-            raise _refused(f"{place}.days", f"names {name!r}, which is no day of the week")
+            raise _refused(f"{place}.days", f"names {name!r}, which is no day of the week", hint=_DAYS)
         numbers.add(number)
     return tuple(sorted(numbers))
 
@@ -320,5 +349,5 @@ def _clock(told: str | None, place: str) -> tuple[int, int]:
     return clock
 
 
-def _refused(place: str, why: str, hint: str | None = None) -> InvalidInput:
+def _refused(place: str, why: str, *, hint: str) -> InvalidInput:
     return InvalidInput(f"`{place}` {why}.", hint=hint, details={"argument": place})
