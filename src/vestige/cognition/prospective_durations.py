@@ -12,7 +12,7 @@ MOST_MINUTES = 10 * 366 * 24 * 60
 _MINUTES = {"s": 1 / 60, "m": 1.0, "h": 60.0, "d": 24 * 60.0, "w": 7 * 24 * 60.0}
 _NUMBER = rf"(?:(?P<number>[0-9]{{1,5}}(?:\.[0-9]{{1,3}})?)\s*|(?P<word>{'|'.join(COUNTS)}|half\s+an?)\s+)"
 _PART = re.compile(
-    rf"{_NUMBER}(?P<unit>s(?:ec(?:ond)?)?s?|m(?:in(?:ute)?)?s?|h(?:(?:ou)?r)?s?|days?|weeks?|months?|years?)\b"
+    rf"{_NUMBER}(?P<unit>(?:s|secs?|seconds?)|(?:m|mins?|minutes?)|(?:h|hrs?|hours?)|days?|weeks?|months?|years?)\b"
     r"(?P<more>\s+and\s+a\s+half\b)?",
     re.IGNORECASE,
 )
