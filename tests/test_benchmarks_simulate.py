@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks import mechanisms
 from benchmarks.simulate import run as simulating
+from benchmarks.simulate.embedding import local_model
 from benchmarks.simulate.run import compared, interval
 from benchmarks.simulate.story import Ask, Tell, Truth, tell_story
 
@@ -56,7 +57,8 @@ def test_a_short_life_is_lived_in_every_arm_and_examined(
 ) -> None:
     monkeypatch.setenv("VESTIGE_EMBEDDINGS_CACHE_DIR", str(real_model_dir.parent))
     arms = (simulating.WHOLE, simulating.NO_DECAY, simulating.ABLATIONS[0])
-    outcomes = simulating.live_all(seed=1, arms=arms, days=8)
+    model = local_model()
+    outcomes = [simulating.live(1, arm, 8, model) for arm in arms]
 
     assert [one.arm for one in outcomes] == ["ours", "without decay", "without spreading"]
     last = outcomes[0].examinations[-1]

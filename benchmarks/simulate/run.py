@@ -5,6 +5,7 @@ import random
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from statistics import mean
 
@@ -53,25 +54,26 @@ class Outcome:
 def run(*, seeds: int, days: int, ablated: int, jobs: int) -> Report:
     """Live through every story with and without decay, and through the first ones in every arm."""
     arms = (WHOLE, NO_DECAY, *(ABLATIONS if ablated else ()))
-    tasks = [(FIRST + n, arms if n < ablated else arms[:2], days) for n in range(seeds)]
-    with multiprocessing.get_context("spawn").Pool(min(jobs, len(tasks))) as pool:
-        outcomes = [one for some in pool.imap(_stories, tasks) for one in some]
+    lives = [(FIRST + n, arm) for n in range(seeds) for arm in (arms if n < ablated else arms[:2])]
+    with multiprocessing.get_context("spawn").Pool(min(jobs, len(lives))) as pool:
+        outcomes = pool.map(_life, [(seed, arm, days) for seed, arm in lives], chunksize=1)
     by_arm = {arm.name: [one for one in outcomes if one.arm == arm.name] for arm in arms}
     return _report(by_arm, seeds=seeds, days=days, ablated=ablated)
 
 
-def _stories(task: tuple[int, Sequence[Arm], int]) -> list[Outcome]:
-    seed, arms, days = task
-    return live_all(seed=seed, arms=arms, days=days)
+def _life(task: tuple[int, Arm, int]) -> Outcome:
+    seed, arm, days = task
+    return live(seed, arm, days, _model())
 
 
-def live_all(*, seed: int, arms: Sequence[Arm], days: int) -> list[Outcome]:
-    """Live through one story in several arms, with one model."""
-    embedder = local_model()
-    return [_live(seed, arm, days, embedder) for arm in arms]
+@cache
+def _model() -> Remembering:
+    """One for each process: the arms of a story tell the same texts."""
+    return local_model()
 
 
-def _live(seed: int, arm: Arm, days: int, embedder: Remembering) -> Outcome:
+def live(seed: int, arm: Arm, days: int, embedder: Remembering) -> Outcome:
+    """Live through one story in one arm. What is plotted is examined on the way, the others at the end."""
     story = tell_story(seed, days)
     examinations: list[Examination] = []
     with (
@@ -80,11 +82,10 @@ def _live(seed: int, arm: Arm, days: int, embedder: Remembering) -> Outcome:
     ):
         for day in range(days):
             life.live(day)
-            if (day + 1) % CHECK_EVERY_DAYS == 0 or day == days - 1:
+            plotted = arm.name in (WHOLE.name, NO_DECAY.name) and (day + 1) % CHECK_EVERY_DAYS == 0
+            if plotted or day == days - 1:
                 examinations.append(life.examine(day + 1))
-        baselines = (
-            _baselines(life, story.busy, story.quiet, days) if arm is WHOLE or arm.name == WHOLE.name else {}
-        )
+        baselines = _baselines(life, story.busy, story.quiet, days) if arm.name == WHOLE.name else {}
     say(f"seed {seed}, {arm.name}: {len(life.truth.texts):,} told, {dict(life.decisions)}")
     return Outcome(
         arm=arm.name,
