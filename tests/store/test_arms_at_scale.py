@@ -116,7 +116,8 @@ def test_the_filtered_literals_are_the_literals_filtered(
     every = [record.memory for batch in reference.stream(access=EVERYTHING) for record in batch]
     known = {memory.id: frozenset(memory_terms(memory)) for memory in every}
     bound = found_some = 0
-    for number, (where, access, passing) in enumerate(filters):
+    everything = (ANYTHING, EVERYTHING, {memory.id for memory in every})
+    for number, (where, access, passing) in enumerate([*filters, *[everything] * len(LITERALS)]):
         literals, there = LITERALS[number % len(LITERALS)], [one for one in every if one.id in passing]
         expected: set[str] = set()
         for literal in literals:
