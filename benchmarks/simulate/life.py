@@ -188,7 +188,9 @@ class Life:
         return slots | self._corrected
 
     def _search(self, text: str, *, record: bool, topics: Sequence[str] = ()) -> list[str]:
-        asked: Json = {"query": text, "limit": SHOWN, "record": record, "detail_level": "brief"}
+        asked: Json = {"query": text, "limit": SHOWN, "detail_level": "brief"}
+        if not record:  # else it is up to the setting
+            asked["record"] = False
         found = self.call("search", {**asked, "context_topics": list(topics)})
         return [str(hit["id"]) for hit in found["results"]]
 
