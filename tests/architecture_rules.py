@@ -17,9 +17,14 @@ MAX_FUNCTION_LINES = 40
 """Lines from `def` to the end, less those of the docstring: explaining is not complexity."""
 
 VALUES = ("errors", "checks", "models", "documents", "pool")
-CONTRACT = ("store.protocol", "store.changes", "store.pool", "store.judging", "store.logquery")
+CONTRACT = (
+    "store.protocol", "store.answers", "store.trouble", "store.changes", "store.pool", "store.judging",
+    "store.logquery", "store.lives", "store.uniting", "store.plausible", "store.absorbing", "store.evidence",
+    "store.clock", "store.processes",
+)  # fmt: skip
 BELOW_ENGINE = (
     *VALUES, *CONTRACT, "nearest", "schema_words", "events", "settings", "identity", "cognition", "embed",
+    "portable", "importers",
 )  # fmt: skip
 LAYERS: dict[str, tuple[str, ...]] = {
     "": (),
@@ -44,6 +49,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "store.sqlite": (
         *VALUES, "cognition", "embed.protocol", *CONTRACT, "store.migrate", "store.sqlite",
     ),
+    "portable": (*VALUES, "cognition", "embed.protocol", *CONTRACT, "portable"),
+    # A reference database is a file of another program, which happens to be SQLite; it is no backend.
+    "importers": (*VALUES, "cognition", *CONTRACT, "portable", "store.sqlite.reference", "importers"),
     "engine": (*BELOW_ENGINE, "engine"),
     "operations": (*BELOW_ENGINE, "engine", "operations"),
     "transports": (*BELOW_ENGINE, "engine", "operations", "transports", "directories"),

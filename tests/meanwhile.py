@@ -16,14 +16,20 @@ def meanwhile(
     store = world.app.engine.store
     commit, left, acting = store.commit, [kind] * times, False
 
-    def late(changes: Sequence[Change], *, access: Access, claim: Claim | None = None) -> list[LogEvent]:
+    def late(
+        changes: Sequence[Change],
+        *,
+        access: Access,
+        claim: Claim | None = None,
+        patience_seconds: float | None = None,
+    ) -> list[LogEvent]:
         nonlocal acting
         if left and not acting and kind in {_kind(change) for change in changes}:
             left.pop()
             acting = True
             act()
             acting = False
-        return commit(changes, access=access, claim=claim)
+        return commit(changes, access=access, claim=claim, patience_seconds=patience_seconds)
 
     monkeypatch.setattr(store, "commit", late)
 

@@ -4,6 +4,7 @@ import json
 import logging
 from dataclasses import FrozenInstanceError, fields
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -33,6 +34,8 @@ from vestige.events import (
     Rac1CascadeSwept,
     RetentionDecayed,
     SearchPerformed,
+    StoreMerged,
+    happening_from,
     preview,
 )
 
@@ -108,6 +111,52 @@ def test_an_event_travels_as_its_type_and_plain_data() -> None:
     }
 
 
+EXAMPLES: dict[object, Any] = {
+    str: "text",
+    int: 3,
+    float: 0.25,
+    bool: False,
+    datetime: NOON,
+    tuple[str, ...]: ("a", "b"),
+    str | None: None,
+}
+
+
+@pytest.mark.parametrize("kind", events.KINDS.values(), ids=events.KINDS.keys())
+def test_every_event_comes_back_from_its_journey_as_it_was(kind: type[Happening]) -> None:
+    event = kind(**{field.name: EXAMPLES[field.type] for field in fields(kind)})
+    assert happening_from(json.loads(json.dumps(event.message()))) == event
+
+
+def test_what_a_newer_version_tells_is_understood_as_far_as_it_goes() -> None:
+    told = DELETED.message()
+    assert happening_from({**told, "type": "MemoryPainted"}) is None
+    assert happening_from({"data": told["data"]}) is None
+    assert happening_from({**told, "data": {**told["data"], "colour": "red"}, "quotes": []}) == DELETED
+    assert happening_from({**told, "data": {"timestamp": "2026-03-01T12:00:00+00:00"}}) is None
+
+
+def test_a_field_that_an_older_version_did_not_tell_has_its_default() -> None:
+    search = SearchPerformed(timestamp=NOON, query="tea", result_count=0, result_ids=(), duration_ms=1.0)
+    told = search.message()
+    del told["data"]["scope"], told["data"]["recorded"]
+    assert happening_from(told) == search
+
+
+def test_what_happened_elsewhere_is_told_only_to_those_who_listen_everywhere() -> None:
+    bus, here, everywhere = EventBus(), list[Happening](), list[Happening]()
+    with bus.listening(here.append):
+        assert not bus.followed
+        with bus.listening(everywhere.append, everywhere=True):
+            assert bus.followed
+            bus.pass_on(CREATED)
+            bus.emit(DELETED)
+        bus.pass_on(CREATED)
+    assert not bus.followed
+    assert here == [DELETED]
+    assert everywhere == [CREATED, DELETED]
+
+
 def test_events_cannot_be_changed() -> None:
     with pytest.raises(FrozenInstanceError):
         DELETED.id = "3"  # type: ignore[misc]  # that it fails is what is tested
@@ -139,6 +188,7 @@ EXPECTED: dict[type[Happening], set[str]] = {
         "memory_id", "content_preview", "composite_score", "novelty", "arousal", "reward", "attention",
     },
     IntentionTriggered: {"id", "description", "priority"},
+    StoreMerged: {"source", "added", "changed", "ended"},
 }  # fmt: skip
 """The names and fields that dashboards and bridges know."""
 

@@ -1,6 +1,7 @@
 """The composition root: settings → engine → transports. Clocks and randomness enter here only."""
 
 import logging
+import os
 import platform
 import random
 import sys
@@ -19,6 +20,7 @@ from vestige.embed.sources import embedder_source, reranker_source
 from vestige.engine.autopilot import Autopilot
 from vestige.engine.context import Call, Engine, Progress
 from vestige.engine.embedding import backfill
+from vestige.engine.relay import Relay
 from vestige.errors import Cancelled, ConfigError, StoreError, VestigeError
 from vestige.events import EventBus
 from vestige.identity import Uuid7
@@ -35,10 +37,12 @@ from vestige.settings import (
     load_settings,
     unknown_variables,
 )
+from vestige.store.processes import Who, command_of
 from vestige.store.protocol import MemoryStore
+from vestige.store.trouble import Trouble
 
 if TYPE_CHECKING:
-    from vestige.transports.cli.session import Restorer
+    from vestige.transports.cli.session import Restorer, Upgrade
 
 logger = logging.getLogger(__name__)
 
@@ -89,6 +93,12 @@ class App:
         self._background = threading.Lock()
         self._backfill: threading.Thread | None = None
         self.autopilot = Autopilot(engine)
+        self._relay = Relay(
+            engine.store,
+            engine.events,
+            process=uuid.uuid4().hex,
+            others=lambda: len(engine.store.processes()) > 1,
+        )
         self.engine = replace(engine, background=self.autopilot.status)
 
     def call_tool(
@@ -127,6 +137,10 @@ class App:
         """Have the mechanisms react to everything that has happened so far."""
         self.autopilot.settle()
 
+    def exchange_news(self) -> None:
+        """Tell other processes what happens here, and those who listen everywhere what happens there."""
+        self._relay.start()
+
     def embed_missing_when_ready(self) -> threading.Event:
         """Load the model, then embed what was written without it; the event is set when that is done."""
         done = threading.Event()
@@ -161,6 +175,7 @@ class App:
                 logger.warning("Closing without waiting any longer for texts that are being embedded")
         if not self.autopilot.close(self._close_seconds):
             logger.warning("Closing without waiting any longer for a reaction that does not end")
+        self._relay.close(self._close_seconds)
         self.engine.reranker.close()
         self.engine.embedders.close()
         self.engine.store.close()
@@ -226,12 +241,12 @@ def open_app(
     environ: Mapping[str, str] | None = None,
     clock: Clock | None = None,
     folder: Path | None = None,
-    allow_install: bool = False,
+    server: bool = False,
 ) -> App:
     """Read the settings and open the store. The model is loaded when it is first needed.
 
-    `folder` is where the user is; the project around it is the scope of what he does. `allow_install` lets
-    the model be fetched too when it is absent: for what stays long enough to finish that.
+    `folder` is where the user is; the project around it is the scope of what he does. A `server`
+    stays: long enough to fetch a model that is absent, and as one of those that `storage.exclusive` is about.
     """
     settings = load_settings(options, environ=environ)
     logging.basicConfig(
@@ -240,11 +255,11 @@ def open_app(
     for complaint in unknown_variables(environ):
         logger.warning(complaint)
     clock = clock or system_clock()
-    store: MemoryStore = open_store(settings, clock)
+    store: MemoryStore = open_store(settings, clock, server=server)
     engine = Engine(
         store=store,
         embedders=embedder_source(
-            settings, monotonic=clock.monotonic, sleep=clock.sleep, allow_install=allow_install
+            settings, monotonic=clock.monotonic, sleep=clock.sleep, allow_install=server
         ),
         reranker=reranker_source(settings, monotonic=clock.monotonic),
         settings=settings,
@@ -263,10 +278,11 @@ def open_here(options: Mapping[str, Any]) -> App:
 
 def open_server(options: Mapping[str, Any]) -> App:
     """An app that stays: it brings the model at once, and embeds what was written while there was none."""
-    app = open_app(options, folder=_here(), allow_install=True)
+    app = open_app(options, folder=_here(), server=True)
     app.embed_missing_when_ready()
     app.engine.reranker.start()
     app.autopilot.start()
+    app.exchange_news()
     return app
 
 
@@ -278,12 +294,13 @@ def _here() -> Path | None:
         return None
 
 
-def open_store(settings: Settings, clock: Clock) -> MemoryStore:
+def open_store(settings: Settings, clock: Clock, *, server: bool = False) -> MemoryStore:
     """The store the settings name."""
+    who = this_process(clock, server=server, exclusive=server and settings.storage.exclusive)
     if settings.storage.backend == "memory":
         from vestige.store.inmemory import InMemoryStore
 
-        return InMemoryStore(node=clock.new_id())
+        return InMemoryStore(node=clock.new_id(), who=who)
     from vestige.store.sqlite.store import SqliteStore
 
     _prepare(settings.data_dir)
@@ -295,8 +312,16 @@ def open_store(settings: Settings, clock: Clock) -> MemoryStore:
         new_id=clock.new_id,
         now=clock.now,
         machine=machine(),
+        who=who,
+        synchronous=settings.storage.synchronous,
         busy_seconds=settings.storage.busy_seconds,
     )
+
+
+def this_process(clock: Clock, *, server: bool = False, exclusive: bool = False) -> Who:
+    """What other processes are told about this one."""
+    told = command_of(sys.argv)
+    return Who(pid=os.getpid(), command=told, since=clock.now(), server=server, exclusive=exclusive)
 
 
 def machine() -> str:
@@ -339,18 +364,32 @@ def _prepare(data_dir: Path) -> None:
 
 def sqlite_restorer() -> "Restorer":
     """What replaces a SQLite store by a backup of it."""
-    from vestige.store.sqlite import restore
+    from vestige.store.sqlite.restore import Restorer
 
-    return restore
+    return Restorer(who=this_process(system_clock()))
 
 
-def main(argv: Sequence[str] | None = None) -> NoReturn:
-    """The command `vestige`."""
+def sqlite_upgrade(database: Path) -> "Upgrade":
+    """What opening a SQLite store would do to its schema."""
+    from vestige.store.sqlite.upgrades import plan
+
+    return plan(database)
+
+
+def sqlite_wreck(database: Path) -> list[Trouble]:
+    """What can be seen of a SQLite store that cannot be opened."""
+    from vestige.store.sqlite.wreck import examine_file
+
+    return examine_file(database, system_clock().now())
+
+
+def main(argv: Sequence[str] | None = None, *, alone: str | None = None) -> NoReturn:
+    """The command `vestige`, or a program that is one of its commands alone."""
     from vestige.transports.cli import run
 
-    sys.exit(run(open_here, open_server, sqlite_restorer, argv))
+    sys.exit(run(open_here, open_server, sqlite_restorer, sqlite_upgrade, sqlite_wreck, argv, alone=alone))
 
 
 def restore_main() -> NoReturn:
     """The command `vestige-restore FILE`."""
-    main(["restore", *sys.argv[1:]])
+    main(alone="restore")

@@ -9,6 +9,9 @@ from vestige.checks import check_label, check_metadata, check_moment
 from vestige.errors import InvalidInput
 from vestige.models import NO_METADATA, ROOT_SCOPE, normal_scope
 
+LOCAL = frozenset({"running", "peer", "backup"})
+"""Kinds that an installation keeps for itself: who is at work here, whom it has met, its last backup."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:

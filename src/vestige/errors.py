@@ -3,7 +3,8 @@
     VestigeError
     ├── InvalidInput            the caller sent something we cannot take
     │   ├── UnknownArgument     … an argument that does not exist
-    │   └── TooLarge            … more than a limit allows
+    │   ├── TooLarge            … more than a limit allows
+    │   └── SecretFound         … a text that holds a key, a token or a password
     ├── NotFound                no such memory (or not within the caller's access)
     ├── Forbidden               the caller may not do this, or not in this scope
     ├── Conflict                somebody else changed the same thing first
@@ -79,6 +80,12 @@ class TooLarge(InvalidInput):
 
     code = "too_large"
     status = 413
+
+
+class SecretFound(InvalidInput):
+    """The text holds a secret."""
+
+    code = "secret_found"
 
 
 class NotFound(VestigeError):

@@ -1,16 +1,17 @@
-"""What happened, told to whoever listens in this process: the dashboard, autopilot, tests.
+"""What happened, told to whoever listens: the dashboard, autopilot, tests.
 
 The bus is not the log. The log (`models.LogEvent`) is the store's durable truth; the bus carries
-live news after a commit and may lose some for a listener that does not keep up.
+live news after a commit and may lose some for a listener that does not keep up. What happens in other
+processes at work on the same store comes in through `engine.relay`.
 """
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import MISSING, asdict, dataclass, fields
 from datetime import datetime
-from typing import Any
+from typing import Any, get_origin
 
 logger = logging.getLogger(__name__)
 
@@ -219,6 +220,52 @@ class IntentionTriggered(Happening):
     priority: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreMerged(Happening):
+    """Another store's memories were united with this one's."""
+
+    source: str
+    added: int
+    changed: int
+    ended: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackupCompleted(Happening):
+    """A backup was made and checked. A rotated one takes its turn with others."""
+
+    path: str
+    size_bytes: int
+    rotated: bool
+
+
+KINDS: Mapping[str, type[Happening]] = {
+    name: kind
+    for name, kind in list(globals().items())
+    if isinstance(kind, type) and issubclass(kind, Happening) and kind is not Happening
+}
+"""Every event by the name it travels under."""
+
+
+def happening_from(message: Mapping[str, Any]) -> Happening | None:
+    """The event that `Happening.message` told; None for one that this version does not know.
+
+    Fields that a newer version added are left out.
+    """
+    kind, data = KINDS.get(message.get("type", "")), message.get("data", {})
+    if kind is None or any(one.name not in data and one.default is MISSING for one in fields(kind)):
+        return None
+    told = {one.name: _read(one.type, data[one.name]) for one in fields(kind) if one.name in data}
+    return kind(**told)
+
+
+def _read(kind: object, value: Any) -> Any:
+    """A field's value from what JSON made of it."""
+    if kind is datetime:
+        return datetime.fromisoformat(value)
+    return tuple(value) if get_origin(kind) is tuple else value
+
+
 Listener = Callable[[Happening], None]
 
 
@@ -231,29 +278,56 @@ class EventBus:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._listeners: tuple[Listener, ...] = ()
+        self._listeners: tuple[tuple[Listener, bool], ...] = ()
+        self._on_followed: Callable[[], None] = lambda: None
+
+    @property
+    def followed(self) -> bool:
+        """Whether anybody wants to hear of other processes."""
+        return any(everywhere for _, everywhere in self._listeners)
+
+    def on_followed(self, told: Callable[[], None]) -> None:
+        """Have this called when somebody begins to want that and nobody did before."""
+        self._on_followed = told
 
     @contextmanager
-    def listening(self, listener: Listener) -> Iterator[None]:
-        """Subscribe for as long as the block runs."""
+    def listening(self, listener: Listener, *, everywhere: bool = False) -> Iterator[None]:
+        """Subscribe for as long as the block runs: to what happens here, or `everywhere` on this store.
+
+        What reacts listens here only: the other process has its own reactions.
+        """
+        subscribed = (listener, everywhere)
         with self._lock:
-            self._listeners = (*self._listeners, listener)
+            first = everywhere and not self.followed
+            self._listeners = (*self._listeners, subscribed)
         try:
+            if first:
+                self._on_followed()
             yield
         finally:
             with self._lock:
                 # Only one of them goes, should somebody listen twice.
-                at = self._listeners.index(listener)
+                at = self._listeners.index(subscribed)
                 self._listeners = (*self._listeners[:at], *self._listeners[at + 1 :])
 
     def emit(self, *happenings: Happening) -> None:
-        """Tell every listener."""
+        """Tell every listener what happened here."""
         for happening in happenings:
-            for listener in self._listeners:
-                try:
-                    listener(happening)
-                except Exception:  # a listener is foreign code; what it hears is already committed
-                    logger.exception("A listener failed on %s", type(happening).__name__)
+            for listener, _ in self._listeners:
+                _tell(listener, happening)
+
+    def pass_on(self, happening: Happening) -> None:
+        """Tell those who listen everywhere what happened in another process."""
+        for listener, everywhere in self._listeners:
+            if everywhere:
+                _tell(listener, happening)
+
+
+def _tell(listener: Listener, happening: Happening) -> None:
+    try:
+        listener(happening)
+    except Exception:  # a listener is foreign code; what it hears is already committed
+        logger.exception("A listener failed on %s", type(happening).__name__)
 
 
 def preview(text: str, limit: int = PREVIEW_CHARS) -> str:

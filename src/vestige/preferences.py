@@ -52,6 +52,11 @@ class MemorySettings(Section):
         description="How long a memory of the type `state` is taken as true when it does not say.",
         json_schema_extra=FROM_PROJECT,
     )
+    secrets: Literal["refuse", "redact", "allow"] = Field(
+        "refuse",
+        description="What happens to a text that holds a key, a token or a password: it is refused, stored "
+        "with the secret blacked out, or stored as it is.",
+    )
     retention_target: Annotated[float, Field(ge=0, le=1)] = Field(
         0.8,
         description="The average chance of recall that `memory_health` measures against.",
@@ -122,6 +127,25 @@ class StorageSettings(Section):
     )
     busy_seconds: float = Field(
         5.0, gt=0, le=600, description="How long a write waits for other writers before it gives up."
+    )
+    synchronous: Literal["normal", "full"] = Field(
+        "normal",
+        description="What an acknowledged write survives: `normal` the death of any process, `full` also a "
+        "loss of power or a crash of the system (each write waits for the disk).",
+    )
+    exclusive: bool = Field(
+        False, description="A server refuses to start beside another one, and lets no other start."
+    )
+
+
+class BackupSettings(Section):
+    """Backups that a server makes by itself."""
+
+    every_hours: float = Field(
+        0.0, ge=0, le=8_760, description="Hours between two backups; 0 means none are made by themselves."
+    )
+    keep: int = Field(
+        7, ge=1, le=1_000, description="How many backups made by themselves or with `--rotate` are kept."
     )
 
 

@@ -20,6 +20,7 @@ from vestige.errors import ConfigError, InvalidInput
 from vestige.nearest import nearest_name
 from vestige.preferences import (
     FROM_PROJECT,
+    BackupSettings,
     EmbeddingSettings,
     McpSettings,
     MechanismSettings,
@@ -63,6 +64,7 @@ class Settings(Section):
     embeddings: EmbeddingSettings = EmbeddingSettings()
     search: SearchSettings = SearchSettings()
     storage: StorageSettings = StorageSettings()
+    backup: BackupSettings = BackupSettings()
     mechanisms: MechanismSettings = MechanismSettings()
     sleep: SleepSettings = SleepSettings()
 

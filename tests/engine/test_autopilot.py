@@ -6,8 +6,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
-from tests.world import World
+from tests.world import World, open_world
 from vestige.app import open_server
 from vestige.engine.autopilot import CHORES, REACTIONS, Autopilot, Chore, on
 from vestige.engine.context import Call
@@ -117,6 +118,14 @@ def test_where_nothing_can_be_written_nothing_reacts(world: World) -> None:
         assert (autopilot.status().waiting, autopilot.status().running) == (0, False)
 
 
+def test_with_nothing_to_do_there_is_no_thread(tmp_path: Path) -> None:
+    off: dict[str, Any] = {"mechanisms.autopilot": False}
+    with open_world(tmp_path / "data", **off) as world:
+        world.app.autopilot.start()
+        world.app.autopilot.tick()
+        assert (world.app.autopilot.status().running, world.app.autopilot.status().handled) == (False, 0)
+
+
 def test_a_chore_is_told_when_somebody_last_asked_for_something(world: World) -> None:
     told: list[datetime] = []
 
@@ -146,7 +155,7 @@ def test_the_mechanisms_that_should_react_do(world: World) -> None:
         ("SearchPerformed", "patterns.on_search"),
         ("MemorySuppressed", "suppression.on_suppressed"),
     } <= told
-    assert [chore.name for chore in CHORES] == ["intentions.poll", "suppression.sweep", "sleep"]
+    assert [chore.name for chore in CHORES] == ["intentions.poll", "suppression.sweep", "backup", "sleep"]
     world.remember("Ada prefers tea.")
     world.app.autopilot.tick()
     world.app.settle()

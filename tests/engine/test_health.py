@@ -33,7 +33,7 @@ def failing(error: VestigeError) -> EmbedderSource:
 
 
 def test_a_model_that_nobody_asked_for_yet_is_loaded_and_told_truthfully(world: World) -> None:
-    world.remember("The door code is 1234.")
+    world.remember("The door is painted green.")
 
     seen = health_with(world, EmbedderSource(lambda _progress: HashingEmbedder()))
 
@@ -41,7 +41,7 @@ def test_a_model_that_nobody_asked_for_yet_is_loaded_and_told_truthfully(world: 
 
 
 def test_vectors_of_another_model_are_told_with_what_to_do(world: World) -> None:
-    world.remember("The door code is 1234.")
+    world.remember("The door is painted green.")
 
     seen = health_with(world, EmbedderSource.of(OTHER_MODEL))
 
@@ -50,12 +50,12 @@ def test_vectors_of_another_model_are_told_with_what_to_do(world: World) -> None
     assert HashingEmbedder().signature.profile in warning
     assert OTHER_MODEL.signature.profile in warning
     assert "by words only" in warning
-    assert "writing is refused" in warning
+    assert "gets no vectors" in warning
     assert "`vestige rebuild --vectors`" in seen.advice[0]
 
 
 def test_an_empty_store_that_refuses_to_be_written_is_degraded(world: World) -> None:
-    memory_id = world.remember("The door code is 1234.")
+    memory_id = world.remember("The door is painted green.")
     world.call("memory", action="delete", id=memory_id)
 
     assert health(Call(engine=world.app.engine)).status == "empty"
@@ -83,7 +83,7 @@ def test_states_are_counted_as_each_memory_tells_its_own(world: World) -> None:
 
 def test_embeddings_that_are_off_are_a_choice_and_no_fault(tmp_path: Path) -> None:
     with open_world(tmp_path, provider="off") as world:
-        world.remember("The door code is 1234.")
+        world.remember("The door is painted green.")
 
         status = world.call("system_status")
 
@@ -105,7 +105,7 @@ def test_embeddings_that_are_off_are_a_choice_and_no_fault(tmp_path: Path) -> No
     ],
 )
 def test_a_missing_model_is_told_once_with_what_helps(world: World, error: VestigeError, advice: str) -> None:
-    world.remember("The door code is 1234.")
+    world.remember("The door is painted green.")
 
     seen = health_with(world, failing(error))
 
@@ -115,7 +115,7 @@ def test_a_missing_model_is_told_once_with_what_helps(world: World, error: Vesti
 
 
 def test_memories_without_vectors_are_told(world: World) -> None:
-    world.remember("The door code is 1234.")
+    world.remember("The door is painted green.")
     bare = Memory(id="bare", content="Tea is in the kitchen.", created_at=START, updated_at=START)
     world.app.engine.store.commit([Add(memory=bare)], access=EVERYTHING)
 

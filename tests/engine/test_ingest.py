@@ -255,17 +255,21 @@ def test_without_a_model_texts_are_kept_and_embedded_once_it_is_there(tmp_path: 
         assert world.call("search", query="probes")["method"] == "hybrid"
 
 
-def test_vectors_of_another_model_are_refused_with_what_to_do(tmp_path: Path) -> None:
-    with open_world(tmp_path) as world:
+def test_with_another_model_texts_are_kept_without_vectors_and_found_by_words(tmp_path: Path) -> None:
+    clock = HandClock()
+    with open_world(tmp_path, clock=clock) as world:
         world.remember("One text.")
-    with open_world(tmp_path) as world:
+    with open_world(tmp_path, clock=clock) as world:
         object.__setattr__(world.app.engine, "embedders", EmbedderSource.of(HashingEmbedder(dimension=32)))
-        error = world.refused("smart_ingest", content="Another text.")
-        assert error["code"] == "model_mismatch"
-        assert "vestige rebuild --vectors" in error["hint"]
-        assert world.call("system_status")["totalMemories"] == 1
-        found = world.call("search", query="text")
+        written = world.remember("Another text, of the harbour.")
+        assert world.get(written)["hasEmbedding"] is False
+        found = world.call("search", query="harbour")
         assert (found["method"], found["total"]) == ("keyword", 1)
+        assert "vestige rebuild --vectors" in found["note"]
+        assert any("no vectors" in said for said in world.call("system_status")["warnings"])
+    with open_world(tmp_path, clock=clock) as world:
+        assert world.app.embed_missing_when_ready().wait(10)
+        assert world.get(written)["hasEmbedding"] is True
 
 
 def test_what_was_written_is_there_after_a_restart(tmp_path: Path) -> None:

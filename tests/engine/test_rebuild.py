@@ -17,10 +17,11 @@ from vestige.embed.protocol import Embedder
 from vestige.engine.context import Call, Engine
 from vestige.engine.rebuild import rebuild
 from vestige.errors import ModelUnavailable
-from vestige.models import EVERYTHING, Evidence, Memory, MemoryState, Record
+from vestige.models import ANYTHING, EVERYTHING, Evidence, Memory, MemoryState, Record
 from vestige.operations.all import registry
 from vestige.operations.registry import Wire
-from vestige.store.changes import Add, Change, Forget, Remark, Settle, Tune
+from vestige.store.changes import Add, Carry, Change, Forget, Remark, Settle, Tune
+from vestige.store.inmemory import InMemoryStore
 from vestige.store.protocol import MemoryStore
 
 DAY = timedelta(days=1)
@@ -67,7 +68,7 @@ def run(world: World, **chosen: bool) -> Wire:
 
 
 def test_evidence_that_arrives_during_a_rebuild_is_kept(world: World) -> None:
-    remarked, spoiled = world.remember("The door code is 1234."), world.remember("Tea is in the kitchen.")
+    remarked, spoiled = world.remember("The door is painted green."), world.remember("Tea is in the kitchen.")
     store = world.app.engine.store
     spoil(store, spoiled)
     call = Call(engine=world.app.engine, progress=once(lambda: promote(store, remarked)))
@@ -98,10 +99,11 @@ def test_evidence_that_arrives_during_a_rebuild_is_no_drift(world: World) -> Non
 
 
 def test_without_a_choice_everything_is_derived_again(world: World) -> None:
-    memory_id = world.remember("The door code is 1234.")
+    memory_id = world.remember("The door is painted green.")
     store = world.app.engine.store
     spoil(store, memory_id)
-    store.adopt(HashingEmbedder(dimension=32).signature)  # the vectors there were are gone
+    other = EmbedderSource.of(HashingEmbedder(dimension=32))
+    rebuild(Call(engine=with_source(world, other)), vectors=True)  # the vectors there were are gone
 
     answer = run(world).wire()
 
@@ -111,7 +113,7 @@ def test_without_a_choice_everything_is_derived_again(world: World) -> None:
 
 def test_without_a_choice_vectors_are_left_out_when_the_embeddings_are_off(tmp_path: Path) -> None:
     with open_world(tmp_path, provider="off") as world:
-        world.remember("The door code is 1234.")
+        world.remember("The door is painted green.")
 
         answer = run(world)
 
@@ -123,7 +125,7 @@ def test_without_a_choice_vectors_are_left_out_when_the_embeddings_are_off(tmp_p
 
 
 def test_without_a_choice_vectors_are_left_out_when_there_is_no_model(world: World) -> None:
-    world.remember("The door code is 1234.")
+    world.remember("The door is painted green.")
 
     done = rebuild(Call(engine=with_source(world, EmbedderSource(not_installed))))
 
@@ -133,7 +135,7 @@ def test_without_a_choice_vectors_are_left_out_when_there_is_no_model(world: Wor
 
 def test_choosing_something_else_says_nothing_about_vectors(tmp_path: Path) -> None:
     with open_world(tmp_path, provider="off") as world:
-        world.remember("The door code is 1234.")
+        world.remember("The door is painted green.")
 
         assert run(world, words=True).wire() == {
             "success": True,
@@ -146,7 +148,7 @@ def test_choosing_something_else_says_nothing_about_vectors(tmp_path: Path) -> N
 
 def test_asking_for_vectors_while_the_embeddings_are_off_is_refused(tmp_path: Path) -> None:
     with open_world(tmp_path, provider="off") as world:
-        world.remember("The door code is 1234.")
+        world.remember("The door is painted green.")
 
         with pytest.raises(ModelUnavailable, match=r"embeddings\.provider is off\.$") as refused:
             run(world, vectors=True)
@@ -163,7 +165,7 @@ def test_asking_for_vectors_without_a_model_passes_on_what_helps(world: World) -
 
 def test_a_refused_rebuild_has_changed_nothing(tmp_path: Path) -> None:
     with open_world(tmp_path, provider="off") as world:
-        memory_id = world.remember("The door code is 1234.")
+        memory_id = world.remember("The door is painted green.")
         spoil(world.app.engine.store, memory_id)
 
         with pytest.raises(ModelUnavailable):
@@ -175,7 +177,7 @@ def test_a_refused_rebuild_has_changed_nothing(tmp_path: Path) -> None:
 def anything(rng: random.Random, number: int, names: list[str]) -> Change:
     """Something that changes strengths, at any moment."""
     at = START + DAY * rng.uniform(0, 3 * number)
-    kind = rng.choice(("add", "tune", "settle", "forget", *["remark"] * 8))
+    kind = rng.choice(("add", "tune", "settle", "carry", "forget", *["remark"] * 8))
     if kind == "add" or len(names) < 3:
         names.append(f"m{number}")
         return Add(memory=Memory(id=names[-1], content=f"Fact {number}.", created_at=at, updated_at=at))
@@ -187,6 +189,9 @@ def anything(rng: random.Random, number: int, names: list[str]) -> Change:
     if kind == "settle":
         before, after = rng.sample(list(MemoryState), 2)
         return Settle(memory_id=name, at=at, before=before, after=after, reason="time_decay")
+    if kind == "carry":
+        brought = replace(encode(at), stability=rng.uniform(0.1, 900), retrieval=rng.random())
+        return Carry(memory_id=name, strength=brought, at=at)
     evidence = rng.choice([one for one in Evidence if one is not Evidence.ENCODED])
     return Remark(memory_id=name, evidence=evidence, at=at, amount=rng.random())
 
@@ -206,3 +211,24 @@ def test_replaying_any_log_gives_the_strengths_it_left(world: World, seed: int) 
     assert (done.strengths, done.drifted) == (len(names), 0)
     for record in store.get_many(names, access=EVERYTHING):
         assert record.strength == before[record.memory.id]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_replaying_the_log_of_stores_that_were_united_gives_the_strengths_it_left(
+    world: World, seed: int
+) -> None:
+    rng, names = random.Random(seed), list[str]()
+    here, elsewhere = world.app.engine.store, InMemoryStore(node="elsewhere")
+    for number in range(80):
+        store = rng.choice((here, elsewhere))
+        known = [record.memory.id for record in store.get_many(names, access=EVERYTHING)]
+        store.commit([anything(rng, number, known)], access=EVERYTHING)
+        names = list(dict.fromkeys([*names, *known]))
+        if rng.random() < 0.2:
+            for lives in elsewhere.lives(access=EVERYTHING):
+                here.absorb(lives, access=EVERYTHING)
+    assert {event.node for event in here.log(access=EVERYTHING)} == {here.node, "elsewhere"}
+
+    done = rebuild(Call(engine=world.app.engine), strengths=True)
+
+    assert (done.strengths, done.drifted) == (here.count(ANYTHING, access=EVERYTHING), 0)

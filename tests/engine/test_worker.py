@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from vestige.engine.worker import Job, Stop, Worker
-from vestige.errors import Cancelled
+from vestige.errors import Cancelled, StoreBusy, StoreError, StoreFull, StoreReadOnly
 
 LONG = 30.0
 """A limit no passing test reaches."""
@@ -55,6 +55,35 @@ def test_a_job_that_fails_is_counted_and_the_next_one_goes_on(caplog: pytest.Log
     assert "capture failed" in caplog.text
     assert worker.stop(LONG)
     assert not worker.status().running
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (
+            StoreBusy("The store stayed busy for 5.0 s: a browser."),
+            "The store stayed busy for 5.0 s: a browser.",
+        ),
+        (StoreFull("The disk is full. (vestige.db: database or disk is full)"), "The disk is full."),
+        (
+            StoreReadOnly("Cannot be. (attempt to write a readonly database)"),
+            "The database cannot be written.",
+        ),
+    ],
+)
+def test_what_stands_in_the_way_of_a_job_is_told_in_one_line_of_ours(
+    error: StoreError, told: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def hindered() -> None:
+        raise error
+
+    worker = Worker(monotonic=still)
+    worker.put(job(hindered, name="capture"))
+    worker.settle()
+    (record,) = caplog.records
+    assert (record.levelname, record.exc_info) == ("WARNING", None)
+    assert record.getMessage() == f"capture was not done: {told}"
+    assert worker.status().failed == 1
 
 
 def test_a_loop_that_breaks_down_is_begun_again() -> None:

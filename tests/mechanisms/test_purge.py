@@ -1,5 +1,7 @@
 """Purging: after it no file of the store holds the words, whatever surface they had reached."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -165,3 +167,23 @@ def test_purging_needs_to_be_confirmed_and_names_the_copies_it_does_not_touch(li
     assert [name.split("/")[0] for name in answer["copies"]] == ["backups", "exports"]
     assert "Not touched: 2" in answer["message"]
     assert living.restart().find("Qvantixol") == []
+
+
+def test_the_answer_says_when_somebody_who_reads_keeps_the_words_in_the_log(
+    living: Living, tmp_path: Path
+) -> None:
+    world, folder = living.world, tmp_path / "data"
+    memory_id, other = world.remember("Wrembluk sells tea."), world.remember("The tram stops at four.")
+    with closing(sqlite3.connect(folder / "vestige.db", isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM memories").fetchone()
+        done = purge(world, memory_id)
+        deleted = world.call("memory", action="delete", id=other)
+    assert done["lingersIn"] == "vestige.db-wal"
+    for message in (done["message"], deleted["message"]):
+        assert "still in the file vestige.db-wal" in message
+        assert "system_status" in message
+
+    third = world.remember("Coffee is served at three.")
+    assert holding(folder, {"word": b"wrembluk"}) == {}
+    assert "lingersIn" not in purge(world, third)

@@ -1,10 +1,15 @@
-"""An agent may back the store up, but not choose where on the disk."""
+"""Where a backup goes: an agent's beside the store, the user's wherever there is a folder."""
 
 from pathlib import Path
 
 import pytest
 
 from tests.world import open_world
+from vestige.engine.context import Call
+from vestige.errors import InvalidInput
+from vestige.operations.all import registry
+
+BACKUP = registry.operations["backup"]
 
 
 def test_an_agents_backup_goes_beside_the_store_and_opens_again(tmp_path: Path) -> None:
@@ -44,3 +49,43 @@ def test_a_name_that_was_given_is_never_numbered(tmp_path: Path) -> None:
     with open_world(tmp_path / "data") as world:
         world.call("backup", path="mine.db")
         assert "exists already" in world.refused("backup", path="mine.db")["message"]
+
+
+@pytest.mark.parametrize("name", ["x.db", "x.tar.gz"])
+def test_a_folder_that_is_not_there_is_not_made(tmp_path: Path, name: str) -> None:
+    """It is mistyped, or on a disk that is not mounted: the backup would lie where nobody looks for it."""
+    with open_world(tmp_path / "data") as world:
+        call = Call(engine=world.app.engine, local=True)
+        with pytest.raises(InvalidInput) as refused:
+            BACKUP.call(call, {"path": str(tmp_path / "usb" / "deep" / name)})
+
+    assert str(tmp_path / "usb" / "deep") in refused.value.message
+    assert refused.value.hint is not None
+    assert not (tmp_path / "usb").exists()
+
+
+def test_a_file_is_no_folder_for_a_backup(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with open_world(tmp_path / "data") as world, pytest.raises(InvalidInput, match="is not a folder"):
+        BACKUP.call(Call(engine=world.app.engine, local=True), {"path": str(tmp_path / "file" / "x.db")})
+
+
+@pytest.mark.parametrize("name", ["x.db", "x.tar.gz"])
+def test_the_folder_of_backups_is_made_also_when_it_is_named(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "data" / "backups" / name
+    with open_world(tmp_path / "data") as world:
+        BACKUP.call(Call(engine=world.app.engine, local=True), {"path": str(path)})
+
+    assert path.is_file()
+
+
+def test_a_full_disk_is_told_of_the_snapshot_that_was_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_world(tmp_path / "data") as world:
+        world.remember("Ada prefers tea.")
+        monkeypatch.setattr("shutil.disk_usage", lambda _path: (10**9, 10**9, 5_000))
+        error = world.refused("backup", path="whole.tar.gz")
+    assert error["code"] == "store_full"
+    assert "whole.tar.gz cannot be written" in error["message"]
+    assert ".partial" not in str(error)

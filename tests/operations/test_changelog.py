@@ -1,5 +1,6 @@
 """`memory_changelog`: what changed, newest first, on every store; no text but of what can still be read."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -113,15 +114,15 @@ def test_the_changes_of_one_memory_are_paged_too(world: World) -> None:
 
 
 def test_a_deleted_memory_keeps_its_log_and_nothing_of_its_text(world: World) -> None:
-    gone = world.remember("The secret door code is 4711.")
+    gone = world.remember("The spare keyboard is in the attic.")
     world.call("memory", action="delete", id=gone)
 
     whole, own = world.call("memory_changelog"), world.call("memory_changelog", memory_id=gone)
 
     assert [one["change"] for one in own["changes"]] == ["deleted", "created"]
     assert own["changes"] == whole["changes"]
-    assert "4711" not in str(whole)
-    assert "4711" not in CHANGELOG.render(CHANGELOG.answer(Call(engine=world.app.engine), {}))
+    assert "attic" not in str(whole)
+    assert "attic" not in CHANGELOG.render(CHANGELOG.answer(Call(engine=world.app.engine), {}))
 
 
 def test_the_preview_is_of_the_memory_as_it_is_now(world: World) -> None:
@@ -216,3 +217,11 @@ def test_links_that_were_cut_are_told(world: World) -> None:
     change = world.call("memory_changelog")["changes"][0]
 
     assert (change["change"], change["link"], change["targetId"]) == ("unlinked", "causal", other)
+
+
+def test_a_strength_that_was_brought_along_is_told(world: World, tmp_path: Path) -> None:
+    file = tmp_path / "old.jsonl"
+    memory_id = "01890000-0000-7000-9000-000000000001"
+    file.write_text(json.dumps({"id": memory_id, "content": "Tea.", "stability": 3.0, "reps": 1}) + "\n")
+    world.app.run(registry.operations["import"], {"path": str(file)}, lambda *_: None)
+    assert [change for change, _ in told(world, memory_id=memory_id)] == ["brought along", "created"]

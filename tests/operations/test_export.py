@@ -51,6 +51,14 @@ def test_an_export_of_nothing_is_an_empty_file_of_its_format(world: World, form:
     assert (orjson.loads(path.read_bytes()) == []) if empty is not None else (path.read_bytes() == b"")
 
 
+def test_a_person_is_told_that_nothing_matched(world: World) -> None:
+    world.remember("Ada drinks tea.", tags=["drink"])
+    call = Call(engine=world.app.engine)
+    for tags, told in ((["work"], True), (["drink"], False)):
+        result = EXPORT.answer(call, {"tags": tags, "path": f"{tags[0]}.jsonl"})
+        assert ("No memory matched" in EXPORT.render(result)) is told
+
+
 def test_the_file_is_its_owners_alone_and_nothing_else_is_left(world: World) -> None:
     world.remember("Ada drinks tea.")
     path = Path(world.call("export", path="mine.json")["path"])

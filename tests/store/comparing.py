@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tests.store.generators import T0
 from vestige.models import LogEvent, Record, StoreStats, Strength
 from vestige.pool import Pool, Traits, Worded
-from vestige.store.protocol import Scored
+from vestige.store.answers import Scored
 
 STRENGTH_TOLERANCE = 1e-9
 SCORE_TOLERANCE = 1e-6

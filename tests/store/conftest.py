@@ -1,5 +1,6 @@
 """The only place in the tests that names a store. To add one, write how it opens and list it."""
 
+import os
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -9,12 +10,15 @@ import pytest
 
 from tests.store.generators import T0, NewStore
 from vestige.store.inmemory import InMemoryStore
+from vestige.store.processes import Who
 from vestige.store.protocol import MemoryStore
 from vestige.store.sqlite.store import SqliteStore
 
+ME = Who(pid=os.getpid(), command="vestige test", since=T0)
+
 
 def open_inmemory(folder: Path) -> MemoryStore:
-    return InMemoryStore(node=folder.name)
+    return InMemoryStore(node=f"{folder.parent.name}-{folder.name}", who=ME)
 
 
 def open_sqlite(folder: Path) -> MemoryStore:
@@ -27,6 +31,7 @@ def open_sqlite(folder: Path) -> MemoryStore:
         new_id=lambda: f"{folder.name}-{next(ids)}",
         now=lambda: T0,
         machine="test",
+        who=ME,
     )
 
 
@@ -62,7 +67,7 @@ def store(new_store: NewStore) -> MemoryStore:
 @pytest.fixture
 def new_oracle(tmp_path: Path) -> Iterator[NewStore]:
     """Opens fresh reference stores, for comparing answers with."""
-    yield from opener(ORACLE, tmp_path)
+    yield from opener(ORACLE, tmp_path / "oracle")
 
 
 @pytest.fixture(scope="module", params=[name for name in BACKENDS if name != ORACLE])

@@ -12,8 +12,9 @@ from vestige.cognition.text import text_hash
 from vestige.embed.protocol import Signature
 from vestige.models import EVERYTHING, Access, Edge, Evidence, Filter, LogEvent, Memory, Record
 from vestige.pool import Worded
+from vestige.store.answers import Scored
 from vestige.store.changes import Add, Embedded, Forget, Link, Piece, Remark, Revise, Tokens
-from vestige.store.protocol import MemoryStore, Scored
+from vestige.store.protocol import MemoryStore
 
 T = TypeVar("T")
 NewStore = Callable[[], MemoryStore]
@@ -23,6 +24,7 @@ HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 SIGNATURE = Signature(name="test", revision="1", dimension=8)
 OTHER_SIGNATURE = Signature(name="test", revision="2", dimension=8)
+THIRD_SIGNATURE = Signature(name="test", revision="3", dimension=8)
 
 WORDS = (
     *("zinc", "cobalt", "copper", "iron", "nickel", "silver", "quartz", "granite", "basalt", "marble"),
@@ -109,6 +111,13 @@ def a_turn(name: str, content: str, position: int | None, thread: str = "talk", 
 
 def add(store: MemoryStore, *memories: Memory) -> list[LogEvent]:
     return store.commit([Add(memory=memory) for memory in memories], access=EVERYTHING)
+
+
+def change_model(store: MemoryStore, signature: Signature, *memories: Memory) -> None:
+    """Give these memories, which must be all there are, vectors of another model, and put it in use."""
+    made = {memory.id: embedded(memory, axis(7), signature=signature) for memory in memories}
+    assert store.put_vectors(made, coming=signature) == len(memories)
+    assert store.adopt(signature)
 
 
 def add_with(store: MemoryStore, memory: Memory, *vectors: NDArray[np.float32]) -> None:

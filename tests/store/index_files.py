@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from tests.store.generators import SIGNATURE, a_memory, embedded
 from tests.store.sqlite_files import query
 from vestige.models import ANYTHING, EVERYTHING, Filter
+from vestige.store.answers import Scored
 from vestige.store.changes import Add
-from vestige.store.protocol import MemoryStore, Scored
+from vestige.store.protocol import MemoryStore
 
 Vectors = NDArray[np.float32]
 SMALL = {"SEGMENT_ROWS": 16, "PUBLISH_NEW": 20, "PUBLISH_ALL": 60, "FEWEST_ROWS": 4}

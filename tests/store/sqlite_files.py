@@ -1,5 +1,6 @@
 """How the SQLite tests open stores, and look into their files."""
 
+import os
 import random
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from vestige.store.processes import Who
 from vestige.store.sqlite.connection import WRITE_DEADLINE_SECONDS, Waiting
 from vestige.store.sqlite.opening import Surroundings
 from vestige.store.sqlite.store import SqliteStore
@@ -40,7 +42,8 @@ def ids(prefix: str = "node") -> Callable[[], str]:
 def around(clock: FakeClock | None = None, *, prefix: str = "node", machine: str = "here") -> Surroundings:
     clock = clock or FakeClock()
     waiting = Waiting(rng=random.Random(7), sleep=clock.sleep, monotonic=clock.monotonic)
-    return Surroundings(waiting=waiting, new_id=ids(prefix), now=lambda: NOW, machine=machine)
+    who = Who(pid=os.getpid(), command="vestige test", since=NOW)
+    return Surroundings(waiting=waiting, new_id=ids(prefix), now=lambda: NOW, machine=machine, who=who)
 
 
 def open_at(

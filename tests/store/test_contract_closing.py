@@ -43,6 +43,14 @@ USES: dict[str, Callable[[MemoryStore], object]] = {
     "rebuild_words": lambda store: store.rebuild_words(),
     "index_status": lambda store: store.index_status(),
     "rebuild_index": lambda store: store.rebuild_index(),
+    "alone": lambda store: store.alone("purge").__enter__(),
+    "processes": lambda store: store.processes(),
+    "notify": lambda store: store.notify("one", []),
+    "notices": lambda store: store.notices(0),
+    "lives": lambda store: list(store.lives(access=EVERYTHING)),
+    "absorb": lambda store: store.absorb([], access=EVERYTHING),
+    "examine": lambda store: store.examine(T0, deep=False),
+    "mend": lambda store: store.mend("words", T0),
     "backup": lambda store: store.backup(Path("nowhere/copy.db")),
 }
 
@@ -65,7 +73,7 @@ def test_closing_twice_is_safe(store: MemoryStore) -> None:
 
 def test_every_method_of_the_contract_is_tried_on_a_closed_store() -> None:
     methods = {name for name in vars(MemoryStore) if not name.startswith("_")}
-    assert methods - set(USES) == {"node", "read_only", "close"}
+    assert methods - set(USES) == {"node", "read_only", "lingers_in", "close"}
 
 
 def test_a_store_in_use_can_be_written(store: MemoryStore) -> None:

@@ -19,8 +19,9 @@ from tests.store.generators import (
 )
 from vestige.errors import InvalidInput, ModelMismatch
 from vestige.models import ANYTHING, EVERYTHING, Filter
+from vestige.store.answers import Scored
 from vestige.store.changes import Add
-from vestige.store.protocol import MemoryStore, Scored
+from vestige.store.protocol import MemoryStore
 
 
 def near(store: MemoryStore, number: int, where: Filter = ANYTHING, limit: int = 100) -> list[Scored]:

@@ -6,7 +6,19 @@ from math import log
 
 import pytest
 
-from tests.store.generators import DAY, T0, a_memory, a_turn, add, embedded, forget, held, hits, revise
+from tests.store.generators import (
+    DAY,
+    HOUR,
+    T0,
+    a_memory,
+    a_turn,
+    add,
+    embedded,
+    forget,
+    held,
+    hits,
+    revise,
+)
 from vestige.cognition.form import name_hash
 from vestige.models import ANYTHING, EVERYTHING, Access, Filter, Memory
 from vestige.pool import Voices, Worded
@@ -100,6 +112,17 @@ def test_equal_positions_stand_in_the_order_of_arrival(store: MemoryStore) -> No
     add(store, a_turn("b", "zinc", 1), a_turn("a", "iron", 1), a_turn("c", "cobalt", 1))
     assert near(store, "zinc") == {"a", "b"}
     assert near(store, "iron") == {"a", "b", "c"}
+
+
+@pytest.mark.parametrize("position", [1, None])
+def test_what_has_the_same_place_stands_in_the_order_in_which_it_was_made(
+    store: MemoryStore, position: int | None
+) -> None:
+    add(store, a_turn("last", "cobalt", position, at=T0 + HOUR))
+    add(store, a_turn("first", "zinc", position, at=T0 - HOUR), a_turn("middle", "iron", position))
+    assert near(store, "zinc") == {"first", "middle"}
+    assert near(store, "iron") == {"first", "middle", "last"}
+    assert near(store, "cobalt") == {"middle", "last"}
 
 
 def test_without_a_thread_the_source_is_one_if_there_is_a_position(store: MemoryStore) -> None:

@@ -13,6 +13,7 @@ from tests.store.generators import (
     a_turn,
     add,
     axis,
+    change_model,
     embedded,
     forget,
     revise,
@@ -105,8 +106,8 @@ def test_tokens_of_another_model_are_gone(store: MemoryStore) -> None:
     memory = a_memory("a", "zinc")
     with_tokens(store, memory, some_tokens(1))
     assert tokens_of(store) == [[1]]
-    store.adopt(OTHER_SIGNATURE)
-    store.adopt(SIGNATURE)
+    change_model(store, OTHER_SIGNATURE, memory)
+    change_model(store, SIGNATURE, memory)
     assert tokens_of(store) is None
     store.put_vectors({"a": embedded(memory, axis(0), tokens=[some_tokens(2)])})
     assert tokens_of(store) == [[2]]

@@ -16,7 +16,6 @@ from tests.store.generators import (
     embedded,
     forget,
     held,
-    hits,
     revise,
     rows,
 )
@@ -168,40 +167,3 @@ def test_for_another_signature_everything_is_unembedded(store: MemoryStore) -> N
     add_with(store, a_memory("a"), axis(0))
     assert bare(store, OTHER_SIGNATURE) == ["a"]
     assert bare(store) == []
-
-
-def test_adopting_another_signature_drops_the_vectors(store: MemoryStore) -> None:
-    add_with(store, a_memory("a"), axis(0))
-    store.adopt(OTHER_SIGNATURE)
-    assert store.signature() == OTHER_SIGNATURE
-    assert not held(store, "a").embedded
-    assert bare(store, OTHER_SIGNATURE) == ["a"]
-    with pytest.raises(ModelMismatch):
-        near(store, 0)
-    assert store.put_vectors({"a": embedded(a_memory("a"), axis(3), signature=OTHER_SIGNATURE)}) == 1
-    assert near(store, 3, OTHER_SIGNATURE) == {"a": 1.0}
-    assert store.stats(access=EVERYTHING, now=T0).embedded == 1
-
-
-def test_adopting_the_same_signature_keeps_the_vectors(store: MemoryStore) -> None:
-    add_with(store, a_memory("a"), axis(0))
-    store.adopt(SIGNATURE)
-    assert near(store, 0) == {"a": 1.0}
-
-
-def test_an_empty_store_can_adopt_a_signature_before_its_first_vector(store: MemoryStore) -> None:
-    store.adopt(SIGNATURE)
-    assert store.signature() == SIGNATURE
-    foreign = embedded(a_memory("a"), axis(0), signature=OTHER_SIGNATURE)
-    with pytest.raises(ModelMismatch):
-        store.commit([Add(memory=a_memory("a"), embedded=foreign)], access=EVERYTHING)
-
-
-def test_a_signature_of_another_dimension_can_be_adopted(store: MemoryStore) -> None:
-    wide = replace(SIGNATURE, name="wide", dimension=16)
-    add_with(store, a_memory("a"), axis(0))
-    assert near(store, 0) == {"a": 1.0}
-    store.adopt(wide)
-    store.put_vectors({"a": embedded(a_memory("a"), axis(12, 16), signature=wide)})
-    (answer,) = store.nearest(rows(axis(12, 16)), wide, ANYTHING, access=EVERYTHING, limit=5)
-    assert hits(answer) == ["a"]

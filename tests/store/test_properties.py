@@ -28,6 +28,7 @@ from tests.store.generators import (
     OTHER_SIGNATURE,
     SIGNATURE,
     T0,
+    THIRD_SIGNATURE,
     NewStore,
     a_memory,
     add,
@@ -39,7 +40,7 @@ from tests.store.generators import (
     rows,
     some_tokens,
 )
-from vestige.cognition.strength import Sighting, fold
+from vestige.cognition.strength import encode
 from vestige.cognition.text import fingerprint, memory_terms
 from vestige.documents import Document
 from vestige.embed.protocol import Signature
@@ -57,9 +58,8 @@ from vestige.models import (
     Strength,
 )
 from vestige.store.changes import (
-    REMARKED,
-    STATE,
     Add,
+    Carry,
     Change,
     Drop,
     Embedded,
@@ -71,6 +71,7 @@ from vestige.store.changes import (
     Settle,
     Unlink,
 )
+from vestige.store.evidence import Curves
 from vestige.store.pool import Probe
 from vestige.store.protocol import MemoryStore
 
@@ -88,6 +89,7 @@ WISHES = (
     "link",
     "forget",
     "settle",
+    "carry",
     "unlink",
     "put",
     "put",
@@ -147,18 +149,7 @@ def attempt(store: MemoryStore, changes: list[Change], access: Access) -> list[L
 
 def replay(log: list[LogEvent], name: str, created_at: datetime) -> Strength:
     """The strength the log gives a memory."""
-    seen = [event for event in log if event.memory_id == name and event.kind in (REMARKED, STATE)]
-    return fold(
-        created_at,
-        [
-            Sighting(
-                evidence=None if event.kind == STATE else Evidence(event.payload["evidence"]),
-                at=event.at,
-                amount=event.payload.get("amount", 1.0),
-            )
-            for event in seen
-        ],
-    )
+    return Curves().folded(created_at, [event for event in log if event.memory_id == name]).strength
 
 
 class Life(RuleBasedStateMachine):
@@ -196,10 +187,17 @@ class Life(RuleBasedStateMachine):
         late = {name: self.vectors(a_memory(name, text), 1, number)}
         assert self.store.put_vectors(late) == self.reference.put_vectors(late)
 
-    @rule(signature=st.sampled_from([SIGNATURE, OTHER_SIGNATURE]))
-    def adopt(self, signature: Signature) -> None:
-        self.store.adopt(signature)
-        self.reference.adopt(signature)
+    @rule(
+        signature=st.sampled_from([SIGNATURE, OTHER_SIGNATURE, THIRD_SIGNATURE]), most=st.sampled_from([1, 9])
+    )
+    def embed_anew(self, signature: Signature, most: int) -> None:
+        """One round: some of the memories get vectors of another model, which is used if none is left."""
+        lacking = self.reference.unembedded(signature, limit=most)
+        assert self.store.unembedded(signature, limit=most) == lacking
+        made = {memory.id: embedded(memory, axis(5), signature=signature) for memory in lacking}
+        taken = self.reference.put_vectors(made, coming=signature)
+        assert self.store.put_vectors(made, coming=signature) == taken
+        assert self.store.adopt(signature) == self.reference.adopt(signature)
 
     @rule()
     def rebuild_words(self) -> None:
@@ -249,6 +247,9 @@ class Life(RuleBasedStateMachine):
                     after=MemoryState.DORMANT,
                     reason="wished",
                 )
+            case "carry" if name in revisions or wish.wild:
+                brought = replace(encode(at), stability=1.0 + wish.pick, lapses=wish.other)
+                return Carry(memory_id=name, strength=brought, at=at)
             case "unlink" if (name, other) in self.links or wish.wild:
                 return Unlink(source_id=name, target_id=other, kind="k", at=at)
             case "put" if name in revisions:
@@ -311,7 +312,7 @@ class Life(RuleBasedStateMachine):
                 del self.known[name]
                 self.links = {ends for ends in self.links if name not in ends}
                 self.documents = {key: one for key, one in self.documents.items() if name not in one.cites}
-            case Remark() | Settle():
+            case Remark() | Settle() | Carry():
                 pass
 
     @invariant()

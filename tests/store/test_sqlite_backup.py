@@ -2,6 +2,7 @@ import errno
 import os
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,42 @@ def test_a_backup_put_in_place_of_the_original_is_another_node_too(
     restored.close()
 
 
+def test_an_earlier_copy_of_the_file_put_in_its_place_is_another_node_too(tmp_path: Path) -> None:
+    path = tmp_path / "vestige.db"
+    with closing(open_at(path, prefix="first")) as store:
+        add(store, a_memory("m1"))
+    earlier = path.read_bytes()
+    with closing(open_at(path)) as store:
+        (told,) = add(store, a_memory("m2"))
+        assert (told.node, told.seq) == ("first-1", 2)
+    # As `cp` does: the same file, with other contents, and what it said of its node was true then.
+    path.write_bytes(earlier)
+    with closing(open_at(path, prefix="second")) as store:
+        (other,) = add(store, a_memory("m3"))
+        assert (other.node, other.seq) == ("second-1", 1)
+    with closing(open_at(path, prefix="third")) as store:
+        assert store.node == "second-1"
+
+
+def test_a_store_keeps_its_node_whoever_ends_it_and_however(tmp_path: Path) -> None:
+    path = tmp_path / "vestige.db"
+    one = open_at(path, prefix="first")
+    with closing(open_at(path, prefix="second")) as other:
+        add(one, a_memory("m1"))
+        add(other, a_memory("m2"))
+    one.close()
+    assert reopened_node(path) == "first-1"
+    Path(f"{path}.mark").write_bytes(b"nonsense")
+    assert reopened_node(path) == "first-1"
+    Path(f"{path}.mark").unlink()
+    assert reopened_node(path) == "first-1"
+
+
+def reopened_node(path: Path) -> str:
+    with closing(open_at(path, prefix="another")) as store:
+        return store.node
+
+
 def test_a_backup_never_overwrites_anything(store: SqliteStore, tmp_path: Path) -> None:
     (tmp_path / "copy.db").write_text("precious", encoding="utf-8")
     with pytest.raises(InvalidInput, match="exists"):
@@ -108,7 +145,9 @@ def test_a_damaged_store_gives_no_backup(store: SqliteStore, tmp_path: Path) -> 
     with pytest.raises(StoreCorrupt):
         damaged.backup(tmp_path / "copy.db")
     damaged.close()
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["vestige.db"]
+    assert sorted(file.name for file in tmp_path.glob("*.db*")) == [
+        "vestige.db", "vestige.db.lock", "vestige.db.mark"
+    ]  # fmt: skip
 
 
 def test_a_backup_can_be_read_from_where_nothing_can_be_written(store: SqliteStore, tmp_path: Path) -> None:

@@ -230,7 +230,7 @@ def test_the_place_of_a_forgotten_memory_says_nothing(path: Path, store: SqliteS
 def test_a_place_without_its_memory_is_buried_by_a_rebuild(path: Path, store: SqliteStore) -> None:
     add(store, a_turn("m1", "zinc", 1))
     with store._connections.writing() as db:
-        db.execute("INSERT INTO places VALUES (50, 77, 5, NULL, NULL, 9, 0, 0, 0)")
+        db.execute("INSERT INTO places VALUES (50, 77, 5, NULL, NULL, 9, 0, 0, 0, 0)")
     assert store.rebuild_words() == 1
     assert query(path, "SELECT key, length FROM places ORDER BY key") == [(1, 1), (77, -1)]
     assert words(store, "zinc") == ["m1"]

@@ -79,8 +79,10 @@ def test_a_new_store_is_for_its_owner_only_whatever_the_umask(tmp_path: Path) ->
     finally:
         os.umask(before)
     assert mode(tmp_path / "data") == 0o700
-    files = {file.name: mode(file) for file in (tmp_path / "data").iterdir()}
-    assert files == {"vestige.db": 0o600, "vestige.db-wal": 0o600, "vestige.db-shm": 0o600}
+    made = list((tmp_path / "data").rglob("*"))
+    assert {"vestige.db", "vestige.db-wal", "vestige.db-shm", "processes"} <= {one.name for one in made}
+    assert {mode(one) for one in made if one.is_file()} == {0o600}
+    assert {mode(one) for one in made if one.is_dir()} == {0o700}
     store.close()
 
 
@@ -302,12 +304,13 @@ def test_a_store_in_a_read_only_directory_can_be_searched(reachable: Path) -> No
     store = open_at(path)
     add(store, a_memory("m1"))
     store.close()
+    files = sorted(path.parent.rglob("*"))
     path.chmod(0o444)
     path.parent.chmod(0o555)
     said = as_nobody(path)
     assert "read_only True found ['m1']" in said
     assert "store_read_only |" in said
-    assert [file.name for file in path.parent.iterdir()] == ["vestige.db"]
+    assert sorted(path.parent.rglob("*")) == files, "nothing was made beside it"
 
 
 @pytest.mark.slow
@@ -345,3 +348,16 @@ def test_changes_that_read_only_media_hide_are_warned_about(reachable: Path) -> 
     said = as_nobody(folder / "vestige.db")
     assert "read_only True found ['m1']" in said
     assert "the latest changes to the store are not seen" in said
+
+
+def test_opening_a_store_again_does_not_give_up_the_locks_of_the_first(tmp_path: Path) -> None:
+    path = tmp_path / "vestige.db"
+    leave = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('PRAGMA journal_mode = DELETE')"
+    with closing(open_at(path)) as first:
+        add(first, a_memory("m1"))
+        open_at(path).close()
+        # SQLite leaves the write-ahead log only for the last connection to a file.
+        tried = subprocess.run(
+            [sys.executable, "-c", leave, str(path)], capture_output=True, encoding="utf-8", check=False
+        )
+    assert "locked" in tried.stderr, tried.stdout

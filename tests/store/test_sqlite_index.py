@@ -11,11 +11,11 @@ import pytest
 from tests.store import sqlite_files
 from tests.store.generators import (
     OTHER_SIGNATURE,
-    SIGNATURE,
     T0,
     a_memory,
     add_with,
     axis,
+    change_model,
     embedded,
     forget,
     held,
@@ -368,11 +368,11 @@ def test_adopting_another_model_removes_the_files_of_the_old_one(path: Path, sto
     fill(store, 43, 40)
     asked(store, units(0, 1))
     assert files_of(path)
-    store.adopt(OTHER_SIGNATURE)
+    every = [record.memory for batch in store.stream(access=EVERYTHING) for record in batch]
+    change_model(store, OTHER_SIGNATURE, *every)
     assert not files_of(path)
-    assert store.index_status().segments == 0
-    store.adopt(SIGNATURE)
-    assert asked(store, units(0, 1)) == [[]]
+    assert store.index_status() == replace(store.index_status(), segments=0, indexed=0, vectors=len(every))
+    assert query(path, "SELECT count(*), count(DISTINCT profile) FROM vectors") == [(len(every), 1)]
 
 
 def test_a_rebuild_rewrites_what_is_mostly_dead(path: Path, store: SqliteStore) -> None:

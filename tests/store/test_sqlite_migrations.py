@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.store.canonical import assert_whole, canonical
 from tests.store.generators import (
+    DAY,
     SIGNATURE,
+    NewStore,
     a_memory,
     add,
     add_with,
@@ -20,10 +23,13 @@ from tests.store.generators import (
     rows,
 )
 from tests.store.sqlite_files import around, open_at, query
+from tests.world import START, HandClock, open_world
 from vestige import __version__
 from vestige.cognition.text import ANALYSER_VERSION
 from vestige.errors import StoreError, StoreTooNew
 from vestige.models import ANYTHING, EVERYTHING
+from vestige.operations.all import registry
+from vestige.store.clock import COUNTER_BITS, LAST_MILLISECOND
 from vestige.store.migrate import Applied, Migration, load, pending
 from vestige.store.pool import Probe
 from vestige.store.sqlite.opening import open_file, schema
@@ -176,6 +182,78 @@ def test_a_store_of_schema_1_is_searched_like_one_made_today(tmp_path: Path) -> 
     store.close()
     assert query(path, "SELECT version FROM analysed") == [(ANALYSER_VERSION,)]
     assert len(list((tmp_path / "backups").iterdir())) == 1
+
+
+@pytest.mark.parametrize("name", ["schema1", "schema2", "schema5"])
+def test_everything_in_an_old_store_is_there_after_the_upgrade(tmp_path: Path, name: str) -> None:
+    path = old_store(tmp_path, name)
+    before = canonical(path)
+    store = open_at(path)
+    store.close()
+    assert canonical(path, like=before) == before
+    assert_whole(path)
+
+
+@pytest.mark.parametrize(("name", "stop"), [("schema1", 2), *(("schema2", stop) for stop in (3, 4, 5))])
+def test_an_upgrade_that_was_stopped_between_two_steps_goes_on(tmp_path: Path, name: str, stop: int) -> None:
+    path = old_store(tmp_path, name)
+    before = canonical(path)
+    connections, _ = open_file(path, around(), migrations=schema()[:stop])
+    connections.close()
+    assert query(path, "SELECT max(version) FROM schema_migrations") == [(stop,)]
+    open_at(path, prefix="later").close()
+    assert canonical(path, like=before) == before
+    assert_whole(path)
+
+
+@pytest.mark.parametrize("name", ["schema1", "schema2", "schema5"])
+def test_an_old_store_works_like_one_made_today(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    path = old_store(folder, name)
+    known = {str(row[0]): str(row[1]) for row in query(path, "SELECT id, content FROM memories")}
+    clock = HandClock(START + 500 * DAY)
+    for _ in range(99):  # the story of the old store was told by a clock like this
+        clock.new_id()
+    with open_world(folder, clock=clock) as world:
+        assert world.app.embed_missing_when_ready().wait(10)
+        for memory_id, content in known.items():
+            assert world.get(memory_id)["content"] == content
+        if name != "schema1":
+            assert world.find("which paint is on the lower shelf", limit=1) == [
+                "The cobalt paint is on the lower shelf."
+            ]
+            assert world.find("PostgreSQL", as_of="2027-04-05T20:00:00Z", limit=1)[0].endswith(
+                "PostgreSQL 16."
+            )
+        rebuilt = world.app.run(registry.operations["rebuild"], {}, lambda *_: None).wire()
+        assert (rebuilt["strengths"], rebuilt["drifted"]) == (len(known), 0)
+        world.remember("Written after the upgrade: the mortar is in the shed.")
+        assert world.find("where is the mortar", limit=1)[0].startswith("Written after")
+        world.call("memory", action="delete", id=next(iter(known)))
+
+
+@pytest.mark.parametrize("name", ["schema1", "schema2", "schema5"])
+def test_all_of_an_old_store_can_be_told(tmp_path: Path, name: str, new_oracle: NewStore) -> None:
+    path = old_store(tmp_path, name)
+    events = query(path, "SELECT count(*) FROM events")
+    store = open_at(path)
+    told = [life for lives in store.lives(access=EVERYTHING) for life in lives]
+    assert [(sum(len(life.events) for life in told),)] == events
+    other = new_oracle()
+    assert other.absorb(told, access=EVERYTHING).waiting == ()
+    assert list(other.lives(access=EVERYTHING)) == list(store.lives(access=EVERYTHING))
+    store.close()
+
+
+def test_a_document_of_the_end_of_the_calendar_gets_a_stamp_that_can_be_told(tmp_path: Path) -> None:
+    path = old_store(tmp_path, "schema5")
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("UPDATE documents SET updated_at = '9999-12-31T23:59:59.999999+00:00'")
+        db.commit()
+    open_at(path).close()
+    rows = query(path, "SELECT max(clock) FROM documents")
+    assert rows == [(LAST_MILLISECOND << COUNTER_BITS,)]
 
 
 def test_lexical_rows_of_another_analyser_are_made_again_at_open(tmp_path: Path) -> None:

@@ -93,3 +93,10 @@ def test_installing_a_model_offline_without_a_source_is_refused(tmp_path: Path) 
     refused = invoke(["model", "install"], environ={"VESTIGE_EMBEDDINGS_CACHE_DIR": str(tmp_path / "models")})
     assert refused.exit_code == 1
     assert json.loads(refused.stderr)["error"]["code"] in ("model_unavailable", "missing_extra")
+
+
+def test_a_server_offers_no_form_of_answers_that_it_does_not_give() -> None:
+    shown = invoke(["mcp", "--help"])
+    assert (shown.exit_code, "--data-dir" in shown.stdout) == (0, True)
+    assert "--json" not in shown.stdout
+    assert "--table" not in shown.stdout

@@ -8,7 +8,7 @@ import pytest
 from pydantic import Field
 
 from tests.transports.cli_harness import ENVIRONMENT, Outcome, invoke
-from vestige.app import open_app, open_server, sqlite_restorer
+from vestige.app import open_app, open_server, sqlite_restorer, sqlite_upgrade, sqlite_wreck
 from vestige.engine.context import Call
 from vestige.operations.registry import Registry, Wire
 from vestige.transports.arguments import arguments_of
@@ -70,7 +70,13 @@ def repeated(words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: 
     root.main(
         ["parrot", "repeat", *words],
         standalone_mode=False,
-        obj=Session(open_app=open_app, open_server=open_server, restorer=sqlite_restorer),
+        obj=Session(
+            open_app=open_app,
+            open_server=open_server,
+            restorer=sqlite_restorer,
+            upgrades=sqlite_upgrade,
+            wrecks=sqlite_wreck,
+        ),
     )
     return json.loads(capsys.readouterr().out)["said"]
 
@@ -153,6 +159,16 @@ def test_what_deletes_needs_a_yes_where_nobody_can_be_asked(data_dir: str) -> No
     assert "--yes" in error(refused)["hint"]
     assert len(contents(data_dir)) == 1
     assert invoke(["memory", "delete", stored, "--yes", "--data-dir", data_dir]).exit_code == 0
+    assert contents(data_dir) == []
+
+
+@pytest.mark.parametrize("word", ["--yes", "-y", "--confirm"])
+def test_either_word_purges_and_without_one_the_error_names_one(word: str, data_dir: str) -> None:
+    stored = json.loads(invoke(["ingest", "Ada prefers tea.", "--data-dir", data_dir]).stdout)["nodeId"]
+    refused = invoke(["purge", stored, "--data-dir", data_dir])
+    assert (refused.exit_code, error(refused)["hint"]) == (2, "Say --yes.")
+    assert len(contents(data_dir)) == 1
+    assert invoke(["purge", stored, word, "--data-dir", data_dir]).exit_code == 0
     assert contents(data_dir) == []
 
 

@@ -9,14 +9,20 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from tests.transports.cli_harness import ENVIRONMENT, Outcome, invoke
+from vestige.app import restore_main
 from vestige.errors import StoreError
+from vestige.store.processes import Who
 from vestige.store.sqlite.restore import restore
+
+WHO = Who(pid=1, command="a test", since=datetime(2026, 1, 2, tzinfo=UTC))
 
 
 @pytest.fixture
@@ -51,9 +57,15 @@ def assert_unchanged(home: Path, outcome: Outcome, code: str) -> None:
     assert_nothing_left(home)
 
 
+OUR_FILES = {
+    "vestige.db", "vestige.db-wal", "vestige.db-shm", "vestige.db.lock", "vestige.db.mark",
+    "backups", "processes",
+}  # fmt: skip
+
+
 def assert_nothing_left(home: Path) -> None:
-    names = {path.name for path in home.rglob("*")}
-    assert names <= {"vestige.db", "vestige.db-wal", "vestige.db-shm", "backups"}
+    assert {path.name for path in home.iterdir()} <= OUR_FILES
+    assert not [*(home / "backups").glob("*")]
 
 
 def test_a_backup_takes_the_place_of_the_store_under_a_new_node(home: Path, tmp_path: Path) -> None:
@@ -134,8 +146,24 @@ def test_a_file_that_is_no_backup_changes_nothing(home: Path, tmp_path: Path) ->
     with closing(sqlite3.connect(foreign)) as db, db:
         db.execute("CREATE TABLE recipes (name TEXT)")
     for wrong in (text, foreign, tmp_path / "missing.db", tmp_path, home / "vestige.db"):
-        code = "store" if wrong == tmp_path else "invalid_input"
-        assert_unchanged(home, attempt(home, wrong), code)
+        assert_unchanged(home, attempt(home, wrong), "invalid_input")
+
+
+def test_what_is_no_file_is_told_from_what_is_not_there_and_what_to_give_is_said(
+    home: Path, tmp_path: Path
+) -> None:
+    for wrong, told in ((tmp_path, "is not a file."), (tmp_path / "missing.db", "There is no file")):
+        error = json.loads(attempt(home, wrong).stderr)["error"]
+        assert told in error["message"]
+        assert "vestige backup" in error["hint"]
+
+
+def test_the_program_of_its_own_calls_itself_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["vestige-restore", "-h"])
+    with CliRunner().isolation() as (out, _, _), pytest.raises(SystemExit) as ended:
+        restore_main()
+    assert not ended.value.code
+    assert out.getvalue().startswith(b"Usage: vestige-restore [OPTIONS]")
 
 
 def test_a_restore_needs_a_file_and_a_yes_where_nobody_can_be_asked(home: Path, tmp_path: Path) -> None:
@@ -150,11 +178,11 @@ def test_a_store_that_does_not_open_in_its_place_is_put_back(home: Path, tmp_pat
         raise StoreError("It does not open.")
 
     with pytest.raises(StoreError, match="does not open"):
-        restore(tmp_path / "one.db", home / "vestige.db", prove=refuse)
+        restore(tmp_path / "one.db", home / "vestige.db", who=WHO, prove=refuse)
     assert contents(home) == {"Ada prefers tea.", "Ben runs on Fridays."}
     assert_nothing_left(home)
     with pytest.raises(StoreError, match="does not open"):
-        restore(tmp_path / "one.db", tmp_path / "new.db", prove=refuse)
+        restore(tmp_path / "one.db", tmp_path / "new.db", who=WHO, prove=refuse)
     assert not (tmp_path / "new.db").exists()
 
 
@@ -165,11 +193,40 @@ def test_the_store_is_copied_aside_where_there_are_no_hard_links(
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", no_links)
-    done = restore(tmp_path / "one.db", home / "vestige.db", prove=lambda: None)
+    done = restore(tmp_path / "one.db", home / "vestige.db", who=WHO, prove=lambda: None)
     assert done.kept is not None
     with closing(sqlite3.connect(done.kept)) as db:
         assert db.execute("SELECT count(*) FROM memories").fetchone() == (2,)
     assert contents(home) == {"Ada prefers tea."}
+
+
+def test_what_a_killed_restore_left_behind_goes_with_the_next(home: Path, tmp_path: Path) -> None:
+    left = home / ".restoring-killed"
+    (left / "store").mkdir(parents=True)
+    (left / "store" / "vestige.db").write_bytes(b"half a copy")
+    said(home, "restore", str(tmp_path / "one.db"), "--yes")
+    assert not left.exists()
+
+
+def test_a_dry_run_says_what_is_in_a_backup_and_changes_nothing(home: Path, tmp_path: Path) -> None:
+    told = said(home, "restore", str(tmp_path / "one.db"), "--dry-run")
+    assert (told["kind"], told["memories"]) == ("database", 1)
+    assert contents(home) == {"Ada prefers tea.", "Ben runs on Fridays."}
+    assert_nothing_left(home)
+
+
+def test_a_copy_whose_log_has_a_gap_is_refused(home: Path, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "one.db")) as db, db:
+        node, last = db.execute("SELECT node, max(seq) FROM events").fetchone()
+        db.execute(
+            "INSERT INTO events (position, node, seq, clock, at, kind, scope, payload)"
+            " SELECT position + 2, node, seq + 2, clock + 2, at, kind, scope, payload FROM events"
+            " WHERE node = ? AND seq = ?",
+            (node, last),
+        )
+    refused = attempt(home, tmp_path / "one.db")
+    assert "missing from the log" in str(json.loads(refused.stderr)["error"]["details"]["check"])
+    assert_unchanged(home, refused, "store_corrupt")
 
 
 # -- other processes, and other users ------------------------------------------------------------------
@@ -189,9 +246,12 @@ UNPRIVILEGED = """
 import os, resource, sys
 from pathlib import Path
 from vestige.errors import VestigeError
+from datetime import UTC, datetime
+from vestige.store.processes import Who
 from vestige.store.sqlite.opening import schema
 from vestige.store.sqlite.restore import restore
 schema()
+who = Who(pid=os.getpid(), command="a test", since=datetime(2026, 1, 2, tzinfo=UTC))
 backup, database, user, limit = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 if limit:
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
@@ -200,7 +260,7 @@ if user and os.geteuid() == 0:
     os.setresgid(user, user, user)
     os.setresuid(user, user, user)
 try:
-    restore(backup, database, prove=lambda: None)
+    restore(backup, database, who=who, prove=lambda: None)
 except VestigeError as exc:
     print(exc.code)
 """
@@ -225,10 +285,43 @@ def test_a_store_that_another_process_uses_is_left_alone(home: Path, tmp_path: P
         assert holder.stdin is not None
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"open\n"
-        assert_unchanged(home, attempt(home, tmp_path / "one.db"), "store_busy")
+        refused = attempt(home, tmp_path / "one.db")
+        assert_unchanged(home, refused, "store_busy")
+        error = json.loads(refused.stderr)["error"]
+        assert f"pid {holder.pid}" in error["message"]
+        assert error["details"]["pids"] == [holder.pid]
         holder.stdin.close()
         assert holder.wait(30) == 0
     assert attempt(home, tmp_path / "one.db").exit_code == 0
+
+
+READER = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute("BEGIN")
+db.execute("SELECT count(*) FROM memories").fetchone()
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.slow
+def test_another_program_that_reads_the_store_is_named_where_the_system_tells(
+    home: Path, tmp_path: Path
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", READER, str(home / "vestige.db")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as reader:
+        assert reader.stdin is not None
+        assert reader.stdout is not None
+        assert reader.stdout.readline() == b"open\n"
+        error = json.loads(attempt(home, tmp_path / "one.db").stderr)["error"]
+        reader.stdin.close()
+    assert error["code"] == "store_busy"
+    named = f"(pid {reader.pid})" if Path("/proc/locks").exists() else "another program"
+    assert named in error["message"]
 
 
 @pytest.mark.slow

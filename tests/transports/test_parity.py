@@ -6,7 +6,7 @@ whole; only the folder's own name is blanked out.
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,10 @@ def planted(folder: Path) -> Iterator[World]:
         world.remember("Grace maintains the parser.", tags=["people"])
         world.remember("The parser is written in Rust.")
         clock.advance(days=1)
+        (folder / "exports").mkdir(exist_ok=True)
+        (folder / "exports" / "memories.jsonl").write_text(
+            '{"content": "Ada drinks tea."}\n', encoding="utf-8"
+        )
         yield world
 
 
@@ -173,7 +177,7 @@ EVERYWHERE = [
 
 def asked(folder: Path, transport: Transport, operation: Operation, arguments: Answer) -> Answer:
     """The answer of one transport on a store of its own, without the folder's name and process."""
-    with planted(folder) as world:
+    with planted(folder) as world, chdir(folder):  # some examples name a folder of the user's
         answer = transport(world, operation, arguments)
     plain: Answer = json.loads(json.dumps(answer).replace(str(folder), "FOLDER"))
     plain.pop("autopilot", None)  # what this process has done so far

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vestige.cognition import decay
+from vestige.cognition import decay, decay_one
 from vestige.cognition.decay import Floats, Grade
 from vestige.errors import InvalidInput
 from vestige.models import Evidence, LearningState, MemoryState, Strength
@@ -79,16 +79,14 @@ def recall_chance(
 
 def retention_of(strength: Strength, now: datetime) -> float:
     """One memory's retention now."""
-    elapsed_days = faded_days(strength, now)
-    return float(
-        retention(strength.stability, strength.retrieval, strength.storage, elapsed_days, strength.curve)
-    )
+    learned = min(strength.storage / MAX_STORAGE, 1.0)
+    return RETRIEVAL_SHARE * retrieval_of(strength, now) + STORAGE_SHARE * learned
 
 
 def retrieval_of(strength: Strength, now: datetime) -> float:
     """The chance that one memory is recalled now."""
-    elapsed_days = faded_days(strength, now)
-    return float(recall_chance(strength.stability, strength.retrieval, elapsed_days, strength.curve))
+    left = decay_one.retrievability(faded_days(strength, now), strength.stability, strength.curve)
+    return strength.retrieval * left
 
 
 def faded_days(strength: Strength, now: datetime) -> float:
@@ -151,13 +149,14 @@ def settled(strength: Strength, at: datetime) -> Strength:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """A line of the log about one memory: evidence, or (None) only a look at its state. `curve` is the one
-    it faded on when that was logged."""
+    """A line of the log about one memory: evidence, a strength brought along from elsewhere (`carried`), or
+    neither: only a look at its state. `curve` is the one it faded on when that was logged."""
 
     evidence: Evidence | None
     at: datetime
     amount: float = 1.0
     curve: float = decay.W20
+    carried: Strength | None = None
 
 
 def fold(encoded_at: datetime, sightings: Iterable[Sighting], curve: float = decay.W20) -> Strength:
@@ -171,7 +170,9 @@ def fold(encoded_at: datetime, sightings: Iterable[Sighting], curve: float = dec
 
 def after_sighting(strength: Strength, seen: Sighting) -> Strength:
     """The strength after one more line of the log."""
-    on_curve = replace(strength, curve=seen.curve)
+    if seen.carried is not None:
+        return replace(seen.carried, curve=seen.curve)
+    on_curve = strength if strength.curve == seen.curve else replace(strength, curve=seen.curve)
     if seen.evidence is None:
         return settled(on_curve, seen.at)
     return after(on_curve, seen.evidence, seen.at, seen.amount)
@@ -211,7 +212,7 @@ def _demoted(strength: Strength, at: datetime) -> Strength:
 
 def _graded(strength: Strength, grade: Grade, at: datetime) -> Strength:
     """The FSRS part of a review. An Again counts as a lapse when there was something learned to lose."""
-    stability = decay.next_stability(
+    stability = decay_one.next_stability(
         strength.stability,
         strength.difficulty,
         retrieval_of(strength, at),
@@ -221,8 +222,8 @@ def _graded(strength: Strength, grade: Grade, at: datetime) -> Strength:
     lapsed = grade == Grade.AGAIN and strength.learning_state != LearningState.NEW
     return replace(
         strength,
-        stability=float(stability),
-        difficulty=float(decay.next_difficulty(strength.difficulty, grade)),
+        stability=stability,
+        difficulty=decay_one.next_difficulty(strength.difficulty, grade),
         learning_state=LearningState.RELEARNING if lapsed else strength.learning_state,
         reps=strength.reps + 1,
         lapses=strength.lapses + lapsed,
@@ -241,11 +242,14 @@ def exposure(place: int) -> float:
 
 def _exposed(strength: Strength, at: datetime, amount: float) -> Strength:
     """After a search hit: always counted, but a trace at most once a day."""
-    seen = replace(strength, times_retrieved=strength.times_retrieved + 1, last_accessed=at)
+    times = strength.times_retrieved + 1
     if not exposable(strength, at):
-        return seen
+        return replace(strength, times_retrieved=times, last_accessed=at)
     return replace(
-        _lifted(seen, at, EXPOSURE_LIFT * amount),
+        strength,
+        times_retrieved=times,
+        last_accessed=at,
+        decay_from=_lifted(strength, at, EXPOSURE_LIFT * amount),
         storage=_stored(strength, STORAGE_GAIN_EXPOSED * amount),
         exposed_at=at,
     )
@@ -254,25 +258,32 @@ def _exposed(strength: Strength, at: datetime, amount: float) -> Strength:
 def _useful(strength: Strength, at: datetime) -> Strength:
     """After somebody said that it helped: always counted, but no more traces than days on which it was found,
     or one. So thanks as such are worth no more than the use that was made of it."""
-    thanked = replace(strength, times_useful=strength.times_useful + 1, last_accessed=at)
+    times = strength.times_useful + 1
     if strength.times_useful >= max(1, strength.times_retrieved):
-        return thanked
-    return replace(_lifted(thanked, at, EXPOSURE_LIFT), storage=_stored(strength, STORAGE_GAIN_USEFUL))
+        return replace(strength, times_useful=times, last_accessed=at)
+    return replace(
+        strength,
+        times_useful=times,
+        last_accessed=at,
+        decay_from=_lifted(strength, at, EXPOSURE_LIFT),
+        storage=_stored(strength, STORAGE_GAIN_USEFUL),
+    )
 
 
-def _lifted(strength: Strength, at: datetime, step: float) -> Strength:
-    """Retrievability a little higher, as if less time had passed: so no later moment is worse off."""
+def _lifted(strength: Strength, at: datetime, step: float) -> datetime:
+    """From when it fades with its retrievability a little higher, as if less time had passed: so no later
+    moment is worse off."""
     curve = strength.curve
-    now = decay.retrievability(faded_days(strength, at), strength.stability, curve=curve)
-    younger = at - _DAY * float(decay.elapsed_at(now + step, strength.stability, curve=curve))
-    return replace(strength, decay_from=max(strength.decay_from, younger))
+    now = decay_one.retrievability(faded_days(strength, at), strength.stability, curve)
+    younger = at - _DAY * decay_one.elapsed_at(now + step, strength.stability, curve)
+    return max(strength.decay_from, younger)
 
 
-def _stabilised(strength: Strength, share: float) -> Strength:
+def _stabilised(strength: Strength, share: float, gain: float = 0.0) -> Strength:
     """More or less stable by a share: it fades more slowly or faster, as if it always had."""
     stability = strength.stability * (1.0 + share)
     within = min(max(stability, decay.MIN_STABILITY_DAYS), decay.MAX_STABILITY_DAYS)
-    return replace(strength, stability=within)
+    return replace(strength, stability=within, storage=_stored(strength, gain))
 
 
 def _promoted(strength: Strength, at: datetime) -> Strength:
@@ -291,23 +302,19 @@ def _promoted(strength: Strength, at: datetime) -> Strength:
 
 def _captured(strength: Strength, amount: float) -> Strength:
     """After something important happened around it."""
-    gained = _stored(strength, STORAGE_GAIN_CAPTURED * amount)
-    return replace(_stabilised(strength, amount), storage=gained)
+    return _stabilised(strength, amount, STORAGE_GAIN_CAPTURED * amount)
 
 
 def _replayed(strength: Strength, amount: float) -> Strength:
     """After a dream went through it."""
-    gained = _stored(strength, STORAGE_GAIN_REPLAYED * amount)
-    return replace(_stabilised(strength, REPLAY_STEP * amount), storage=gained)
+    return _stabilised(strength, REPLAY_STEP * amount, STORAGE_GAIN_REPLAYED * amount)
 
 
 def _settled(strength: Strength, at: datetime) -> Strength:
     """With what follows from the rest: when it is due, and its retention now."""
     return replace(
         strength,
-        due_at=_later(
-            strength.decay_from, float(decay.interval_days(strength.stability, curve=strength.curve))
-        ),
+        due_at=_later(strength.decay_from, decay_one.interval_days(strength.stability, strength.curve)),
         retention=retention_of(strength, at),
         retention_at=at,
     )

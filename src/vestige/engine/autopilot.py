@@ -13,6 +13,7 @@ from functools import partial
 from typing import TypeVar
 
 from vestige.engine import (
+    backup,
     capture,
     competition,
     intentions,
@@ -32,11 +33,14 @@ from vestige.events import (
     MemorySuppressed,
     SearchPerformed,
 )
+from vestige.settings import Settings
 
 logger = logging.getLogger(__name__)
 
 CLOSE_SECONDS = 0.5
 """How long the end of a process may take to work off what waits."""
+CLOSE_PATIENCE_SECONDS = 0.2
+"""How long a reaction waits for other writers then: whoever gave the command waits for its end."""
 
 Event = TypeVar("Event", bound=Happening)
 
@@ -50,12 +54,22 @@ class Reaction:
     run: Callable[[Call, Happening], None]
 
 
+def _driven(settings: Settings) -> bool:
+    return settings.mechanisms.autopilot
+
+
+def _scheduled(settings: Settings) -> bool:
+    """Backups are what the user asked for, no mechanism of memory."""
+    return settings.backup.every_hours > 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chore:
-    """What a mechanism does from time to time; it is told when somebody last asked for something."""
+    """What is done from time to time, where it is `wanted`; told when somebody last asked for something."""
 
     name: str
     run: Callable[[Call, datetime], None]
+    wanted: Callable[[Settings], bool] = _driven
 
 
 def on(event: type[Event], reaction: Callable[[Call, Event], None]) -> Reaction:
@@ -83,6 +97,10 @@ def _sleep(call: Call, last_activity: datetime) -> None:
         sleep.run(call)
 
 
+def _back_up(call: Call, _last_activity: datetime) -> None:
+    backup.make_due(call)
+
+
 REACTIONS: tuple[Reaction, ...] = (
     on(MemoryCreated, capture.on_created),
     on(MemoryCreated, intentions.on_created),
@@ -98,6 +116,7 @@ REACTIONS: tuple[Reaction, ...] = (
 CHORES: tuple[Chore, ...] = (
     Chore(name="intentions.poll", run=_poll),
     Chore(name="suppression.sweep", run=_sweep),
+    Chore(name="backup", run=_back_up, wanted=_scheduled),
     Chore(name="sleep", run=_sleep),
 )
 
@@ -115,13 +134,16 @@ class Autopilot:
         self._engine = engine
         self._reactions = reactions
         self._active_at = engine.now()
+        self._patience_seconds: float | None = None
+        driven, writable = _driven(engine.settings), not engine.store.read_only
+        wanted = [chore for chore in chores if writable and chore.wanted(engine.settings)]
         self._worker = Worker(
             monotonic=engine.monotonic,
-            chores=[Job(name=chore.name, run=partial(self._rest, chore)) for chore in chores],
+            chores=[Job(name=chore.name, run=partial(self._rest, chore)) for chore in wanted],
         )
         self._listening = ExitStack()
-        self.enabled = engine.settings.mechanisms.autopilot and not engine.store.read_only
-        if self.enabled:
+        self.enabled = bool(wanted) or (driven and writable)
+        if driven and writable:
             self._listening.enter_context(engine.events.listening(self._hear))
 
     def start(self) -> None:
@@ -147,6 +169,7 @@ class Autopilot:
         self._listening.close()
         if not self._worker.stop(timeout_seconds):
             return False
+        self._patience_seconds = CLOSE_PATIENCE_SECONDS
         until = self._engine.monotonic() + CLOSE_SECONDS
         self._worker.work_off(lambda: self._engine.monotonic() > until)
         left = self._worker.status().waiting
@@ -164,7 +187,8 @@ class Autopilot:
                 self._worker.put(Job(name=reaction.name, run=partial(self._react, reaction, happening)))
 
     def _react(self, reaction: Reaction, happening: Happening, stop: Stop) -> None:
-        reaction.run(Call(engine=self._engine, cancelled=stop), happening)
+        call = Call(engine=self._engine, cancelled=stop, patience_seconds=self._patience_seconds)
+        reaction.run(call, happening)
 
     def _rest(self, chore: Chore, stop: Stop) -> None:
         chore.run(Call(engine=self._engine, cancelled=stop), self._active_at)

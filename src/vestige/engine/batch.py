@@ -12,8 +12,8 @@ from vestige.cognition.validity import Told
 from vestige.engine.context import Call
 from vestige.events import Happening
 from vestige.models import Memory, Record
+from vestige.store.answers import Scored
 from vestige.store.changes import Change, Embedded
-from vestige.store.protocol import Scored
 
 Window = tuple[datetime | None, datetime | None]
 Identity = tuple[str, str, str | None, int | None, Window | None]

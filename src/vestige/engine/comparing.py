@@ -19,7 +19,7 @@ from vestige.engine.context import Call
 from vestige.engine.embedding import embedder_or_none
 from vestige.errors import EmbedderError
 from vestige.models import Filter, Memory
-from vestige.store.protocol import Scored
+from vestige.store.answers import Scored
 
 logger = logging.getLogger(__name__)
 

@@ -45,7 +45,8 @@ class Call:
     """One request: what it may reach, how long it may take, whom it tells how far it is.
 
     `scope` is where the caller is at home: what it writes and searches without naming a scope. `local` is
-    the user at the command line, who may name any file of his own.
+    the user at the command line, who may name any file of his own. `patience_seconds` is how long a reaction
+    may wait for other writers, where that is less than the store is set to wait.
     """
 
     engine: Engine
@@ -54,6 +55,7 @@ class Call:
     local: bool = False
     permissions: frozenset[str] = field(default_factory=lambda: frozenset({"read", "write", "admin"}))
     deadline: float | None = None
+    patience_seconds: float | None = None
     cancelled: Callable[[], bool] = _never_cancelled
     progress: Progress = _ignore_progress
     request_id: str = ""

@@ -23,7 +23,7 @@ from vestige.engine.embedding import spans_of, vectors_for
 from vestige.engine.importance import mark, scales_for
 from vestige.events import preview
 from vestige.models import Filter, Memory
-from vestige.store.protocol import Scored
+from vestige.store.answers import Scored
 
 RIVALS = 5
 

@@ -36,18 +36,25 @@ def spans_of(memory: Memory) -> list[tuple[int, int]]:
 
 
 def vectors_for(call: Call, memories: Sequence[Memory]) -> list[Embedded]:
-    """The vectors of each memory, or none at all when no model is there or it fails.
+    """The vectors of each memory, or none at all when no model is there, it fails, or it is not the one whose
+    vectors the store holds.
 
     A memory is kept without vectors rather than lost; they are made later (`backfill`).
     """
     embedder = embedder_or_none(call.engine)
-    if embedder is None:
+    if embedder is None or is_foreign(call.engine, embedder):
         return []
     try:
         return embed_memories(call, embedder, memories)
     except EmbedderError as exc:
         logger.warning("Remembering goes on without vectors: %s", exc.message)
         return []
+
+
+def is_foreign(engine: Engine, embedder: Embedder) -> bool:
+    """Whether the store holds vectors of another model: before it is changed over to this one, or after it
+    was changed over to a newer one."""
+    return engine.store.signature() not in (None, embedder.signature)
 
 
 def embed_memories(call: Call, embedder: Embedder, memories: Sequence[Memory]) -> list[Embedded]:
@@ -90,14 +97,23 @@ def _in_slices(call: Call, embedder: Embedder, pieces: list[str]) -> list[Encode
 
 
 def backfill(call: Call, embedder: Embedder) -> int:
-    """Embed what was written while no model was there; how many memories got vectors."""
+    """Embed what was written without this model; how many memories got vectors. Where the store holds vectors
+    of another model, that is left to whoever has it."""
+    return 0 if is_foreign(call.engine, embedder) else embed_missing(call, embedder)
+
+
+def embed_missing(call: Call, embedder: Embedder, *, coming: bool = False) -> int:
+    """Embed all that has no vectors of this model; how many memories got them. With `coming`, beside those of
+    the model that is in use."""
     store = call.engine.store
+    anew = embedder.signature if coming else None
     quiet = Call(engine=call.engine, cancelled=call.cancelled, deadline=call.deadline)
     done = 0
     while missing := store.unembedded(embedder.signature, limit=SLICE):
         call.check()
         vectors = embed_memories(quiet, embedder, missing)
-        stored = store.put_vectors({memory.id: made for memory, made in zip(missing, vectors, strict=True)})
+        made = {memory.id: one for memory, one in zip(missing, vectors, strict=True)}
+        stored = store.put_vectors(made, coming=anew)
         done += stored
         call.progress(done, None, f"{done} memories embedded")
         if not stored:

@@ -6,11 +6,14 @@ from datetime import datetime
 
 from vestige.cognition.strength import exposable, exposure
 from vestige.engine.context import Call
-from vestige.errors import NotFound, StoreError
+from vestige.errors import NotFound, StoreBusy, StoreError
 from vestige.models import Evidence, Record
 from vestige.store.changes import Remark
 
 logger = logging.getLogger(__name__)
+
+PATIENCE_SECONDS = 0.5
+"""How long an answer is held back for its trace while others write."""
 
 
 def leave_trace(call: Call, shown: Sequence[Record]) -> None:
@@ -26,15 +29,16 @@ def leave_trace(call: Call, shown: Sequence[Record]) -> None:
         return
     try:
         try:
-            store.commit(_exposures(due, now), access=call.access)
+            store.commit(_exposures(due, now), access=call.access, patience_seconds=PATIENCE_SECONDS)
         except NotFound:
             # Some were deleted since they were found; the others still get theirs.
             left = {record.memory.id for record in store.get_many(list(due), access=call.access)}
             there = {name: amount for name, amount in due.items() if name in left}
-            store.commit(_exposures(there, now), access=call.access)
+            store.commit(_exposures(there, now), access=call.access, patience_seconds=PATIENCE_SECONDS)
     except (NotFound, StoreError) as exc:
         # A full disk, many writers.
-        logger.warning("What was shown left no trace: %s", exc)
+        told = exc.message if isinstance(exc, StoreBusy) else (type(exc).__doc__ or "")
+        logger.warning("What was shown left no trace: %s", told)
 
 
 def _exposures(due: Mapping[str, float], now: datetime) -> list[Remark]:

@@ -22,11 +22,13 @@ ENDING, ENDED = (SUPERSEDES, MERGES), ("superseded", MERGED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
-    """What was deleted, what lives again, and what still holds words of the memory because of merging."""
+    """What was deleted, what lives again, and what still holds words of the memory: memories because of
+    merging, and a file (`lingers_in`) because somebody reads the store as it was before."""
 
     deleted: tuple[str, ...]
     revived: tuple[str, ...]
     still_in: tuple[str, ...]
+    lingers_in: str | None
 
 
 def forget(
@@ -46,7 +48,8 @@ def forget(
         still_in = tuple(one for one in (*merges, *parts) if one not in gone)
         return _forget(call, list(gone), still_in, even_pinned)
 
-    return persistently(call, attempt)
+    with call.engine.store.alone("purge"):
+        return persistently(call, attempt)
 
 
 def copies(call: Call) -> list[str]:
@@ -78,7 +81,12 @@ def _forget(call: Call, ids: list[str], still_in: tuple[str, ...], even_pinned: 
     call.engine.store.commit([*heirs, *endings], access=call.access)
     call.engine.events.emit(*(MemoryDeleted(timestamp=now, id=one) for one in gone))
     revived = (one.memory.id for one in heirs if isinstance(one, Revise) and one.reason == "revived")
-    return Forgotten(deleted=tuple(gone), revived=tuple(revived), still_in=still_in)
+    return Forgotten(
+        deleted=tuple(gone),
+        revived=tuple(revived),
+        still_in=still_in,
+        lingers_in=call.engine.store.lingers_in,
+    )
 
 
 def _check_pins(memories: Iterable[Memory], even_pinned: bool) -> None:

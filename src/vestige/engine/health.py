@@ -10,6 +10,7 @@ from vestige.cognition.trend import SNAPSHOTS
 from vestige.embed.background import EmbedderStatus, State
 from vestige.embed.protocol import Signature
 from vestige.embed.rerank import RerankerStatus
+from vestige.engine.backup import neglect
 from vestige.engine.context import Call
 from vestige.engine.embedding import embedder_or_none
 from vestige.engine.runs import SNAPSHOT, reach, rows
@@ -68,9 +69,10 @@ def health(call: Call) -> Health:
         foreign or _meaning(stats, embedder),
         _judging(engine.reranker.status()),
         *_fading(stats, average),
+        Finding(advice=neglect(call, stats.memories)),
     ]
     warnings = tuple(found.warning for found in findings if found.warning)
-    # Nothing to search yet is no fault, but a store that takes nothing in is at fault even when empty.
+    # Nothing to search yet is no fault, but a model that is not the store's is one even then.
     degraded = bool(warnings) if stats.memories else foreign is not None
     return Health(
         status="degraded" if degraded else "healthy" if stats.memories else "empty",
@@ -112,7 +114,7 @@ def _other_model(held: Signature | None, configured: Signature | None) -> Findin
         return None
     return Finding(
         warning=f"The store holds vectors of {held.profile}, the settings name {configured.profile}: search "
-        "goes by words only, and writing is refused.",
+        "goes by words only, and what is written here gets no vectors.",
         advice=f"Run `vestige rebuild --vectors` to embed every memory with {configured.name}, or set the "
         f"embeddings back to {held.name}.",
     )

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from vestige.engine.context import Call
 from vestige.models import Access, LogEvent, Memory, Record
+from vestige.store.lives import stamp
 
 PAGE = 5_000
 
@@ -16,6 +17,12 @@ def logged(call: Call, *, access: Access, memory_id: str | None = None, after: i
         call.check()
         yield from page
         after = page[-1].position
+
+
+def in_order(call: Call, memory_id: str) -> list[LogEvent]:
+    """What the log tells of one memory, in the order in which it happened: what came from another machine is
+    logged where it arrived."""
+    return sorted(logged(call, access=call.access, memory_id=memory_id), key=stamp)
 
 
 def as_known(call: Call, records: Sequence[Record], known_at: datetime | None) -> list[Record]:

@@ -25,8 +25,8 @@ from vestige.engine.prediction import recent_queries
 from vestige.errors import ModelMismatch
 from vestige.events import ImportanceScored, preview
 from vestige.models import Evidence, Filter, Memory, Record
+from vestige.store.answers import Scored
 from vestige.store.changes import Embedded, Put, Remark
-from vestige.store.protocol import Scored
 
 logger = logging.getLogger(__name__)
 

@@ -221,7 +221,7 @@ def _announced(call: Call, situation: Situation, within: Filter) -> tuple[Intent
         if after != one:
             changes.append(replace(_next(after, situation.now), logged=after.met != one.met))
     if changes:
-        call.engine.store.commit(changes, access=call.access)
+        call.engine.store.commit(changes, access=call.access, patience_seconds=call.patience_seconds)
     _announce(call, news, situation.now)
     return tuple(news)
 

@@ -164,7 +164,9 @@ def _save(call: Call, changes: Sequence[Link | Unlink], *mark: Put) -> Sequence[
     if not changes:
         return ()
     try:
-        call.engine.store.commit([*changes, *mark], access=call.access)
+        call.engine.store.commit(
+            [*changes, *mark], access=call.access, patience_seconds=call.patience_seconds
+        )
     except NotFound:
         left = _possible(call, changes)
         if len(left) == len(changes):

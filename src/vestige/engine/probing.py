@@ -14,7 +14,7 @@ from vestige.embed.protocol import Encoded, Signature, TokenStates
 from vestige.engine.context import Call
 from vestige.engine.embedding import embedder_or_none
 from vestige.engine.health import why_no_model
-from vestige.errors import EmbedderError
+from vestige.errors import EmbedderError, ModelMismatch
 from vestige.models import Filter
 from vestige.pool import Pool, Sketch
 from vestige.store.pool import Probe
@@ -67,6 +67,14 @@ class Probed:
 
 def probe(call: Call, asked: Asked, where: Filter, depth: Depth, *, least_cosine: float = -1.0) -> Probed:
     """What every arm finds for the query."""
+    try:
+        return _probe(call, asked, where, depth, least_cosine)
+    except ModelMismatch:
+        # The store went over to another model while the query was embedded: now it is seen.
+        return _probe(call, asked, where, depth, least_cosine)
+
+
+def _probe(call: Call, asked: Asked, where: Filter, depth: Depth, least_cosine: float) -> Probed:
     store = call.engine.store
     # In a store of nothing but talks a question is put to their speakers from the start.
     voices = store.voices(asked.names, access=call.access)

@@ -6,11 +6,14 @@ from vestige.cognition.strength import fold
 from vestige.embed.background import EmbedderStatus, State
 from vestige.embed.protocol import Embedder
 from vestige.engine.context import Call
-from vestige.engine.embedding import backfill, embedder_or_none
+from vestige.engine.embedding import embed_missing, embedder_or_none
 from vestige.engine.health import why_no_model
 from vestige.engine.replay import story
-from vestige.errors import ModelUnavailable
+from vestige.errors import ModelUnavailable, StoreBusy
 from vestige.models import EVERYTHING, Strength
+
+ROUNDS = 20
+"""How often embedding anew looks for what was written meanwhile before it gives up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,10 +76,24 @@ def rebuild_strengths(call: Call) -> tuple[int, int]:
 
 
 def rebuild_vectors(call: Call, embedder: Embedder) -> int:
-    """Make the vectors those of this model, and embed every memory that has none."""
-    if call.engine.store.signature() != embedder.signature:
-        call.engine.store.adopt(embedder.signature)
-    return backfill(call, embedder)
+    """Make the vectors those of this model, and embed every memory that has none; how many were embedded.
+
+    Searches and writes go on with the vectors in use until those of this model are complete. Whatever ends it
+    before, the store is as it was, and what was made is there when it is begun again.
+    """
+    store = call.engine.store
+    with store.alone("embedding anew"):
+        done = 0
+        for _ in range(ROUNDS):
+            # What others wrote or changed since the last round is what this one finds.
+            done += embed_missing(call, embedder, coming=True)
+            if store.adopt(embedder.signature):
+                return done
+    raise StoreBusy(
+        "Memories are written faster than they can be embedded, so the model was not changed.",
+        hint="Run it again when less is written: what was embedded so far is kept.",
+        details={"embedded": done, "rounds": ROUNDS},
+    )
 
 
 def no_model(status: EmbedderStatus) -> ModelUnavailable:

@@ -13,6 +13,7 @@ from vestige.engine.answering import Hit, Ranked, answer
 from vestige.engine.context import Call
 from vestige.engine.contexts import Reinstated, matches, reinstate
 from vestige.engine.exposure import leave_trace
+from vestige.engine.hygiene import unsaid
 from vestige.engine.missing import missing
 from vestige.engine.probing import Depth, Mode, Probed
 from vestige.engine.reranking import rerank
@@ -125,12 +126,12 @@ def tell(call: Call, query: RecallQuery, recalled: Recalled, shown: Sequence[Hit
     call.engine.events.emit(
         SearchPerformed(
             timestamp=call.engine.now(),
-            query=query.text,
+            query=unsaid(call, query.text),
             result_count=len(shown),
             result_ids=tuple(hit.record.memory.id for hit in shown),
             duration_ms=1000 * recalled.seconds,
             scope=query.where.scope or ROOT_SCOPE,
-            topics=query.context.topics,
+            topics=tuple(unsaid(call, topic) for topic in query.context.topics),
             recorded=recorded,
         )
     )

@@ -5,12 +5,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from vestige.cognition.decay import W20
 from vestige.cognition.strength import Sighting
 from vestige.engine.context import Call
 from vestige.engine.history import logged
-from vestige.models import EVERYTHING, Evidence, LogEvent
-from vestige.store.changes import CREATED, REMARKED, STATE, TUNED
+from vestige.models import EVERYTHING, LogEvent
+from vestige.store.changes import CREATED, TUNED
+from vestige.store.evidence import EVIDENCE, Curves
+from vestige.store.lives import stamp
 from vestige.store.logquery import LogQuery
 
 ALL = 2**31
@@ -19,7 +20,8 @@ ALL = 2**31
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """When memories were made, and what was seen of them since, in order; deleted ones too.
+    """When memories were made, and what was seen of them since, in the order that all stores share; deleted
+    ones too.
 
     `curve` is the one in force at the end, `position` that of the last event (0 without any).
     """
@@ -39,25 +41,27 @@ def story_of(call: Call, memory_ids: Iterable[str]) -> Story:
     """What the log tells about some memories, and about the curve."""
     tuned = call.engine.store.latest(LogQuery(kinds=(TUNED,)), access=EVERYTHING, limit=ALL)
     about = (event for one in memory_ids for event in logged(call, access=EVERYTHING, memory_id=one))
-    return _told(sorted([*tuned, *about], key=lambda event: event.position))
+    return _told([*tuned, *about])
 
 
 def _told(events: Iterable[LogEvent]) -> Story:
-    made_at: dict[str, datetime] = {}
-    sightings: dict[str, list[Sighting]] = defaultdict(list)
-    curve, position = W20, 0
+    """Events are logged in the order of their arrival, which is another one where stores were united."""
+    tuned: list[LogEvent] = []
+    created: list[LogEvent] = []
+    about: dict[str, list[LogEvent]] = defaultdict(list)
+    position = 0
     for event in events:
-        position = event.position
+        position = max(position, event.position)
         if event.kind == TUNED:
-            curve = float(event.payload["w20"])
-        elif event.memory_id is not None and event.kind == CREATED:
-            made_at[event.memory_id] = event.at
-        elif event.memory_id is not None and event.kind in (REMARKED, STATE):
-            sightings[event.memory_id].append(_sighting(event, curve))
-    return Story(made_at=made_at, sightings=dict(sightings), curve=curve, position=position)
-
-
-def _sighting(event: LogEvent, curve: float) -> Sighting:
-    evidence = Evidence(event.payload["evidence"]) if event.kind == REMARKED else None
-    amount = float(event.payload.get("amount", 1.0))
-    return Sighting(evidence=evidence, at=event.at, amount=amount, curve=curve)
+            tuned.append(event)
+        elif event.memory_id is not None and event.kind in (CREATED, *EVIDENCE):
+            about[event.memory_id].append(event)
+            created.extend([event] if event.kind == CREATED else ())
+    curves = Curves.told(tuned)
+    return Story(
+        # A memory that was made in two places was made when that happened first.
+        made_at={one.memory_id or "": one.at for one in sorted(created, key=stamp, reverse=True)},
+        sightings={memory_id: curves.sightings(told) for memory_id, told in about.items()},
+        curve=curves.present,
+        position=position,
+    )

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from vestige.engine.context import Call
 from vestige.engine.embedding import vectors_for
-from vestige.errors import Conflict, IdempotencyConflict, ModelMismatch, NotFound
+from vestige.errors import Conflict, IdempotencyConflict, NotFound
 from vestige.events import MemoryUpdated, preview
 from vestige.models import Evidence, Memory, Record
 from vestige.store.changes import Change, Remark, Revise
@@ -46,11 +46,12 @@ def next_revision(memory: Memory, now: datetime) -> Memory:
 
 
 def persistently(call: Call, attempt: Callable[[], Outcome]) -> Outcome:
-    """Run load → decide → save again when somebody else changed the same memory in between."""
+    """Run load → decide → save again when somebody else changed the same memory in between, or the model
+    whose vectors the store holds."""
     for _ in range(ATTEMPTS - 1):
         try:
             return attempt()
-        except (IdempotencyConflict, ModelMismatch):
+        except IdempotencyConflict:
             raise
         except Conflict:
             call.check()
@@ -61,7 +62,7 @@ def save(call: Call, changes: Sequence[Change]) -> None:
     """Commit what was decided about memories nobody named. One that has gone since makes it a Conflict: it is
     decided again (`persistently`), without that one."""
     try:
-        call.engine.store.commit(changes, access=call.access)
+        call.engine.store.commit(changes, access=call.access, patience_seconds=call.patience_seconds)
     except NotFound as exc:
         raise Conflict() from exc
 

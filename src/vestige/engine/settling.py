@@ -11,7 +11,7 @@ from datetime import datetime
 
 from vestige.cognition.strength import accessibility, retention_of, state
 from vestige.engine.context import Call
-from vestige.engine.history import logged
+from vestige.engine.history import in_order
 from vestige.errors import NotFound
 from vestige.events import RetentionDecayed
 from vestige.models import Evidence, LogEvent, MemoryState, Record
@@ -60,8 +60,7 @@ def settle(call: Call) -> int:
 
 def transitions(call: Call, memory_id: str) -> list[Transition]:
     """The changes of one memory's state that the log tells of, oldest first."""
-    events = logged(call, access=call.access, memory_id=memory_id)
-    return [one for event in events for one in _told(event)]
+    return [one for event in in_order(call, memory_id) for one in _told(event)]
 
 
 def transition(

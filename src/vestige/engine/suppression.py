@@ -20,13 +20,13 @@ from vestige.cognition.forgetting import (
 )
 from vestige.documents import Document
 from vestige.engine.context import Call
+from vestige.engine.history import in_order
 from vestige.engine.revising import load, next_revision, persistently, save
 from vestige.engine.settling import transition
 from vestige.errors import Conflict
 from vestige.events import MemorySuppressed, MemoryUnsuppressed, Rac1CascadeSwept
 from vestige.models import Evidence, Filter, Memory, Record, Revision
-from vestige.store.changes import REMARKED, Change, Put, Remark, Revise
-from vestige.store.logquery import LogQuery
+from vestige.store.changes import REMARKED, REVISED, Change, Put, Remark, Revise
 
 SUPPRESSED, REVERSED, WANTED = "suppressed", "unsuppressed", "wanted again"
 """Why revisions end."""
@@ -188,8 +188,8 @@ def _as_before(memory: Memory, past: Sequence[Revision]) -> Memory:
 
 def _changed_since(call: Call, memory: Memory) -> bool:
     """Whether anything happened to a memory after its last suppression: told again, edited, shown, voted."""
-    asked = LogQuery(memory_id=memory.id, kinds=("memory.revised", REMARKED))
-    last = call.engine.store.latest(asked, access=call.access, limit=1)
+    told = in_order(call, memory.id)
+    last = [event for event in told if event.kind in (REVISED, REMARKED)][-1:]
     return any(event.payload.get("reason") != SUPPRESSED for event in last)
 
 

@@ -4,7 +4,7 @@ Who looks for a memory types its words, and they are kept beside other memories 
 that some other memory has too stays: it tells nothing of what is gone.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -12,8 +12,10 @@ from vestige.cognition.text import memory_terms, terms
 from vestige.documents import Document
 from vestige.engine.context import Call
 from vestige.engine.patterns import ATTENTION, PATTERN
+from vestige.engine.revising import persistently
 from vestige.models import ANYTHING, EVERYTHING, Memory
 from vestige.store.changes import Put
+from vestige.store.lives import Life, MemoryLife
 
 EVERY = 1_000_000
 FEW = 20
@@ -22,10 +24,44 @@ FEW = 20
 
 def unlearn(call: Call, gone: Collection[Memory], now: datetime) -> None:
     """Forget the words that only these memories have or had, whoever may see where they are kept."""
-    said = _said(call, gone)
+    _forget_words(call, _said(_versions(call, gone)), {memory.id for memory in gone}, now)
+
+
+class Partings:
+    """The words of memories that end by what another installation tells, or that have ended here and are
+    told by one that has not heard of it."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._said: set[str] = set()
+        self._gone: set[str] = set()
+
+    def meet(self, lives: Iterable[Life]) -> None:
+        """Unlearn what these lives end, before the words go: who is interrupted here can begin again."""
+        told = {life.memory_id: life for life in lives if isinstance(life, MemoryLife)}
+        here = [record.memory for record in self._call.engine.store.get_many(list(told), access=EVERYTHING)]
+        gone = [memory for memory in here if not told[memory.id].versions]
+        there = told.keys() - {memory.id for memory in here}
+        unheard = [told[one] for one in there if told[one].versions and self._has_ended(one)]
+        versions = [*_versions(self._call, gone), *(one for life in unheard for one in life.versions)]
+        if versions:
+            self._said |= _said(versions)
+            self._gone |= {memory.id for memory in versions}
+            self.part()
+
+    def part(self) -> None:
+        """Unlearn once more, in what came in since."""
+        if self._said:
+            call = self._call
+            persistently(call, lambda: _forget_words(call, self._said, self._gone, call.engine.now()))
+
+    def _has_ended(self, memory_id: str) -> bool:
+        return self._call.engine.store.tombstone(memory_id, access=EVERYTHING) is not None
+
+
+def _forget_words(call: Call, said: set[str], ids: Collection[str], now: datetime) -> None:
     learned = [document for kind in (ATTENTION, PATTERN) for document in _naming(call, kind, said)]
     kept = {term for document in learned for term in document.body["terms"]}
-    ids = {memory.id for memory in gone}
     words = {word for word in kept & said if not _said_elsewhere(call, word, ids)}
     changes = [_without(document, words, now) for document in learned if words & set(document.body["terms"])]
     if changes:
@@ -36,11 +72,13 @@ def _naming(call: Call, kind: str, terms: Collection[str]) -> list[Document]:
     return call.engine.store.documents(kind, access=EVERYTHING, terms=list(terms), limit=EVERY)
 
 
-def _said(call: Call, gone: Collection[Memory]) -> set[str]:
-    """The terms of everything these memories ever said."""
-    versions = list(gone)
-    for memory in gone:
-        versions += (past.memory for past in call.engine.store.history(memory.id, access=call.access))
+def _versions(call: Call, gone: Collection[Memory]) -> list[Memory]:
+    """Everything these memories ever were."""
+    past = (call.engine.store.history(memory.id, access=call.access) for memory in gone)
+    return [*gone, *(revision.memory for several in past for revision in several)]
+
+
+def _said(versions: Sequence[Memory]) -> set[str]:
     return {term for one in versions for term in (*memory_terms(one), *terms(one.source or ""))}
 
 

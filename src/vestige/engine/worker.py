@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from vestige.errors import Cancelled
+from vestige.errors import Cancelled, StoreBusy, StoreError, StoreFull, StoreReadOnly
 
 logger = logging.getLogger(__name__)
 
@@ -180,6 +180,9 @@ class Worker:
             job.run(stop)
         except Cancelled:
             logger.info("%s was ended before it was done", job.name)
+        except (StoreBusy, StoreFull, StoreReadOnly) as exc:  # the user's matter, no fault in the mechanism
+            logger.warning("%s was not done: %s", job.name, _obstacle(exc))
+            error = exc
         except Exception as exc:  # one mechanism's failure is not another's
             logger.exception("%s failed", job.name)
             error = exc
@@ -191,6 +194,11 @@ class Worker:
                     self._failed += 1
                     self._last_error = f"{job.name}: {_told(error)}"
                 self._changed.notify_all()
+
+
+def _obstacle(error: StoreError) -> str:
+    """What is in the way, in our words: only who keeps a store busy is told in them throughout."""
+    return error.message if isinstance(error, StoreBusy) else (type(error).__doc__ or "")
 
 
 def _told(error: BaseException) -> str:

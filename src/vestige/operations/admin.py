@@ -1,14 +1,14 @@
-"""Looking after the store: `system_status`, `backup`, `rebuild`."""
+"""Looking after the store: `system_status`, `rebuild`."""
 
 from dataclasses import asdict
 from datetime import datetime
-from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
 
 from vestige import __version__
-from vestige.engine.backup import backup
+from vestige.embed.background import EmbedderStatus
+from vestige.engine.backup import last_backup
 from vestige.engine.context import Call
 from vestige.engine.health import health
 from vestige.engine.rebuild import rebuild
@@ -39,6 +39,15 @@ class AutopilotView(Wire):
     last_error: str | None = None
 
 
+class ProcessView(Wire):
+    """A process that has the store open, and whether it stays to serve."""
+
+    pid: int
+    command: str
+    since: datetime
+    server: bool
+
+
 class Status(Wire):
     """How the memory is doing."""
 
@@ -63,17 +72,11 @@ class Status(Wire):
     by_scope: dict[str, int]
     oldest: datetime | None = None
     newest: datetime | None = None
+    last_backup: datetime | None = None
     autopilot: AutopilotView
+    processes: list[ProcessView]
     warnings: list[str]
     recommendations: list[str]
-
-
-class BackedUp(Wire):
-    """Where the copy is."""
-
-    path: str
-    size_bytes: int
-    timestamp: datetime
 
 
 class RebuiltView(Wire):
@@ -103,7 +106,9 @@ def render_status(status: Status) -> str:
             ("model", f"{status.embedding_model.name or '–'} ({status.embedding_model.state})"),
             ("scopes", ", ".join(f"{name} {n}" for name, n in status.by_scope.items())),
             ("newest", day(status.newest)),
+            ("last backup", day(status.last_backup)),
             ("autopilot", _autopilot(status.autopilot)),
+            ("processes", ", ".join(f"{one.command} ({one.pid})" for one in status.processes)),
             ("data directory", status.data_dir),
             ("version", status.version),
         )
@@ -129,9 +134,8 @@ def _autopilot(seen: AutopilotView) -> str:
 )
 def system_status(call: Call) -> Status:
     """Say how the memory is doing: counts, retention, the model, and what would help."""
-    seen, engine = health(call), call.engine
+    seen, engine, backed_up = health(call), call.engine, last_backup(call)
     stats = seen.stats
-    signature = seen.embedder.signature
     return Status(
         status=seen.status,
         version=__version__,
@@ -149,42 +153,31 @@ def system_status(call: Call) -> Status:
         connections=stats.edges,
         with_embeddings=stats.embedded,
         embedding_coverage=round(stats.embedded / stats.memories, 4) if stats.memories else 1.0,
-        embedding_model=ModelView(
-            state=seen.embedder.state,
-            detail=seen.embedder.detail,
-            name=signature.name if signature else None,
-            dimension=signature.dimension if signature else None,
-            progress=seen.embedder.progress,
-        ),
+        embedding_model=_model(seen.embedder),
         by_type=dict(stats.by_type),
         by_scope=dict(stats.by_scope),
         oldest=stats.oldest,
         newest=stats.newest,
+        last_backup=backed_up.at if backed_up else None,
         autopilot=AutopilotView.model_validate(asdict(engine.background())),
+        processes=[
+            ProcessView(pid=one.pid, command=one.command, since=one.since, server=one.server)
+            for one in engine.store.processes()
+        ],
         warnings=list(seen.warnings),
         recommendations=list(seen.advice),
     )
 
 
-@registry.operation(
-    "backup",
-    permission="admin",
-    effect="write",
-    example={},
-    positional=("path",),
-    lane="long",
-    render=lambda result: f"{result.path} ({result.size_bytes:,} bytes), checked by opening it.",
-)
-def backup_store(
-    call: Call,
-    path: Annotated[
-        str | None,
-        Field(description="A file name in backups/ (any path on the command line); default: a dated one."),
-    ] = None,
-) -> BackedUp:
-    """Copy the whole store to a file while it is in use, and check the copy."""
-    where, size = backup(call, Path(path) if path else None)
-    return BackedUp(path=str(where), size_bytes=size, timestamp=call.engine.now())
+def _model(seen: EmbedderStatus) -> ModelView:
+    signature = seen.signature
+    return ModelView(
+        state=seen.state,
+        detail=seen.detail,
+        name=signature.name if signature else None,
+        dimension=signature.dimension if signature else None,
+        progress=seen.progress,
+    )
 
 
 def render_rebuilt(done: RebuiltView) -> str:

@@ -3,16 +3,19 @@
 from vestige.operations import (
     admin,
     archive,
+    backup,
     changelog,
     codebase,
     connections,
     contradictions,
     dedup,
+    doctor,
     export,
     forgetting,
     graph,
     health,
     importance,
+    importing,
     index,
     ingest,
     insights,
@@ -21,9 +24,11 @@ from vestige.operations import (
     memory_changes,
     prediction,
     reference,
+    scan,
     search,
     session,
     sleep,
+    sync,
     timeline,
     tools,
 )
@@ -32,16 +37,19 @@ from vestige.operations.catalog import registry
 __all__ = [
     "admin",
     "archive",
+    "backup",
     "changelog",
     "codebase",
     "connections",
     "contradictions",
     "dedup",
+    "doctor",
     "export",
     "forgetting",
     "graph",
     "health",
     "importance",
+    "importing",
     "index",
     "ingest",
     "insights",
@@ -51,9 +59,11 @@ __all__ = [
     "prediction",
     "reference",
     "registry",
+    "scan",
     "search",
     "session",
     "sleep",
+    "sync",
     "timeline",
     "tools",
 ]
@@ -150,6 +160,7 @@ registry.alias("session_checkpoint", "smart_ingest")
 registry.alias("hybrid_search", "search")
 registry.alias("semantic_search", "search")
 registry.alias("recall", "search")
+registry.alias("restore", "import")
 registry.alias("cross_reference", "deep_reference")
 registry.alias("get_knowledge", "memory", action="get")
 registry.alias("delete_knowledge", "memory", action="delete")

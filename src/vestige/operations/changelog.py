@@ -16,7 +16,7 @@ from vestige.operations.fields import EndMoment, Moment, Scope
 from vestige.operations.prose import day, table
 from vestige.operations.registry import Arguments, Wire
 from vestige.operations.scoping import used
-from vestige.store.changes import CREATED, DROPPED, LINKED, PUT, REMARKED, STATE, TUNED, UNLINKED
+from vestige.store.changes import CARRIED, CREATED, DROPPED, LINKED, PUT, REMARKED, STATE, TUNED, UNLINKED
 from vestige.store.judging import stands
 from vestige.store.logquery import LogQuery
 
@@ -24,6 +24,7 @@ CHANGES = {
     CREATED: "created",
     "memory.deleted": "deleted",
     REMARKED: "remarked",
+    CARRIED: "brought along",
     STATE: "state",
     LINKED: "linked",
     UNLINKED: "unlinked",
@@ -92,7 +93,8 @@ class ChangelogFilter(Wire):
 
 
 class Changelog(Wire):
-    """Changes, newest first; `more` says that there are earlier ones, which `next` as `before` shows."""
+    """Changes, the last one logged here first: what came from another machine stands where it arrived. `more`
+    says that there are earlier ones, which `next` as `before` shows."""
 
     shown: int
     more: bool

@@ -26,6 +26,7 @@ from vestige.operations.ingest import IngestArguments, SmartIngested, render_ing
 from vestige.operations.prose import count, table
 from vestige.operations.registry import Arguments, Wire
 from vestige.operations.scoping import scoped, used
+from vestige.operations.secrecy import Secrets, cleaned
 from vestige.operations.views import MemoryView, view_fields
 
 MAX_ITEMS = 100
@@ -59,6 +60,7 @@ class NoteArguments(Arguments):
     scope: Annotated[
         Scope | None, Field(description="Where it belongs; default is the caller's own scope.")
     ] = None
+    secrets: Secrets = None
 
 
 class PatternArguments(NoteArguments):
@@ -213,6 +215,7 @@ def remember_pattern(call: Call, told: PatternArguments) -> Noted:
 
     It passes the same gate as with `smart_ingest`: told again it is strengthened, corrected it is superseded.
     """
+    told = cleaned(call, told, _TEXTS, told.secrets)
     note = Pattern(name=told.name, description=told.description, files=tuple(told.files))
     return _remember(call, note, told)
 
@@ -235,6 +238,7 @@ def remember_decision(call: Call, told: DecisionArguments) -> Noted:
 
     It passes the same gate as with `smart_ingest`: told again it is strengthened, corrected it is superseded.
     """
+    told = cleaned(call, told, _TEXTS, told.secrets)
     note = Choice(
         decision=told.decision,
         rationale=told.rationale,
@@ -296,6 +300,9 @@ def codebase_structure(call: Call, asked: StructureArguments) -> Structure:
     )
 
 
+_TEXTS = ("files", "codebase", "scope", "name", "description", "decision", "rationale", "alternatives")
+
+
 def _name(call: Call, asked: NoteArguments | AboutArguments) -> str | None:
     return asked.codebase or codebase_at(used(call, asked.scope))
 
@@ -311,6 +318,7 @@ def _remember(call: Call, note: Pattern | Choice, told: NoteArguments) -> Noted:
             node_type=kind,
             source=name,
             scope=used(call, told.scope),
+            secrets=told.secrets,
         ),
     )
     return Noted(action=f"remember_{kind}", codebase=name, **done.model_dump())

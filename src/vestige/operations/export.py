@@ -2,26 +2,31 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from pathlib import PurePath
 from typing import Annotated, Literal
 
 import orjson
 from pydantic import Field
 
 from vestige.engine.context import Call
-from vestige.engine.export import export
+from vestige.engine.export import export, export_portable
 from vestige.errors import InvalidInput
-from vestige.models import ANYTHING, Filter, Record
+from vestige.models import ANYTHING, ROOT_SCOPE, Filter, Record
 from vestige.operations.catalog import registry
-from vestige.operations.fields import Moment, Scope, Tags
+from vestige.operations.fields import EndMoment, Moment, Scope, Switch, Tags
 from vestige.operations.prose import count
 from vestige.operations.registry import Arguments, Wire
 from vestige.operations.scoping import scoped, used
 from vestige.operations.views import MemoryView, view_fields
 
-Format = Literal["json", "jsonl"]
-FORMATS: dict[str, Format] = {".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"}
-"""The formats that the ending of a name tells."""
+Format = Literal["json", "jsonl", "portable"]
+ENDINGS: tuple[tuple[str, Format], ...] = (
+    (".vestige.jsonl", "portable"),
+    (".gz", "portable"),
+    (".json", "json"),
+    (".jsonl", "jsonl"),
+    (".ndjson", "jsonl"),
+)
+"""The formats that the ending of a name tells; the first that fits."""
 
 
 class ExportArguments(Arguments):
@@ -29,18 +34,33 @@ class ExportArguments(Arguments):
 
     format: Annotated[
         Format | None,
-        Field(description="json: one array; jsonl: one memory a line. Default: as `path` ends, else json."),
+        Field(
+            description="json: one array; jsonl: one memory a line; portable: everything, for `import`. "
+            "Default: as `path` ends (.vestige.jsonl and .gz are portable), else json."
+        ),
     ] = None
     tags: Annotated[Tags, Field(description="Only memories with all of these tags.")] = []
     since: Annotated[Moment | None, Field(description="Only what was stored at or after this.")] = None
+    until: Annotated[
+        EndMoment | None, Field(description="Only what was stored before this; a date includes that day.")
+    ] = None
     as_of: Annotated[Moment | None, Field(description="Only what was true then.")] = None
-    known_at: Annotated[Moment | None, Field(description="As this memory knew it then.")] = None
+    known_at: Annotated[
+        Moment | None, Field(description="As this memory knew it then. Not for portable, which has it all.")
+    ] = None
     scope: Annotated[
         Scope | None,
         Field(description="Only this scope and what is below it; / is everything. Default is your own."),
     ] = None
+    vectors: Annotated[Switch, Field(description="For portable: vectors too, so that none need be made.")] = (
+        False
+    )
     path: Annotated[
-        str | None, Field(max_length=255, description="Name of the file, without folders; default is dated.")
+        str | None,
+        Field(
+            max_length=4096,
+            description="A file name in exports/ (any path on the command line); default: a dated one.",
+        ),
     ] = None
 
 
@@ -51,12 +71,15 @@ class ExportedMemory(MemoryView):
 
 
 class Exported(Wire):
-    """Where the file is, and what is in it."""
+    """Where the file is, and what is in it. Tombstones, edges and documents are in portable ones only."""
 
     path: str
     format: str
     memories_exported: int
     total_memories: int
+    deleted_exported: int | None = None
+    edges_exported: int | None = None
+    documents_exported: int | None = None
     size_bytes: int
     scope: str
 
@@ -64,35 +87,53 @@ class Exported(Wire):
 def render_exported(done: Exported) -> str:
     """The export for a person."""
     what = f"{count(done.memories_exported, 'memory')} of {done.total_memories:,} from {done.scope}"
-    return f"{what}\n{done.path} ({done.size_bytes:,} bytes)"
+    beside = [
+        count(number, noun)
+        for number, noun in (
+            (done.edges_exported, "edge"),
+            (done.documents_exported, "document"),
+            (done.deleted_exported, "tombstone"),
+        )
+        if number
+    ]
+    nothing = "" if done.memories_exported else "No memory matched; the file is without any.\n"
+    return f"{nothing}{', '.join([what, *beside])}\n{done.path} ({done.size_bytes:,} bytes)"
 
 
 @registry.operation(
     "export",
     permission="admin",
     effect="write",
-    example={"format": "jsonl", "path": "memories.jsonl"},
+    example={"format": "jsonl"},
     positional=("path",),
     lane="long",
     title="Export memories",
     render=render_exported,
 )
 def export_memories(call: Call, asked: ExportArguments) -> Exported:
-    """Write memories to a new file in the folder `exports` of the data directory.
+    """Write memories to a new file; without a path, in the folder `exports` of the data directory.
 
-    Every field is written, with the names `memory` shows; vectors are not. The file is readable by its owner
-    only, and nothing is overwritten. Superseded, expired, suppressed and archived memories are written too;
-    `as_of` leaves out what was not true then. Without a `scope`, the caller's own and what it inherits is
-    exported.
+    json and jsonl are for reading: every field with the names `memory` shows, without vectors and history.
+    portable is for `import`: memories with their history, evidence, edges, documents and tombstones. The file
+    is readable by its owner only, and nothing is overwritten. Superseded, expired, suppressed and archived
+    memories are written too; `as_of` leaves out what was not true then. Without a `scope`, the caller's own
+    and what it inherits is exported.
     """
     form = _format(asked)
     where = Filter(
         tags_all=tuple(asked.tags),
         created_from=asked.since,
+        created_to=asked.until,
         valid_at=asked.as_of,
         known_at=asked.known_at,
         archived=None,
     )
+    if form == "portable":
+        return _portable(call, asked, where)
+    if asked.vectors:
+        raise InvalidInput(
+            f"`vectors` are written to portable files only, not to {form}.", details={"argument": "vectors"}
+        )
     path, done = export(
         call,
         scoped(call, where, asked.scope),
@@ -110,10 +151,35 @@ def export_memories(call: Call, asked: ExportArguments) -> Exported:
     )
 
 
+def _portable(call: Call, asked: ExportArguments, where: Filter) -> Exported:
+    if asked.known_at is not None:
+        raise InvalidInput(
+            "A portable file holds what was known at every time; `known_at` does not go with it.",
+            hint="Leave `known_at` out, or choose json or jsonl.",
+            details={"argument": "known_at"},
+        )
+    scope = used(call, asked.scope)
+    whole = where == ANYTHING and scope == ROOT_SCOPE
+    chosen = None if whole else scoped(call, where, asked.scope)
+    path, done = export_portable(call, chosen, name=asked.path, vectors=asked.vectors)
+    return Exported(
+        path=str(path),
+        format="portable",
+        memories_exported=done.memories,
+        total_memories=call.engine.store.count(ANYTHING, access=call.access),
+        deleted_exported=done.deleted,
+        edges_exported=done.edges,
+        documents_exported=done.documents,
+        size_bytes=path.stat().st_size,
+        scope=scope,
+    )
+
+
 def _format(asked: ExportArguments) -> Format:
     """The format asked for, or else what the name of the file tells; InvalidInput when they differ."""
-    told = FORMATS.get(PurePath(asked.path or "").suffix.lower())
-    if asked.format and told and asked.format != told:
+    name = (asked.path or "").lower()
+    told = next((form for ending, form in ENDINGS if name.endswith(ending)), None)
+    if asked.format and told and asked.format != told and (asked.format, told) != ("portable", "jsonl"):
         raise InvalidInput(
             f"`{asked.path}` is the name of a {told} file, but the format asked for is {asked.format}.",
             hint="Leave `format` out, or give a name that ends like it.",

@@ -65,7 +65,8 @@ class Deleted(Wire):
 
 class Purged(Wire):
     """What was removed. `still_in` hold words of it because of merging, `copies` are files of your own that
-    may hold it: backups and exports."""
+    may hold it: backups and exports. `lingers_in` is a file of the store that holds it until somebody who
+    reads the store as it was before has ended."""
 
     action: str = "purge"
     success: bool = True
@@ -74,6 +75,7 @@ class Purged(Wire):
     revived: list[str]
     still_in: list[str]
     copies: list[str]
+    lingers_in: str | None = None
     message: str
 
 
@@ -184,7 +186,18 @@ def _deletion(memory_id: str, others: list[str], done: Forgotten) -> str:
     if done.still_in:
         held = ", ".join(done.still_in)
         sentences.append(f"By merging, its words are still in {held}; delete those too if they must go.")
-    return " ".join(sentences)
+    return " ".join([*sentences, *_lingering(done)])
+
+
+def _lingering(done: Forgotten) -> list[str]:
+    """Why words are still in a file of the store, and what to do."""
+    if done.lingers_in is None:
+        return []
+    return [
+        f"Its words are still in the file {done.lingers_in}, because somebody is reading the store as it was "
+        "before. They go with the first write after that has ended. To have them gone at once, stop what "
+        "else uses the store (`system_status` names the processes) and run any command."
+    ]
 
 
 @registry.operation(
@@ -226,6 +239,7 @@ def purge(
         sentences.append(f"By merging, its words are still in {', '.join(done.still_in)}.")
     if kept:
         sentences.append(f"Not touched: {len(kept)} of your backups and exports, which may hold it.")
+    sentences += _lingering(done)
     sentences.append("To look for its words, search with `record: false`: a search keeps what was asked for.")
     return Purged(
         id=id,
@@ -233,5 +247,6 @@ def purge(
         revived=list(done.revived),
         still_in=list(done.still_in),
         copies=kept[:MOST_COPIES],
+        lingers_in=done.lingers_in,
         message=" ".join(sentences),
     )

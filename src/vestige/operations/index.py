@@ -6,7 +6,7 @@ from vestige.engine.context import Call
 from vestige.operations.catalog import registry
 from vestige.operations.prose import count, fields
 from vestige.operations.registry import Wire
-from vestige.store.protocol import IndexStatus
+from vestige.store.answers import IndexStatus
 
 
 class IndexView(Wire):

@@ -13,12 +13,13 @@ from vestige.cognition.validity import Told, validity_told
 from vestige.engine.batch import Draft, Ingested
 from vestige.engine.context import Call
 from vestige.engine.ingest import Promise, Replayed, ingest
-from vestige.errors import Forbidden, InvalidInput
+from vestige.errors import Forbidden, InvalidInput, SecretFound
 from vestige.models import Memory, covers
 from vestige.operations.catalog import registry
 from vestige.operations.fields import EndMoment, Moment, Names, Scope, Tags, check_some_time
 from vestige.operations.prose import count, day, table
 from vestige.operations.registry import Arguments, Wire
+from vestige.operations.secrecy import Secrets, cleaned
 
 MAX_BATCH = 500
 
@@ -64,6 +65,7 @@ class IngestArguments(Item):
         str | None,
         Field(min_length=1, max_length=200, description="Makes a retry safe: same key, same answer."),
     ] = None
+    secrets: Secrets = None
 
 
 class IngestedView(Wire):
@@ -147,16 +149,17 @@ def smart_ingest(call: Call, told: IngestArguments) -> SmartIngested | BatchInge
     The text becomes a new memory, strengthens one that says the same, revises one it extends, or
     supersedes one it corrects; the answer says which and why. Nothing is overwritten: revisions and
     superseded facts stay in the history. Turns of a `thread` are all kept. Give one `content`, or
-    `items` for up to 500 texts in one transaction.
+    `items` for up to 500 texts in one transaction. A text that holds a key, a token or a password is refused
+    unless `secrets` says otherwise.
     """
+    told = _without_secrets(call, told)
     batch = told.items is not None
     now = call.engine.now()
     drafts = [_draft(call, item, index, now) for index, item in enumerate(_items(told))]
     promise = None
     if told.idempotency_key is not None:
         promise = Promise(
-            # Two projects may use the same key.
-            key=f"{call.scope} {told.idempotency_key}",
+            key=_claim_key(call.scope, told.idempotency_key),
             digest=_digest(told),
             answer=lambda results: _answer(results, batch).model_dump_json(),
         )
@@ -165,6 +168,20 @@ def smart_ingest(call: Call, told: IngestArguments) -> SmartIngested | BatchInge
         kind = BatchIngested if batch else SmartIngested
         return kind.model_validate_json(outcome.answer).model_copy(update={"replayed": True})
     return _answer(outcome, batch)
+
+
+def _without_secrets(call: Call, told: IngestArguments) -> IngestArguments:
+    """What is told as it may be kept. Nothing else sees the rest: no digest, no event, no error."""
+    clean = []
+    for index, item in enumerate(_items(told)):
+        try:
+            clean.append(cleaned(call, item, _TEXTS, told.secrets))
+        except SecretFound as exc:
+            exc.details["index"] = index
+            raise
+    if told.items is None:
+        return told.model_copy(update=clean[0].model_dump(include=set(_TEXTS), exclude_unset=True))
+    return told.model_copy(update={"items": clean})
 
 
 def _items(told: IngestArguments) -> list[Item]:
@@ -176,7 +193,7 @@ def _items(told: IngestArguments) -> list[Item]:
         return [told]
     if not told.items:
         raise InvalidInput("`items` is empty.", hint="Give at least one text.")
-    beside = told.model_fields_set - {"items", "idempotency_key"}
+    beside = told.model_fields_set - {"items", "idempotency_key", "secrets"}
     if beside:
         raise InvalidInput(
             f"With `items`, {', '.join(sorted(beside))} would be ignored.",
@@ -244,10 +261,22 @@ def _may_end(item: Item) -> bool:
     return item.thread is None and not item.pinned
 
 
+_TEXTS = frozenset(
+    {
+        "content", "tags", "node_type", "source", "scope", "author", "agent_id", "session_id", "thread",
+        "domains", "metadata",
+    }
+)  # fmt: skip
 _PLAIN = (
     "content", "node_type", "source", "author", "agent_id", "session_id", "thread", "position",
     "occurred_at", "pinned",
 )  # fmt: skip
+
+
+def _claim_key(scope: str, key: str) -> str:
+    """What a key is stored as. Two projects may use the same one; it may be made of a token or somebody's
+    name, so nobody can read it there."""
+    return blake2b(f"{scope} {key}".encode(), digest_size=32, person=b"vestige claim").hexdigest()
 
 
 def _digest(told: IngestArguments) -> str:

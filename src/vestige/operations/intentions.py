@@ -45,6 +45,7 @@ from vestige.operations.intended import (
 )
 from vestige.operations.registry import Arguments
 from vestige.operations.scoping import scoped, used
+from vestige.operations.secrecy import Secrets, cleaned
 from vestige.operations.triggers import TriggerArguments, trigger_from
 
 EXAMPLE_INTENTION = "0197a000-0000-7000-8000-00000000c0de"
@@ -74,9 +75,8 @@ class SetArguments(Arguments):
     deadline: Annotated[
         EndMoment | None, Field(description="When it must be done; it becomes more urgent as that nears.")
     ] = None
-    scope: Annotated[
-        Scope | None, Field(description="Where it belongs; default is the caller's own scope.")
-    ] = None
+    scope: Annotated[Scope | None, Field(description="Where it belongs; default: the caller's own.")] = None
+    secrets: Secrets = None
 
 
 class CheckContext(Arguments):
@@ -138,6 +138,7 @@ class UpdateArguments(Arguments):
     priority: Annotated[PriorityName | None, Field(description="Another priority.")] = None
     deadline: Annotated[EndMoment | None, Field(description="Another deadline.")] = None
     clear_deadline: Annotated[bool, Field(description="Take its deadline away.")] = False
+    secrets: Secrets = None
 
 
 @registry.operation(
@@ -158,6 +159,7 @@ def set_intention(call: Call, told: SetArguments) -> IntentionSet:
     and `warning` names words for when that were not understood. Clock
     times are UTC or have an offset; there is no daylight saving.
     """
+    told = cleaned(call, told, ("description", "trigger", "scope"), told.secrets)
     _check_description(told.description)
     if told.trigger is None:
         check_comes(told.description)
@@ -241,7 +243,7 @@ def update_intention(call: Call, asked: UpdateArguments) -> IntentionUpdated:
     `snooze_minutes` or until `snooze_until`, and comes up again if it had. `resume` ends the rest, and opens
     what had ended.
     """
-    now = call.engine.now()
+    asked, now = cleaned(call, asked, ("description", "trigger"), asked.secrets), call.engine.now()
     trigger = None if asked.trigger is None else trigger_from(asked.trigger, now)
     _check_update(asked, now)
     after = change(call, asked.id, lambda one: _edited(_settled(one, asked, now), asked, trigger, now))
@@ -317,7 +319,8 @@ def _check_description(text: str) -> None:
 
 
 def _check_update(asked: UpdateArguments, now: datetime) -> None:
-    given = {name for name in asked.model_fields_set if getattr(asked, name) not in (None, False)} - {"id"}
+    given = {name for name in asked.model_fields_set if getattr(asked, name) not in (None, False)}
+    given -= {"id", "secrets"}
     if not given:
         raise InvalidInput(
             "There is nothing to change.",

@@ -16,7 +16,7 @@ from vestige.cognition.strength import (
     state,
 )
 from vestige.engine.context import Call
-from vestige.engine.history import logged
+from vestige.engine.history import in_order
 from vestige.engine.importance import encodings
 from vestige.engine.revising import load
 from vestige.engine.settling import transitions
@@ -323,7 +323,7 @@ def memory_history(
     """Show a memory's earlier revisions and what happened to it."""
     record = load(call, id)
     revisions = call.engine.store.history(id, access=call.access)
-    log = list(logged(call, access=call.access, memory_id=id))
+    log = in_order(call, id)
     return History(
         id=id,
         current_revision=record.memory.revision,

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from vestige.engine.context import Call
 from vestige.engine.feedback import Remarked, remark
+from vestige.engine.hygiene import checked, screened
 from vestige.engine.reconsolidation import edit
 from vestige.engine.revising import revise
 from vestige.engine.tags import rename_tag
@@ -20,6 +21,7 @@ from vestige.operations.memory import EXAMPLE_ID
 from vestige.operations.prose import count, percent
 from vestige.operations.registry import Arguments, Wire
 from vestige.operations.scoping import used
+from vestige.operations.secrecy import Secrets
 from vestige.operations.views import MemoryView, memory_card, view
 
 GRADES = {1: Evidence.AGAIN, 2: Evidence.HARD, 3: Evidence.GOOD, 4: Evidence.EASY}
@@ -93,6 +95,7 @@ def memory_edit(
     call: Call,
     id: MemoryId,
     content: Annotated[str, Field(description="The new text.")],
+    secrets: Secrets = None,
 ) -> Changed:
     """Replace a memory's text; the old text stays in its history as a revision.
 
@@ -100,7 +103,7 @@ def memory_edit(
     after the memory was recalled (found, reviewed, promoted, called useful) an edit is a correction:
     `reconsolidated` is true, and it counts as a successful review. At any other time its strength is kept.
     """
-    record, changed, reconsolidated = edit(call, id, content)
+    record, changed, reconsolidated = edit(call, id, checked(call, content, policy=secrets))
     return Changed(
         action="edit",
         changed=changed,
@@ -123,6 +126,7 @@ def memory_tag(
     id: MemoryId,
     add: Annotated[Tags, Field(description="Tags to add.")] = [],  # noqa: B006  pydantic copies defaults
     remove: Annotated[Tags, Field(description="Tags to remove.")] = [],  # noqa: B006  pydantic copies defaults
+    secrets: Secrets = None,
 ) -> Changed:
     """Add tags to a memory, or take them off."""
     if not add and not remove:
@@ -135,9 +139,11 @@ def memory_tag(
             details={"tags": both},
         )
 
+    added = screened(call, {"add": add}, secrets).get("add", add)
+
     def retagged(memory: Memory) -> Memory:
         kept = [tag for tag in memory.tags if tag not in remove]
-        return replace(memory, tags=tuple(dict.fromkeys((*kept, *add))))
+        return replace(memory, tags=tuple(dict.fromkeys((*kept, *added))))
 
     return _revised(call, "tag", id, retagged, reason="tag")
 
@@ -157,11 +163,13 @@ def memory_rename_tag(
     scope: Annotated[
         Scope | None, Field(description="This scope and what is below it; / is everything. Default: yours.")
     ] = None,
+    secrets: Secrets = None,
 ) -> Renamed:
     """Rename a tag on every memory here that carries it; a tag that exists already is joined."""
     place = used(call, scope)
-    changed = rename_tag(call, tag, to.strip(), Filter(scope=place, archived=None))
-    return Renamed(tag=tag, renamed_to=to.strip(), memories=changed, scope=place)
+    name = str(screened(call, {"to": to}, secrets).get("to", to)).strip()
+    changed = rename_tag(call, tag, name, Filter(scope=place, archived=None))
+    return Renamed(tag=tag, renamed_to=name, memories=changed, scope=place)
 
 
 @registry.operation(

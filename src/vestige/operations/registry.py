@@ -7,7 +7,7 @@ Aliases, camelCase spellings, groupings and profiles are data; no transport know
 
 import inspect
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, get_args, get_type_hints
 
@@ -23,10 +23,11 @@ from pydantic import (
 from pydantic.alias_generators import to_camel, to_snake
 
 from vestige.engine.context import Call
-from vestige.errors import InvalidInput, NotFound, UnknownArgument
+from vestige.errors import InvalidInput, NotFound, StoreError, UnknownArgument
 from vestige.nearest import nearest_name
 from vestige.operations.refusals import no_action, refusal
 from vestige.operations.resources import Resource
+from vestige.store.trouble import Trouble
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +43,11 @@ class Wire(BaseModel):
     """A value as it travels: camelCase names, absent where nothing is known."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
+
+    @property
+    def exit_code(self) -> int:
+        """What the command line ends with after this answer."""
+        return 0
 
     def wire(self) -> dict[str, Any]:
         """This value as JSON-able data."""
@@ -82,6 +88,9 @@ class Arguments(Wire):
         return plain in cls.tolerated and plain not in cls.model_fields
 
 
+WithoutStore = Callable[[StoreError, Sequence[Trouble]], Wire]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
     """One thing Vestige does, with everything a transport needs to offer it."""
@@ -100,6 +109,7 @@ class Operation:
     render: Callable[[Any], str]
     command: tuple[str, ...]
     command_only: bool
+    without_store: WithoutStore | None
 
     def call(self, call: Call, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Check permission and arguments, run, and give the answer as JSON-able data."""
@@ -177,12 +187,14 @@ class Registry:
         lane: Lane = "short",
         command: str | None = None,
         command_only: bool = False,
+        without_store: WithoutStore | None = None,
     ) -> Callable[[Callable[..., Wire]], Callable[..., Wire]]:
         """Register a function `(call, …) -> Wire` as the operation `name`.
 
         Its parameters after `call` are the arguments; one parameter whose type is an `Arguments`
         class brings all of them at once. `command` is its name on the command line when that
-        differs; `command_only` keeps it off MCP.
+        differs; `command_only` keeps it off MCP. `without_store` answers there when the store cannot be
+        opened, from what can be seen of its file.
         """
 
         def register(function: Callable[..., Wire]) -> Callable[..., Wire]:
@@ -203,6 +215,7 @@ class Registry:
                 render=render,
                 command=tuple((command or name.replace(".", " ").replace("_", "-")).split()),
                 command_only=command_only,
+                without_store=without_store,
             )
             self._take(operation)
             return function

@@ -16,8 +16,11 @@ from vestige.errors import Forbidden, InvalidInput
 from vestige.models import EVERYTHING, NO_METADATA, Access, Edge, Evidence, Memory, MemoryState, Strength
 
 CREATED = "memory.created"
+REVISED = "memory.revised"
+DELETED = "memory.deleted"
 REMARKED = "memory.remarked"
 STATE = "memory.state"
+CARRIED = "memory.carried"
 LINKED = "edge.linked"
 UNLINKED = "edge.unlinked"
 PUT = "document.put"
@@ -125,6 +128,16 @@ class Settle:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Carry:
+    """The strength that a memory brings along from another memory system, in place of the one it has. Its
+    curve stays the store's."""
+
+    memory_id: str
+    strength: Strength
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tune:
     """Another curve of forgetting: from now on every memory fades on it, also those that come later. It is
     the whole store's, so it takes an unlimited access (else Forbidden)."""
@@ -165,7 +178,7 @@ class Forget:
     reason: str
 
 
-Change = Add | Revise | Remark | Link | Unlink | Settle | Tune | Put | Drop | Forget
+Change = Add | Revise | Remark | Link | Unlink | Settle | Carry | Tune | Put | Drop | Forget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +196,7 @@ def about(change: Change) -> tuple[str, ...]:
     match change:
         case Add() | Revise():
             return (change.memory.id,)
-        case Remark() | Settle() | Forget():
+        case Remark() | Settle() | Carry() | Forget():
             return (change.memory_id,)
         case Link():
             return (change.edge.source_id, change.edge.target_id)

@@ -25,6 +25,11 @@ class Migration:
     sql: str
 
     @property
+    def label(self) -> str:
+        """The name of its file, without the ending."""
+        return f"{self.version:04}_{self.name}"
+
+    @property
     def checksum(self) -> str:
         """The hash of the text, whatever line ends it was checked out with."""
         text = self.sql.replace("\r\n", "\n")
@@ -39,7 +44,7 @@ class Migration:
                 yield pending.strip()
                 pending = ""
         if _without_comments(pending).strip():
-            raise StoreError(f"The migration {self.version:04}_{self.name} ends inside a statement.")
+            raise StoreError(f"The migration {self.label} ends inside a statement.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

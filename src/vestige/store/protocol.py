@@ -15,7 +15,7 @@ What holds for all methods:
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from vestige.documents import Document
 from vestige.embed.protocol import Signature
-from vestige.errors import ModelMismatch
 from vestige.models import (
     ANYTHING,
     Access,
@@ -40,46 +39,13 @@ from vestige.models import (
     Strength,
     Tombstone,
 )
+from vestige.store.answers import IndexStatus, Notice, Scored
 from vestige.store.changes import Change, Claim, Embedded
+from vestige.store.lives import Absorbed, Life
 from vestige.store.logquery import LogQuery
 from vestige.store.pool import POSTINGS_BUDGET, Pool, Probe, Reworded, Voices, Worded
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scored:
-    """A memory with one arm's score; for vectors, the piece that matched best."""
-
-    memory_id: str
-    score: float
-    start: int = 0
-    end: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexStatus:
-    """How much of the vectors is in index files (`path` is None for a store that has none).
-
-    Of `vectors`, `indexed` are in `segments` files of `size_bytes`, beside `dead` ones; the others are read
-    from the store itself. `problems` says by name which files are not used, and why.
-    """
-
-    path: str | None = None
-    vectors: int
-    segments: int = 0
-    indexed: int = 0
-    dead: int = 0
-    size_bytes: int = 0
-    problems: Mapping[str, str] = field(default_factory=dict)
-
-
-def other_model(held: Signature, offered: Signature) -> ModelMismatch:
-    """Every store's refusal of vectors of another signature, with what to do."""
-    return ModelMismatch(
-        f"This store holds vectors of {held.profile}, not of {offered.profile}.",
-        hint=f"Set the embeddings back to {held.name}, or run `vestige rebuild --vectors` to embed every "
-        f"memory with {offered.name}.",
-        details={"held": held.profile, "offered": offered.profile},
-    )
+from vestige.store.processes import Who
+from vestige.store.trouble import Trouble
 
 
 class MemoryStore(Protocol):
@@ -96,19 +62,52 @@ class MemoryStore(Protocol):
     # -- canonical writes ------------------------------------------------------------------------
 
     def commit(
-        self, changes: Sequence[Change], *, access: Access, claim: Claim | None = None
+        self,
+        changes: Sequence[Change],
+        *,
+        access: Access,
+        claim: Claim | None = None,
+        patience_seconds: float | None = None,
     ) -> list[LogEvent]:
         """Apply all changes in order, or none, in one transaction; the events logged for them.
 
         Kinds logged: `memory.created`, `memory.revised` (payload `fields`: names of what changed,
         `reason`), `memory.remarked` (`evidence`, `details`), `edge.linked` (`target`, `kind`,
         `weight`), `edge.unlinked` (`target`, `kind`), `memory.state` (`from`, `to`, `reason`),
-        `curve.tuned` (`w20`; no memory),
+        `memory.carried` (`strength`), `curve.tuned` (`w20`; no memory),
         `document.put` and `document.dropped` (`kind`, `id`; no memory), `memory.deleted` (`reason`). A remark
         tells its `amount` when it is not 1, and `state` (from, to) when it changed the memory's state. An
         event of a document has the document's scope. A change made earlier in the list is seen by later
         ones. A claim whose key exists raises IdempotencyConflict and writes nothing. An event's scope
-        is its memory's after the change; milliseconds in `clock` end in the year 4199.
+        is its memory's after the change; milliseconds in `clock` end in the year 4199. StoreBusy after
+        `patience_seconds` of waiting for other writers, where that is less than the store is set to wait.
+        """
+
+    # -- the whole -------------------------------------------------------------------------------
+
+    def lives(
+        self, where: Filter | None = None, *, access: Access, vectors: bool = False, batch: int = 500
+    ) -> Iterator[list[Life]]:
+        """Everything canonical, of one moment, a batch at a time: the curve, then memories by id, edges by
+        (source, target, kind), documents by (kind, id). `vectors` adds those of present texts, with the
+        tokens of all pieces of a memory at the first one.
+
+        With a filter or a limited access: only memories that pass, are in reach and were never in a scope
+        out of reach (their past would be told), the edges between them and the documents in reach that cite
+        nothing else; no deleted ones, no curve, no edges that are gone and, with a filter, no document that
+        cites nothing. Documents of an installation's own (`documents.LOCAL`) and claims are never told.
+        """
+
+    def absorb(self, lives: Sequence[Life], *, access: Access) -> Absorbed:
+        """Unite these lives with what is here, in one transaction; doing it again changes nothing.
+
+        `store.uniting` says what two tellings make. Events keep their node, seq and clock and get positions
+        at the end of this store's log; the clock never gives a reading below one it has seen. Strengths are
+        folded anew where evidence came in. A deleted memory stays deleted. An edge is there when both ends
+        are; a document that cites a memory that is not here is left out. Vectors are taken like those of
+        `put_vectors` by memories that have none; ones of another signature are ignored. Only for an
+        unlimited access, else Forbidden. A life that cannot be true (`plausible.check`), or that tells one
+        event in another way than it is told here, is InvalidInput.
         """
 
     # -- reading ---------------------------------------------------------------------------------
@@ -239,9 +238,9 @@ class MemoryStore(Protocol):
 
         Neighbours share a thread: the same scope, thread (where none is given, source, if there is a
         position), domains and validity window. Members are ordered by position (those without come last),
-        then by arrival. Where the members of a thread have different sources, each source with at least
-        two members on average is a thread of its own. A suppressed or archived memory is in
-        no thread.
+        then by created_at, then by arrival. Where the members of a thread have different sources, each
+        source with at least two members on average is a thread of its own. A suppressed or archived memory
+        is in no thread.
         """
 
     def nearest(
@@ -287,19 +286,25 @@ class MemoryStore(Protocol):
         """The signature of the vectors held here, also after the last of them went; None before the
         first one was written."""
 
-    def adopt(self, signature: Signature) -> None:
-        """Make this the store's signature and drop the vectors of any other."""
-
     def unembedded(self, signature: Signature, *, limit: int) -> list[Memory]:
-        """Memories without vectors of their present text, oldest first."""
+        """Memories without vectors of this signature of their present text, oldest first."""
 
-    def put_vectors(self, embedded: Mapping[str, Embedded]) -> int:
-        """Add vectors made after the fact; how many memories took them (stale ones do not)."""
+    def put_vectors(self, embedded: Mapping[str, Embedded], *, coming: Signature | None = None) -> int:
+        """Add vectors made after the fact; how many memories took them (stale ones do not).
+
+        The first ones decide the store's signature. With `coming` they are of another one and lie beside
+        those in use: nothing finds them before `adopt`, and they go with their text as others do. One
+        signature is coming at a time: the vectors of another that was are gone. Any other is ModelMismatch.
+        """
+
+    def adopt(self, signature: Signature) -> bool:
+        """Put a signature in use, in one transaction, and afterwards remove the vectors of any other; whether
+        it is in use. While a memory has no vectors of it (`unembedded`) it is not, and nothing changes."""
 
     def put_strengths(self, strengths: Mapping[str, Strength], *, after: int) -> int:
         """Overwrite strengths with those replayed from the log up to position `after`; how many
-        memories took them. One with a `memory.remarked` or `memory.state` event past it keeps its present
-        strength, which holds that evidence while the replayed one does not. Their curve stays the store's."""
+        memories took them. One with evidence past it (`store.evidence.EVIDENCE`) keeps its present strength,
+        which holds that evidence while the replayed one does not. Their curve stays the store's."""
 
     def rebuild_words(self) -> int:
         """Derive all lexical rows and term statistics again from the text; how many memories."""
@@ -310,10 +315,46 @@ class MemoryStore(Protocol):
     def rebuild_index(self) -> IndexStatus:
         """Write again the index files that are damaged or mostly dead, and those that are missing."""
 
+    # -- other processes -------------------------------------------------------------------------
+
+    def alone(self, purpose: str) -> AbstractContextManager[None]:
+        """Hold what only one process at a time may do: migrating, embedding anew, purging, restoring.
+
+        StoreBusy at once, naming who holds it (pid, command, since, purpose), while another does; so also for
+        another thread. What is over in a moment (`processes.BRIEF`) waits for its like as writes do, and for
+        nothing else. Reads and ordinary writes go on. It ends with the block, or with the process.
+        """
+
+    def processes(self) -> list[Who]:
+        """Who has this store open, as far as that can be told, the one that came first before the others."""
+
+    @property
+    def lingers_in(self) -> str | None:
+        """The name of a file in which deleted text still lies, because somebody reads the store as it was
+        before; None when there is none. It goes with the first write after that, or when a process closes
+        the store, whoever deleted it."""
+
+    def notify(self, process: str, messages: Sequence[str]) -> None:
+        """Tell the other processes at work on this store; the last `MOST_NOTICES` are kept.
+
+        Messages are JSON objects. Deleting a memory takes all of them away, because they may speak of it, and
+        one whose `quotes` (a list of ids) names a deleted memory is not taken. StoreBusy rather than a long
+        wait.
+        """
+
+    def notices(self, after: int) -> list[Notice]:
+        """What was told after a notice, oldest first."""
+
     # -- care ------------------------------------------------------------------------------------
 
     def backup(self, destination: Path) -> None:
         """Write a complete, verified copy to a path that does not exist yet, while others write."""
+
+    def examine(self, now: datetime, *, deep: bool = False) -> list[Trouble]:
+        """What is wrong here, of one moment; `deep` reads every page. Nothing is changed."""
+
+    def mend(self, repair: str, now: datetime) -> None:
+        """Do a repair that `examine` named, on derived data and files only; InvalidInput for any other."""
 
     def close(self) -> None:
         """Let go of everything this store opened. Safe to call twice."""

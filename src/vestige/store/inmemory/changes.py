@@ -3,19 +3,21 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any, assert_never
 
 import numpy as np
 
-from vestige.checks import check_label
+from vestige.checks import check_label, utc
 from vestige.cognition import strength
 from vestige.cognition.text import text_hash
 from vestige.documents import Document
 from vestige.embed.protocol import Signature
 from vestige.errors import Conflict, Forbidden, InvalidInput, NotFound
 from vestige.models import ROOT_SCOPE, Access, LogEvent, Memory, Revision, Tombstone
+from vestige.store.answers import other_model
 from vestige.store.changes import (
+    CARRIED,
     DROPPED,
     LINKED,
     PUT,
@@ -24,6 +26,7 @@ from vestige.store.changes import (
     TUNED,
     UNLINKED,
     Add,
+    Carry,
     Change,
     Drop,
     Embedded,
@@ -41,6 +44,8 @@ from vestige.store.changes import (
     check_tune,
     told,
 )
+from vestige.store.clock import tick
+from vestige.store.evidence import carried, carried_strength
 from vestige.store.inmemory import documents
 from vestige.store.inmemory.state import (
     Buried,
@@ -49,15 +54,8 @@ from vestige.store.inmemory.state import (
     apart,
     as_json,
     fingerprints_of,
-    quotes,
     words_of,
 )
-from vestige.store.protocol import other_model
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MILLISECOND = timedelta(milliseconds=1)
-LAST_MILLISECOND = 2**46 - 1
-"""In the year 4199. Beyond it the clock only counts on, so that it never leaves 64 bits."""
 
 
 def apply(state: State, change: Change, *, node: str, access: Access) -> LogEvent | None:
@@ -67,10 +65,8 @@ def apply(state: State, change: Change, *, node: str, access: Access) -> LogEven
             return _add(state, change, node, access)
         case Revise():
             return _revise(state, change, node, access)
-        case Remark():
-            return _remark(state, change, node, access)
-        case Settle():
-            return _settle(state, change, node, access)
+        case Remark() | Settle() | Carry():
+            return _weigh(state, change, node, access)
         case Tune():
             return _tune(state, change, node, access)
         case Link():
@@ -93,13 +89,43 @@ def touched(changes: Iterable[Change]) -> frozenset[str]:
 def take_vectors(state: State, memory_id: str, embedded: Embedded) -> bool:
     """Give a memory its vectors, unless they were made from another text; whether it took them."""
     require_signature(state, embedded.signature)
-    pieces = tuple(_checked(piece, embedded.signature) for piece in embedded.pieces)
-    held = state.held.get(memory_id)
-    if held is None or not pieces or text_hash(held.memory) != embedded.text_hash:
+    fitting = _fitting(state, memory_id, embedded)
+    if fitting is None:
         return False
+    held, pieces = fitting
     state.signature = embedded.signature
     state.held[memory_id] = replace(held, pieces=pieces)
     return True
+
+
+def stage_vectors(state: State, memory_id: str, embedded: Embedded, coming: Signature) -> bool:
+    """Give a memory vectors of the signature that is coming; whether it took them."""
+    if embedded.signature != coming:
+        raise other_model(coming, embedded.signature)
+    if state.coming != coming:
+        begin_anew(state, coming)
+    fitting = _fitting(state, memory_id, embedded)
+    if fitting is None:
+        return False
+    held, pieces = fitting
+    state.held[memory_id] = replace(held, coming=pieces)
+    return True
+
+
+def begin_anew(state: State, coming: Signature | None) -> None:
+    """Make a signature the coming one, in place of any other."""
+    state.coming = coming
+    for memory_id, held in state.held.items():
+        state.held[memory_id] = replace(held, coming=())
+
+
+def _fitting(state: State, memory_id: str, embedded: Embedded) -> tuple[Held, tuple[Piece, ...]] | None:
+    """The memory these vectors were made for, if it still has that text, and the vectors."""
+    pieces = tuple(_checked(piece, embedded.signature) for piece in embedded.pieces)
+    held = state.held.get(memory_id)
+    if held is None or not pieces or text_hash(held.memory) != embedded.text_hash:
+        return None
+    return held, pieces
 
 
 def require_signature(state: State, signature: Signature) -> None:
@@ -143,18 +169,30 @@ def _revise(state: State, change: Revise, node: str, access: Access) -> LogEvent
             details={"memory_id": old.id, "revision": old.revision},
         )
     past = Revision(memory=old, recorded_at=old.updated_at, ended_at=new.updated_at, reason=change.reason)
+    same_text = text_hash(new) == text_hash(old)
     state.held[new.id] = replace(
         held,
         memory=new,
         words=words_of(new),
         fingerprints=fingerprints_of(new),
         past=(*held.past, past),
-        pieces=held.pieces if text_hash(new) == text_hash(old) else (),
+        pieces=held.pieces if same_text else (),
+        coming=held.coming if same_text else (),
     )
     if change.embedded is not None:
         take_vectors(state, new.id, change.embedded)
     payload = {"fields": _changed_fields(old, new), "reason": change.reason}
     return _log(state, node, new.updated_at, "memory.revised", new, payload)
+
+
+def _weigh(state: State, change: Remark | Settle | Carry, node: str, access: Access) -> LogEvent:
+    match change:
+        case Remark():
+            return _remark(state, change, node, access)
+        case Settle():
+            return _settle(state, change, node, access)
+        case Carry():
+            return _carry(state, change, node, access)
 
 
 def _remark(state: State, change: Remark, node: str, access: Access) -> LogEvent:
@@ -170,6 +208,14 @@ def _settle(state: State, change: Settle, node: str, access: Access) -> LogEvent
     state.held[held.memory.id] = replace(held, strength=strength.settled(held.strength, change.at))
     payload = {"from": change.before.value, "to": change.after.value, "reason": change.reason}
     return _log(state, node, change.at, STATE, held.memory, payload)
+
+
+def _carry(state: State, change: Carry, node: str, access: Access) -> LogEvent:
+    held = _require(state, change.memory_id, access)
+    payload = carried(change.strength)
+    brought = replace(carried_strength(payload), curve=state.curve)
+    state.held[held.memory.id] = replace(held, strength=brought)
+    return _log(state, node, change.at, CARRIED, held.memory, payload)
 
 
 def _tune(state: State, change: Tune, node: str, access: Access) -> LogEvent:
@@ -215,7 +261,12 @@ def _file(state: State, change: Put | Drop, node: str, access: Access) -> LogEve
 
 def _put(state: State, change: Put, node: str, access: Access) -> LogEvent | None:
     made = documents.put(state, change, access)
-    return _log(state, node, made.updated_at, PUT, made, _named(made)) if change.logged else None
+    if change.logged:
+        event = _log(state, node, made.updated_at, PUT, made, _named(made))
+    else:
+        event, state.clock = None, tick(state.clock, made.updated_at)
+    state.stamps[made.kind, made.id] = (state.clock, node)
+    return event
 
 
 def _drop(state: State, change: Drop, node: str, access: Access) -> LogEvent:
@@ -230,15 +281,7 @@ def _named(document: Document) -> dict[str, str]:
 def _forget(state: State, change: Forget, node: str, access: Access) -> LogEvent:
     held = _require(state, change.memory_id, access)
     memory = held.memory
-    del state.held[memory.id]
-    state.edges = {key: edge for key, edge in state.edges.items() if memory.id not in key[:2]}
-    state.documents = {key: one for key, one in state.documents.items() if memory.id not in one.cites}
-    # an answer kept for a retry must not keep deleted text alive
-    state.claims = {
-        key: kept
-        for key, kept in state.claims.items()
-        if memory.id not in kept.memory_ids or not quotes(kept.claim.answer, held.wordings())
-    }
+    state.end(held)
     tombstone = Tombstone(memory_id=memory.id, deleted_at=change.at)
     state.buried[memory.id] = Buried(tombstone=tombstone, scope=memory.scope)
     return _log(state, node, change.at, "memory.deleted", memory, {"reason": change.reason})
@@ -287,16 +330,13 @@ def _log(
     subject: Memory | Document | None,
     payload: Mapping[str, Any],
 ) -> LogEvent:
-    last_clock = state.log[-1].clock if state.log else 0
-    millisecond = min((at - EPOCH) // MILLISECOND, LAST_MILLISECOND)
-    position = len(state.log) + 1
+    state.clock, state.seq = tick(state.clock, at), state.seq + 1
     event = LogEvent(
-        position=position,
+        position=len(state.log) + 1,
         node=node,
-        seq=position,  # one node writes here, so its own count is the store's
-        # a wall clock that was set back must not take the log with it
-        clock=max(last_clock + 1, millisecond << 16),
-        at=at,
+        seq=state.seq,
+        clock=state.clock,
+        at=utc(at),
         kind=kind,
         memory_id=subject.id if isinstance(subject, Memory) else None,
         scope=ROOT_SCOPE if subject is None else subject.scope,

@@ -68,7 +68,7 @@ def drop(state: State, change: Drop, access: Access) -> Document:
     present = state.documents.get((change.kind, change.id))
     if present is None or not reaches(state, present, access):
         raise NotFound(f"There is no {change.kind} {change.id}.", details={"id": change.id})
-    del state.documents[change.kind, change.id]
+    state.lose(change.kind, change.id)
     return present
 
 

@@ -14,11 +14,11 @@ from vestige.cognition.verbatim import literal_terms, names
 from vestige.errors import InvalidInput
 from vestige.models import Access, Record
 from vestige.pool import NEARBY, OFFSETS, Pool, Sketch, Traits, Vectors, Worded, tokens_kept
+from vestige.store.answers import Scored
 from vestige.store.inmemory import lexical, search
 from vestige.store.inmemory.state import Held, State
 from vestige.store.inmemory.threads import Thread, neighbours, threads
 from vestige.store.pool import Probe
-from vestige.store.protocol import Scored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,9 +31,12 @@ from vestige.models import (
     Tombstone,
     covers,
 )
-from vestige.store.changes import LINKED, REMARKED, STATE, UNLINKED, Claim, Piece, Tokens
+from vestige.store.answers import Notice
+from vestige.store.changes import LINKED, UNLINKED, Claim, Piece, Tokens
+from vestige.store.evidence import FOLDED_FROM
 
 EdgeKey = tuple[str, str, str]
+DocumentKey = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +50,7 @@ class Held:
     fingerprints: frozenset[str]
     past: tuple[Revision, ...] = ()
     pieces: tuple[Piece, ...] = ()
+    coming: tuple[Piece, ...] = ()
 
     def record(self) -> Record:
         """The memory as the store hands it out."""
@@ -94,17 +98,27 @@ class Claimed:
 
 @dataclass(slots=True, kw_only=True)
 class State:
-    """Plain containers of frozen values, so that a shallow copy is a whole one."""
+    """Plain containers of frozen values, so that a shallow copy is a whole one.
+
+    `clock` is its last reading, `seq` the last number this node gave; `stamps` are those of the last put of
+    each document, (clock, node).
+    """
 
     arrivals: int = 0
+    clock: int = 0
+    seq: int = 0
     curve: float = W20
     signature: Signature | None = None
+    coming: Signature | None = None
     held: dict[str, Held] = field(default_factory=dict)
     edges: dict[EdgeKey, Edge] = field(default_factory=dict)
     buried: dict[str, Buried] = field(default_factory=dict)
     claims: dict[str, Claimed] = field(default_factory=dict)
-    documents: dict[tuple[str, str], Document] = field(default_factory=dict)
+    documents: dict[DocumentKey, Document] = field(default_factory=dict)
+    stamps: dict[DocumentKey, tuple[int, str]] = field(default_factory=dict)
     log: list[LogEvent] = field(default_factory=list)
+    told: int = 0
+    notices: tuple[Notice, ...] = ()
 
     def copy(self) -> "State":
         """A state that can be changed without changing this one."""
@@ -115,6 +129,7 @@ class State:
             buried=dict(self.buried),
             claims=dict(self.claims),
             documents=dict(self.documents),
+            stamps=dict(self.stamps),
             log=list(self.log),
         )
 
@@ -141,12 +156,27 @@ class State:
         return [event for event in self.log if access == EVERYTHING or self._may_read(event, access)]
 
     def remarked_after(self, position: int) -> set[str | None]:
-        """The memories about which evidence was logged after a position."""
-        return {
-            event.memory_id
-            for event in self.log
-            if event.position > position and event.kind in (REMARKED, STATE)
+        """The memories of which something was logged after a position that their strength is folded from."""
+        return {one.memory_id for one in self.log if one.position > position and one.kind in FOLDED_FROM}
+
+    def end(self, held: Held) -> None:
+        """Take a memory away, with its edges and what cites or quotes it."""
+        gone = held.memory.id
+        del self.held[gone]
+        self.edges = {key: edge for key, edge in self.edges.items() if gone not in key[:2]}
+        for kind, name in [key for key, one in self.documents.items() if gone in one.cites]:
+            self.lose(kind, name)
+        # an answer kept for a retry must not keep deleted text alive
+        self.claims = {
+            key: kept
+            for key, kept in self.claims.items()
+            if gone not in kept.memory_ids or not quotes(kept.claim.answer, held.wordings())
         }
+        self.notices = ()  # they may speak of it
+
+    def lose(self, kind: str, name: str) -> None:
+        """Take a document away, with the stamp of its last put."""
+        del self.documents[kind, name], self.stamps[kind, name]
 
     def _may_read(self, event: LogEvent, access: Access) -> bool:
         if access.scopes is not None and not any(covers(scope, event.scope) for scope in access.scopes):

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 
-from vestige.cognition.strength import accessibility, retention_of, retrieval_of
 from vestige.documents import Document
 from vestige.embed.protocol import Signature
 from vestige.errors import IdempotencyConflict, InvalidInput, NotFound, StoreError
@@ -27,14 +27,20 @@ from vestige.models import (
     Tombstone,
     covers,
 )
-from vestige.store.changes import Change, Claim, Embedded
-from vestige.store.inmemory import documents, search
+from vestige.store.answers import IndexStatus, Notice
+from vestige.store.changes import Change, Claim, Embedded, Piece
+from vestige.store.inmemory import checkup, documents, notices, search
+from vestige.store.inmemory import lives as telling
+from vestige.store.inmemory import stats as counting
 from vestige.store.inmemory.arms import SearchArms
-from vestige.store.inmemory.changes import apply, take_vectors, touched
+from vestige.store.inmemory.changes import apply, begin_anew, stage_vectors, take_vectors, touched
 from vestige.store.inmemory.state import Claimed, Held, State, apart, as_json, words_of
+from vestige.store.inmemory.turn import Turn
 from vestige.store.judging import in_scope
+from vestige.store.lives import Absorbed, Life
 from vestige.store.logquery import LogQuery
-from vestige.store.protocol import IndexStatus
+from vestige.store.processes import Who
+from vestige.store.trouble import Trouble, no_repair
 
 
 class InMemoryStore(SearchArms):
@@ -44,8 +50,12 @@ class InMemoryStore(SearchArms):
     use Vestige. Nothing survives the process. What each method promises is said in `MemoryStore`.
     """
 
-    def __init__(self, *, node: str) -> None:
+    lingers_in: str | None = None
+    """There are no files."""
+
+    def __init__(self, *, node: str, who: Who | None = None) -> None:
         self._node = node
+        self._turn = Turn(who)
         self._lock = threading.Lock()
         self._published: State | None = State()
 
@@ -62,7 +72,12 @@ class InMemoryStore(SearchArms):
     # -- canonical writes ------------------------------------------------------------------------
 
     def commit(
-        self, changes: Sequence[Change], *, access: Access, claim: Claim | None = None
+        self,
+        changes: Sequence[Change],
+        *,
+        access: Access,
+        claim: Claim | None = None,
+        patience_seconds: float | None = None,  # nobody here writes for long
     ) -> list[LogEvent]:
         """Apply all changes in order, or none; the events logged for them."""
         with self._writing() as state:
@@ -75,6 +90,22 @@ class InMemoryStore(SearchArms):
             if claim is not None:
                 state.claims[claim.key] = Claimed(claim=claim, memory_ids=touched(changes))
         return [_handed_out(event) for event in applied if event is not None]
+
+    # -- the whole -------------------------------------------------------------------------------
+
+    def lives(
+        self, where: Filter | None = None, *, access: Access, vectors: bool = False, batch: int = 500
+    ) -> Iterator[list[Life]]:
+        """Everything canonical, of one moment, `batch` at a time."""
+        _check_batch(batch)
+        told = telling.tell(self._state(), where, access, vectors=vectors)
+        while some := list(islice(told, batch)):
+            yield some
+
+    def absorb(self, lives: Sequence[Life], *, access: Access) -> Absorbed:
+        """Unite these lives with what is here; doing it again changes nothing."""
+        with self._writing() as state:
+            return telling.absorb(state, lives, self._node, access)
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -116,30 +147,7 @@ class InMemoryStore(SearchArms):
 
     def stats(self, *, access: Access, now: datetime) -> StoreStats:
         """Counts over what the access reaches."""
-        state = self._state()
-        every = state.within(access)
-        reached = [held for held in every if held.memory.archived_at is None]
-        memories = [held.memory for held in reached]
-        created = [memory.created_at for memory in memories]
-        retentions = [retention_of(held.strength, now) for held in reached]
-        suppressions = [memory.suppression_count for memory in memories]
-        return StoreStats(
-            memories=len(memories),
-            embedded=sum(bool(held.pieces) for held in reached),
-            pinned=sum(memory.pinned for memory in memories),
-            suppressed=sum(memory.suppression_count > 0 for memory in memories),
-            archived=len(every) - len(reached),
-            superseded=sum(memory.superseded_by is not None for memory in memories),
-            edges=len(state.edges_within(access)),
-            due=sum(held.strength.due_at <= now and held.memory.valid_at(now) for held in reached),
-            retentions=tuple(sorted(retentions)),
-            retrievals=tuple(sorted(retrieval_of(held.strength, now) for held in reached)),
-            accessibilities=tuple(sorted(accessibility(retentions, suppressions).tolist())),
-            oldest=min(created, default=None),
-            newest=max(created, default=None),
-            by_type=Counter(memory.node_type for memory in memories),
-            by_scope=Counter(memory.scope for memory in memories),
-        )
+        return counting.stats(self._state(), access, now)
 
     def tag_counts(self, *, access: Access) -> dict[str, int]:
         """Every tag with the number of memories that carry it."""
@@ -259,25 +267,30 @@ class InMemoryStore(SearchArms):
         """The signature of the vectors held here; None before the first one."""
         return self._state().signature
 
-    def adopt(self, signature: Signature) -> None:
-        """Make this the store's signature and drop the vectors of any other."""
+    def adopt(self, signature: Signature) -> bool:
+        """Put a signature in use if every memory has vectors of it; whether it is."""
         with self._writing() as state:
-            if state.signature not in (None, signature):
-                _each(state, lambda held: replace(held, pieces=()))
-            state.signature = signature
+            if state.signature != signature:
+                if self.unembedded(signature, limit=1):
+                    return False
+                _each(state, lambda held: replace(held, pieces=held.coming))
+                state.signature = signature
+            begin_anew(state, None)
+        return True
 
     def unembedded(self, signature: Signature, *, limit: int) -> list[Memory]:
         """Memories without vectors of their present text, oldest first."""
         state = self._state()
-        foreign = state.signature != signature
-        bare = [held for held in state.held.values() if foreign or not held.pieces]
+        bare = [held for held in state.held.values() if not _vectors_of(state, held, signature)]
         first = search.sort(bare, ANYTHING, Order.OLDEST)[: search.at_least_none(limit)]
         return [apart(held.memory) for held in first]
 
-    def put_vectors(self, embedded: Mapping[str, Embedded]) -> int:
+    def put_vectors(self, embedded: Mapping[str, Embedded], *, coming: Signature | None = None) -> int:
         """Add vectors made after the fact; how many memories took them."""
         with self._writing() as state:
-            return sum(take_vectors(state, memory_id, given) for memory_id, given in embedded.items())
+            if coming is None or state.signature in (None, coming):
+                return sum(take_vectors(state, name, given) for name, given in embedded.items())
+            return sum(stage_vectors(state, name, given, coming) for name, given in embedded.items())
 
     def put_strengths(self, strengths: Mapping[str, Strength], *, after: int) -> int:
         """Overwrite strengths with replayed ones, except where there is later evidence; how many."""
@@ -303,6 +316,29 @@ class InMemoryStore(SearchArms):
         """Nothing to write."""
         return self.index_status()
 
+    # -- other processes -------------------------------------------------------------------------
+
+    @contextmanager
+    def alone(self, purpose: str) -> Iterator[None]:
+        """Hold what only one at a time may do; StoreBusy while another thread does."""
+        self._state()
+        with self._turn.taken(purpose):
+            yield
+
+    def processes(self) -> list[Who]:
+        """This process, if it said who it is."""
+        self._state()
+        return [self._turn.who] if self._turn.who else []
+
+    def notify(self, process: str, messages: Sequence[str]) -> None:
+        """Tell whoever else uses this store."""
+        with self._writing() as state:
+            notices.add(state, process, messages)
+
+    def notices(self, after: int) -> list[Notice]:
+        """What was told after a notice, oldest first."""
+        return [notice for notice in self._state().notices if notice.id > after]
+
     # -- care ------------------------------------------------------------------------------------
 
     def backup(self, destination: Path) -> None:
@@ -313,6 +349,16 @@ class InMemoryStore(SearchArms):
             hint="It has no file and ends with the process. Use a store on disk to keep memories.",
             details={"destination": str(destination)},
         )
+
+    def examine(self, now: datetime, *, deep: bool = False) -> list[Trouble]:
+        """What is wrong here: memory does not rot, but it would be told."""
+        return checkup.examine(self._state())
+
+    def mend(self, repair: str, now: datetime) -> None:
+        """Derive the words again; nothing else can go wrong here."""
+        if repair != "words":
+            raise no_repair(repair)
+        self.rebuild_words()
 
     def close(self) -> None:
         """Drop everything. Safe to call twice."""
@@ -331,6 +377,13 @@ class InMemoryStore(SearchArms):
             draft = self._state().copy()
             yield draft
             self._published = draft
+
+
+def _vectors_of(state: State, held: Held, signature: Signature) -> tuple[Piece, ...]:
+    """A memory's vectors of a signature that is in use or coming."""
+    if signature == state.signature:
+        return held.pieces
+    return held.coming if signature == state.coming else ()
 
 
 def _check_batch(batch: int) -> None:

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
+from datetime import datetime
 from itertools import pairwise
 
 from vestige.models import Memory
@@ -51,6 +52,6 @@ def _by_source(members: Sequence[Held]) -> list[list[Held]]:
     return list(parts.values()) if len(members) >= 2 * len(parts) else [list(members)]
 
 
-def _order(held: Held) -> tuple[bool, int, int]:
+def _order(held: Held) -> tuple[bool, int, datetime, int]:
     position = held.memory.position
-    return position is None, position or 0, held.arrival
+    return position is None, position or 0, held.memory.created_at, held.arrival

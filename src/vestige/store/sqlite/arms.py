@@ -14,8 +14,8 @@ from vestige.models import (
     Filter,
 )
 from vestige.pool import Pool, Worded
+from vestige.store.answers import Scored
 from vestige.store.pool import POSTINGS_BUDGET, Probe, Reworded, Voices
-from vestige.store.protocol import Scored
 from vestige.store.sqlite import gather as gathering
 from vestige.store.sqlite import (
     history,
@@ -93,8 +93,9 @@ class SearchArms:
     ) -> dict[str, NDArray[np.float32]]:
         """The vectors of these memories, a row for each piece."""
         with self._connections.reading() as db:
-            registry.require(registry.profile(db), signature)
-            return dense.by_id(db, memory_ids, access)
+            profile = registry.profile(db)
+            registry.require(profile, signature)
+            return {} if profile is None else dense.by_id(db, profile, memory_ids, access)
 
     def voices(self, names: Collection[int], *, access: Access) -> Voices:
         """Which of these names speak in a talk in reach, and whether any note is in reach."""

@@ -1,29 +1,38 @@
 """A complete, verified copy of a store, made while others write."""
 
 import os
+import shutil
 import sqlite3
 import tempfile
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from vestige.errors import InvalidInput, StoreCorrupt
+from vestige.errors import InvalidInput, StoreCorrupt, StoreFull
 from vestige.store.sqlite import registry
 
 PAGES_PER_STEP = 1024
-COUNTED = ("memories", "revisions", "events", "vectors")
+COUNTED = ("memories", "revisions", "events", "edges", "tombstones", "vectors")
+SPARE_BYTES = 1 << 20
+"""What a copy leaves free: a disk that is full to the last byte stops everybody else."""
+
+Prove = Callable[[Path], None]
+"""Opens a copy as a store and reads in it; raises if that does not go well."""
 
 
-def copy(source: sqlite3.Connection, destination: Path) -> None:
+def copy(source: sqlite3.Connection, destination: Path, *, prove: Prove | None = None) -> None:
     """Copy what `source` sees into a new file, check it, and only then give it its name.
 
     `source` is inside a read transaction, so the copy is of one moment and writers neither wait nor
     make it start over. The copy has no write-ahead log and gets a node of its own when it is opened.
+    Without `prove` only the file is checked: a store of an older schema cannot be opened as it is.
     """
     if destination.exists():
         raise _exists(destination)
     if not destination.parent.is_dir():
         raise InvalidInput(f"The directory {destination.parent} does not exist.")
     counts = _counts(source)  # also begins the read transaction's snapshot
+    check_room(destination.parent, size_of(source))
     handle, name = tempfile.mkstemp(prefix=f".{destination.name}.", suffix=".partial", dir=destination.parent)
     os.close(handle)
     partial = Path(name)
@@ -33,11 +42,30 @@ def copy(source: sqlite3.Connection, destination: Path) -> None:
             target.execute("PRAGMA journal_mode = DELETE").fetchall()
             registry.unsettle(target)
             _verify(target, counts)
+        if prove is not None:
+            prove(partial)
         partial.chmod(0o600)
         _publish(partial, destination)
     finally:
         for left in (partial, Path(f"{partial}-journal"), Path(f"{partial}-wal"), Path(f"{partial}-shm")):
             left.unlink(missing_ok=True)
+
+
+def size_of(db: sqlite3.Connection) -> int:
+    """How many bytes a copy of what this connection sees takes."""
+    pages, page = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
+    return int(pages) * int(page)
+
+
+def check_room(folder: Path, size: int) -> None:
+    """Refuse, before anything is written, what does not fit on the disk: StoreFull."""
+    total, _, free = shutil.disk_usage(folder)
+    if total and free < size + SPARE_BYTES:  # some file systems do not say
+        raise StoreFull(
+            f"{folder} has {free:,} bytes free, and {size + SPARE_BYTES:,} are needed.",
+            hint="Free some disk space, or give a place on another disk. Nothing was written.",
+            details={"path": str(folder), "free": free, "needed": size + SPARE_BYTES},
+        )
 
 
 def _verify(copied: sqlite3.Connection, counts: dict[str, int]) -> None:

@@ -2,24 +2,32 @@
 they touch, and the draft is written with one statement per table."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
+from typing import Any
 
 from vestige.checks import check_label
 from vestige.cognition import strength as cognition
-from vestige.cognition.text import text_hash
+from vestige.documents import Document
 from vestige.errors import Conflict, Forbidden, NotFound
-from vestige.models import ROOT_SCOPE, Access, LogEvent, Memory, Revision, Strength
+from vestige.models import NO_METADATA, ROOT_SCOPE, Access, LogEvent, Memory, Revision
 from vestige.store.changes import (
+    CARRIED,
+    CREATED,
+    DELETED,
+    DROPPED,
     LINKED,
+    PUT,
     REMARKED,
+    REVISED,
     STATE,
     TUNED,
     UNLINKED,
     Add,
+    Carry,
     Change,
     Drop,
-    Embedded,
     Forget,
     Link,
     Put,
@@ -32,8 +40,10 @@ from vestige.store.changes import (
     check_tune,
     told,
 )
+from vestige.store.clock import tick
+from vestige.store.evidence import carried, carried_strength
 from vestige.store.sqlite import (
-    documents,
+    drafts,
     graph,
     history,
     log,
@@ -41,10 +51,10 @@ from vestige.store.sqlite import (
     places,
     registry,
     reviews,
-    segments,
     vectors,
     words,
 )
+from vestige.store.sqlite.drafts import Draft
 from vestige.store.sqlite.filing import Filing
 from vestige.store.sqlite.wiring import Wiring
 
@@ -60,49 +70,25 @@ class Written:
     analysis: words.Analysis
 
 
-Step = Written | Remark | Link | Unlink | Settle | Tune | Put | Drop | Forget
-
-
-@dataclass(slots=True, kw_only=True)
-class Draft:
-    """A memory as the commit leaves it, and what of it must be written."""
-
-    key: int
-    memory: Memory
-    strength: Strength
-    text_hash: str
-    is_new: bool = False
-    row: memories.Row | None = None
-    analysis: words.Analysis | None = None
-    embedded: Embedded | None = None
-    lost_vectors: bool = False
-    remarked: bool = False
-    past: list[Revision] = field(default_factory=list)
+Step = Written | Remark | Link | Unlink | Settle | Carry | Tune | Put | Drop | Forget
 
 
 def analyse(change: Change) -> Step:
     """Do the slow part that needs no database, before the write lock is taken."""
     if isinstance(change, Add | Revise):
         analysis = words.analyse(change.memory)
-        return Written(change=change, row=row_of(change.memory, analysis.fingerprints), analysis=analysis)
+        row = drafts.row_of(change.memory, analysis.fingerprints)
+        return Written(change=change, row=row, analysis=analysis)
     return change
-
-
-def row_of(memory: Memory, fingerprints: frozenset[str]) -> memories.Row:
-    """A memory as it is written."""
-    return memories.Row(
-        columns=memories.to_row(memory),
-        text_hash=text_hash(memory),
-        tags=memory.tags,
-        fingerprints=fingerprints,
-    )
 
 
 @dataclass(slots=True, kw_only=True)
 class Work:
-    """The draft of one commit."""
+    """The draft of one commit by `node`. `clock` is its last reading."""
 
+    node: str
     access: Access
+    clock: int
     profile: registry.Profile | None
     next_key: int
     taken: set[str]
@@ -115,14 +101,16 @@ class Work:
     entries: list[log.Entry] = field(default_factory=list)
 
     @classmethod
-    def begin(cls, db: sqlite3.Connection, changes: Sequence[Change], access: Access) -> "Work":
+    def begin(cls, db: sqlite3.Connection, node: str, changes: Sequence[Change], access: Access) -> "Work":
         """Load what the changes touch."""
         filing = Filing.begin(db, changes, access)
         named = [memory_id for change in changes for memory_id in about(change)]
         touched = list(dict.fromkeys([*named, *filing.cited()]))
         known = memories.stored(db, touched)
         return cls(
+            node=node,
             access=access,
+            clock=log.reading(db),
             # Every search leaves remarks, and they need no vectors.
             profile=None if all(isinstance(one, Remark) for one in changes) else registry.profile(db),
             next_key=memories.next_key(db),
@@ -147,10 +135,8 @@ class Work:
                 self._add(add, step)
             case Written(change=Revise() as revise):
                 self._revise(revise, step)
-            case Remark():
-                self._remark(step)
-            case Settle():
-                self._settle(step)
+            case Remark() | Settle() | Carry():
+                self._weigh(step)
             case Tune():
                 self._tune(step)
             case Link():
@@ -162,45 +148,19 @@ class Work:
             case Forget():
                 self._forget(step)
 
-    def write(self, db: sqlite3.Connection, node: str) -> list[LogEvent]:
+    def write(self, db: sqlite3.Connection) -> list[LogEvent]:
         """Write the draft and the events."""
         living = list(self.drafts.values())
-        worded = [one for one in living if one.row is not None]
-        if worded:
-            self._write_texts(db, worded)
+        drafts.write_texts(db, self.profile, living)
         reviews.put(db, {one.key: one.strength for one in living if one.is_new or one.remarked})
         if any(entry.kind == TUNED for entry in self.entries):
             reviews.tune(db, self.curve)
         self.wiring.write(db)
         self.filing.write(db, lambda memory_id: self.drafts[memory_id].key)
-        if self.forgotten:
-            self._write_endings(db)
-        return log.append(db, node, self.entries)
-
-    def _write_texts(self, db: sqlite3.Connection, worded: Sequence[Draft]) -> None:
-        """Write the memories that are new or revised, with all that is derived from their text."""
-        memories.insert(db, {one.key: one.row for one in worded if one.is_new and one.row})
-        memories.update(db, {one.key: one.row for one in worded if not one.is_new and one.row})
-        words.put(db, {one.key: one.analysis for one in worded if one.analysis is not None})
-        replaced = [one.key for one in worded if one.lost_vectors or (one.embedded and not one.is_new)]
-        vectors.delete(db, replaced)
-        vectors.write(db, self.profile, {one.key: one.embedded for one in worded if one.embedded})
-        history.keep(db, [(one.key, past) for one in worded for past in one.past])
-
-    def _write_endings(self, db: sqlite3.Connection) -> None:
-        gone = [one for one in self.forgotten if not one.is_new]
-        for one in gone:
-            texts = {one.memory.content, *one.memory.phrasings} | history.texts(db, one.key)
-            texts.update(text for past in one.past for text in (past.memory.content, *past.memory.phrasings))
-            registry.drop_quoting(db, one.key, texts)
-        if gone:
-            keys = [one.key for one in gone]
-            documents.drop_citing(db, keys)
-            segments.unlist(db, keys)
-            vectors.delete(db, keys)
-            words.delete(db, keys)
-            memories.delete(db, keys)
+        drafts.write_endings(db, self.forgotten)
         history.bury(db, self.buried)
+        log.advance(db, self.clock)
+        return log.append(db, self.node, self.entries)
 
     def _add(self, change: Add, written: Written) -> None:
         memory = change.memory
@@ -223,9 +183,7 @@ class Work:
         self.taken.add(memory.id)
         self.drafts[memory.id] = draft
         self._take_text(draft, written, moved=True)
-        self.entries.append(
-            log.Entry(at=memory.created_at, kind="memory.created", memory_id=memory.id, scope=memory.scope)
-        )
+        self._note(CREATED, memory.created_at, memory)
 
     def _revise(self, change: Revise, written: Written) -> None:
         draft = self._require(change.memory.id)
@@ -239,23 +197,14 @@ class Work:
             )
         if new.created_at != old.created_at:
             new = replace(new, created_at=old.created_at)
-            written = replace(written, row=row_of(new, written.analysis.fingerprints))
+            written = replace(written, row=drafts.row_of(new, written.analysis.fingerprints))
         draft.past.append(
             Revision(memory=old, recorded_at=old.updated_at, ended_at=new.updated_at, reason=change.reason)
         )
         draft.memory = new
         changed = _changed_fields(old, new)
         self._take_text(draft, written, moved=not places.MADE_FROM.isdisjoint(changed))
-        payload = {"fields": changed, "reason": change.reason}
-        self.entries.append(
-            log.Entry(
-                at=new.updated_at,
-                kind="memory.revised",
-                memory_id=new.id,
-                scope=new.scope,
-                payload=payload,
-            )
-        )
+        self._note(REVISED, new.updated_at, new, {"fields": changed, "reason": change.reason})
 
     def _take_text(self, draft: Draft, written: Written, *, moved: bool) -> None:
         """Take over a memory's row, its lexical row if that can have changed, and the vectors that were
@@ -272,6 +221,15 @@ class Work:
             if embedded.text_hash == row.text_hash and embedded.pieces:
                 draft.embedded = embedded
 
+    def _weigh(self, change: Remark | Settle | Carry) -> None:
+        match change:
+            case Remark():
+                self._remark(change)
+            case Settle():
+                self._settle(change)
+            case Carry():
+                self._carry(change)
+
     def _remark(self, change: Remark) -> None:
         draft = self._require(change.memory_id)
         prior, draft.strength = (
@@ -279,16 +237,12 @@ class Work:
             cognition.after(draft.strength, change.evidence, change.at, change.amount),
         )
         draft.remarked = True
-        self.entries.append(
-            log.Entry(
-                at=change.at,
-                kind=REMARKED,
-                memory_id=change.memory_id,
-                scope=draft.memory.scope,
-                payload=told(change, prior, draft.strength, draft.memory.suppression_count),
-                prior=reviews.as_json(prior),
-                new=reviews.as_json(draft.strength),
-            )
+        self._note(
+            REMARKED,
+            change.at,
+            draft.memory,
+            told(change, prior, draft.strength, draft.memory.suppression_count),
+            around=(reviews.as_json(prior), reviews.as_json(draft.strength)),
         )
 
     def _settle(self, change: Settle) -> None:
@@ -296,54 +250,49 @@ class Work:
         draft.strength = cognition.settled(draft.strength, change.at)
         draft.remarked = True
         payload = {"from": change.before.value, "to": change.after.value, "reason": change.reason}
-        scope = draft.memory.scope
-        self.entries.append(
-            log.Entry(at=change.at, kind=STATE, memory_id=change.memory_id, scope=scope, payload=payload)
-        )
+        self._note(STATE, change.at, draft.memory, payload)
+
+    def _carry(self, change: Carry) -> None:
+        draft = self._require(change.memory_id)
+        payload = carried(change.strength)
+        draft.strength = replace(carried_strength(payload), curve=self.curve)
+        draft.remarked = True
+        self._note(CARRIED, change.at, draft.memory, payload)
 
     def _tune(self, change: Tune) -> None:
         check_tune(change, self.access)
         self.curve = change.w20
         for draft in self.drafts.values():
             draft.strength = replace(draft.strength, curve=change.w20)
-        payload = {"w20": change.w20}
-        self.entries.append(
-            log.Entry(at=change.at, kind=TUNED, memory_id=None, scope=ROOT_SCOPE, payload=payload)
-        )
+        self._note(TUNED, change.at, None, {"w20": change.w20})
 
     def _file(self, change: Put | Drop) -> None:
-        if isinstance(change, Put):
-            for memory_id in change.document.cites:
-                self._require(memory_id)
-            entry = self.filing.put(change)
+        if isinstance(change, Drop):
+            gone = self.filing.drop(change, self._memory)
+            self._note(DROPPED, change.at, gone, {"kind": gone.kind, "id": gone.id})
+            return
+        for memory_id in change.document.cites:
+            self._require(memory_id)
+        made = self.filing.put(change)
+        if change.logged:
+            self._note(PUT, made.updated_at, made, {"kind": made.kind, "id": made.id})
         else:
-            entry = self.filing.drop(change, self._memory)
-        if entry is not None:
-            self.entries.append(entry)
+            self.clock = tick(self.clock, made.updated_at)
+        self.filing.stamped(made, (self.clock, self.node))
 
     def _unlink(self, change: Unlink) -> None:
         source, target = self._require(change.source_id), self._require(change.target_id)
         self.wiring.unlink((source.key, target.key, change.kind), change)
         payload = {"target": change.target_id, "kind": change.kind}
-        scope = source.memory.scope
-        self.entries.append(
-            log.Entry(at=change.at, kind=UNLINKED, memory_id=change.source_id, scope=scope, payload=payload)
-        )
+        self._note(UNLINKED, change.at, source.memory, payload)
 
     def _link(self, change: Link) -> None:
         edge = change.edge
         graph.check(edge)
         source, target = self._require(edge.source_id), self._require(edge.target_id)
         self.wiring.link((source.key, target.key, edge.kind), edge)
-        self.entries.append(
-            log.Entry(
-                at=edge.created_at,
-                kind=LINKED,
-                memory_id=edge.source_id,
-                scope=source.memory.scope,
-                payload={"target": edge.target_id, "kind": edge.kind, "weight": edge.weight},
-            )
-        )
+        payload = {"target": edge.target_id, "kind": edge.kind, "weight": edge.weight}
+        self._note(LINKED, edge.created_at, source.memory, payload)
 
     def _forget(self, change: Forget) -> None:
         draft = self._require(change.memory_id)
@@ -353,13 +302,27 @@ class Work:
         self.buried.append(history.Buried(memory_id=change.memory_id, scope=scope, at=change.at))
         self.wiring.forget(draft.key)
         self.filing.forget(change.memory_id)
+        self._note(DELETED, change.at, draft.memory, {"reason": change.reason})
+
+    def _note(
+        self,
+        kind: str,
+        at: datetime,
+        subject: Memory | Document | None,
+        payload: Mapping[str, Any] = NO_METADATA,
+        around: tuple[str, str] | None = None,
+    ) -> None:
+        """Note an event; `around` are the strengths before and after a remark."""
+        self.clock = tick(self.clock, at)
         self.entries.append(
             log.Entry(
-                at=change.at,
-                kind="memory.deleted",
-                memory_id=change.memory_id,
-                scope=scope,
-                payload={"reason": change.reason},
+                clock=self.clock,
+                at=at,
+                kind=kind,
+                memory_id=subject.id if isinstance(subject, Memory) else None,
+                scope=ROOT_SCOPE if subject is None else subject.scope,
+                payload=payload,
+                around=around,
             )
         )
 

@@ -10,9 +10,9 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from vestige.errors import (
     InvalidInput,
@@ -22,12 +22,16 @@ from vestige.errors import (
     StoreFull,
     StoreReadOnly,
 )
+from vestige.store.sqlite.busy import kept_busy
+from vestige.store.sqlite.journal import BYTES as JOURNAL_BYTES
+from vestige.store.sqlite.journal import Journal
 
 WRITE_DEADLINE_SECONDS = 5.0
-BUSY_TIMEOUT_SECONDS = 0.05
-READ_TIMEOUT_SECONDS = 5.0
-RETRY_SECONDS = (0.001, 0.020)
+BUSY_TIMEOUT_SECONDS = 0.01
+RETRY_SECONDS = (0.001, 0.010)
 IDLE_READERS = 8
+
+Synchronous = Literal["normal", "full"]
 
 # foreign_keys: deleting a memory deletes what hangs on it. secure_delete: deleted text is overwritten.
 # No mmap: it saved nothing measurable, and an I/O error on a mapped page kills the process.
@@ -37,18 +41,22 @@ PRAGMAS = (
     "PRAGMA synchronous = NORMAL",
     "PRAGMA temp_store = MEMORY",
     "PRAGMA cache_size = -16000",
-    "PRAGMA journal_size_limit = 67108864",
+    f"PRAGMA journal_size_limit = {JOURNAL_BYTES}",
 )
+# Both words only say something on macOS, where the disk keeps what it was told to write until it is forced.
+DURABLE = ("PRAGMA synchronous = FULL", "PRAGMA fullfsync = ON", "PRAGMA checkpoint_fullfsync = ON")
 
 HINTS = {
-    StoreBusy: "Another program keeps the database locked. Close other SQLite clients, then try again.",
-    StoreCorrupt: "Restore a backup (vestige-restore), or move the file away to start a new store.",
+    StoreError: "Check the disk and its messages. If it is sound, restore a backup (vestige-restore).",
+    StoreCorrupt: "Run `vestige doctor`, restore a backup (vestige-restore), or move the file away to start "
+    "a new store.",
     StoreFull: "Free some disk space; nothing was half-written.",
     StoreReadOnly: "Reading works. To write, make the file and its directory writable, or use another one.",
 }
 CODES: dict[int, type[StoreError]] = {
     sqlite3.SQLITE_BUSY: StoreBusy,
     sqlite3.SQLITE_LOCKED: StoreBusy,
+    sqlite3.SQLITE_PROTOCOL: StoreBusy,  # the race for the write-ahead log was lost too often
     sqlite3.SQLITE_CORRUPT: StoreCorrupt,
     sqlite3.SQLITE_NOTADB: StoreCorrupt,
     sqlite3.SQLITE_READONLY: StoreReadOnly,
@@ -78,6 +86,22 @@ class Waiting:
     monotonic: Callable[[], float]
     deadline_seconds: float = WRITE_DEADLINE_SECONDS
 
+    def turns(self, seconds: float) -> Callable[[], bool]:
+        """Asked between two tries: naps and says yes, until so many seconds have passed.
+
+        Naps differ, so that those who wait for the same thing do not come back at the same moment.
+        """
+        low, high = RETRY_SECONDS
+        deadline = self.monotonic() + seconds
+
+        def again() -> bool:
+            if self.monotonic() >= deadline:
+                return False
+            self.sleep(low + (high - low) * self.rng.random())
+            return True
+
+        return again
+
 
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
@@ -90,13 +114,27 @@ def translated(path: Path) -> Iterator[None]:
         raise file_error(exc, path) from exc
     except (UnicodeEncodeError, OverflowError) as exc:
         raise InvalidInput(f"A value cannot be stored: {exc}.") from exc
+    except ValueError as exc:  # a date, a number or JSON that was written whole and is none any more
+        raise StoreCorrupt(
+            f"A stored value cannot be read: it is damaged. ({path.name}: {type(exc).__name__})",
+            hint=HINTS[StoreCorrupt],
+            details={"path": str(path)},
+        ) from exc
 
 
-def store_error(exc: sqlite3.Error, path: Path) -> StoreError:
+def store_error(exc: sqlite3.Error, path: Path, waited_seconds: float | None = None) -> StoreError:
     """Our error for one of the driver's, with what to do about it."""
     # The driver has no code for text that is no text any more.
     undecodable = str(exc).startswith("Could not decode to UTF-8")
     kind = StoreCorrupt if undecodable else CODES.get(primary_code(exc), StoreError)
+    if kind is StoreBusy:
+        return kept_busy(path, str(getattr(exc, "sqlite_errorname", "")), waited_seconds)
+    if getattr(exc, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT_VTAB or "fts5" in str(exc):
+        return StoreCorrupt(
+            f"The index of words is damaged. ({path.name}: {exc})",
+            hint="It is derived from the memories: `vestige doctor --repair` makes it again.",
+            details={"path": str(path), "cause": str(exc)},
+        )
     first = (kind.__doc__ or "").strip() if kind is not StoreError else "The database failed."
     return kind(
         f"{first} ({path.name}: {exc})",
@@ -125,28 +163,34 @@ def patiently(action: Callable[[], object], waiting: Waiting, path: Path) -> Non
 
     A short busy timeout with jittered retries is fairer among writers than SQLite's own long wait.
     """
-    deadline = waiting.monotonic() + waiting.deadline_seconds
+    started, again = waiting.monotonic(), waiting.turns(waiting.deadline_seconds)
     while True:
         try:
             action()
         except sqlite3.OperationalError as exc:
-            if primary_code(exc) != sqlite3.SQLITE_BUSY:
+            if CODES.get(primary_code(exc)) is not StoreBusy:
                 raise
-            if waiting.monotonic() >= deadline:
-                raise store_error(exc, path) from exc
+            if not again():
+                raise store_error(exc, path, waiting.monotonic() - started) from exc
         else:
             return
-        low, high = RETRY_SECONDS
-        waiting.sleep(low + (high - low) * waiting.rng.random())
 
 
 def connect(
-    path: Path, *pragmas: str, uri: str | None = None, timeout: float = BUSY_TIMEOUT_SECONDS
+    path: Path,
+    *pragmas: str,
+    uri: str | None = None,
+    timeout: float = BUSY_TIMEOUT_SECONDS,
+    patience: float | None = None,
 ) -> sqlite3.Connection:
-    """A connection in autocommit mode: transactions are always explicit here."""
+    """A connection in autocommit mode: transactions are always explicit here.
+
+    SQLite waits for locks up to `timeout`, and up to `patience`, where it is given, for the file to be read
+    for the first time: that fails only while somebody has it locked against all others.
+    """
     db = sqlite3.connect(
         uri or str(path),
-        timeout=timeout,
+        timeout=timeout if patience is None else patience,
         isolation_level=None,
         check_same_thread=False,  # lent to one thread at a time, by the pool and the writer's lock
         cached_statements=256,
@@ -155,10 +199,15 @@ def connect(
     try:
         for pragma in (*PRAGMAS, *pragmas):
             db.execute(pragma)
+        _wait_up_to(db, timeout)
     except sqlite3.Error:
         db.close()
         raise
     return db
+
+
+def _wait_up_to(db: sqlite3.Connection, seconds: float) -> None:
+    db.execute(f"PRAGMA busy_timeout = {round(1000 * seconds)}")
 
 
 def roll_back(db: sqlite3.Connection) -> None:
@@ -175,12 +224,16 @@ class Connections:
     path: Path
     waiting: Waiting
     uri: str | None = None
-    journal_owed: bool = False
+    synchronous: Synchronous = "normal"
+    journal: Journal = field(init=False)
     _idle: list[sqlite3.Connection] = field(default_factory=list)
     _writer: sqlite3.Connection | None = None
     _pool_lock: threading.Lock = field(default_factory=threading.Lock)
     _write_lock: threading.Lock = field(default_factory=threading.Lock)
     _closed: bool = False
+
+    def __post_init__(self) -> None:
+        self.journal = Journal(database=self.path, monotonic=self.waiting.monotonic)
 
     @property
     def read_only(self) -> bool:
@@ -206,52 +259,61 @@ class Connections:
                 self._give_back(db)
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """The writer inside one transaction: committed at the end, undone on any error."""
+    def writing(self, patience_seconds: float | None = None) -> Iterator[sqlite3.Connection]:
+        """The writer inside one transaction: committed at the end, undone on any error. Others are waited for
+        as long as is set, or `patience_seconds` where that is less."""
         if self.read_only:
             raise StoreReadOnly(hint=HINTS[StoreReadOnly], details={"path": str(self.path)})
-        with translated(self.path), self._writer_lent() as db:
-            patiently(lambda: db.execute("BEGIN IMMEDIATE"), self.waiting, self.path)
+        waiting = self.waiting
+        if patience_seconds is not None:
+            waiting = replace(waiting, deadline_seconds=min(patience_seconds, waiting.deadline_seconds))
+        with translated(self.path), self._writer_lent(waiting.deadline_seconds) as db:
+            patiently(lambda: db.execute("BEGIN IMMEDIATE"), waiting, self.path)
             try:
                 yield db
                 db.execute("COMMIT")
             except BaseException:
                 roll_back(db)
                 raise
+            self.journal.tend(db)
 
     def empty_journal(self) -> None:
-        """Copy the write-ahead log into the file and cut it: deleted text must not linger there.
-
-        With readers at work SQLite leaves it, and it is owed until a later try. What was committed stays
-        committed whatever happens here.
-        """
-        self.journal_owed = True
-        with suppress(StoreError), translated(self.path), self._writer_lent() as db:
-            busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-            self.journal_owed = bool(busy)
+        """Wait for a moment for those who keep deleted text in the write-ahead log, if any is there. What was
+        committed stays committed whatever happens here."""
+        if self.journal.owed:
+            with suppress(StoreError), translated(self.path), self._writer_lent() as db:
+                self.journal.pay(db)
 
     def close(self) -> None:
         """Close what is idle now, and what is lent out when it comes back."""
         with self._pool_lock:
+            if self._closed:
+                return
             self._closed = True
             idle, self._idle = self._idle, []
         for db in idle:
             db.close()
         with self._write_lock:
-            if self._writer is not None:
-                # Cheap upkeep SQLite asks for at the end of a connection; never worth an error.
-                with suppress(sqlite3.Error):
-                    self._writer.execute("PRAGMA analysis_limit = 400").fetchall()
-                    self._writer.execute("PRAGMA optimize").fetchall()
-                self._writer.close()
-                self._writer = None
+            writer, self._writer = self._writer, None
+            with suppress(sqlite3.Error, OSError):  # upkeep: never worth an error
+                if writer is not None:
+                    # What SQLite asks for at the end of a connection; it is cheap.
+                    writer.execute("PRAGMA analysis_limit = 400").fetchall()
+                    writer.execute("PRAGMA optimize").fetchall()
+                if self.journal.owed and not self.read_only:
+                    writer = writer or connect(self.path)
+                    self.journal.pay(writer)
+            if writer is not None:
+                writer.close()
 
     def _take_reader(self) -> sqlite3.Connection:
         with self._pool_lock:
-            self._check_open()
+            self.check_open()
             if self._idle:
                 return self._idle.pop()
-        return connect(self.path, "PRAGMA query_only = ON", uri=self.uri, timeout=READ_TIMEOUT_SECONDS)
+        return connect(
+            self.path, "PRAGMA query_only = ON", uri=self.uri, timeout=self.waiting.deadline_seconds
+        )
 
     def _give_back(self, db: sqlite3.Connection) -> None:
         with self._pool_lock:
@@ -262,17 +324,20 @@ class Connections:
             db.close()
 
     @contextmanager
-    def _writer_lent(self) -> Iterator[sqlite3.Connection]:
-        if not self._write_lock.acquire(timeout=self.waiting.deadline_seconds):
+    def _writer_lent(self, patience_seconds: float | None = None) -> Iterator[sqlite3.Connection]:
+        patience = self.waiting.deadline_seconds if patience_seconds is None else patience_seconds
+        if not self._write_lock.acquire(timeout=patience):
             raise StoreBusy("Another thread is writing and did not finish in time.")
         try:
-            self._check_open()
+            self.check_open()
             if self._writer is None:
-                self._writer = connect(self.path)
+                durable = DURABLE if self.synchronous == "full" else ()
+                self._writer = connect(self.path, *durable, patience=self.waiting.deadline_seconds)
             yield self._writer
         finally:
             self._write_lock.release()
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
+        """StoreError once it was closed."""
         if self._closed:
             raise StoreError("The store is closed.", hint="Open it again.")

@@ -29,10 +29,10 @@ NOBODY = -1
 # The key, then the columns of the directory in its order. Small numbers share one: fewer are read.
 LOAD = (
     "SELECT key, coalesce(thread, 0), coalesce(source, 0), coalesce(position, 0), length, speaker,"
-    " (form << 8) | (flags << 1) | (position IS NULL) FROM places WHERE seq > ?"
+    " (form << 8) | (flags << 1) | (position IS NULL), born FROM places WHERE seq > ?"
 )
-COLUMNS = 7
-THREAD, SOURCE, POSITION, LENGTH, SPEAKER, SMALL = range(6)
+TOLD = 7
+THREAD, SOURCE, POSITION, LENGTH, SPEAKER, SMALL, BORN = range(TOLD)
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class Directory:
     _thread_total: int = 0
     _seq: int = 0
     _size: int = 0
-    _told: Integers = field(default_factory=lambda: np.empty((6, 0), dtype=np.int64))
+    _told: Integers = field(default_factory=lambda: np.empty((TOLD, 0), dtype=np.int64))
     _beside: Integers = field(default_factory=lambda: np.empty((2, 0), dtype=np.int64))
     _group: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     _group_lengths: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int64))
@@ -68,7 +68,7 @@ class Directory:
         """Take over what has been written since. Call it under `locked`."""
         # Number by number into an array: rows of Python's numbers would take six times the room.
         numbers = chain.from_iterable(db.execute(LOAD, (self._seq,)))
-        changed = np.fromiter(numbers, dtype=np.int64).reshape(-1, COLUMNS)
+        changed = np.fromiter(numbers, dtype=np.int64).reshape(-1, 1 + TOLD)
         if len(changed):
             self._take(changed[:, 0], changed[:, 1:].T)
             self._seq = db.execute("SELECT max(seq) FROM places").fetchone()[0]
@@ -175,7 +175,8 @@ class Directory:
             return
         labels = _labels(self._told[THREAD, keys], self._told[SOURCE, keys])
         unplaced = self._told[SMALL, keys] & 1
-        order = np.lexsort((keys, self._told[POSITION, keys], unplaced, labels))
+        born = self._told[BORN, keys]
+        order = np.lexsort((keys, born, self._told[POSITION, keys], unplaced, labels))
         ordered, labels = keys[order], labels[order]
         follows = labels[1:] == labels[:-1]
         self._beside[0, ordered[1:][follows]] = ordered[:-1][follows]

@@ -10,22 +10,27 @@ import orjson
 
 from vestige.documents import Document
 from vestige.models import ANYTHING, Access
+from vestige.store.sqlite import journal
 from vestige.store.sqlite.columns import json_mapping, json_text, keys_text, moment_text
 from vestige.store.sqlite.filters import Clause, Condition, clause, in_scope, within
 
 SELECT = (
-    "SELECT d.kind, d.id, d.scope, d.version, d.created_at, d.updated_at, d.cites, d.body FROM documents d"
+    "SELECT d.kind, d.id, d.scope, d.version, d.created_at, d.updated_at, d.cites, d.body, d.clock, d.node"
+    " FROM documents d"
 )
 PUT = (
-    "INSERT INTO documents (kind, id, scope, version, created_at, updated_at, cites, body)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (kind, id) DO UPDATE SET scope = excluded.scope,"
-    " version = excluded.version, updated_at = excluded.updated_at, cites = excluded.cites,"
-    " body = excluded.body RETURNING key"
+    "INSERT INTO documents (kind, id, scope, version, created_at, updated_at, cites, body, clock, node)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (kind, id) DO UPDATE SET scope = excluded.scope,"
+    " version = excluded.version, created_at = excluded.created_at, updated_at = excluded.updated_at,"
+    " cites = excluded.cites, body = excluded.body, clock = excluded.clock, node = excluded.node"
+    " RETURNING key"
 )
 CITED = "SELECT c.document FROM document_cites c WHERE c.memory IN (SELECT value FROM json_each(?))"
 
 Name = tuple[str, str]
 """Kind and id."""
+PutStamp = tuple[int, str]
+"""Clock and node of the last put."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,20 +57,32 @@ def page(db: sqlite3.Connection, wanted: Wanted, access: Access, limit: int, off
 
 def stored(db: sqlite3.Connection, names: Collection[Name]) -> dict[Name, Document]:
     """Those of these documents that exist."""
-    found: dict[Name, Document] = {}
-    for kind, document_id in names:
-        row = db.execute(f"{SELECT} WHERE d.kind = ? AND d.id = ?", (kind, document_id)).fetchone()
+    return {name: document for name, (document, _) in stamped(db, names).items()}
+
+
+def stamped(db: sqlite3.Connection, names: Collection[Name]) -> dict[Name, tuple[Document, PutStamp]]:
+    """Those of these documents that exist, with the stamps of their last put."""
+    found: dict[Name, tuple[Document, PutStamp]] = {}
+    for name in names:
+        row = db.execute(f"{SELECT} WHERE d.kind = ? AND d.id = ?", name).fetchone()
         if row is not None:
-            found[kind, document_id] = _document(row)
+            found[name] = (_document(row), (row[8], row[9]))
     return found
 
 
-def put(db: sqlite3.Connection, document: Document, cited: Sequence[int]) -> None:
+def reached(db: sqlite3.Connection, access: Access) -> set[Name]:
+    """Every document in reach."""
+    within_reach = Clause(conditions=tuple(_reached(access)))
+    rows = db.execute(f"SELECT d.kind, d.id FROM documents d WHERE {within_reach.sql}", within_reach.params)
+    return set(rows.fetchall())
+
+
+def put(db: sqlite3.Connection, document: Document, stamp: PutStamp, cited: Sequence[int]) -> None:
     """Write a document, new or in place of its earlier version; `cited` are the keys of its memories."""
     moments = (moment_text(document.created_at), moment_text(document.updated_at))
     told = (json_text(list(document.cites)), json_text(document.body))
     name = (document.kind, document.id, document.scope, document.version)
-    (key,) = db.execute(PUT, (*name, *moments, *told)).fetchone()
+    (key,) = db.execute(PUT, (*name, *moments, *told, *stamp)).fetchone()
     db.execute("DELETE FROM document_cites WHERE document = ?", (key,))
     db.executemany(
         "INSERT INTO document_cites (memory, document) VALUES (?, ?)", [(memory, key) for memory in cited]
@@ -73,7 +90,10 @@ def put(db: sqlite3.Connection, document: Document, cited: Sequence[int]) -> Non
 
 
 def drop(db: sqlite3.Connection, names: Collection[Name]) -> None:
-    """Delete documents."""
+    """Delete documents, so that their words leave the files."""
+    if not names:
+        return
+    journal.owe(db)
     db.executemany("DELETE FROM documents WHERE kind = ? AND id = ?", list(names))
 
 

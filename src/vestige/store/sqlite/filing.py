@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from vestige.documents import Document
 from vestige.errors import Conflict, Forbidden, NotFound
 from vestige.models import Access, Memory, covers
-from vestige.store.changes import DROPPED, PUT, Change, Drop, Put
-from vestige.store.sqlite import documents, log
+from vestige.store.changes import Change, Drop, Put
+from vestige.store.sqlite import documents
 from vestige.store.sqlite.documents import Name
 
 
@@ -19,6 +19,7 @@ class Filing:
     access: Access
     known: Mapping[Name, Document]
     drafts: dict[Name, Document | None] = field(default_factory=dict)
+    stamps: dict[Name, documents.PutStamp] = field(default_factory=dict)
 
     @classmethod
     def begin(cls, db: sqlite3.Connection, changes: Iterable[Change], access: Access) -> "Filing":
@@ -29,7 +30,7 @@ class Filing:
         """The memories that the known documents cite: they decide who reaches them."""
         return [memory_id for one in self.known.values() for memory_id in one.cites]
 
-    def put(self, change: Put) -> log.Entry | None:
+    def put(self, change: Put) -> Document:
         """File a document; the memories it cites have been found in reach."""
         given, name = change.document, (change.document.kind, change.document.id)
         self._check_writable(given)
@@ -41,16 +42,21 @@ class Filing:
                 hint="Load it again and repeat the change.",
                 details={"kind": given.kind, "id": given.id, "version": version},
             )
-        self.drafts[name] = given if present is None else replace(given, created_at=present.created_at)
-        return _entry(change, PUT, given) if change.logged else None
+        made = given if present is None else replace(given, created_at=present.created_at)
+        self.drafts[name] = made
+        return made
 
-    def drop(self, change: Drop, memory_of: Callable[[str], Memory | None]) -> log.Entry:
+    def stamped(self, made: Document, stamp: documents.PutStamp) -> None:
+        """Note when a document was filed."""
+        self.stamps[made.kind, made.id] = stamp
+
+    def drop(self, change: Drop, memory_of: Callable[[str], Memory | None]) -> Document:
         """Mark a document as gone."""
         present = self._present((change.kind, change.id))
         if present is None or not self._reaches(present, memory_of):
             raise NotFound(f"There is no {change.kind} {change.id}.", details={"id": change.id})
         self.drafts[change.kind, change.id] = None
-        return _entry(change, DROPPED, present)
+        return present
 
     def forget(self, memory_id: str) -> None:
         """What is filed in this commit and cites a memory that is deleted in it goes too."""
@@ -61,9 +67,10 @@ class Filing:
     def write(self, db: sqlite3.Connection, key_of: Callable[[str], int]) -> None:
         """Write the drafts."""
         documents.drop(db, [name for name, one in self.drafts.items() if one is None])
-        for one in self.drafts.values():
+        for name, one in self.drafts.items():
             if one is not None:
-                documents.put(db, one, [key_of(memory_id) for memory_id in dict.fromkeys(one.cites)])
+                cited = [key_of(memory_id) for memory_id in dict.fromkeys(one.cites)]
+                documents.put(db, one, self.stamps[name], cited)
 
     def _present(self, name: Name) -> Document | None:
         return self.drafts[name] if name in self.drafts else self.known.get(name)
@@ -89,9 +96,3 @@ def _named(change: Change) -> Iterable[Name]:
     if isinstance(change, Put):
         return [(change.document.kind, change.document.id)]
     return [(change.kind, change.id)] if isinstance(change, Drop) else []
-
-
-def _entry(change: Put | Drop, kind: str, document: Document) -> log.Entry:
-    at = change.document.updated_at if isinstance(change, Put) else change.at
-    payload = {"kind": document.kind, "id": document.id}
-    return log.Entry(at=at, kind=kind, memory_id=None, scope=document.scope, payload=payload)

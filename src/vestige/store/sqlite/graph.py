@@ -42,6 +42,12 @@ def put(db: sqlite3.Connection, edges: Mapping[EdgeKey, Edge]) -> None:
     )
 
 
+def replace(db: sqlite3.Connection, edges: Mapping[EdgeKey, Edge | None]) -> None:
+    """Write edges as they are to be, or remove them."""
+    db.executemany("DELETE FROM edges WHERE source = ? AND target = ? AND kind = ?", list(edges))
+    put(db, {key: edge for key, edge in edges.items() if edge is not None})
+
+
 def delete(db: sqlite3.Connection, key: EdgeKey) -> bool:
     """Delete an edge; whether it was there."""
     return db.execute("DELETE FROM edges WHERE source = ? AND target = ? AND kind = ?", key).rowcount > 0

@@ -1,7 +1,8 @@
 """What was: earlier revisions of a memory, and what is left of a deleted one."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -34,6 +35,11 @@ EARLIER = (
     " WHERE m.id IN (SELECT value FROM json_each(?)) AND m.updated_at > ? AND {reach}"
 )
 
+EVERY_REVISION = (
+    "SELECT m.id, r.memory FROM memories m JOIN revisions r ON r.key = m.key"
+    " WHERE m.id IN (SELECT value FROM json_each(?)) ORDER BY m.key, r.revision"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Buried:
@@ -61,6 +67,22 @@ def keep(db: sqlite3.Connection, revisions: Iterable[tuple[int, Revision]]) -> N
             for key, past in revisions
         ],
     )
+
+
+def drop(db: sqlite3.Connection, keys: Iterable[int]) -> None:
+    """Remove the earlier revisions of memories."""
+    db.executemany("DELETE FROM revisions WHERE key = ?", [(key,) for key in keys])
+
+
+def versions(db: sqlite3.Connection, memory_ids: Collection[str]) -> dict[str, tuple[Memory, ...]]:
+    """Every state that these memories had, the present one last; unknown ones are left out."""
+    asked = (json_text(list(memory_ids)),)
+    found: dict[str, list[Memory]] = defaultdict(list)
+    for memory_id, text in db.execute(EVERY_REVISION, asked):
+        found[memory_id].append(_from_json(text))
+    for memory in memories.present(db, memory_ids):
+        found[memory.id].append(memory)
+    return {memory_id: tuple(several) for memory_id, several in found.items()}
 
 
 def of(db: sqlite3.Connection, memory_id: str, access: Access) -> list[Revision]:
@@ -170,7 +192,7 @@ def texts(db: sqlite3.Connection, key: int) -> set[str]:
 def bury(db: sqlite3.Connection, buried: Iterable[Buried]) -> None:
     """Write tombstones."""
     db.executemany(
-        "INSERT INTO tombstones (id, scope, deleted_at) VALUES (?, ?, ?)",
+        "INSERT OR REPLACE INTO tombstones (id, scope, deleted_at) VALUES (?, ?, ?)",
         [(one.memory_id, one.scope, moment_text(one.at)) for one in buried],
     )
 

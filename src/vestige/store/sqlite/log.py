@@ -1,9 +1,9 @@
 """The append-only event log. Its numbers are given inside the write transaction, in commit order."""
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 from vestige.checks import utc
@@ -17,13 +17,9 @@ from vestige.models import (
 )
 from vestige.store.changes import LINKED, REMARKED, UNLINKED
 from vestige.store.logquery import LogQuery
-from vestige.store.sqlite.columns import EPOCH, json_mapping, json_text, moment_text
+from vestige.store.sqlite.columns import json_mapping, json_text, moment_text
 from vestige.store.sqlite.filters import Clause, Condition, clause, in_scope, within
 
-MILLISECOND = timedelta(milliseconds=1)
-COUNTER_BITS = 16
-# The year 4199. Beyond it the clock only counts on, so that it never leaves 64 bits.
-LAST_MILLISECOND = 2**46 - 1
 INSERT = (
     "INSERT INTO events (position, node, seq, clock, at, kind, memory_id, scope, payload, prior, new)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -32,40 +28,49 @@ SELECT = (
     "SELECT e.position, e.node, e.seq, e.clock, e.at, e.kind, e.memory_id, e.scope, e.payload FROM events e"
 )
 
+NAMED = (
+    f"{SELECT.replace('FROM events e', 'FROM json_each(?) w CROSS JOIN events e')}"
+    " ON e.node = json_extract(w.value, '$[0]') AND e.seq = json_extract(w.value, '$[1]')"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """An event without its numbers. `prior` and `new` are the strengths around a remark, as JSON."""
+    """An event of this node that waits for its numbers. `around` are the strengths before and after a
+    remark, as JSON."""
 
+    clock: int
     at: datetime
     kind: str
     memory_id: str | None
     scope: str
     payload: Mapping[str, Any] = field(default_factory=lambda: NO_METADATA)
-    prior: str | None = None
-    new: str | None = None
+    around: tuple[str, str] | None = None
 
 
-def tick(previous: int, at: datetime) -> int:
-    """The next reading of the hybrid logical clock: never back, whatever the wall clock did."""
-    millisecond = min((utc(at) - EPOCH) // MILLISECOND, LAST_MILLISECOND)
-    return max(previous + 1, millisecond << COUNTER_BITS)
+def reading(db: sqlite3.Connection) -> int:
+    """The highest reading of the clock that was given or seen here."""
+    (last,) = db.execute("SELECT reading FROM clock").fetchone()
+    return int(last)
+
+
+def advance(db: sqlite3.Connection, reading: int) -> None:
+    """Keep a reading: none below it is given again."""
+    db.execute("UPDATE clock SET reading = ? WHERE reading < ?", (reading, reading))
 
 
 def append(db: sqlite3.Connection, node: str, entries: Sequence[Entry]) -> list[LogEvent]:
-    """Write events and give them their position, sequence number and clock."""
-    last = db.execute("SELECT position, clock FROM events ORDER BY position DESC LIMIT 1").fetchone()
-    position, clock = last or (0, 0)
+    """Write events of this node and give them their positions and sequence numbers."""
+    position = last_position(db)
     seq = db.execute("SELECT coalesce(max(seq), 0) FROM events WHERE node = ?", (node,)).fetchone()[0]
     events, rows = [], []
     for number, entry in enumerate(entries, start=1):
-        clock = tick(clock, entry.at)
         payload = json_text(entry.payload)
         event = LogEvent(
             position=position + number,
             node=node,
             seq=seq + number,
-            clock=clock,
+            clock=entry.clock,
             at=utc(entry.at),
             kind=entry.kind,
             memory_id=entry.memory_id,
@@ -73,11 +78,40 @@ def append(db: sqlite3.Connection, node: str, entries: Sequence[Entry]) -> list[
             payload=json_mapping(payload),
         )
         events.append(event)
-        numbers = (event.position, node, event.seq, clock, moment_text(entry.at))
-        told = (entry.kind, entry.memory_id, entry.scope, payload, entry.prior, entry.new)
-        rows.append((*numbers, *told))
+        rows.append(_row(event, payload, entry.around))
     db.executemany(INSERT, rows)
     return events
+
+
+def take(db: sqlite3.Connection, events: Sequence[LogEvent]) -> None:
+    """Write events that happened elsewhere at the end, under their own names."""
+    position = last_position(db)
+    at_end = [replace(event, position=position + number) for number, event in enumerate(events, start=1)]
+    db.executemany(INSERT, [_row(event, json_text(event.payload), None) for event in at_end])
+
+
+def known(db: sqlite3.Connection, names: Iterable[tuple[str, int]]) -> list[LogEvent]:
+    """Those of the events with these nodes and numbers that are here."""
+    return [from_row(row) for row in db.execute(NAMED, (json_text(list(names)),))]
+
+
+def note_strengths(db: sqlite3.Connection, around: Mapping[tuple[str, int], tuple[str, str]]) -> None:
+    """Write what the strength of a memory was before and after remarks, told by node and number."""
+    db.executemany(
+        "UPDATE events SET prior = ?, new = ? WHERE node = ? AND seq = ?",
+        [(*both, *name) for name, both in around.items()],
+    )
+
+
+def last_position(db: sqlite3.Connection) -> int:
+    """The position of the last event, 0 without any."""
+    (position,) = db.execute("SELECT coalesce(max(position), 0) FROM events").fetchone()
+    return int(position)
+
+
+def _row(event: LogEvent, payload: str, around: tuple[str, str] | None) -> tuple[Any, ...]:
+    numbers = (event.position, event.node, event.seq, event.clock, moment_text(event.at))
+    return (*numbers, event.kind, event.memory_id, event.scope, payload, *(around or (None, None)))
 
 
 def read(
@@ -91,7 +125,7 @@ def read(
         conditions.extend(_readable(access))
     wanted = Clause(conditions=tuple(conditions))
     rows = db.execute(f"{SELECT} WHERE {wanted.sql} ORDER BY e.position LIMIT ?", (*wanted.params, limit))
-    return [_event(row) for row in rows]
+    return [from_row(row) for row in rows]
 
 
 def latest(db: sqlite3.Connection, asked: LogQuery, *, access: Access, limit: int) -> list[LogEvent]:
@@ -101,7 +135,7 @@ def latest(db: sqlite3.Connection, asked: LogQuery, *, access: Access, limit: in
     rows = db.execute(
         f"{SELECT} WHERE {wanted.sql} ORDER BY e.position DESC LIMIT ?", (*wanted.params, limit)
     )
-    return [_event(row) for row in rows]
+    return [from_row(row) for row in rows]
 
 
 def _asked(asked: LogQuery) -> Iterator[Condition]:
@@ -149,7 +183,8 @@ def _readable(access: Access) -> Iterator[Condition]:
     )
 
 
-def _event(row: tuple[Any, ...]) -> LogEvent:  # a row of the driver
+def from_row(row: tuple[Any, ...]) -> LogEvent:  # a row of the driver
+    """The event back from its columns."""
     return LogEvent(
         position=row[0],
         node=row[1],

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vestige.models import ANYTHING, Access, Filter, Memory, Order, Record
-from vestige.store.sqlite import reviews
+from vestige.store.sqlite import registry, reviews
 from vestige.store.sqlite.columns import (
     json_mapping,
     json_strings,
@@ -54,7 +54,7 @@ COLUMNS = (
 WIDTH = len(COLUMNS)
 MEMORY = ", ".join(f"m.{column}" for column in COLUMNS)
 RECORD = (
-    f"SELECT m.key, {MEMORY}, {reviews.STRENGTH}, EXISTS (SELECT 1 FROM vectors v WHERE v.key = m.key)"
+    f"SELECT m.key, {MEMORY}, {reviews.STRENGTH}, {registry.HAS_VECTORS}"
     " FROM memories m JOIN strengths s ON s.key = m.key"
 )
 KEYS = "SELECT group_concat(m.key) FROM memories m"
@@ -201,6 +201,24 @@ def stored(db: sqlite3.Connection, memory_ids: Iterable[str]) -> dict[str, Store
         (json_text(list(memory_ids)),),
     )
     return {row[2]: Stored(key=row[1], record=_record(row[1:]), text_hash=row[0]) for row in rows}
+
+
+def present(db: sqlite3.Connection, memory_ids: Iterable[str]) -> list[Memory]:
+    """Those of these memories that exist, whatever the access."""
+    rows = db.execute(
+        f"SELECT {MEMORY} FROM memories m WHERE m.id IN (SELECT value FROM json_each(?))",
+        (json_text(list(memory_ids)),),
+    )
+    return [from_row(row) for row in rows]
+
+
+def keys_of(db: sqlite3.Connection, memory_ids: Iterable[str]) -> dict[str, int]:
+    """The keys of those of these ids that exist."""
+    rows = db.execute(
+        "SELECT id, key FROM memories WHERE id IN (SELECT value FROM json_each(?))",
+        (json_text(list(memory_ids)),),
+    )
+    return dict(rows.fetchall())
 
 
 def by_key(db: sqlite3.Connection, keys: NDArray[np.int64]) -> list[Record]:

@@ -12,13 +12,15 @@ from importlib.resources import files
 from pathlib import Path
 
 from vestige import __version__
-from vestige.errors import StoreError, StoreReadOnly
+from vestige.errors import StoreBusy, StoreError, StoreReadOnly
 from vestige.store import migrate
 from vestige.store.migrate import Applied, Migration
-from vestige.store.sqlite import backup, registry
+from vestige.store.processes import Who
+from vestige.store.sqlite import backup, installation, locks, presence, registry, remains
 from vestige.store.sqlite.columns import moment_text
 from vestige.store.sqlite.connection import (
     Connections,
+    Synchronous,
     Waiting,
     connect,
     patiently,
@@ -30,6 +32,12 @@ from vestige.store.sqlite.connection import (
 logger = logging.getLogger(__name__)
 
 OLDEST_SQLITE = (3, 35, 0)
+BACKUPS = "backups"
+"""The folder beside a store in which copies of it are kept."""
+MIGRATION_WAITS = 12
+"""How many times longer than for a write one waits for other processes before the store can be upgraded."""
+OPENINGS = 5
+"""How many times a file is opened that is replaced by another one each time."""
 RECORDS = (
     "CREATE TABLE IF NOT EXISTS schema_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
     " applied_at TEXT NOT NULL, checksum TEXT NOT NULL, written_by TEXT NOT NULL)"
@@ -38,12 +46,14 @@ RECORDS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What a store needs from outside itself: time, ids, patience, and the machine's name."""
+    """What a store needs from outside itself: time, ids, patience, the machine's name, and who opens it."""
 
     waiting: Waiting
     new_id: Callable[[], str]
     now: Callable[[], datetime]
     machine: str
+    who: Who
+    synchronous: Synchronous = "normal"
 
 
 def open_file(
@@ -63,13 +73,41 @@ def open_file(
     with translated(path):
         if read_only or not _writable(path):
             return _open_for_reading(path, around, steps)
-        _make_private(path)
-        with closing(connect(path)) as db:
-            _refuse_strangers(db, path)
+        for _ in range(OPENINGS):
+            opened = _open_for_writing(path, around, steps)
+            if opened is not None:
+                return opened
+    raise StoreBusy(
+        f"{path.name} is replaced again and again.", hint="Try again.", details={"path": str(path)}
+    )
+
+
+def _open_for_writing(
+    path: Path, around: Surroundings, steps: Sequence[Migration]
+) -> tuple[Connections, str] | None:
+    """Open a store; None if another file was put in its place meanwhile, as a restore does."""
+    remains.check(path)
+    _make_private(path)
+    file = installation.file_at(path)
+    connections = Connections(path=path, waiting=around.waiting, synchronous=around.synchronous)
+    try:
+        with closing(connect(path, patience=around.waiting.deadline_seconds)) as db:
+            patiently(lambda: refuse_strangers(db, path), around.waiting, path)
             patiently(lambda: db.execute("PRAGMA journal_mode = WAL").fetchall(), around.waiting, path)
             upgrade(db, path, steps, around)
             node = _settle(db, path, around)
-    return Connections(path=path, waiting=around.waiting), node
+            # From here on a reader is there, by which a restore sees that the file is in use.
+            with connections.reading(snapshot=False) as reader:
+                applied(reader)
+    except sqlite3.OperationalError as exc:
+        # SQLite refuses to write to a file that is at its place no more.
+        if getattr(exc, "sqlite_errorcode", None) != sqlite3.SQLITE_READONLY_DBMOVED:
+            raise
+        return None
+    if installation.file_at(path) != file:
+        connections.close()
+        return None
+    return connections, node
 
 
 @cache
@@ -78,16 +116,31 @@ def schema() -> tuple[Migration, ...]:
     return tuple(migrate.load(files(__package__) / "migrations"))
 
 
+@contextmanager
+def upgrading(path: Path, around: Surroundings) -> Iterator[None]:
+    """Be the one process that brings a store up to date; another is waited for, but not for ever."""
+    again = around.waiting.turns(MIGRATION_WAITS * around.waiting.deadline_seconds)
+    with locks.alone(path, "migration", around.who, again=lambda holder: again()):
+        yield
+
+
 def upgrade(db: sqlite3.Connection, path: Path, steps: Sequence[Migration], around: Surroundings) -> None:
     """Apply what is missing, each step in one transaction with its record; a backup comes first."""
+    if migrate.pending(steps, applied(db)):
+        with upgrading(path, around):
+            _upgrade(db, path, steps, around)
+
+
+def _upgrade(db: sqlite3.Connection, path: Path, steps: Sequence[Migration], around: Surroundings) -> None:
     done = applied(db)
-    todo = migrate.pending(steps, done)
+    todo = migrate.pending(steps, done)  # none, if another process was faster
     if todo and done:
+        _require_nobody(path, around)
         _back_up(db, path, done[-1].version, around)
     for step in todo:
         with _immediately(db, path, around.waiting):
             if step.version in {row.version for row in applied(db)}:
-                continue  # another process was faster
+                continue  # another process was faster, on a file system without locks
             db.execute(RECORDS)
             for statement in step.statements():
                 db.execute(statement)
@@ -98,12 +151,26 @@ def upgrade(db: sqlite3.Connection, path: Path, steps: Sequence[Migration], arou
             )
 
 
+def _require_nobody(path: Path, around: Surroundings) -> None:
+    """Wait until no other process has the store open: it knows the old schema only. StoreBusy, with their
+    names, if they stay."""
+    again = around.waiting.turns(MIGRATION_WAITS * around.waiting.deadline_seconds)
+    while others := presence.present(path):
+        if not again():
+            raise StoreBusy(
+                "The store must be upgraded, and other processes have it open as it is:"
+                f" {', '.join(str(who) for who in others)}.",
+                hint="Stop these first, then try again. Nothing was changed.",
+                details={"path": str(path), "pids": [who.pid for who in others]},
+            )
+
+
 def _open_for_reading(
     path: Path, around: Surroundings, steps: Sequence[Migration]
 ) -> tuple[Connections, str]:
-    uri = _readable_uri(path)
-    with closing(connect(path, uri=uri)) as db:
-        _refuse_strangers(db, path)
+    uri = readable_uri(path)
+    with closing(connect(path, uri=uri, timeout=around.waiting.deadline_seconds)) as db:
+        refuse_strangers(db, path)
         if migrate.pending(steps, applied(db)):
             raise StoreReadOnly(
                 "The database has an older schema and cannot be brought up to date here.",
@@ -114,7 +181,7 @@ def _open_for_reading(
     return Connections(path=path, waiting=around.waiting, uri=uri), known[0] if known else ""
 
 
-def _readable_uri(path: Path) -> str:
+def readable_uri(path: Path) -> str:
     """How to open a file that cannot be written. Where SQLite cannot make the shared memory a write-ahead
     log needs, the file is taken as one that nobody changes."""
     path.stat()  # a missing file is a clearer error than what SQLite would say
@@ -145,14 +212,17 @@ def _make_private(path: Path) -> None:
     if not path.parent.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.parent.chmod(0o700)
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    os.close(handle)
+    # Only where there is none: closing a file gives up all locks that this process has on it, also those by
+    # which a store it has open already is seen to be in use.
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     if path.stat().st_mode & 0o777 != 0o600:
         with suppress(PermissionError):  # somebody else's file, shared on purpose
             path.chmod(0o600)
 
 
-def _refuse_strangers(db: sqlite3.Connection, path: Path) -> None:
+def refuse_strangers(db: sqlite3.Connection, path: Path) -> None:
+    """StoreError for a database that is not ours."""
     tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master")}
     if tables and "schema_migrations" not in tables:
         raise StoreError(
@@ -171,7 +241,7 @@ def applied(db: sqlite3.Connection) -> list[Applied]:
 
 
 def _back_up(db: sqlite3.Connection, path: Path, version: int, around: Surroundings) -> None:
-    folder = path.parent / "backups"
+    folder = path.parent / BACKUPS
     folder.mkdir(mode=0o700, exist_ok=True)
     stamp = around.now().strftime("%Y%m%dT%H%M%SZ")
     db.execute("BEGIN")
@@ -183,11 +253,11 @@ def _back_up(db: sqlite3.Connection, path: Path, version: int, around: Surroundi
 
 def _settle(db: sqlite3.Connection, path: Path, around: Surroundings) -> str:
     fingerprint = registry.installed_at(path, around.machine)
-    known = registry.node(db)
-    if known is not None and known[1] == fingerprint:
-        return known[0]
+    known = installation.settled(db, path, fingerprint)
+    if known is not None:
+        return known
     with _immediately(db, path, around.waiting):
-        return registry.settle(db, fingerprint, around.new_id, around.now())
+        return installation.settle(db, path, fingerprint, around.new_id, around.now())
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 from vestige.cognition.form import features
 from vestige.models import Memory
-from vestige.store.sqlite.columns import json_text, optional_text
+from vestige.store.sqlite.columns import json_text, microseconds, optional_text
 
 FIRST_PERSON, ASKS, TIMED = 1, 2, 4
 GONE = -1
@@ -15,19 +15,19 @@ GONE = -1
 
 MADE_FROM = frozenset({
     "content", "phrasings", "tags", "occurred_at", "author", "scope", "thread", "source", "position",
-    "domains", "valid_from", "valid_until", "suppression_count", "archived_at",
+    "domains", "valid_from", "valid_until", "suppression_count", "archived_at", "created_at",
 })  # fmt: skip
 """The fields that terms and place are made from; a change of any other leaves them as they are."""
 
 PUT = (
-    "INSERT OR REPLACE INTO places (key, thread, source, position, length, form, flags, speaker)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+    "INSERT OR REPLACE INTO places (key, thread, source, position, length, form, flags, speaker, born)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A row of `places`. `thread` is None outside any thread."""
+    """A row of `places`. `thread` is None outside any thread, `born` is when it was made, in microseconds."""
 
     thread: int | None
     source: int | None
@@ -36,6 +36,7 @@ class Place:
     form: int
     flags: int
     speaker: int
+    born: int
 
 
 def of(memory: Memory, length: int) -> Place:
@@ -49,6 +50,7 @@ def of(memory: Memory, length: int) -> Place:
         form=int(told.form),
         flags=FIRST_PERSON * told.first_person | ASKS * told.asks | TIMED * told.timed,
         speaker=told.speaker,
+        born=microseconds(memory.created_at),
     )
 
 
@@ -76,7 +78,10 @@ def put(db: sqlite3.Connection, places: Mapping[int, Place]) -> None:
     db.executemany(
         PUT,
         [
-            (key, one.thread, one.source, one.position, one.length, one.form, one.flags, one.speaker)
+            (
+                *(key, one.thread, one.source, one.position, one.length),
+                *(one.form, one.flags, one.speaker, one.born),
+            )
             for key, one in places.items()
         ],
     )
@@ -84,7 +89,7 @@ def put(db: sqlite3.Connection, places: Mapping[int, Place]) -> None:
 
 def bury(db: sqlite3.Connection, keys: Iterable[int]) -> None:
     """Note that memories are gone, so that every directory learns it."""
-    gone = Place(thread=None, source=None, position=None, length=GONE, form=0, flags=0, speaker=0)
+    gone = Place(thread=None, source=None, position=None, length=GONE, form=0, flags=0, speaker=0, born=0)
     put(db, dict.fromkeys(keys, gone))
 
 

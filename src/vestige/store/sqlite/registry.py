@@ -11,8 +11,8 @@ import orjson
 
 from vestige.embed.protocol import Signature
 from vestige.errors import IdempotencyConflict
+from vestige.store.answers import other_model
 from vestige.store.changes import Claim
-from vestige.store.protocol import other_model
 from vestige.store.sqlite.columns import json_text, moment_text
 
 # -- the node --------------------------------------------------------------------------------------
@@ -51,6 +51,13 @@ def unsettle(db: sqlite3.Connection) -> None:
 # -- the signature ---------------------------------------------------------------------------------
 
 
+HAS_VECTORS = (
+    "EXISTS (SELECT 1 FROM vectors v WHERE v.key = m.key"
+    " AND +v.profile = (SELECT p.id FROM profiles p WHERE p.active = 1))"
+)
+"""Whether a memory `m` has vectors of the profile in use."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
     """A signature under the id its vectors are stored with."""
@@ -65,14 +72,34 @@ def profile(db: sqlite3.Connection) -> Profile | None:
     return None if row is None else Profile(id=row[0], signature=Signature(**orjson.loads(row[1])))
 
 
-def activate(db: sqlite3.Connection, signature: Signature) -> Profile:
-    """A new profile in use, in place of any other."""
-    db.execute("UPDATE profiles SET active = 0 WHERE active = 1")
+def coming(db: sqlite3.Connection) -> Profile | None:
+    """The profile whose vectors are made beside those in use: the newest, if it is not in use itself. Vectors
+    of all others are only waiting to be removed."""
+    row = db.execute("SELECT id, signature, active FROM profiles ORDER BY id DESC LIMIT 1").fetchone()
+    if row is None or row[2]:
+        return None
+    return Profile(id=row[0], signature=Signature(**orjson.loads(row[1])))
+
+
+def of_signature(db: sqlite3.Connection, signature: Signature) -> Profile | None:
+    """The profile of a signature that is in use or coming."""
+    known = (profile(db), coming(db))
+    return next((one for one in known if one is not None and one.signature == signature), None)
+
+
+def enlist(db: sqlite3.Connection, signature: Signature) -> Profile:
+    """A new profile, which is the coming one now."""
     row = db.execute(
-        "INSERT INTO profiles (profile, signature, active) VALUES (?, ?, 1) RETURNING id",
+        "INSERT INTO profiles (profile, signature, active) VALUES (?, ?, 0) RETURNING id",
         (signature.profile, json_text(asdict(signature))),
     ).fetchone()
     return Profile(id=row[0], signature=signature)
+
+
+def activate(db: sqlite3.Connection, chosen: Profile) -> None:
+    """Put a profile in use, in place of any other."""
+    db.execute("UPDATE profiles SET active = 0 WHERE active = 1")
+    db.execute("UPDATE profiles SET active = 1 WHERE id = ?", (chosen.id,))
 
 
 def require(held: Profile | None, signature: Signature) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vestige.cognition import strength as cognition
 from vestige.errors import InvalidInput
 from vestige.models import LearningState, Strength
-from vestige.store.changes import REMARKED, STATE
+from vestige.store.evidence import FOLDED_FROM
 from vestige.store.sqlite.columns import (
     from_microseconds,
     json_text,
@@ -107,12 +107,13 @@ def put(db: sqlite3.Connection, strengths: Mapping[int, Strength]) -> None:
 
 
 def put_by_id(db: sqlite3.Connection, strengths: Mapping[str, Strength], after: int) -> int:
-    """Write strengths of those memories that exist and have no evidence after a position; how many."""
+    """Write strengths of those memories that exist and of which nothing was logged after a position that they
+    are folded from; how many."""
     rows = db.execute(
         "SELECT m.id, m.key FROM memories m WHERE m.id IN (SELECT value FROM json_each(?))"
         " AND NOT EXISTS (SELECT 1 FROM events e"
-        " WHERE e.memory_id = m.id AND e.position > ? AND e.kind IN (?, ?))",
-        (json_text(list(strengths)), after, REMARKED, STATE),
+        f" WHERE e.memory_id = m.id AND e.position > ? AND e.kind IN ({', '.join('?' * len(FOLDED_FROM))}))",
+        (json_text(list(strengths)), after, *FOLDED_FROM),
     ).fetchall()
     put(db, {key: strengths[memory_id] for memory_id, key in rows})
     return len(rows)

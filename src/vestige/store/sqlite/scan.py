@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from vestige.embed.protocol import Signature
 from vestige.errors import InvalidInput
 from vestige.pool import Floats, Integers, Vectors
-from vestige.store.protocol import Scored
+from vestige.store.answers import Scored
 from vestige.store.sqlite import codes, memories
 from vestige.store.sqlite.matrix import Block, View
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vestige.errors import StoreError
-from vestige.store.protocol import IndexStatus
+from vestige.store.answers import IndexStatus
 from vestige.store.sqlite import codes, registry, segment_file
 from vestige.store.sqlite.backup import sync
 from vestige.store.sqlite.connection import Connections
@@ -300,7 +300,8 @@ def _stray(db: sqlite3.Connection, suffixes: Sequence[str]) -> Iterator[Path]:
 def status(db: sqlite3.Connection) -> IndexStatus:
     """What is in files and what is not; every file is read through."""
     profile = registry.profile(db)
-    vectors = db.execute("SELECT count(*) FROM vectors").fetchone()[0]
+    asked = (0 if profile is None else profile.id,)
+    vectors = db.execute("SELECT count(*) FROM vectors WHERE profile = ?", asked).fetchone()[0]
     width = 0 if profile is None else profile.signature.dimension
     files = [] if profile is None else listed(db, profile.id)
     folder = folder_of(db)

@@ -7,13 +7,13 @@ import numpy as np
 
 from vestige.cognition.strength import accessibility
 from vestige.models import Access, Filter, StoreStats
-from vestige.store.sqlite import graph, reviews
+from vestige.store.sqlite import graph, registry, reviews
 from vestige.store.sqlite.columns import moment_text, optional_moment
 from vestige.store.sqlite.filters import Clause, clause
 from vestige.store.sqlite.memories import count
 
 TOTALS = (
-    "SELECT count(*), coalesce(sum(EXISTS (SELECT 1 FROM vectors v WHERE v.key = m.key)), 0),"
+    f"SELECT count(*), coalesce(sum({registry.HAS_VECTORS}), 0),"
     " coalesce(sum(m.pinned), 0), coalesce(sum(m.suppression_count > 0), 0),"
     " coalesce(sum(m.superseded_by IS NOT NULL), 0),"
     " coalesce(sum(s.due_at <= ?1"

@@ -1,12 +1,15 @@
 """SqliteStore: the store contract on one SQLite file. A method is a transaction around a sibling module."""
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, suppress
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 
 from vestige.documents import Document
 from vestige.embed.protocol import Signature
-from vestige.errors import InvalidInput
+from vestige.errors import InvalidInput, StoreBusy
 from vestige.models import (
     ANYTHING,
     Access,
@@ -21,42 +24,59 @@ from vestige.models import (
     Strength,
     Tombstone,
 )
+from vestige.store.answers import IndexStatus
 from vestige.store.changes import Change, Claim, Embedded, Forget
+from vestige.store.lives import Absorbed, Life
 from vestige.store.logquery import LogQuery
-from vestige.store.protocol import IndexStatus
+from vestige.store.processes import Who
 from vestige.store.sqlite import (
+    absorbing,
     backup,
+    checkup,
     documents,
+    drafts,
     graph,
     history,
+    installation,
     log,
     memories,
+    mending,
+    proof,
     registry,
     reviews,
     segments,
     words,
 )
 from vestige.store.sqlite import commit as committing
+from vestige.store.sqlite import lives as telling
 from vestige.store.sqlite import stats as counting
 from vestige.store.sqlite import vectors as dense
 from vestige.store.sqlite.arms import SearchArms
 from vestige.store.sqlite.columns import natural
-from vestige.store.sqlite.connection import WRITE_DEADLINE_SECONDS, Connections, Randomness, Waiting
+from vestige.store.sqlite.company import Company
+from vestige.store.sqlite.connection import (
+    WRITE_DEADLINE_SECONDS,
+    Connections,
+    Randomness,
+    Synchronous,
+    Waiting,
+    translated,
+)
 from vestige.store.sqlite.filters import clause
-from vestige.store.sqlite.opening import Surroundings, open_file
+from vestige.store.sqlite.opening import Surroundings, open_file, upgrading
+from vestige.store.trouble import Trouble
 
-REBUILD_BATCH = 500
 
-
-class SqliteStore(SearchArms):
+class SqliteStore(SearchArms, Company):
     """A `MemoryStore` in one file, which any number of processes may share.
 
     What each method promises is said in `MemoryStore`. Made by `open`.
     """
 
-    def __init__(self, connections: Connections, *, node: str) -> None:
-        super().__init__(connections)
-        self._node = node
+    def __init__(self, connections: Connections, *, node: str, who: Who | None = None) -> None:
+        self._node, self._file = node, installation.file_at(connections.path)
+        SearchArms.__init__(self, connections)
+        Company.__init__(self, connections, who)
 
     @classmethod
     def open(
@@ -69,25 +89,32 @@ class SqliteStore(SearchArms):
         new_id: Callable[[], str],
         now: Callable[[], datetime],
         machine: str,
+        who: Who | None = None,
         busy_seconds: float = WRITE_DEADLINE_SECONDS,
+        synchronous: Synchronous = "normal",
         read_only: bool = False,
     ) -> "SqliteStore":
         """Open the store at `path`, making or upgrading it where needed.
 
-        `machine` names this computer: a file that was copied from elsewhere gets a new node id. A write
-        waits up to `busy_seconds` for other writers. Where the file or its directory cannot be written
-        the store is opened for reading.
+        `machine` names this computer: a file that was copied from elsewhere gets a new node id. Other
+        processes see `who` is here. A write waits up to `busy_seconds` for other writers. Where the file
+        or its directory cannot be written the store is opened for reading.
         """
         waiting = Waiting(rng=rng, sleep=sleep, monotonic=monotonic, deadline_seconds=busy_seconds)
-        around = Surroundings(waiting=waiting, new_id=new_id, now=now, machine=machine)
+        who = who or Who(pid=os.getpid(), command="", since=now())
+        around = Surroundings(
+            waiting=waiting, new_id=new_id, now=now, machine=machine, who=who, synchronous=synchronous
+        )
         connections, node = open_file(path, around, read_only=read_only)
-        with connections.reading(snapshot=False) as db:
-            # A connection that has read holds a lock: whoever wants the file alone can see us.
-            db.execute("SELECT 1 FROM memories LIMIT 1").fetchone()
-            current = words.are_current(db)
-        store = cls(connections, node=node)
-        if not current and not store.read_only:
-            store.rebuild_words()
+        with ExitStack() as undo, translated(path):
+            undo.callback(connections.close)
+            store = cls(connections, node=node, who=who)
+            undo.callback(store.close)
+            if not store._words_are_current() and not store.read_only:
+                with upgrading(path, around):
+                    if not store._words_are_current():  # another process was faster
+                        store.rebuild_words()
+            undo.pop_all()
         return store
 
     @property
@@ -103,25 +130,48 @@ class SqliteStore(SearchArms):
     # -- canonical writes ------------------------------------------------------------------------
 
     def commit(
-        self, changes: Sequence[Change], *, access: Access, claim: Claim | None = None
+        self,
+        changes: Sequence[Change],
+        *,
+        access: Access,
+        claim: Claim | None = None,
+        patience_seconds: float | None = None,
     ) -> list[LogEvent]:
         """Apply all changes in order, or none; the events logged for them."""
         analysed = [committing.analyse(change) for change in changes]
-        with self._connections.writing() as db:
+        with self._connections.writing(patience_seconds) as db:
             if claim is not None:
                 registry.claim(db, claim)
-            work = committing.Work.begin(db, changes, access)
+            installation.require_in_place(self._connections.path, self._file)
+            # Who opened the file after us may have seen that it needs another one.
+            self._node = installation.node_in(db)
+            work = committing.Work.begin(db, self._node, changes, access)
             for one in analysed:
                 work.apply(one)
-            events = work.write(db, self._node)
+            events = work.write(db)
             if claim is not None:
                 registry.attach(db, claim.key, [draft.key for draft in work.drafts.values()])
-        forgets = any(isinstance(change, Forget) for change in changes)
-        if forgets or self._connections.journal_owed:
-            self._connections.empty_journal()
-        if forgets:
-            segments.sweep(self._connections)
+        if events:
+            installation.keep_mark(self._connections.path, events[-1].node, events[-1].seq)
+        drafts.tidy(self._connections, ended=any(isinstance(change, Forget) for change in changes))
         return events
+
+    # -- the whole -------------------------------------------------------------------------------
+
+    def lives(
+        self, where: Filter | None = None, *, access: Access, vectors: bool = False, batch: int = 500
+    ) -> Iterator[list[Life]]:
+        """Everything canonical, `batch` at a time, all in one read transaction."""
+        _check_batch(batch)
+        with self._connections.reading() as db:
+            told = telling.tell(db, where, access, vectors=vectors)
+            while some := list(islice(told, batch)):
+                yield some
+
+    def absorb(self, lives: Sequence[Life], *, access: Access) -> Absorbed:
+        """Unite these lives with what is here; doing it again changes nothing."""
+        installation.require_in_place(self._connections.path, self._file)
+        return absorbing.absorb(self._connections, lives, access)
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -258,24 +308,29 @@ class SqliteStore(SearchArms):
             profile = registry.profile(db)
         return None if profile is None else profile.signature
 
-    def adopt(self, signature: Signature) -> None:
-        """Make this the store's signature and drop the vectors of any other."""
+    def adopt(self, signature: Signature) -> bool:
+        """Put a signature in use if every memory has vectors of it; whether it is."""
         with self._connections.writing() as db:
-            dense.adopt(db, signature)
+            if not dense.adopt(db, signature):
+                return False
         segments.sweep(self._connections)
+        # What is in use now is not undone because others write: the rest is left for the next time.
+        with suppress(StoreBusy):
+            while self._dropped_some():
+                pass
+        return True
 
     def unembedded(self, signature: Signature, *, limit: int) -> list[Memory]:
         """Memories without vectors of their present text, oldest first."""
         most = natural(limit)
         with self._connections.reading(snapshot=False) as db:
-            profile = registry.profile(db)
-            known = profile.id if profile is not None and profile.signature == signature else None
-            return memories.unembedded(db, known, most)
+            profile = registry.of_signature(db, signature)
+            return memories.unembedded(db, profile.id if profile else None, most)
 
-    def put_vectors(self, embedded: Mapping[str, Embedded]) -> int:
+    def put_vectors(self, embedded: Mapping[str, Embedded], *, coming: Signature | None = None) -> int:
         """Add vectors made after the fact; how many memories took them."""
         with self._connections.writing() as db:
-            return dense.put_by_id(db, embedded)
+            return dense.put_by_id(db, embedded, coming)
 
     def put_strengths(self, strengths: Mapping[str, Strength], *, after: int) -> int:
         """Overwrite strengths with replayed ones, except where there is later evidence; how many."""
@@ -284,14 +339,7 @@ class SqliteStore(SearchArms):
 
     def rebuild_words(self) -> int:
         """Derive all lexical rows, places and fingerprints again from the text; how many memories."""
-        analysed: dict[int, words.Analysis] = {}
-        reached: int | None = 0
-        while reached is not None:
-            with self._connections.reading() as db:
-                texts, reached = memories.texts_after(db, reached, REBUILD_BATCH)
-            analysed.update((key, words.analyse(memory)) for key, memory in texts)
-        with self._connections.writing() as db:
-            return words.rebuild(db, analysed)
+        return mending.rebuild_words(self._connections)
 
     def index_status(self) -> IndexStatus:
         """What the index files hold; they are read through and checked."""
@@ -303,16 +351,40 @@ class SqliteStore(SearchArms):
         segments.rebuild(self._connections)
         return self.index_status()
 
+    def _dropped_some(self) -> bool:
+        """Remove some of the vectors that are not in use, in a transaction of its own."""
+        with self._connections.writing() as db:
+            return dense.drop_others(db)
+
+    def _words_are_current(self) -> bool:
+        with self._connections.reading(snapshot=False) as db:
+            return words.are_current(db)
+
     # -- care ------------------------------------------------------------------------------------
 
     def backup(self, destination: Path) -> None:
         """Write a complete, verified copy to a path that does not exist yet, while others write."""
+
+        def prove(copied: Path) -> None:
+            connections = proof.lying(copied, self._connections.waiting)
+            with closing(SqliteStore(connections, node=self._node)) as store:
+                proof.read_one_of_each(store, connections)
+
         with self._connections.reading() as db:
-            backup.copy(db, destination)
+            backup.copy(db, destination, prove=prove)
+
+    def examine(self, now: datetime, *, deep: bool = False) -> list[Trouble]:
+        """What is wrong in the file and around it."""
+        return checkup.examine(self._connections, now, deep=deep)
+
+    def mend(self, repair: str, now: datetime) -> None:
+        """Do a repair that `examine` named."""
+        mending.mend(self._connections, repair, now)
 
     def close(self) -> None:
         """Let go of every connection. Safe to call twice."""
         self._connections.close()
+        self._leave()
 
 
 def _check_batch(batch: int) -> None:

@@ -16,8 +16,18 @@ from vestige.store.sqlite.filters import clause
 
 OF_IDS = (
     "SELECT m.id, v.vector FROM memories m JOIN vectors v ON v.key = m.key"
-    " WHERE m.id IN (SELECT value FROM json_each(?)) AND {reach} ORDER BY v.id"
+    " WHERE m.id IN (SELECT value FROM json_each(?)) AND +v.profile = ? AND {reach} ORDER BY v.id"
 )
+LACKING = (
+    "SELECT EXISTS (SELECT 1 FROM memories m WHERE NOT EXISTS"
+    " (SELECT 1 FROM vectors v WHERE v.key = m.key AND +v.profile = ?))"
+)
+LEFT = (
+    "SELECT p.id FROM profiles p WHERE p.active = 0"
+    " AND EXISTS (SELECT 1 FROM vectors v WHERE v.profile = p.id) LIMIT 1"
+)
+LEAVING = 500
+"""Memories whose vectors of another profile are removed in one transaction: a few milliseconds."""
 INSERT = 'INSERT INTO vectors (profile, key, start, "end", text_hash, vector) VALUES (?, ?, ?, ?, ?, ?)'
 
 
@@ -44,67 +54,101 @@ def put(db: sqlite3.Connection, profile: int, embedded: Mapping[int, Embedded]) 
     tokens.put(db, profile, embedded)
 
 
-def put_by_id(db: sqlite3.Connection, embedded: Mapping[str, Embedded]) -> int:
-    """Write the vectors of memories that still have the text they were made from; how many do."""
+def put_by_id(
+    db: sqlite3.Connection, embedded: Mapping[str, Embedded], coming: Signature | None = None
+) -> int:
+    """Write the vectors of memories that still have the text they were made from; how many do. With
+    `coming`, under the profile of that signature, beside those in use."""
     held = registry.profile(db)
+    if embedded and held is not None and coming not in (None, held.signature):
+        held = registry.of_signature(db, coming) or registry.enlist(db, coming)
     for one in embedded.values():
         registry.require(held, one.signature)
         check(one)
-    rows = db.execute(
-        "SELECT id, key, text_hash FROM memories WHERE id IN (SELECT value FROM json_each(?))",
-        (json_text(list(embedded)),),
-    ).fetchall()
-    taken = {
-        key: embedded[memory_id]
-        for memory_id, key, text_hash in rows
-        if embedded[memory_id].text_hash == text_hash and embedded[memory_id].pieces
-    }
-    delete(db, taken)
+    taken = _fitting(db, embedded)
+    if held is not None:
+        delete(db, taken, held)
     write(db, held, taken)
     return len(taken)
 
 
+def _fitting(db: sqlite3.Connection, embedded: Mapping[str, Embedded]) -> dict[int, Embedded]:
+    """By key, what was made from a memory's present text."""
+    rows = db.execute(
+        "SELECT id, key, text_hash FROM memories WHERE id IN (SELECT value FROM json_each(?))",
+        (json_text(list(embedded)),),
+    ).fetchall()
+    return {
+        key: embedded[memory_id]
+        for memory_id, key, text_hash in rows
+        if embedded[memory_id].text_hash == text_hash and embedded[memory_id].pieces
+    }
+
+
 def by_id(
-    db: sqlite3.Connection, memory_ids: Iterable[str], access: Access
+    db: sqlite3.Connection, profile: registry.Profile, memory_ids: Iterable[str], access: Access
 ) -> dict[str, NDArray[np.float32]]:
     """The vectors of these memories within the access, a row for each piece."""
     reach = clause(ANYTHING, access)
     found: dict[str, list[NDArray[np.float32]]] = {}
-    rows = db.execute(OF_IDS.format(reach=reach.sql), (json_text(list(memory_ids)), *reach.params))
+    asked = (json_text(list(memory_ids)), profile.id, *reach.params)
+    rows = db.execute(OF_IDS.format(reach=reach.sql), asked)
     for memory_id, packed in rows:
         found.setdefault(memory_id, []).append(np.frombuffer(packed, dtype="<f4"))
     return {memory_id: np.array(pieces, dtype=np.float32) for memory_id, pieces in found.items()}
 
 
 def write(db: sqlite3.Connection, held: registry.Profile | None, taken: Mapping[int, Embedded]) -> None:
-    """Write the vectors of memories that have none, under the profile in use; the first ones choose it."""
+    """Write the vectors of memories that have none under a profile; the first ones choose that in use."""
     for one in taken.values():
         registry.require(held, one.signature)
-        held = held or registry.activate(db, one.signature)
+        if held is None:
+            held = registry.enlist(db, one.signature)
+            registry.activate(db, held)
     if held is not None:
         put(db, held.id, taken)
 
 
-def delete(db: sqlite3.Connection, keys: Iterable[int]) -> None:
-    """Remove the vectors and token bits of memories and tell other processes through the journal."""
+def delete(db: sqlite3.Connection, keys: Iterable[int], profile: registry.Profile | None = None) -> None:
+    """Remove the vectors and token bits of memories, of one profile or of all, and tell other processes
+    through the journal."""
     dying = list(keys)
     if not dying:
         return
-    gone = (keys_text(dying),)
-    db.execute(
-        "INSERT INTO dead_vectors (vector_id)"
-        " SELECT id FROM vectors WHERE key IN (SELECT value FROM json_each(?)) ORDER BY id",
-        gone,
-    )
-    db.execute("DELETE FROM vectors WHERE key IN (SELECT value FROM json_each(?))", gone)
-    db.execute("DELETE FROM token_bits WHERE key IN (SELECT value FROM json_each(?))", gone)
+    where = "key IN (SELECT value FROM json_each(?)) AND (? IS NULL OR +profile = ?)"
+    chosen = None if profile is None else profile.id
+    gone = (keys_text(dying), chosen, chosen)
+    db.execute(f"INSERT INTO dead_vectors (vector_id) SELECT id FROM vectors WHERE {where} ORDER BY id", gone)
+    db.execute(f"DELETE FROM vectors WHERE {where}", gone)
+    db.execute(f"DELETE FROM token_bits WHERE {where}", gone)
 
 
-def adopt(db: sqlite3.Connection, signature: Signature) -> None:
-    """Put a signature in use and drop the vectors of any other. Caches notice by the profile's id."""
+def adopt(db: sqlite3.Connection, signature: Signature) -> bool:
+    """Put a signature in use if every memory has vectors of it; whether it is."""
     held = registry.profile(db)
-    if held is None or held.signature != signature:
-        fresh = registry.activate(db, signature)
-        segments.unlist_others(db, fresh.id)
-        db.execute("DELETE FROM vectors WHERE profile != ?", (fresh.id,))
-        db.execute("DELETE FROM token_bits WHERE profile != ?", (fresh.id,))
+    if held is not None and held.signature == signature:
+        return True
+    chosen = registry.of_signature(db, signature)
+    if db.execute(LACKING, (chosen.id if chosen else 0,)).fetchone()[0]:
+        return False
+    chosen = chosen or registry.enlist(db, signature)
+    registry.activate(db, chosen)
+    segments.unlist_others(db, chosen.id)
+    return True
+
+
+def drop_others(db: sqlite3.Connection) -> bool:
+    """Remove some of the vectors of profiles that are not in use; False when there are none.
+
+    A memory's go together, so that what is left of a profile is whole at any time. No journal: no cache
+    holds them, because it begins anew when the profile in use is another one.
+    """
+    row = db.execute(LEFT).fetchone()
+    if row is None:
+        return False
+    some = db.execute("SELECT key FROM vectors WHERE profile = ? LIMIT ?", (row[0], LEAVING)).fetchall()
+    gone = (keys_text(sorted({key for (key,) in some})), row[0])
+    where = "key IN (SELECT value FROM json_each(?)) AND +profile = ?"
+    db.execute(f"DELETE FROM token_bits WHERE {where}", gone)
+    db.execute(f"DELETE FROM vectors WHERE {where}", gone)
+    return True

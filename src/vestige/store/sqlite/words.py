@@ -11,6 +11,18 @@ from vestige.models import Memory
 from vestige.store.sqlite import memories, places
 from vestige.store.sqlite.places import Place
 
+TABLES = {
+    "words": "fts5 (terms, tokenize = \"ascii tokenchars '_'\")",
+    "words_seen": "fts5vocab (words, row)",
+    "words_at": "fts5vocab (words, instance)",
+}
+"""The word index, as the migrations make it."""
+NEEDED_TO_OPEN = (
+    "INSERT OR REPLACE INTO words_config (k, v) VALUES ('version', 4)",
+    "INSERT OR REPLACE INTO words_data (id, block) VALUES (10, zeroblob(7))",
+)
+"""The rows without which FTS5 opens no table, not even to drop it, as they are in an empty one."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
@@ -65,6 +77,19 @@ def are_current(db: sqlite3.Connection) -> bool:
     return row is not None and row[0] == ANALYSER_VERSION
 
 
+def _start_over(db: sqlite3.Connection) -> None:
+    """Make the index anew and empty, whatever state it is in: rows can only be deleted from a whole one."""
+    try:
+        db.execute("DROP TABLE IF EXISTS words")
+    except sqlite3.DatabaseError:
+        for row in NEEDED_TO_OPEN:
+            db.execute(row)
+        db.execute("DROP TABLE words")
+    for name, made_of in TABLES.items():
+        db.execute(f"DROP TABLE IF EXISTS {name}")
+        db.execute(f"CREATE VIRTUAL TABLE {name} USING {made_of}")
+
+
 def rebuild(db: sqlite3.Connection, analysed: Mapping[int, Analysis]) -> int:
     """Write all lexical rows anew, from analyses made before the write lock was taken; what has changed
     since is analysed again."""
@@ -73,7 +98,7 @@ def rebuild(db: sqlite3.Connection, analysed: Mapping[int, Analysis]) -> int:
     stale = np.array([key for key in present if key not in fresh], dtype=np.int64)
     for key, record in zip(stale.tolist(), memories.by_key(db, stale), strict=True):
         fresh[key] = analyse(record.memory)
-    db.execute("DELETE FROM words")
+    _start_over(db)
     put(db, fresh)
     places.bury_strays(db)
     memories.refresh_fingerprints(db, {key: one.fingerprints for key, one in fresh.items()})

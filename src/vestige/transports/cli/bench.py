@@ -11,8 +11,8 @@ from vestige.errors import InvalidInput, NotFound
 from vestige.nearest import nearest_name
 
 NAMES = (
-    "quality", "speed", "peers", "gate", "planted", "simulate", "mechanisms", "prediction", "sleep", "ingest",
-    "startup",
+    "quality", "speed", "peers", "gate", "planted", "simulate", "mechanisms", "prediction", "sleep",
+    "contention", "ingest", "startup",
 )  # fmt: skip
 PACKAGE = "benchmarks"
 PROJECT = Path(__file__).parents[4]
@@ -36,8 +36,8 @@ def bench_command() -> click.Command:
 
 
 def run(name: str | None, words: Sequence[str], *, project: Path = PROJECT) -> None:
-    """Run a benchmark: quality, speed, peers, gate, planted, simulate, mechanisms, prediction, sleep, ingest
-    or startup.
+    """Run a benchmark: quality, speed, peers, gate, planted, simulate, mechanisms, prediction, sleep,
+    contention, ingest or startup.
 
     What follows its name are its own options, such as --quick or --help.
     """

@@ -2,7 +2,7 @@
 
 import platform
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,12 @@ from vestige.operations.all import registry
 from vestige.operations.prose import count, fields, table
 from vestige.settings import allowed_in_project, documented_fields, environment_name
 from vestige.transports import docs
+from vestige.transports.cli import migrate, restore
 from vestige.transports.cli.bench import bench_command
-from vestige.transports.cli.commands import CommandGroup, confirm
+from vestige.transports.cli.commands import CommandGroup
+from vestige.transports.cli.events import follow_events, options
 from vestige.transports.cli.model import model_install, model_status
-from vestige.transports.cli.options import everywhere, path_option, paths
+from vestige.transports.cli.options import everywhere, path_option, places
 from vestige.transports.cli.session import Session, write_text
 
 COMPLETE_VARIABLE = "_VESTIGE_COMPLETE"
@@ -42,11 +44,11 @@ def add_commands(root: CommandGroup) -> None:
         ]),
         (("mcp",), mcp, [
             click.Option(["--profile"], metavar="core|full", help="Which tools are listed (default core)."),
+            click.Option(["--exclusive"], is_flag=True, help="Refuse to start beside another server."),
         ]),
-        (("restore",), restore, [
-            click.Argument(["file"], metavar="FILE", required=False, shell_complete=paths("file")),
-            click.Option(["--yes", "-y"], is_flag=True, help="Do not ask."),
-        ]),
+        (("restore",), restore.restore, restore.options()),
+        (("events",), follow_events, options()),
+        (("migrate",), migrate.migrate, migrate.options()),
         (("config",), config, []),
         (("docs",), show_docs, [
             click.Argument(["page"], metavar="[PAGE]", required=False, shell_complete=_page_names),
@@ -65,61 +67,26 @@ def _command(name: str, function: Callable[..., None], params: Iterable[click.Pa
         function(click.get_current_context().ensure_object(Session), **given)
 
     summary = (function.__doc__ or "").split("\n", 1)[0]
+    # MCP has its own form; what goes wrong before it begins is told in the one that suits the output.
+    common = places() if function is mcp else everywhere()
     return click.Command(
-        name, callback=call, params=[*params, *everywhere()], help=function.__doc__, short_help=summary
+        name, callback=call, params=[*params, *common], help=function.__doc__, short_help=summary
     )
 
 
-def mcp(session: Session, profile: str | None) -> None:
+def mcp(session: Session, profile: str | None, exclusive: bool) -> None:
     """Serve the memory to an MCP client over standard input and output (same as vestige-mcp)."""
     from vestige.transports.mcp.catalog import packaged
-    from vestige.transports.mcp.stdio import serve_process
+    from vestige.transports.mcp.stdio import serve_exclusively, serve_process
 
     if profile is not None:
         session.flags["mcp.profile"] = profile
-    shown = session.settings().mcp
-    tools = packaged(shown.profile, shown.instructions)
-    click.get_current_context().exit(serve_process(lambda: session.open_server(session.flags), tools))
-
-
-def restore(session: Session, file: str | None, yes: bool) -> None:
-    """Put a backup in the place of the store.
-
-    The backup is checked first and the present store is kept in backups/ beside it. Stop everything
-    that uses the store before. FILE is what `vestige backup` made, or a copy of a vestige.db.
-    """
-    if file is None:
-        raise InvalidInput("`restore` needs a FILE.", hint="For example: vestige restore backups/vestige.db")
-    settings, backup, restorer = session.settings(), Path(file).expanduser(), session.restorer()
-    if not yes:
-        found = restorer.inspect(backup)
-        said = (
-            f"{backup} holds {count(found.memories, 'memory')}, the newest change of {found.newest or '–'}."
-        )
-        confirm(f"{said}\nPut it in the place of {settings.database}?")
-    node = ""
-
-    def prove() -> None:
-        nonlocal node
-        # The model has nothing to do here; the file in place is what counts, whatever the settings say.
-        with session.open(**{"embeddings.provider": "off", "storage.backend": "sqlite"}) as app:
-            node = app.engine.store.node
-
-    done = restorer.restore(backup, settings.database, prove=prove)
-    value = {
-        "restored": str(settings.database),
-        "from": str(backup),
-        "memories": done.contents.memories,
-        "events": done.contents.events,
-        "node": node,
-        "kept": str(done.kept) if done.kept else None,
-    }
-    session.answer(value, lambda: _restored(value))
-
-
-def _restored(value: Mapping[str, Any]) -> str:
-    kept = f"\nThe store that was there is kept as {value['kept']}." if value["kept"] else ""
-    return f"{count(value['memories'], 'memory')} restored to {value['restored']}.{kept}"
+    if exclusive:
+        session.flags["storage.exclusive"] = True
+    settings = session.settings()
+    tools = packaged(settings.mcp.profile, settings.mcp.instructions)
+    serve = serve_exclusively if settings.storage.exclusive else serve_process
+    click.get_current_context().exit(serve(lambda: session.open_server(session.flags), tools))
 
 
 def config(session: Session) -> None:

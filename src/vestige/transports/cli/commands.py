@@ -7,14 +7,16 @@ from typing import Any
 
 import click
 
-from vestige.errors import Cancelled, InvalidInput
+from vestige.errors import Cancelled, InvalidInput, StoreError
 from vestige.nearest import nearest_name
-from vestige.operations.registry import Operation, Registry
+from vestige.operations.registry import Operation, Registry, Wire
 from vestige.transports.arguments import Argument, Reader, arguments_of, words_of
 from vestige.transports.cli.options import everywhere
 from vestige.transports.cli.session import ProgressLine, Session
 from vestige.transports.cli.usage import unknown_command
 
+CONFIRM = "confirm"
+"""The argument by which an operation wants to be told that it is meant: the answer to our question."""
 _METAVARS = {"integer": "N", "number": "X", "time": "TIME", "json": "JSON|@FILE|-"}
 
 
@@ -90,21 +92,26 @@ def operation_command(operation: Operation) -> click.Command:
     """The command of an operation."""
     arguments = arguments_of(operation)
     asks = operation.effect == "delete"
+    wants_word = asks and any(argument.name == CONFIRM for argument in arguments)
 
     def run(**given: Any) -> None:
         session = click.get_current_context().ensure_object(Session)
-        sure = given.pop("yes", True)
+        sure = given.get(CONFIRM) if wants_word else given.pop("yes", True)
         values = Reader(_stdin).values(arguments, given)
         operation.parse(values)  # refused before anything is asked or opened
         if not sure:
             confirm(f"{operation.title}? {_named(operation, values)}".strip())
-        with session.open() as app, ProgressLine() as progress:
-            result = app.run(operation, values, progress)
+        if wants_word:
+            values[CONFIRM] = True
+        result = _answer(session, operation, values)
         session.answer(result.wire(), lambda: operation.render(result))
+        if result.exit_code:
+            click.get_current_context().exit(result.exit_code)
 
-    params: list[click.Parameter] = [_parameter(argument) for argument in arguments]
+    params = [_parameter(argument) for argument in arguments if not (asks and argument.name == CONFIRM)]
     if asks:
-        params.append(click.Option(["--yes", "-y"], is_flag=True, help="Do not ask."))
+        names = ["--yes", "-y", *(["--confirm", CONFIRM] if wants_word else [])]
+        params.append(click.Option(names, is_flag=True, help="Do not ask."))
     return click.Command(
         operation.command[-1],
         callback=run,
@@ -113,6 +120,18 @@ def operation_command(operation: Operation) -> click.Command:
         short_help=operation.summary,
         epilog=f"\b\nExample:\n  {example_of(operation)}",
     )
+
+
+def _answer(session: Session, operation: Operation, values: Mapping[str, Any]) -> Wire:
+    """The answer of an operation, or what it says where the store cannot be opened."""
+    try:
+        app = session.open()
+    except StoreError as exc:
+        if operation.without_store is None:
+            raise
+        return operation.without_store(exc, session.wrecks(session.settings().database))
+    with app, ProgressLine() as progress:
+        return app.run(operation, values, progress)
 
 
 def example_of(operation: Operation) -> str:

@@ -11,9 +11,10 @@ import click
 from vestige import __version__
 from vestige.errors import VestigeError
 from vestige.operations.all import registry
+from vestige.store.trouble import Trouble
 from vestige.transports.cli import builtin
 from vestige.transports.cli.commands import CommandGroup, add_operations
-from vestige.transports.cli.session import Form, OpenApp, OpenServer, Restorer, Session
+from vestige.transports.cli.session import Form, OpenApp, OpenServer, Restorer, Session, Upgrade
 from vestige.transports.cli.usage import refusal
 
 logger = logging.getLogger(__name__)
@@ -43,14 +44,21 @@ def run(
     open_app: OpenApp,
     open_server: OpenServer,
     restorer: Callable[[], Restorer],
+    upgrades: Callable[[Path], Upgrade],
+    wrecks: Callable[[Path], Sequence[Trouble]],
     argv: Sequence[str] | None = None,
+    *,
+    alone: str | None = None,
 ) -> int:
-    """Run one command line; the exit code."""
+    """Run one command line; the exit code. With `alone` it is one of a program that is this command only."""
     words = list(sys.argv[1:] if argv is None else argv)
     _open_streams()
-    session = Session(open_app=open_app, open_server=open_server, restorer=restorer)
+    session = Session(
+        open_app=open_app, open_server=open_server, restorer=restorer, upgrades=upgrades, wrecks=wrecks
+    )
     try:
-        code = root_command().main(words, prog_name=NAME, standalone_mode=False, obj=session)
+        command, name = _program(alone)
+        code = command.main(words, prog_name=name, standalone_mode=False, obj=session)
     except click.UsageError as exc:
         return _refused(session, words, refusal(exc))
     except VestigeError as exc:
@@ -61,6 +69,16 @@ def run(
         logger.exception("This is a bug in Vestige")
         return _refused(session, words, VestigeError(hint="The lines above say where it happened."))
     return code if isinstance(code, int) else 0
+
+
+def _program(alone: str | None) -> tuple[click.Command, str]:
+    """What is run, under which name."""
+    root = root_command()
+    if alone is None:
+        return root, NAME
+    command = root.commands[alone]
+    command.context_settings = root.context_settings
+    return command, f"{NAME}-{alone}"
 
 
 def _open_streams() -> None:

@@ -12,10 +12,17 @@ from vestige.transports.cli.session import Form, Session
 def everywhere() -> list[click.Option]:
     """Fresh copies of the options that every command and group has."""
     return [
-        _setting("data_dir", "DIR", "Where the memories are.", "dir"),
-        _setting("config", "FILE", "A settings file to use instead of vestige.toml there.", "file"),
+        *places(),
         _form("json", "Answer in JSON (the default when output is not a terminal)."),
         _form("table", "Answer in text for people."),
+    ]
+
+
+def places() -> list[click.Option]:
+    """Those of them that say where things are: all there is for a command that answers in no form of ours."""
+    return [
+        _setting("data_dir", "DIR", "Where the memories are.", "dir"),
+        _setting("config", "FILE", "A settings file to use instead of vestige.toml there.", "file"),
     ]
 
 

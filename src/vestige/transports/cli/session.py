@@ -4,8 +4,8 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +18,7 @@ from vestige.engine.context import Engine, Progress
 from vestige.errors import VestigeError
 from vestige.operations.registry import Operation, Wire
 from vestige.settings import Settings, load_settings
+from vestige.store.trouble import Trouble
 from vestige.transports.mcp.service import Service
 
 Form = Literal["json", "table"]
@@ -32,6 +33,9 @@ class Application(Service, Protocol):
 
     def run(self, operation: Operation, arguments: Mapping[str, Any], progress: Progress) -> Wire:
         """Run an operation for the local user."""
+
+    def exchange_news(self) -> None:
+        """Hear from now on what happens in other processes."""
 
     def __enter__(self) -> Self: ...
 
@@ -78,11 +82,40 @@ class Restored(Protocol):
 class Restorer(Protocol):
     """Puts a backup in the place of a store's file: a matter of the backend, so it is handed in."""
 
+    def recognises(self, backup: Path) -> bool:
+        """Whether a file is a database of this backend's sort."""
+
     def inspect(self, backup: Path) -> Contents:
         """Check a backup and say what it holds."""
 
-    def restore(self, backup: Path, database: Path, *, prove: Callable[[], None]) -> Restored:
+    def staging(self, database: Path) -> AbstractContextManager[Path]:
+        """The right to replace a store, and a folder beside it that goes at the end."""
+
+    def stage(self, backup: Path, folder: Path, name: str) -> Path:
+        """Check a backup and copy it into a folder."""
+
+    def swap(self, staged: Path, database: Path, *, prove: Callable[[], None]) -> Restored:
         """Put it in place; `prove` opens the store and raises if it is not right."""
+
+
+class Upgrade(Protocol):
+    """What a database needs to be what this version wants."""
+
+    @property
+    def schema(self) -> int:
+        """The schema it has; 0 when there is none yet."""
+
+    @property
+    def known(self) -> int:
+        """The schema this version wants."""
+
+    @property
+    def steps(self) -> Sequence[str]:
+        """The names of the steps between them."""
+
+    @property
+    def backups(self) -> Path | None:
+        """Where it is backed up first."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -92,6 +125,8 @@ class Session:
     open_app: OpenApp
     open_server: OpenServer
     restorer: Callable[[], Restorer]
+    upgrades: Callable[[Path], Upgrade]
+    wrecks: Callable[[Path], Sequence[Trouble]]
     flags: dict[str, Any] = field(default_factory=dict)
     form: Form | None = None
     colour: bool = False
@@ -115,6 +150,12 @@ class Session:
             write(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
         else:
             write_text(visible(text()))
+
+    def line(self, value: Any, text: Callable[[], str]) -> bool:
+        """Show one of many results on a line of its own; whether anybody still reads."""
+        if self.wants_json:
+            return write(f"{_json(value)}\n".encode())
+        return write_text(visible(text()))
 
     def refuse(self, error: VestigeError) -> int:
         """Show an error; its exit code."""
@@ -172,15 +213,15 @@ class ProgressLine:
         click.echo(f"\r{text}\x1b[K", nl=False, err=True, color=True)
 
 
-def write_text(text: str) -> None:
-    """Write lines to standard output."""
+def write_text(text: str) -> bool:
+    """Write lines to standard output; whether anybody reads them."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     # A terminal that lacks a character shows a question mark rather than nothing at all.
-    write((text.rstrip("\n") + "\n").encode(encoding, "replace"))
+    return write((text.rstrip("\n") + "\n").encode(encoding, "replace"))
 
 
-def write(data: bytes) -> None:
-    """Write to standard output; a reader that has seen enough (`| head`) is not an error."""
+def write(data: bytes) -> bool:
+    """Write to standard output; False for a reader that has seen enough (`| head`), which is no error."""
     try:
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
@@ -191,6 +232,8 @@ def write(data: bytes) -> None:
         with suppress(OSError, ValueError):
             os.dup2(nothing, sys.stdout.fileno())
         os.close(nothing)
+        return False
+    return True
 
 
 def _json(value: Any) -> str:

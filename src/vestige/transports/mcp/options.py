@@ -1,7 +1,7 @@
-"""What `vestige-mcp` needs to know before it answers: flags, and two settings, read by hand.
+"""What `vestige-mcp` needs to know before it answers: flags, and three settings, read by hand.
 
 A few words are not worth importing argparse, and the settings would import pydantic. Only when their file
-says something about MCP are they read before the first answer.
+says something about one of these are they read before the first answer.
 """
 
 import os
@@ -13,21 +13,24 @@ from vestige.nearest import nearest_name
 from vestige.transports.mcp.catalog import INSTRUCTIONS, PROFILES
 
 USAGE = """\
-usage: vestige-mcp [--data-dir PATH] [--config PATH] [--profile core|full]
+usage: vestige-mcp [--data-dir PATH] [--config PATH] [--profile core|full] [--exclusive]
 
 Serve the memory to an MCP client over stdin and stdout. Logs go to stderr.
 
   --data-dir PATH   where the memories are (default: the platform's data directory)
   --config PATH     a settings file to use instead of vestige.toml in the data directory
   --profile NAME    the tools to list: core (default), a few that lead to all others, or full
+  --exclusive       refuse to start beside another server, and let no other start
   -h, --help        show this and exit
   -V, --version     show the version and exit
 """
 
 _PROFILE = "--profile"
+_EXCLUSIVE = "--exclusive"
 _PATHS = {"--data-dir": "data_dir", "--config": "config"}
 _QUESTIONS = {"--help": "help", "-h": "help", "--version": "version", "-V": "version"}
 _PROFILE_VARIABLES = ("VESTIGE_MCP_PROFILE",)
+_EXCLUSIVE_VARIABLE = "VESTIGE_STORAGE_EXCLUSIVE"
 _INSTRUCTIONS_VARIABLES = ("VESTIGE_MCP_INSTRUCTIONS", "VESTIGE_SYSTEM_PROMPT_MODE")
 """The second is the reference's name for it."""
 
@@ -39,11 +42,12 @@ class UsageError(Exception):
 class Options:
     """What is asked for: settings to open with, what to show, or a question to answer instead."""
 
-    __slots__ = ("instructions", "profile", "question", "settings")
+    __slots__ = ("exclusive", "instructions", "profile", "question", "settings")
 
     def __init__(self) -> None:
         self.settings: dict[str, str] = {}
         self.question: str | None = None
+        self.exclusive = False
         self.profile = ""
         self.instructions = ""
 
@@ -55,6 +59,7 @@ def parse_options(arguments: list[str], environ: Mapping[str, str]) -> Options:
         filed = _filed(options, environ)
         options.profile = options.profile or _told(PROFILES, _PROFILE_VARIABLES, environ) or filed[0]
         options.instructions = _told(INSTRUCTIONS, _INSTRUCTIONS_VARIABLES, environ) or filed[1]
+        options.exclusive = options.exclusive or filed[2]
     return options
 
 
@@ -71,6 +76,9 @@ def _flags(arguments: list[str]) -> Options:
                 options.profile = _one_of(PROFILES, value, flag)
             else:
                 options.settings[_PATHS[flag]] = value
+        elif argument == _EXCLUSIVE:
+            options.exclusive = True
+            options.settings["storage.exclusive"] = "true"
         elif argument in _QUESTIONS:
             options.question = options.question or _QUESTIONS[argument]
         else:
@@ -78,8 +86,9 @@ def _flags(arguments: list[str]) -> Options:
     return options
 
 
-def _filed(options: Options, environ: Mapping[str, str]) -> tuple[str, str]:
-    """The profile and the instructions that the settings file asks for, or the defaults."""
+def _filed(options: Options, environ: Mapping[str, str]) -> tuple[str, str, bool]:
+    """The profile and the instructions that the settings file asks for, or the defaults; and whether the
+    store is wanted alone, by the file or the environment."""
     given = options.settings.get("config") or environ.get("VESTIGE_CONFIG")
     if not given:
         folder = options.settings.get("data_dir") or environ.get("VESTIGE_DATA_DIR")
@@ -87,19 +96,19 @@ def _filed(options: Options, environ: Mapping[str, str]) -> tuple[str, str]:
     try:
         # pathlib is 3 ms, a seventh of the whole start
         with open(os.path.expanduser(given), "rb") as file:  # noqa: PTH111, PTH123 - as said above
-            silent = b"mcp" not in file.read()
+            text = file.read()
     except OSError:
-        silent = True
-    if silent:
-        return PROFILES[0], INSTRUCTIONS[0]
+        text = b""
+    if b"mcp" not in text and b"exclusive" not in text and not environ.get(_EXCLUSIVE_VARIABLE):
+        return PROFILES[0], INSTRUCTIONS[0], False
     from vestige.errors import ConfigError
     from vestige.settings import load_settings  # pydantic, for those whose file asks for it
 
     try:
-        chosen = load_settings(options.settings, environ=environ).mcp
+        chosen = load_settings(options.settings, environ=environ)
     except ConfigError:  # told to the client by its first call, as for every other setting
-        return PROFILES[0], INSTRUCTIONS[0]
-    return chosen.profile, chosen.instructions
+        return PROFILES[0], INSTRUCTIONS[0], False
+    return chosen.mcp.profile, chosen.mcp.instructions, chosen.storage.exclusive
 
 
 def _told(known: tuple[str, ...], variables: tuple[str, ...], environ: Mapping[str, str]) -> str | None:
@@ -120,6 +129,6 @@ def _one_of(known: tuple[str, ...], value: str, where: str) -> str:
 def _unknown(argument: str, flag: str) -> str:
     if not argument.startswith("-"):
         return f"unexpected argument {argument!r}"
-    flags = (*_PATHS, _PROFILE, *_QUESTIONS)
+    flags = (*_PATHS, _PROFILE, _EXCLUSIVE, *_QUESTIONS)
     nearest = nearest_name(flag, [name for name in flags if name.startswith("--")])
     return f"unknown flag {flag}" + (f" (did you mean {nearest}?)" if nearest else "")

@@ -100,7 +100,7 @@ class Server:
                 if self._hold is not None:
                     self._go_on()
                 else:
-                    self._warm_up()
+                    self.warm_up()
         self._go_on()  # what is held will not be told any more
         cause = self._drain(self._stopped)
         clean = self._workers.close(CLOSE_SECONDS)
@@ -152,7 +152,7 @@ class Server:
             else:
                 self._hold, self._hold_ends = action, monotonic() + self._roots_seconds
                 if not self._warm:
-                    self._warm_up()
+                    self.warm_up()
 
     def _go_on(self) -> None:
         """Start what is still held, if anything is."""
@@ -185,7 +185,8 @@ class Server:
             return None
         return LISTED_SECONDS if self._connection.listed_tools else GREETED_SECONDS
 
-    def _warm_up(self) -> None:
+    def warm_up(self) -> None:
+        """Open the application before anybody asks for something."""
         self._warm = True
         self._workers.warm_up()
 
@@ -233,19 +234,41 @@ def main() -> int:
 
         return open_server(options.settings)
 
-    return serve_process(open_app, catalog.packaged(options.profile, options.instructions))
+    tools = catalog.packaged(options.profile, options.instructions)
+    return serve_exclusively(open_app, tools) if options.exclusive else serve_process(open_app, tools)
+
+
+def serve_exclusively(open_app: "OpenApp", tools: catalog.Catalog) -> int:
+    """Serve like `serve_process`, but only if the store can be had: it is opened before the first answer."""
+    from vestige.errors import VestigeError
+
+    try:
+        app = open_app()
+    except VestigeError as error:
+        _say(f"{error.message} {error.hint or ''}\n")
+        return error.exit_code
+    return serve_process(lambda: app, tools, opened=True)
 
 
 def serve_process(
-    open_app: "OpenApp", tools: catalog.Catalog | None = None, grace_seconds: float = GRACE_SECONDS
+    open_app: "OpenApp",
+    tools: catalog.Catalog | None = None,
+    grace_seconds: float = GRACE_SECONDS,
+    *,
+    opened: bool = False,
 ) -> int:
-    """Serve on this process's own stdin and stdout until the end; the exit code."""
+    """Serve on this process's own stdin and stdout until the end; the exit code.
+
+    An application that is `opened` already is taken over at once, so that it is closed in any case.
+    """
     try:
         stdin, stdout = _private_streams()
     except OSError as error:
         _say(f"stdin and stdout must be open: {error}\n")
         return 1
     server = Server(stdin, stdout, open_app, tools, grace_seconds)
+    if opened:
+        server.warm_up()
     _on_signals(server.stop)
     code, clean = server.run()
     if not clean:

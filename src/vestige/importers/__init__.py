@@ -1,0 +1,2 @@
+"""Memories of other systems: one module recognises files, one for each format reads them. Nothing is
+written."""

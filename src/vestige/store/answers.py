@@ -1,0 +1,56 @@
+"""What a store answers with beside records, and what every store says alike."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from vestige.embed.protocol import Signature
+from vestige.errors import ModelMismatch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """A memory with one arm's score; for vectors, the piece that matched best."""
+
+    memory_id: str
+    score: float
+    start: int = 0
+    end: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexStatus:
+    """How much of the vectors is in index files (`path` is None for a store that has none).
+
+    Of `vectors`, `indexed` are in `segments` files of `size_bytes`, beside `dead` ones; the others are read
+    from the store itself. `problems` says by name which files are not used, and why.
+    """
+
+    path: str | None = None
+    vectors: int
+    segments: int = 0
+    indexed: int = 0
+    dead: int = 0
+    size_bytes: int = 0
+    problems: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """What a process told the others: a message in JSON. Ids only grow."""
+
+    id: int
+    process: str
+    message: str
+
+
+MOST_NOTICES = 1_000
+
+
+def other_model(held: Signature, offered: Signature) -> ModelMismatch:
+    """Every store's refusal of vectors of another signature, with what to do."""
+    return ModelMismatch(
+        f"This store holds vectors of {held.profile}, not of {offered.profile}.",
+        hint=f"Set the embeddings back to {held.name}, or run `vestige rebuild --vectors` to embed every "
+        f"memory with {offered.name}.",
+        details={"held": held.profile, "offered": offered.profile},
+    )

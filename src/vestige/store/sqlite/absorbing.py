@@ -1,0 +1,296 @@
+"""Lives taken into a SQLite store: in one transaction, written as a commit writes."""
+
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from vestige.cognition.strength import encode
+from vestige.models import Access, LogEvent, Memory, Strength
+from vestige.store import absorbing
+from vestige.store.absorbing import Meeting, Plan
+from vestige.store.changes import TUNED
+from vestige.store.evidence import EVIDENCE, Curves, Folded
+from vestige.store.lives import Absorbed, DocumentLife, Life, MemoryLife
+from vestige.store.sqlite import (
+    documents,
+    drafts,
+    graph,
+    history,
+    lives,
+    log,
+    memories,
+    places,
+    registry,
+    reviews,
+    vectors,
+    words,
+)
+from vestige.store.sqlite.connection import Connections
+from vestige.store.sqlite.drafts import Draft
+from vestige.store.uniting import Key, Name, ending, key_of, name, present, revisions, two_events, united
+
+BATCH = 500
+"""So many strengths are folded at once."""
+KINDS = ", ".join("?" * len(EVIDENCE))
+EVIDENT_SINCE = f"SELECT DISTINCT e.memory_id FROM events e WHERE e.clock >= ? AND e.kind IN ({KINDS})"
+MOVED_SINCE = "SELECT DISTINCT e.memory_id FROM events e WHERE e.position > ? AND e.memory_id IS NOT NULL"
+CURVE: Key = ("curve",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weighed:
+    """A folded strength as it is written, with what it was around each remark, by node and number."""
+
+    strength: Strength
+    around: Mapping[Name, tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brought:
+    """What is derived from a memory that is told of, where nothing else is known of it."""
+
+    memory: Memory
+    analysis: words.Analysis
+    weighed: Weighed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """Lives that may change something, one for each entity, and what is derived from them on these curves.
+
+    `refolded` are memories here whose evidence falls on another curve than was known, as the log told them
+    up to a position.
+    """
+
+    given: Mapping[Key, Life]
+    curves: Curves
+    brought: Mapping[str, Brought]
+    refolded: Mapping[str, Weighed]
+    position: int
+
+
+def absorb(connections: Connections, told: Sequence[Life], access: Access) -> Absorbed:
+    """Unite lives with what is here."""
+    given = absorbing.gathered(told, access)
+    with connections.reading(snapshot=False) as db:
+        prepared = _prepare(db, given)
+    if not prepared.given:
+        return Absorbed()
+    with connections.writing() as db:
+        plan = _unite(db, prepared)
+    absorbed = plan.absorbed()
+    drafts.tidy(connections, ended=absorbed.memories_ended > 0)
+    return absorbed
+
+
+def _prepare(db: sqlite3.Connection, given: Mapping[Key, Life]) -> Prepared:
+    """Do the slow part before the write lock is taken."""
+    position = log.last_position(db)  # first: what is logged from here on is looked at again
+    new = _news(db, given)
+    curve = lives.of_curve(db)
+    curves = Curves.told((united(curve, new[CURVE]) if CURVE in new else curve).events)
+    return Prepared(
+        given=new,
+        curves=curves,
+        brought={
+            life.memory_id: Brought(
+                memory=memory,
+                analysis=words.analyse(memory),
+                weighed=_weighed(curves.folded(memory.created_at, life.events)),
+            )
+            for life in new.values()
+            if isinstance(life, MemoryLife) and (memory := present(life)) is not None
+        },
+        refolded=dict(_refolded(db, _evident(db, new[CURVE].events), curves)) if CURVE in new else {},
+        position=position,
+    )
+
+
+def _unite(db: sqlite3.Connection, prepared: Prepared) -> Plan:
+    given = prepared.given
+    mine = _mine(db, given)
+    named = absorbing.mentioned(given) | absorbing.mentioned(mine)
+    held, buried = memories.keys_of(db, named).keys(), history.buried_among(db, named)
+    plan = absorbing.plan(given, mine, held=held, buried=buried)
+    for event in log.known(db, map(name, plan.events)):
+        raise two_events(event)
+    _write_memories(db, plan, prepared)
+    log.take(db, plan.events)
+    log.advance(db, plan.reading)
+    _rewire(db, plan)
+    _file(db, plan)
+    _weigh(db, plan, prepared)
+    _embed(db, plan)
+    return plan
+
+
+def _news(db: sqlite3.Connection, given: Mapping[Key, Life]) -> dict[Key, Life]:
+    """Those of the lives that may change something: not those whose events are all here, nor documents that
+    are here as they are told."""
+    names = [name(event) for life in given.values() for event in life.events]
+    known = {name(event): replace(event, position=0) for event in log.known(db, names)}
+    filed = {key_of(life): life for life in lives.of_documents(db, _documents(given))}
+    return {
+        key: life
+        for key, life in given.items()
+        if any(known.get(name(event)) != event for event in life.events)
+        or (isinstance(life, DocumentLife) and filed.get(key) != life)
+        or (isinstance(life, MemoryLife) and life.embedded is not None)
+    }
+
+
+def _documents(given: Collection[Key]) -> list[documents.Name]:
+    return [(key[1], key[2]) for key in given if key[0] == "document"]
+
+
+def _mine(db: sqlite3.Connection, given: Collection[Key]) -> dict[Key, Life]:
+    """What is told here of the same entities, and of edges at memories that come in."""
+    told = [key[1] for key in given if key[0] == "memory"]
+    edges = {(key[1], key[2], key[3]) for key in given if key[0] == "edge"}
+    edges.update(lives.edges_at(db, set(told) - memories.keys_of(db, told).keys()))
+    found: list[Life] = [
+        *lives.of_memories(db, told),
+        *lives.of_edges(db, sorted(edges)),
+        *lives.of_documents(db, _documents(given)),
+        *([lives.of_curve(db)] if CURVE in given else []),
+    ]
+    return {key_of(life): life for life in found}
+
+
+def _write_memories(db: sqlite3.Connection, plan: Plan, prepared: Prepared) -> None:
+    """Write and remove memories with all that is derived from their text, but for their strength."""
+    known = memories.stored(db, [one.life.memory_id for one in plan.memories])
+    key = memories.next_key(db)
+    changed: list[Draft] = []
+    ended: list[Draft] = []
+    buried: list[history.Buried] = []
+    for one in plan.memories:
+        stored = known.get(one.life.memory_id)
+        end = ending(one.life)
+        if end is not None:
+            buried.append(history.Buried(memory_id=one.life.memory_id, scope=end.scope, at=end.at))
+            ended.extend([] if stored is None else [_known(stored)])
+        elif one.after is not None and one.after != one.before:
+            draft = _new(one.after, key) if stored is None else _known(stored)
+            key += draft.is_new
+            _revise(draft, one.after, one, prepared)
+            changed.append(draft)
+    drafts.write_endings(db, ended)
+    history.bury(db, buried)
+    history.drop(db, [draft.key for draft in changed if not draft.is_new])
+    drafts.write_texts(db, None, changed)
+
+
+def _known(stored: memories.Stored) -> Draft:
+    return Draft(
+        key=stored.key,
+        memory=stored.record.memory,
+        strength=stored.record.strength,
+        text_hash=stored.text_hash,
+    )
+
+
+def _new(memory: Memory, key: int) -> Draft:
+    return Draft(key=key, memory=memory, strength=encode(memory.created_at), text_hash="", is_new=True)
+
+
+def _revise(draft: Draft, memory: Memory, one: Meeting, prepared: Prepared) -> None:
+    """Make the draft this memory, with its whole past."""
+    brought = prepared.brought.get(memory.id)
+    fits = brought is not None and brought.memory == memory
+    analysis = brought.analysis if brought is not None and fits else words.analyse(memory)
+    before = draft.memory
+    if draft.is_new or any(getattr(before, part) != getattr(memory, part) for part in places.MADE_FROM):
+        draft.analysis = analysis
+    draft.row = drafts.row_of(memory, analysis.fingerprints)
+    draft.lost_vectors = not draft.is_new and draft.row.text_hash != draft.text_hash
+    draft.memory, draft.text_hash = memory, draft.row.text_hash
+    draft.past = revisions(one.life)
+
+
+def _rewire(db: sqlite3.Connection, plan: Plan) -> None:
+    keys = memories.keys_of(db, {end for ends in plan.edges for end in ends[:2]})
+    graph.replace(
+        db,
+        {(keys[source], keys[target], kind): edge for (source, target, kind), edge in plan.edges.items()},
+    )
+
+
+def _file(db: sqlite3.Connection, plan: Plan) -> None:
+    documents.drop(db, [(life.kind, life.id) for life in plan.documents if life.document is None])
+    filed = [(life, life.document) for life in plan.documents if life.document is not None]
+    keys = memories.keys_of(db, {memory_id for _, document in filed for memory_id in document.cites})
+    for life, document in filed:
+        cited = [keys[memory_id] for memory_id in dict.fromkeys(document.cites)]
+        documents.put(db, document, (life.clock, life.node), cited)
+
+
+def _weigh(db: sqlite3.Connection, plan: Plan, prepared: Prepared) -> None:
+    """Fold strengths again where evidence came in, or was given on another curve than was known."""
+    curves = Curves.told(lives.of_curve(db).events)
+    met = {one.life.memory_id: one for one in plan.memories if one.weighed}
+    _write_strengths(db, ((memory_id, _folded(one, curves, prepared)) for memory_id, one in met.items()))
+    if plan.curve is None:
+        return
+    reviews.tune(db, curves.present)
+    others = [one for one in _evident(db, plan.events) if one not in met]
+    ready = prepared.refolded if curves == prepared.curves else {}
+    moved = {row[0] for row in db.execute(MOVED_SINCE, (prepared.position,))}
+    again = [one for one in others if one in moved or one not in ready]
+    _write_strengths(db, ((one, ready[one]) for one in others if one in ready and one not in moved))
+    _write_strengths(db, _refolded(db, again, curves))
+
+
+def _evident(db: sqlite3.Connection, events: Iterable[LogEvent]) -> list[str]:
+    """The memories that there is evidence of since the first change of the curve among these events."""
+    first = min(event.clock for event in events if event.kind == TUNED)
+    return [row[0] for row in db.execute(EVIDENT_SINCE, (first, *EVIDENCE))]
+
+
+def _refolded(
+    db: sqlite3.Connection, memory_ids: Sequence[str], curves: Curves
+) -> Iterator[tuple[str, Weighed]]:
+    for start in range(0, len(memory_ids), BATCH):
+        for life in lives.of_memories(db, memory_ids[start : start + BATCH]):
+            memory = present(life)
+            if memory is not None:
+                yield life.memory_id, _weighed(curves.folded(memory.created_at, life.events))
+
+
+def _folded(one: Meeting, curves: Curves, prepared: Prepared) -> Weighed:
+    memory_id = one.life.memory_id
+    brought, told = prepared.brought.get(memory_id), prepared.given["memory", memory_id]
+    if brought is not None and curves == prepared.curves and told.events == one.life.events:
+        return brought.weighed
+    return _weighed(curves.folded(one.life.versions[0].created_at, one.life.events))
+
+
+def _weighed(folded: Folded) -> Weighed:
+    around: dict[Name, tuple[str, str]] = {}
+    last: tuple[Strength, str] | None = None  # what one remark leaves is mostly what the next one finds
+    for told, (old, new) in folded.around.items():
+        before = last[1] if last is not None and last[0] is old else reviews.as_json(old)
+        last = (new, reviews.as_json(new))
+        around[told] = (before, last[1])
+    return Weighed(strength=folded.strength, around=around)
+
+
+def _write_strengths(db: sqlite3.Connection, weighed: Iterable[tuple[str, Weighed]]) -> None:
+    coming = iter(weighed)
+    while some := dict(islice(coming, BATCH)):
+        keys = memories.keys_of(db, some)
+        reviews.put(db, {keys[memory_id]: one.strength for memory_id, one in some.items()})
+        log.note_strengths(db, {told: both for one in some.values() for told, both in one.around.items()})
+
+
+def _embed(db: sqlite3.Connection, plan: Plan) -> None:
+    """Take the vectors of memories that have none."""
+    if not plan.embedded:
+        return
+    profile = registry.profile(db)
+    bare = {one for one, stored in memories.stored(db, plan.embedded).items() if not stored.record.embedded}
+    signature = next(iter(plan.embedded.values())).signature if profile is None else profile.signature
+    vectors.put_by_id(
+        db, {key: one for key, one in plan.embedded.items() if key in bare and one.signature == signature}
+    )

@@ -1,0 +1,76 @@
+"""A SQLite store among the processes that share its file: who they are, and doing something alone."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from vestige.errors import StoreReadOnly
+from vestige.store.answers import Notice
+from vestige.store.processes import BRIEF, Holder, Who
+from vestige.store.sqlite import locks, notices
+from vestige.store.sqlite.connection import HINTS, Connections, translated
+from vestige.store.sqlite.presence import Presence, join, not_exclusive, present
+
+
+class Company:
+    """What concerns other processes. What each method promises is said in `MemoryStore`.
+
+    `who` this process is can be left out by one that only reads.
+    """
+
+    def __init__(self, connections: Connections, who: Who | None) -> None:
+        self._shared = connections
+        self._hasty = notices.hasty(connections)
+        self._who = who
+        self._here: Presence | None = None
+        if who is not None and who.exclusive and connections.read_only:
+            raise not_exclusive(connections.path, "it can only be read")
+        if who is not None and not connections.read_only:
+            waiting = connections.waiting
+            self._here = join(connections.path, who, waiting.turns(waiting.deadline_seconds))
+
+    @contextmanager
+    def alone(self, purpose: str) -> Iterator[None]:
+        """Hold what only one process at a time may do; StoreBusy while another does."""
+        self._shared.check_open()
+        path, waiting = self._shared.path, self._shared.waiting
+        if self._who is None or self._shared.read_only:
+            raise StoreReadOnly(hint=HINTS[StoreReadOnly], details={"path": str(path)})
+        more = waiting.turns(waiting.deadline_seconds)
+
+        def again(holder: Holder | None) -> bool:
+            # Nobody is named while somebody takes it or looks who has it: that too is over in a moment.
+            return (holder is None or holder.purpose in BRIEF) and more()
+
+        with translated(path):
+            handle = locks.take(path, purpose, self._who, again=again)
+        try:
+            yield
+        finally:
+            locks.release(handle)
+
+    def processes(self) -> list[Who]:
+        """Who has this store open, the one that came first before the others."""
+        self._shared.check_open()
+        return present(self._shared.path)
+
+    @property
+    def lingers_in(self) -> str | None:
+        """The file in which deleted text still lies because somebody reads; None when there is none."""
+        return self._shared.journal.lingers_in
+
+    def notify(self, process: str, messages: Sequence[str]) -> None:
+        """Tell the other processes at work on this store."""
+        with self._hasty.writing() as db:
+            notices.add(db, process, messages)
+
+    def notices(self, after: int) -> list[Notice]:
+        """What was told after a notice, oldest first."""
+        with self._shared.reading(snapshot=False) as db:
+            return notices.after(db, after)
+
+    def _leave(self) -> None:
+        """Be seen no more by the others."""
+        self._hasty.close()
+        here, self._here = self._here, None
+        if here is not None:
+            here.close()

@@ -1,0 +1,163 @@
+"""Which processes have a store open: each keeps a small file in `processes/`, and keeps it locked.
+
+A file that nobody has locked is what a killed process left; whoever meets it takes it away.
+"""
+
+import errno
+import logging
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from vestige.errors import StoreBusy, StoreError
+from vestige.store.processes import Who
+from vestige.store.sqlite.locks import lock, read, unlock, write
+
+logger = logging.getLogger(__name__)
+
+FOLDER = "processes"
+_ENDING = ".json"
+_TURN = "starting.lock"
+_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Presence:
+    """A process that is there until it closes this, or ends."""
+
+    path: Path
+    handle: int
+
+    def close(self) -> None:
+        """Be gone."""
+        with suppress(OSError):
+            self.path.unlink()
+        unlock(self.handle)
+        with suppress(OSError):  # Windows removes no open file
+            self.path.unlink(missing_ok=True)
+
+
+def join(database: Path, who: Who, again: Callable[[], bool]) -> Presence | None:
+    """Be among those that have this store open; None, with a warning, where no file can be made or locked.
+
+    StoreBusy for a server beside an exclusive one, and for an exclusive server beside any other; StoreError
+    for an exclusive one that others would not see. Servers start one after another: `again` takes its time
+    to say whether to wait longer for one that is starting.
+    """
+    folder = database.parent / FOLDER
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if not who.server:
+            return _register(folder, who)
+        with _turn(folder, again):
+            _refuse(who, present(database))
+            return _register(folder, who)
+    except OSError as exc:
+        if who.exclusive:
+            raise not_exclusive(database, str(exc)) from exc
+        logger.warning("Other processes cannot see this one at work on %s: %s", database, exc)
+        return None
+
+
+def not_exclusive(database: Path, why: str) -> StoreError:
+    """The refusal to start a server that could not keep others away."""
+    return StoreError(
+        f"The store cannot be had exclusively: other processes would not see this server ({why}).",
+        hint="Use a data directory that can be written, on a disk with file locks (a local one has them); "
+        "or start without --exclusive (storage.exclusive) and see to it yourself that no other server does.",
+        details={"path": str(database), "cause": why},
+    )
+
+
+def present(database: Path) -> list[Who]:
+    """Who has this store open, the one that came first before the others."""
+    try:
+        files = sorted((database.parent / FOLDER).glob(f"*{_ENDING}"))
+    except OSError:
+        return []
+    found = (_seen(file) for file in files)
+    return sorted((who for who in found if who is not None), key=lambda who: (who.since, who.pid))
+
+
+def _register(folder: Path, who: Who) -> Presence:
+    told = {
+        "pid": who.pid,
+        "command": who.command,
+        "since": who.since.isoformat(),
+        "server": who.server,
+        "exclusive": who.exclusive,
+    }
+    for _ in range(_TRIES):
+        handle, name = tempfile.mkstemp(prefix=f"{who.pid}-", suffix=_ENDING, dir=folder)
+        here = Presence(path=Path(name), handle=handle)
+        write(handle, told)
+        got = lock(handle)
+        # Until it was locked, somebody who looked around took it for one that was left behind.
+        if got and os.fstat(handle).st_nlink:
+            return here
+        here.close()
+        if got is None:
+            raise OSError(errno.ENOLCK, "this file system has no locks")
+    raise OSError(errno.EAGAIN, "others took its file away again and again")
+
+
+def _seen(file: Path) -> Who | None:
+    try:
+        handle = os.open(file, os.O_RDONLY)
+    except OSError:  # gone in the meantime, or another user's
+        return None
+    try:
+        locked = lock(handle, shared=True)
+        if locked:
+            with suppress(OSError):
+                file.unlink()
+        return _read(handle) if locked is False else None
+    finally:
+        os.close(handle)
+
+
+def _read(handle: int) -> Who | None:
+    try:
+        told = read(handle)
+        return Who(
+            pid=told["pid"],
+            command=told["command"],
+            since=datetime.fromisoformat(told["since"]),
+            server=told["server"],
+            exclusive=told["exclusive"],
+        )
+    except (ValueError, KeyError, TypeError):  # not ours
+        return None
+
+
+@contextmanager
+def _turn(folder: Path, again: Callable[[], bool]) -> Iterator[None]:
+    handle = os.open(folder / _TURN, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        while lock(handle) is False:
+            if not again():
+                raise StoreBusy("Another server is starting and does not finish.", hint="Try again.")
+        yield
+    finally:
+        unlock(handle)
+
+
+def _refuse(who: Who, others: Iterable[Who]) -> None:
+    for other in others:
+        if other.server and (who.exclusive or other.exclusive):
+            wanted = "This server wants" if who.exclusive else "That server was started to have"
+            raise StoreBusy(
+                f"A server is at work on this store: {other}.",
+                hint=f"{wanted} the store for itself (storage.exclusive). Stop process {other.pid} first, "
+                "or give this server another --data-dir. Commands work all the while.",
+                details={
+                    "pid": other.pid,
+                    "command": other.command,
+                    "since": other.since.isoformat(),
+                    "exclusive": other.exclusive,
+                },
+            )
