@@ -1,0 +1,1 @@
+"""Many processes on one store: nothing lost, everything seen, no word of a lock."""
