@@ -12,6 +12,7 @@ from vestige import events
 from vestige.events import (
     PREVIEW_CHARS,
     ActivationSpread,
+    BackupCompleted,
     ConnectionDiscovered,
     ConsolidationCompleted,
     ConsolidationStarted,
@@ -189,6 +190,7 @@ EXPECTED: dict[type[Happening], set[str]] = {
     },
     IntentionTriggered: {"id", "description", "priority"},
     StoreMerged: {"source", "added", "changed", "ended"},
+    BackupCompleted: {"path", "size_bytes", "rotated"},
 }  # fmt: skip
 """The names and fields that dashboards and bridges know."""
 
