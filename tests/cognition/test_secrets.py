@@ -163,3 +163,21 @@ def test_hostile_text_takes_time_in_proportion_to_its_length(unit: str) -> None:
     short, long = ((unit * (size // len(unit) + 1))[:size] for size in (50_000, 400_000))
     # Eight times the text would take 64 times as long if anything in it were quadratic.
     assert seconds(long) < 24 * max(seconds(short), 0.02)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "my key is ghp_0123456789abcdefghijABCDEFGHIJ012345",
+        "xoxb-123456789012-1234567890123-abcdefghijklmnopqrstuvwx",
+        "sk_live_51H8abcdefghijklmnopqrstuvwxyz",
+        "AKIA1234567890ABCDEF",
+    ],
+)
+def test_a_key_of_full_shape_is_one_even_if_its_characters_count(text: str) -> None:
+    assert find_secrets(text)
+
+
+def test_a_key_that_is_only_marked_is_none() -> None:
+    assert not find_secrets("ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx")
+    assert not find_secrets("AKIAIOSFODNN7EXAMPLE")

@@ -60,8 +60,9 @@ def looks_random(text: str, least: int = LEAST) -> bool:
 
 
 def is_drawn(text: str, least: int = 10) -> bool:
-    """Whether a string could be drawn by chance at all: enough where its beginning tells that it is a key."""
-    drawn = irregular(text)
+    """Whether a string could be drawn by chance at all: enough where its beginning tells that it is a key.
+    One that counts (abcdef…) may be made up; but who is given a key in its full shape had better ask."""
+    drawn = _REPEATED.sub("", text)
     return len(drawn) >= least and entropy(drawn) >= 2.5 and wordiness(drawn) < 0.8
 
 
