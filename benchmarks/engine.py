@@ -52,6 +52,10 @@ class Ingester(Protocol):
         """CPU time used so far, by all threads of the process that does the work."""
 
 
+ALL_TEXTS: Json = {"memory.secrets": "allow"}
+"""What is measured is how texts are kept and found: none is to be refused."""
+
+
 class InProcess:
     """The engine of this process, on a store of its own, with its model loaded."""
 
@@ -63,7 +67,7 @@ class InProcess:
         settings: Mapping[str, object] | None = None,
         embedder: Embedder | None = None,
     ) -> None:
-        self._app = open_app({"data_dir": str(data_dir), **(settings or {})}, clock=clock)
+        self._app = open_app({"data_dir": str(data_dir), **ALL_TEXTS, **(settings or {})}, clock=clock)
         if embedder is not None:
             given = embedder
             source = EmbedderSource(lambda _: given)

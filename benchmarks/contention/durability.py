@@ -33,7 +33,10 @@ class Tally:
 
     name: str
     acknowledged: dict[str, str] = field(default_factory=dict)
+    first: list[float] = field(default_factory=list)
+    """Milliseconds until a server's first answer: it opens the store then, and imports what it needs."""
     milliseconds: list[float] = field(default_factory=list)
+    """Those of all other calls."""
     refusals: list[Json] = field(default_factory=list)
     alive_seconds: float = 0.0
     starts: int = 0
@@ -41,7 +44,8 @@ class Tally:
     @property
     def rate(self) -> float:
         """Acknowledged calls in a second of being alive."""
-        return len(self.milliseconds) / self.alive_seconds if self.alive_seconds else 0.0
+        calls = len(self.first) + len(self.milliseconds)
+        return calls / self.alive_seconds if self.alive_seconds else 0.0
 
 
 @dataclass(slots=True)
@@ -80,7 +84,8 @@ class Client:
                 except Refused as refused:
                     self.tally.refusals.append(refused.error)
                 else:
-                    self.tally.milliseconds.append(1000 * (time.perf_counter() - started))
+                    taken = self.tally.milliseconds if self.at_work else self.tally.first
+                    taken.append(1000 * (time.perf_counter() - started))
                     self.at_work = True
         finally:
             self.tally.alive_seconds += time.perf_counter() - began
@@ -219,8 +224,9 @@ def _row(tally: Tally) -> dict[str, Cell]:
     taken = tally.milliseconds or [float("nan")]
     return {
         "client": tally.name,
-        "calls": len(tally.milliseconds),
+        "calls": len(tally.first) + len(tally.milliseconds),
         "starts": tally.starts,
+        "first p50 ms": float(np.percentile(tally.first or [float("nan")], 50)),
         "calls/s alive": tally.rate,
         "p50 ms": float(np.percentile(taken, 50)),
         "p95 ms": float(np.percentile(taken, 95)),

@@ -181,3 +181,21 @@ def test_a_key_of_full_shape_is_one_even_if_its_characters_count(text: str) -> N
 def test_a_key_that_is_only_marked_is_none() -> None:
     assert not find_secrets("ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx")
     assert not find_secrets("AKIAIOSFODNN7EXAMPLE")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'sessionID := "2025-12-09-test-session-xyz789"',
+        '{"session_id": "198393f2-22db-477b-ac77-1825bea883ae"}',
+        "hook=stop model_session_id=test-session-1767707352",
+        "--- PASS: TestParseCheckpoint/valid_checkpoint_trailer (0.00s)",
+        "`sign.options` - Options to pass to 'codesign' (you generally want this)",
+    ],
+)
+def test_names_of_sessions_and_tests_that_pass_are_no_secrets(text: str) -> None:
+    assert not find_secrets(text)
+
+
+def test_the_session_of_a_cookie_is_a_secret() -> None:
+    assert find_secrets("Cookie: sessionid=k3jx9q0w8vbt5m2nz7pl4ra1sd6fg0hy; Path=/")
