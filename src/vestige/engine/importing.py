@@ -200,7 +200,6 @@ def _sum(one: Absorbed, other: Absorbed) -> Absorbed:
         edges=one.edges + other.edges,
         documents=one.documents + other.documents,
         waiting=one.waiting + other.waiting,
-        latest=max((at for at in (one.latest, other.latest) if at is not None), default=None),
     )
 
 

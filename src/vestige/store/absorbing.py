@@ -60,7 +60,6 @@ class Plan:
             edges=len(self.edges),
             documents=len(self.documents),
             waiting=self.waiting,
-            latest=max((event.at for event in self.events), default=None),
         )
 
 

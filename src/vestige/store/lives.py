@@ -5,7 +5,6 @@ order of their stamps, decides what the entity is. So the order in which stores 
 """
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from vestige.documents import Document
 from vestige.models import Access, LogEvent, Memory, covers
@@ -91,4 +90,3 @@ class Absorbed:
     edges: int = 0
     documents: int = 0
     waiting: tuple[str, ...] = ()
-    latest: datetime | None = None
