@@ -46,8 +46,12 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "store": (*VALUES, "cognition", "embed.protocol", *CONTRACT),
     "store.inmemory": (*VALUES, "cognition", "embed.protocol", *CONTRACT, "store.inmemory"),
     "store.migrate": VALUES,
+    "store.sql": (*VALUES, "cognition", "embed.protocol", *CONTRACT, "store.sql"),
     "store.sqlite": (
-        *VALUES, "cognition", "embed.protocol", *CONTRACT, "store.migrate", "store.sqlite",
+        *VALUES, "cognition", "embed.protocol", *CONTRACT, "store.migrate", "store.sql", "store.sqlite",
+    ),
+    "store.postgres": (
+        *VALUES, "cognition", "embed.protocol", *CONTRACT, "store.migrate", "store.sql", "store.postgres",
     ),
     "portable": (*VALUES, "cognition", "embed.protocol", *CONTRACT, "portable"),
     # A reference database is a file of another program, which happens to be SQLite; it is no backend.

@@ -20,7 +20,8 @@ from vestige.engine.rebuild import rebuild
 from vestige.models import ANYTHING, EVERYTHING
 from vestige.operations.all import registry
 from vestige.store.changes import Revise
-from vestige.store.sqlite import segments, vectors
+from vestige.store.sql import vectors
+from vestige.store.sqlite import segments
 from vestige.transports.cli.restore import restore
 from vestige.transports.cli.session import Session
 

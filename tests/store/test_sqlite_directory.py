@@ -34,8 +34,8 @@ from vestige.cognition.bm25 import Collection
 from vestige.models import ANYTHING, EVERYTHING
 from vestige.store.changes import Add
 from vestige.store.pool import Probe
-from vestige.store.sqlite import tokens
-from vestige.store.sqlite.directory import Directory
+from vestige.store.sql import tokens
+from vestige.store.sql.directory import Directory
 from vestige.store.sqlite.store import SqliteStore
 
 path, store = sqlite_files.path, sqlite_files.store

@@ -9,7 +9,7 @@ from tests.store import sqlite_files
 from tests.store.generators import T0, a_memory, add, memory_id
 from vestige.models import EVERYTHING, Edge
 from vestige.store.changes import Link
-from vestige.store.sqlite import graph
+from vestige.store.sql import graph
 from vestige.store.sqlite.store import SqliteStore
 
 path, store = sqlite_files.path, sqlite_files.store

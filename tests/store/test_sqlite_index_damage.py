@@ -15,7 +15,7 @@ from tests.store.sqlite_files import open_at
 from vestige.errors import StoreError
 from vestige.models import EVERYTHING
 from vestige.store.changes import Revise
-from vestige.store.sqlite import registry
+from vestige.store.sql import registry
 from vestige.store.sqlite.matrix import Matrix
 from vestige.store.sqlite.store import SqliteStore
 

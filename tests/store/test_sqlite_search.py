@@ -12,8 +12,9 @@ from vestige.cognition.bm25 import MOST_COUNTED, MOST_PREFIXES, MOST_TERMS
 from vestige.models import EVERYTHING
 from vestige.store.changes import Add
 from vestige.store.pool import Probe
-from vestige.store.sqlite import literals, search, tokens
-from vestige.store.sqlite.directory import Directory
+from vestige.store.sql import tokens
+from vestige.store.sql.directory import Directory
+from vestige.store.sqlite import literals, search
 from vestige.store.sqlite.store import SqliteStore
 
 path, store = sqlite_files.path, sqlite_files.store

@@ -33,9 +33,10 @@ from vestige.errors import IdempotencyConflict, InvalidInput, StoreBusy, StoreEr
 from vestige.models import ANYTHING, EVERYTHING, Filter, Memory
 from vestige.store.changes import Add, Change, Claim, Forget
 from vestige.store.clock import tick
-from vestige.store.sqlite import words
+from vestige.store.sql import words
 from vestige.store.sqlite.connection import IDLE_READERS, RETRY_SECONDS, WRITE_DEADLINE_SECONDS
 from vestige.store.sqlite.store import SqliteStore
+from vestige.store.sqlite.words import SqliteSurfaces
 
 path, store = sqlite_files.path, sqlite_files.store
 SIBLING = """
@@ -305,7 +306,7 @@ def test_a_rebuild_analyses_again_what_changed_in_the_meantime(store: SqliteStor
     add(store, a_memory("m1", "zinc"), a_memory("m2", "cobalt"))
     outdated = replace(words.analyse(a_memory("m1", "wrong")), revision=0)
     with store._connections.writing() as db:
-        assert words.rebuild(db, {1: outdated, 99: outdated}) == 2
+        assert words.rebuild(db, {1: outdated, 99: outdated}, SqliteSurfaces()) == 2
     for name, term in (("m1", "zinc"), ("m2", "cobalt")):
         (found,) = store.lexical([term], ANYTHING, access=EVERYTHING, limit=5)
         assert found.memory_id == name

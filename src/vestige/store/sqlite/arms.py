@@ -16,21 +16,16 @@ from vestige.models import (
 from vestige.pool import Pool, Worded
 from vestige.store.answers import Scored
 from vestige.store.pool import POSTINGS_BUDGET, Probe, Reworded, Voices
+from vestige.store.sql import history, memories, registry
+from vestige.store.sql import vectors as dense
+from vestige.store.sql.columns import natural
+from vestige.store.sql.directory import Directory
+from vestige.store.sql.tokens import TokenCache
 from vestige.store.sqlite import gather as gathering
-from vestige.store.sqlite import (
-    history,
-    memories,
-    registry,
-    scan,
-    search,
-    segments,
-)
-from vestige.store.sqlite import vectors as dense
-from vestige.store.sqlite.columns import natural
+from vestige.store.sqlite import scan, search, segments
 from vestige.store.sqlite.connection import Connections
-from vestige.store.sqlite.directory import Directory
 from vestige.store.sqlite.matrix import Matrix
-from vestige.store.sqlite.tokens import TokenCache
+from vestige.store.sqlite.words import next_key
 
 
 class SearchArms:
@@ -47,7 +42,8 @@ class SearchArms:
         most = natural(limit)
         with self._connections.reading() as db, self._directory.locked():
             self._directory.catch_up(db)
-            return history.reworded(db, self._directory, terms, where, access, most)
+            statistics = search.statistics(db, self._directory, terms, POSTINGS_BUDGET)
+            return history.reworded(db, where, access, most, statistics)
 
     def lexical(
         self,
@@ -62,7 +58,7 @@ class SearchArms:
         most = natural(limit)
         with self._connections.reading() as db, self._directory.locked():
             self._directory.catch_up(db)
-            allowed = memories.allowed(db, history.clause_at(db, where, access, worded=True))
+            allowed = memories.allowed(db, history.clause_at(db, where, access, worded=True), next_key(db))
             return search.lexical(db, self._directory, terms, allowed, most, postings)
 
     def nearest(
@@ -85,7 +81,7 @@ class SearchArms:
                 if profile is None:
                     return [[] for _ in queries]
                 view = self._matrix.catch_up(db, profile)
-            allowed = memories.allowed(db, history.clause_at(db, where, access, worded=True))
+            allowed = memories.allowed(db, history.clause_at(db, where, access, worded=True), next_key(db))
             return scan.nearest(db, view, queries, allowed, most)
 
     def vectors(
@@ -114,7 +110,9 @@ class SearchArms:
             with self._matrix.locked():
                 dense = self._dense(db, probe)
             self._directory.catch_up(db)
-            allowed = memories.allowed(db, history.clause_at(db, probe.where, access, worded=True))
+            allowed = memories.allowed(
+                db, history.clause_at(db, probe.where, access, worded=True), next_key(db)
+            )
             return gathering.gather(db, self._directory, self._tokens, dense, probe, allowed)
 
     def _dense(self, db: sqlite3.Connection, probe: Probe) -> gathering.Dense | None:

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from vestige.errors import InvalidInput, StoreCorrupt, StoreFull
-from vestige.store.sqlite import registry
+from vestige.store.sqlite import node
 
 PAGES_PER_STEP = 1024
 COUNTED = ("memories", "revisions", "events", "edges", "tombstones", "vectors")
@@ -40,7 +40,7 @@ def copy(source: sqlite3.Connection, destination: Path, *, prove: Prove | None =
         with closing(sqlite3.connect(partial, isolation_level=None)) as target:
             source.backup(target, pages=PAGES_PER_STEP)
             target.execute("PRAGMA journal_mode = DELETE").fetchall()
-            registry.unsettle(target)
+            node.unsettle(target)
             _verify(target, counts)
         if prove is not None:
             prove(partial)

@@ -4,7 +4,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 
-from vestige.store.sqlite.places import GONE
+from vestige.store.sql.places import GONE
 from vestige.store.trouble import Trouble, about
 
 DERIVED = frozenset({

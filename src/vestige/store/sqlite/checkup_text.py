@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from vestige.cognition.text import text_hash
 from vestige.models import Memory
-from vestige.store.sqlite import memories, words
-from vestige.store.sqlite.columns import keys_text
-from vestige.store.sqlite.places import Place
+from vestige.store.sql import memories, words
+from vestige.store.sql.columns import listed
+from vestige.store.sql.places import Place
 from vestige.store.trouble import Trouble, about
 
 BATCH = 500
@@ -73,7 +73,7 @@ def _compare(wrong: Wrong, some: Sequence[tuple[int, Memory]], kept: Kept) -> No
 
 
 def _kept(db: sqlite3.Connection, keys: Sequence[int]) -> Kept:
-    asked = (keys_text(keys),)
+    asked = (listed(keys),)
     prints: dict[int, set[str]] = defaultdict(set)
     for key, one in db.execute(f"SELECT key, fingerprint FROM fingerprints WHERE key {AMONG}", asked):
         prints[key].add(one)

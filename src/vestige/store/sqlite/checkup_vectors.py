@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from vestige.store.sqlite import registry
-from vestige.store.sqlite.tokens import width
+from vestige.store.sql import registry
+from vestige.store.sql.tokens import width
 from vestige.store.trouble import Trouble, about
 
 BATCH = 4_096

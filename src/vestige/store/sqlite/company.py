@@ -2,13 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from vestige.errors import StoreReadOnly
 from vestige.store.answers import Notice
 from vestige.store.processes import BRIEF, Holder, Who
-from vestige.store.sqlite import locks, notices
+from vestige.store.sql import notices
+from vestige.store.sqlite import locks
 from vestige.store.sqlite.connection import HINTS, Connections, translated
 from vestige.store.sqlite.presence import Presence, join, not_exclusive, present
+
+PATIENCE_SECONDS = 0.2
+"""How long notices wait for other writers: late ones are worth little."""
 
 
 class Company:
@@ -19,7 +24,7 @@ class Company:
 
     def __init__(self, connections: Connections, who: Who | None) -> None:
         self._shared = connections
-        self._hasty = notices.hasty(connections)
+        self._hasty = _hasty(connections)
         self._who = who
         self._here: Presence | None = None
         if who is not None and who.exclusive and connections.read_only:
@@ -74,3 +79,9 @@ class Company:
         here, self._here = self._here, None
         if here is not None:
             here.close()
+
+
+def _hasty(connections: Connections) -> Connections:
+    """Connections of their own for notices: nobody who writes waits behind one that waits."""
+    waiting = replace(connections.waiting, deadline_seconds=PATIENCE_SECONDS)
+    return Connections(path=connections.path, waiting=waiting, uri=connections.uri)

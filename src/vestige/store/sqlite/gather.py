@@ -13,13 +13,14 @@ from vestige.cognition.bm25 import Floats, Integers
 from vestige.cognition.rarity import idf, mass
 from vestige.pool import NEARBY, Pool, Sketch, Traits
 from vestige.store.pool import Probe
-from vestige.store.sqlite import literals, reviews, scan, search
-from vestige.store.sqlite.columns import keys_text
-from vestige.store.sqlite.directory import Directory
+from vestige.store.sql import reviews
+from vestige.store.sql.columns import listed
+from vestige.store.sql.directory import Directory
+from vestige.store.sql.places import ASKS, FIRST_PERSON, TIMED
+from vestige.store.sql.registry import Profile
+from vestige.store.sql.tokens import TokenCache
+from vestige.store.sqlite import literals, scan, search
 from vestige.store.sqlite.matrix import View
-from vestige.store.sqlite.places import ASKS, FIRST_PERSON, TIMED
-from vestige.store.sqlite.registry import Profile
-from vestige.store.sqlite.tokens import TokenCache
 
 Mask = NDArray[np.bool_]
 
@@ -200,7 +201,7 @@ def _at_keys(rows: Integers, level: Floats, keys: Integers) -> Floats:
 
 def _told(db: sqlite3.Connection, directory: Directory, keys: Integers) -> Told:
     """Ids and traits of the candidates, from narrow columns only."""
-    rows = db.execute(TRAITS, (keys_text(keys),)).fetchall()
+    rows = db.execute(TRAITS, (listed(keys),)).fetchall()
     rows.sort(key=itemgetter(1))  # by id; faster here than in SQL
     columns = list(zip(*rows, strict=True)) or [()] * 12
     ordered = np.array(columns[0], dtype=np.int64)

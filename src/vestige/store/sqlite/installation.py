@@ -21,7 +21,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from vestige.errors import StoreError
-from vestige.store.sqlite import registry
+from vestige.store.sqlite import node
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ def node_in(db: sqlite3.Connection) -> str:
 def settled(db: sqlite3.Connection, path: Path, fingerprint: str) -> str | None:
     """The node id of this installation; None if the file is of another one, or an earlier state of it."""
     marks = _read(path)  # before the log, which grows meanwhile
-    known = registry.node(db)
+    known = node.told(db)
     if known is None or known[1] != fingerprint:
         return None
     return known[0] if _last(db, known[0]) >= _seq(marks, known[0]) else None
@@ -77,14 +77,14 @@ def settle(
     db: sqlite3.Connection, path: Path, fingerprint: str, new_id: Callable[[], str], now: datetime
 ) -> str:
     """The node id of this installation, a new one if need be; inside a write transaction."""
-    node = settled(db, path, fingerprint)
-    if node is not None:
-        return node
+    known = settled(db, path, fingerprint)
+    if known is not None:
+        return known
     _tell_missing(db, path, fingerprint)
-    registry.unsettle(db)
-    node = registry.settle(db, fingerprint, new_id, now)
-    keep_mark(path, node, 0)
-    return node
+    node.unsettle(db)
+    fresh = node.settle(db, fingerprint, new_id, now)
+    keep_mark(path, fresh, 0)
+    return fresh
 
 
 def keep_mark(path: Path, node: str, seq: int) -> None:
@@ -106,7 +106,7 @@ def is_marked(path: Path) -> bool:
 
 def _tell_missing(db: sqlite3.Connection, path: Path, fingerprint: str) -> None:
     """Say that writes are gone which were acknowledged here, if that can be told."""
-    known = registry.node(db)
+    known = node.told(db)
     if known is None or known[1] != fingerprint:
         return
     missing = _seq(_read(path), known[0]) - _last(db, known[0])

@@ -12,6 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from vestige.store.sql.database import Database
+
 BYTES = 32 << 20
 """How long the log may grow before a writer that has committed tries to empty it."""
 STEP_BYTES = 4 << 20
@@ -23,7 +25,7 @@ INSIST_SECONDS = 1.0
 OWED = ".owed"
 
 
-def owe(db: sqlite3.Connection) -> None:
+def owe(db: Database) -> None:
     """Note, in a transaction that deletes text, that the log will hold it."""
     database = db.execute("PRAGMA database_list").fetchone()[2]
     os.close(os.open(f"{database}{OWED}", os.O_WRONLY | os.O_CREAT, 0o600))

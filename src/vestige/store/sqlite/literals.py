@@ -11,10 +11,11 @@ from vestige.cognition.bm25 import Integers
 from vestige.cognition.text import searchable
 from vestige.cognition.verbatim import literal_terms
 from vestige.models import Memory
-from vestige.store.sqlite import memories, search
-from vestige.store.sqlite.columns import json_text, keys_from_text, keys_text
-from vestige.store.sqlite.directory import Directory
-from vestige.store.sqlite.places import source_hash
+from vestige.store.sql import memories
+from vestige.store.sql.columns import keys_from_text, listed
+from vestige.store.sql.directory import Directory
+from vestige.store.sql.places import source_hash
+from vestige.store.sqlite import search
 
 Mask = NDArray[np.bool_]
 
@@ -62,7 +63,7 @@ def _candidates(db: sqlite3.Connection, directory: Directory, literal: str, allo
     plain = literal.strip()
     named = db.execute(
         "SELECT group_concat(key) FROM memories WHERE id IN (SELECT value FROM json_each(?))",
-        (json_text([plain, plain.lower()]),),
+        (listed([plain, plain.lower()]),),
     ).fetchone()[0]
     found = [keys_from_text(named), _with_all_terms(db, sorted(literal_terms(literal)))]
     found.append(directory.of_source(source_hash(plain)))
@@ -81,10 +82,10 @@ def _with_all_terms(db: sqlite3.Connection, terms: Sequence[str]) -> Integers:
 
 def _texts(db: sqlite3.Connection, keys: Integers) -> Iterator[tuple[int, frozenset[str], Memory]]:
     """The memories of these keys and their terms, short ones first, until READ_CHARS are read."""
-    ordered = [row[0] for row in db.execute(BY_LENGTH, (keys_text(keys),))]
+    ordered = [row[0] for row in db.execute(BY_LENGTH, (listed(keys),))]
     left = READ_CHARS
     # One row after the other: a memory can be large, and no two of them need be held.
-    for key, terms, *row in db.execute(TEXTS, (keys_text(ordered),)):
+    for key, terms, *row in db.execute(TEXTS, (listed(ordered),)):
         memory = memories.from_row(row)
         left -= len(terms) + len(searchable(memory))
         if left < 0:

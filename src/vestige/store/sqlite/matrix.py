@@ -17,9 +17,9 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from vestige.store.sql.registry import Profile
 from vestige.store.sqlite import codes, segments
 from vestige.store.sqlite.codes import Coded
-from vestige.store.sqlite.registry import Profile
 from vestige.store.sqlite.segment_file import Content
 
 FIRST_CAPACITY = 256

@@ -8,13 +8,16 @@ from datetime import datetime
 
 from vestige.cognition.strength import encode
 from vestige.store.evidence import Curves
-from vestige.store.sqlite import checkup_files, history, lives, log, memories, reviews, segments, words
-from vestige.store.sqlite import vectors as dense
+from vestige.store.sql import history, lives, log, memories, reviews
+from vestige.store.sql import vectors as dense
+from vestige.store.sql.graph import replace as put_edges
+from vestige.store.sql.tables import Tables
+from vestige.store.sqlite import checkup_files, segments
 from vestige.store.sqlite.checkup_log import HIGHEST, UNBURIED
 from vestige.store.sqlite.checkup_rows import DERIVED, TAGGED
 from vestige.store.sqlite.checkup_vectors import BARE, STALE, USED, misshapen, missized
 from vestige.store.sqlite.connection import Connections
-from vestige.store.sqlite.graph import replace as put_edges
+from vestige.store.sqlite.words import SqliteSurfaces
 from vestige.store.trouble import no_repair
 from vestige.store.uniting import edge, ending
 
@@ -130,21 +133,8 @@ def _clock(db: sqlite3.Connection) -> None:
 # -- rows in two steps, and files ------------------------------------------------------------------
 
 
-def rebuild_words(connections: Connections) -> int:
-    """Derive all lexical rows, places and fingerprints again from the text; how many memories. The slow part
-    is done before the write lock is taken."""
-    analysed: dict[int, words.Analysis] = {}
-    reached: int | None = 0
-    while reached is not None:
-        with connections.reading() as db:
-            texts, reached = memories.texts_after(db, reached, BATCH)
-        analysed.update((key, words.analyse(memory)) for key, memory in texts)
-    with connections.writing() as db:
-        return words.rebuild(db, analysed)
-
-
 def _words(connections: Connections, now: datetime) -> None:
-    rebuild_words(connections)
+    Tables(connections, SqliteSurfaces()).rebuild_words()
 
 
 def _index(connections: Connections, now: datetime) -> None:

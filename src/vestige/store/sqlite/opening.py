@@ -16,8 +16,8 @@ from vestige.errors import StoreBusy, StoreError, StoreReadOnly
 from vestige.store import migrate
 from vestige.store.migrate import Applied, Migration
 from vestige.store.processes import Who
-from vestige.store.sqlite import backup, installation, locks, presence, registry, remains
-from vestige.store.sqlite.columns import moment_text
+from vestige.store.sql.columns import moment_text
+from vestige.store.sqlite import backup, installation, locks, node, presence, remains
 from vestige.store.sqlite.connection import (
     Connections,
     Synchronous,
@@ -177,7 +177,7 @@ def _open_for_reading(
                 hint="Open it once where it can be written, or copy it to a writable place.",
                 details={"path": str(path)},
             )
-        known = registry.node(db)
+        known = node.told(db)
     return Connections(path=path, waiting=around.waiting, uri=uri), known[0] if known else ""
 
 
@@ -252,7 +252,7 @@ def _back_up(db: sqlite3.Connection, path: Path, version: int, around: Surroundi
 
 
 def _settle(db: sqlite3.Connection, path: Path, around: Surroundings) -> str:
-    fingerprint = registry.installed_at(path, around.machine)
+    fingerprint = node.installed_at(path, around.machine)
     known = installation.settled(db, path, fingerprint)
     if known is not None:
         return known

@@ -17,7 +17,7 @@ from pathlib import Path
 from vestige.errors import InvalidInput, StoreCorrupt, StoreError, StoreFull, StoreReadOnly
 from vestige.store import migrate
 from vestige.store.processes import Who
-from vestige.store.sqlite import locks, presence, registry
+from vestige.store.sqlite import locks, node, presence
 from vestige.store.sqlite.backup import check_room, size_of, sync
 from vestige.store.sqlite.connection import HINTS, connect, translated
 from vestige.store.sqlite.opening import applied, schema
@@ -102,7 +102,7 @@ class Restorer:
             with translated(database), closing(connect(staged)) as db:
                 db.execute("PRAGMA journal_mode = DELETE").fetchall()
                 # Its past belongs to another installation, or to a time that is given up now.
-                registry.unsettle(db)
+                node.unsettle(db)
                 contents = _contents(db, staged)
             sync(staged)
             return Restored(contents=contents, kept=replace(staged, database, prove=prove))

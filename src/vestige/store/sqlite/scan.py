@@ -15,7 +15,8 @@ from vestige.embed.protocol import Signature
 from vestige.errors import InvalidInput
 from vestige.pool import Floats, Integers, Vectors
 from vestige.store.answers import Scored
-from vestige.store.sqlite import codes, memories
+from vestige.store.sql import memories
+from vestige.store.sqlite import codes
 from vestige.store.sqlite.matrix import Block, View
 
 CHUNK = 64

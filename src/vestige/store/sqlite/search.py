@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from vestige.cognition import bm25
 from vestige.cognition.bm25 import Floats, Frequency, Integers, Scores, is_prefix
 from vestige.pool import TermStatistics, Worded
-from vestige.store.sqlite import memories
-from vestige.store.sqlite.columns import keys_from_text
-from vestige.store.sqlite.directory import Directory
+from vestige.store.sql import memories
+from vestige.store.sql.columns import keys_from_text
+from vestige.store.sql.directory import Directory
 
 Mask = NDArray[np.bool_]
 

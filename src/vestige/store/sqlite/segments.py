@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from vestige.errors import StoreError
 from vestige.store.answers import IndexStatus
-from vestige.store.sqlite import codes, registry, segment_file
+from vestige.store.sql import registry
+from vestige.store.sql.database import Database
+from vestige.store.sqlite import codes, segment_file
 from vestige.store.sqlite.backup import sync
 from vestige.store.sqlite.connection import Connections
 from vestige.store.sqlite.segment_file import PARTIAL, SUFFIX, Content, Damaged, Listed
@@ -61,12 +63,12 @@ class Plan:
 # -- reading -------------------------------------------------------------------------------------------
 
 
-def folder_of(db: sqlite3.Connection) -> Path:
+def folder_of(db: Database) -> Path:
     """Where the files of this database are."""
     return Path(f"{db.execute('PRAGMA database_list').fetchone()[2]}.index")
 
 
-def listed(db: sqlite3.Connection, profile: int) -> list[Listed]:
+def listed(db: Database, profile: int) -> list[Listed]:
     """The files listed for a profile, in the order of ids."""
     return [
         Listed(id=row[0], profile=row[1], first_id=row[2], last_id=row[3], rows=row[4], file=row[5],
@@ -240,7 +242,7 @@ def _still_true(db: sqlite3.Connection, content: Content, lost: frozenset[str]) 
 # -- removing ------------------------------------------------------------------------------------------
 
 
-def unlist(db: sqlite3.Connection, keys: Sequence[int]) -> None:
+def unlist(db: Database, keys: Sequence[int]) -> None:
     """Stop using every file that holds a vector of these memories, of whatever revision.
 
     To be called in the transaction that purges them; `sweep` removes the files after it.
@@ -259,12 +261,12 @@ def unlist(db: sqlite3.Connection, keys: Sequence[int]) -> None:
         )
 
 
-def unlist_others(db: sqlite3.Connection, profile: int) -> None:
-    """Stop using the files of every profile but this one."""
-    db.execute("DELETE FROM segments WHERE profile != ?", (profile,))
+def unlist_others(db: Database) -> None:
+    """Stop using the files of every profile but the one in use."""
+    db.execute("DELETE FROM segments WHERE profile NOT IN (SELECT id FROM profiles WHERE active = 1)")
 
 
-def _unlist(db: sqlite3.Connection, files: Sequence[Listed]) -> None:
+def _unlist(db: Database, files: Sequence[Listed]) -> None:
     db.executemany("DELETE FROM segments WHERE id = ?", [(one.id,) for one in files])
 
 

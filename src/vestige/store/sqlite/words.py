@@ -1,15 +1,11 @@
-"""The lexical rows of memories: terms, fingerprints and places, all derived from the text."""
+"""The index of words in FTS5, and what else SQLite keeps in its own way."""
 
 import sqlite3
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
-import numpy as np
-
-from vestige.cognition.text import ANALYSER_VERSION, fingerprint, memory_terms
-from vestige.models import Memory
-from vestige.store.sqlite import memories, places
-from vestige.store.sqlite.places import Place
+from vestige.store.sql.database import Database
+from vestige.store.sql.words import Analysis
+from vestige.store.sqlite import journal, segments
 
 TABLES = {
     "words": "fts5 (terms, tokenize = \"ascii tokenchars '_'\")",
@@ -24,83 +20,49 @@ NEEDED_TO_OPEN = (
 """The rows without which FTS5 opens no table, not even to drop it, as they are in an empty one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Analysis:
-    """What is derived from one revision of a memory."""
-
-    revision: int
-    terms: str
-    fingerprints: frozenset[str]
-    place: Place
+def next_key(db: Database) -> int:
+    """The key a new memory gets; keys are never used again."""
+    row = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'memories'").fetchone()
+    return int(row[0]) + 1 if row else 1
 
 
-def analyse(memory: Memory) -> Analysis:
-    """What is derived from a memory."""
-    terms = memory_terms(memory)
-    return Analysis(
-        revision=memory.revision,
-        terms=" ".join(terms),
-        fingerprints=fingerprints(memory),
-        place=places.of(memory, len(terms)),
-    )
+class SqliteSurfaces:
+    """What is kept in SQLite's own way; `store.sql.database.Surfaces` says what each method promises."""
 
+    def next_key(self, db: Database) -> int:
+        """The key a new memory gets."""
+        return next_key(db)
 
-def fingerprints(memory: Memory) -> frozenset[str]:
-    """The fingerprints of a memory's wordings."""
-    return frozenset(fingerprint(wording) for wording in (memory.content, *memory.phrasings))
+    def put_words(self, db: Database, analysed: Mapping[int, Analysis]) -> None:
+        """Write the terms of memories."""
+        db.executemany(
+            "INSERT OR REPLACE INTO words (rowid, terms) VALUES (?, ?)",
+            [(key, one.terms) for key, one in analysed.items()],
+        )
 
+    def delete_words(self, db: Database, keys: Sequence[int]) -> None:
+        """Remove the terms of memories, from the index pages too.
 
-def put(db: sqlite3.Connection, analysed: Mapping[int, Analysis]) -> None:
-    """Write the terms and places of memories, replacing what is there."""
-    db.executemany(
-        "INSERT OR REPLACE INTO words (rowid, terms) VALUES (?, ?)",
-        [(key, one.terms) for key, one in analysed.items()],
-    )
-    places.put(db, {key: one.place for key, one in analysed.items()})
+        FTS5 only marks terms as deleted until segments merge, so they are merged now. Its own secure-delete
+        (SQLite 3.42) would make the file unreadable to older SQLite versions.
+        """
+        db.executemany("DELETE FROM words WHERE rowid = ?", [(key,) for key in keys])
+        db.execute("INSERT INTO words (words) VALUES ('optimize')")
 
+    def empty_words(self, db: Database) -> None:
+        """Make the index anew: rows can only be deleted from a whole one."""
+        try:
+            db.execute("DROP TABLE IF EXISTS words")
+        except sqlite3.DatabaseError:
+            for row in NEEDED_TO_OPEN:
+                db.execute(row)
+            db.execute("DROP TABLE words")
+        for name, made_of in TABLES.items():
+            db.execute(f"DROP TABLE IF EXISTS {name}")
+            db.execute(f"CREATE VIRTUAL TABLE {name} USING {made_of}")
 
-def delete(db: sqlite3.Connection, keys: Iterable[int]) -> None:
-    """Remove the terms of memories, from the index pages too, and their places.
-
-    FTS5 only marks terms as deleted until segments merge, so they are merged now. Its own secure-delete
-    (SQLite 3.42) would make the file unreadable to older SQLite versions.
-    """
-    gone = list(keys)
-    db.executemany("DELETE FROM words WHERE rowid = ?", [(key,) for key in gone])
-    db.execute("INSERT INTO words (words) VALUES ('optimize')")
-    places.bury(db, gone)
-
-
-def are_current(db: sqlite3.Connection) -> bool:
-    """Whether the lexical rows were made by the present analyser."""
-    row = db.execute("SELECT version FROM analysed").fetchone()
-    return row is not None and row[0] == ANALYSER_VERSION
-
-
-def _start_over(db: sqlite3.Connection) -> None:
-    """Make the index anew and empty, whatever state it is in: rows can only be deleted from a whole one."""
-    try:
-        db.execute("DROP TABLE IF EXISTS words")
-    except sqlite3.DatabaseError:
-        for row in NEEDED_TO_OPEN:
-            db.execute(row)
-        db.execute("DROP TABLE words")
-    for name, made_of in TABLES.items():
-        db.execute(f"DROP TABLE IF EXISTS {name}")
-        db.execute(f"CREATE VIRTUAL TABLE {name} USING {made_of}")
-
-
-def rebuild(db: sqlite3.Connection, analysed: Mapping[int, Analysis]) -> int:
-    """Write all lexical rows anew, from analyses made before the write lock was taken; what has changed
-    since is analysed again."""
-    present = dict(db.execute("SELECT key, revision FROM memories").fetchall())
-    fresh = {key: one for key, one in analysed.items() if present.get(key) == one.revision}
-    stale = np.array([key for key in present if key not in fresh], dtype=np.int64)
-    for key, record in zip(stale.tolist(), memories.by_key(db, stale), strict=True):
-        fresh[key] = analyse(record.memory)
-    _start_over(db)
-    put(db, fresh)
-    places.bury_strays(db)
-    memories.refresh_fingerprints(db, {key: one.fingerprints for key, one in fresh.items()})
-    db.execute("INSERT OR REPLACE INTO analysed (one, version) VALUES (1, ?)", (ANALYSER_VERSION,))
-    return len(present)
+    def erase(self, db: Database, keys: Sequence[int] = ()) -> None:
+        """Owe the write-ahead log a clearing, and unlist the files that hold these memories' vectors."""
+        journal.owe(db)
+        if keys:
+            segments.unlist(db, keys)

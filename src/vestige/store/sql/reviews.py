@@ -1,6 +1,5 @@
 """Strengths: the narrow table of scheduling state, and retention computed over its columns."""
 
-import sqlite3
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -12,15 +11,17 @@ from vestige.cognition import strength as cognition
 from vestige.errors import InvalidInput
 from vestige.models import LearningState, Strength
 from vestige.store.evidence import FOLDED_FROM
-from vestige.store.sqlite.columns import (
+from vestige.store.sql.columns import (
     from_microseconds,
     json_text,
+    listed,
     microseconds,
     moment_text,
     optional_moment,
     optional_text,
 )
-from vestige.store.sqlite.filters import Clause, Retained
+from vestige.store.sql.database import Database
+from vestige.store.sql.filters import Clause, Retained
 
 COLUMNS = (
     "stability",
@@ -42,8 +43,8 @@ COLUMNS = (
 CURVE = "(SELECT w20 FROM curve)"
 STRENGTH = ", ".join([*(f"s.{column}" for column in COLUMNS), CURVE])
 PUT = (
-    f"INSERT OR REPLACE INTO strengths (key, {', '.join(COLUMNS)})"
-    f" VALUES (?, {', '.join('?' * len(COLUMNS))})"
+    f"INSERT INTO strengths (key, {', '.join(COLUMNS)}) VALUES (?, {', '.join('?' * len(COLUMNS))})"
+    f" ON CONFLICT (key) DO UPDATE SET {', '.join(f'{column} = excluded.{column}' for column in COLUMNS)}"
 )
 MICROSECONDS_PER_DAY = 86_400_000_000
 
@@ -101,38 +102,36 @@ def as_json(strength: Strength) -> str:
     )
 
 
-def put(db: sqlite3.Connection, strengths: Mapping[int, Strength]) -> None:
+def put(db: Database, strengths: Mapping[int, Strength]) -> None:
     """Write strengths under their memories' keys, replacing what is there."""
     db.executemany(PUT, [(key, *to_row(strength)) for key, strength in strengths.items()])
 
 
-def put_by_id(db: sqlite3.Connection, strengths: Mapping[str, Strength], after: int) -> int:
+def put_by_id(db: Database, strengths: Mapping[str, Strength], after: int) -> int:
     """Write strengths of those memories that exist and of which nothing was logged after a position that they
     are folded from; how many."""
     rows = db.execute(
         "SELECT m.id, m.key FROM memories m WHERE m.id IN (SELECT value FROM json_each(?))"
         " AND NOT EXISTS (SELECT 1 FROM events e"
         f" WHERE e.memory_id = m.id AND e.position > ? AND e.kind IN ({', '.join('?' * len(FOLDED_FROM))}))",
-        (json_text(list(strengths)), after, *FOLDED_FROM),
+        (listed(strengths), after, *FOLDED_FROM),
     ).fetchall()
     put(db, {key: strengths[memory_id] for memory_id, key in rows})
     return len(rows)
 
 
-def curve(db: sqlite3.Connection) -> float:
+def curve(db: Database) -> float:
     """The curve on which all memories fade."""
     w20: float = db.execute("SELECT w20 FROM curve").fetchone()[0]
     return w20
 
 
-def tune(db: sqlite3.Connection, w20: float) -> None:
+def tune(db: Database, w20: float) -> None:
     """Let all memories fade on this curve."""
     db.execute("UPDATE curve SET w20 = ?", (w20,))
 
 
-def retentions(
-    db: sqlite3.Connection, wanted: Clause, order: str, now: datetime | None
-) -> tuple[Keys, Levels]:
+def retentions(db: Database, wanted: Clause, order: str, now: datetime | None) -> tuple[Keys, Levels]:
     """The keys of everything that matches, in this order, with their retention at `now`."""
     if now is None:
         raise InvalidInput("A filter or an order by retention needs `now`, the moment to judge it at.")
@@ -153,7 +152,7 @@ def retentions(
     return found[kept], levels[kept]
 
 
-def retrievals(db: sqlite3.Connection, wanted: Clause, now: datetime) -> Levels:
+def retrievals(db: Database, wanted: Clause, now: datetime) -> Levels:
     """The chance of everything that matches to be recalled at `now`."""
     rows = db.execute(
         f"SELECT s.stability, s.retrieval, s.decay_from, {CURVE}"

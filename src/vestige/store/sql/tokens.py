@@ -1,6 +1,5 @@
 """The token bits of memories: one row each, written and deleted with the vectors, cached for searches."""
 
-import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -10,8 +9,9 @@ from numpy.typing import NDArray
 from vestige.errors import InvalidInput
 from vestige.pool import LONGEST_TOKENS, OFFSETS, Sketch, tokens_kept
 from vestige.store.changes import Embedded, Tokens
-from vestige.store.sqlite.columns import keys_text
-from vestige.store.sqlite.directory import Directory
+from vestige.store.sql.columns import listed
+from vestige.store.sql.database import Database
+from vestige.store.sql.directory import Directory
 
 Integers = NDArray[np.int64]
 
@@ -45,7 +45,7 @@ def width(dimension: int) -> int:
     return -(-dimension // 8)
 
 
-def put(db: sqlite3.Connection, profile: int, embedded: Mapping[int, Embedded]) -> None:
+def put(db: Database, profile: int, embedded: Mapping[int, Embedded]) -> None:
     """Write the tokens of all pieces of memories that have none yet."""
     rows = []
     for key, one in embedded.items():
@@ -86,7 +86,7 @@ class TokenCache:
     _held: dict[int, Entry] = field(default_factory=dict)
 
     def sketch(
-        self, db: sqlite3.Connection, profile: int, dimension: int, directory: Directory, keys: Integers
+        self, db: Database, profile: int, dimension: int, directory: Directory, keys: Integers
     ) -> Sketch | None:
         """The tokens of these memories and of their neighbours; None when there are none at all."""
         around = _around(directory, keys)
@@ -111,20 +111,20 @@ class TokenCache:
             around=np.where(there, at, -1),
         )
 
-    def _forget_if_changed(self, db: sqlite3.Connection, profile: int) -> None:
+    def _forget_if_changed(self, db: Database, profile: int) -> None:
         deaths = db.execute("SELECT coalesce(max(position), 0) FROM dead_vectors").fetchone()[0]
         if (profile, deaths) != (self._profile, self._deaths):
             self._profile, self._deaths, self._bytes, self._held = profile, deaths, 0, {}
 
-    def _lengths(self, db: sqlite3.Connection, keys: Sequence[int]) -> dict[int, int]:
+    def _lengths(self, db: Database, keys: Sequence[int]) -> dict[int, int]:
         """How many tokens each of the keys has that has any, by what is here or by a look at their size."""
         known = {key: self._held[key].length for key in keys if key in self._held}
         missing = [key for key in keys if key not in known]
         if missing:
-            known |= db.execute(LENGTHS, (LONGEST_TOKENS, self._profile, keys_text(missing)))
+            known |= db.execute(LENGTHS, (LONGEST_TOKENS, self._profile, listed(missing)))
         return known
 
-    def _read(self, db: sqlite3.Connection, size: int, known: Mapping[int, int], most: int) -> None:
+    def _read(self, db: Database, size: int, known: Mapping[int, int], most: int) -> None:
         """Hold the first tokens of these keys, `most` of each; what is not asked for makes room for them."""
         missing = [key for key in known if key not in self._held or not self._held[key].has(most)]
         coming = sum(min(known[key], most) * (size + 1) + ENTRY_BYTES for key in missing)
@@ -132,7 +132,7 @@ class TokenCache:
             self._held = {key: self._held[key] for key in known if key in self._held}
             self._bytes = sum(entry.size for entry in self._held.values())
         if missing:
-            asked = (size * most, most, self._profile, keys_text(missing))
+            asked = (size * most, most, self._profile, listed(missing))
             for key, bits, flags in db.execute(LOAD, asked):
                 before = self._held.get(key)
                 self._held[key] = Entry(length=known[key], bits=bits, asked=flags)

@@ -1,11 +1,8 @@
 """What a store knows about itself: its node, the signature of its vectors, the claims made on it."""
 
-import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from hashlib import blake2b
-from pathlib import Path
 
 import orjson
 
@@ -13,40 +10,8 @@ from vestige.embed.protocol import Signature
 from vestige.errors import IdempotencyConflict
 from vestige.store.answers import other_model
 from vestige.store.changes import Claim
-from vestige.store.sqlite.columns import json_text, moment_text
-
-# -- the node --------------------------------------------------------------------------------------
-
-
-def installed_at(path: Path, machine: str) -> str:
-    """A fingerprint of this file on this machine: a copy has another one."""
-    stat = path.stat()
-    return blake2b(f"{machine}\0{stat.st_dev}\0{stat.st_ino}".encode(), digest_size=16).hexdigest()
-
-
-def node(db: sqlite3.Connection) -> tuple[str, str] | None:
-    """The node id with the fingerprint it belongs to."""
-    row = db.execute("SELECT node, fingerprint FROM installation").fetchone()
-    return None if row is None else (row[0], row[1])
-
-
-def settle(db: sqlite3.Connection, fingerprint: str, new_id: Callable[[], str], now: datetime) -> str:
-    """The node id of this installation; a new one when the file was copied here."""
-    known = node(db)
-    if known is not None and known[1] == fingerprint:
-        return known[0]
-    fresh = new_id()
-    db.execute(
-        "INSERT OR REPLACE INTO installation (one, node, fingerprint, since) VALUES (1, ?, ?, ?)",
-        (fresh, fingerprint, moment_text(now)),
-    )
-    return fresh
-
-
-def unsettle(db: sqlite3.Connection) -> None:
-    """Make sure that whoever opens this copy gets a node of its own, wherever it is put."""
-    db.execute("UPDATE installation SET fingerprint = ''")
-
+from vestige.store.sql.columns import json_text, moment_text
+from vestige.store.sql.database import Database
 
 # -- the signature ---------------------------------------------------------------------------------
 
@@ -66,13 +31,13 @@ class Profile:
     signature: Signature
 
 
-def profile(db: sqlite3.Connection) -> Profile | None:
+def profile(db: Database) -> Profile | None:
     """The profile in use; None before the first vector."""
     row = db.execute("SELECT id, signature FROM profiles WHERE active = 1").fetchone()
     return None if row is None else Profile(id=row[0], signature=Signature(**orjson.loads(row[1])))
 
 
-def coming(db: sqlite3.Connection) -> Profile | None:
+def coming(db: Database) -> Profile | None:
     """The profile whose vectors are made beside those in use: the newest, if it is not in use itself. Vectors
     of all others are only waiting to be removed."""
     row = db.execute("SELECT id, signature, active FROM profiles ORDER BY id DESC LIMIT 1").fetchone()
@@ -81,13 +46,13 @@ def coming(db: sqlite3.Connection) -> Profile | None:
     return Profile(id=row[0], signature=Signature(**orjson.loads(row[1])))
 
 
-def of_signature(db: sqlite3.Connection, signature: Signature) -> Profile | None:
+def of_signature(db: Database, signature: Signature) -> Profile | None:
     """The profile of a signature that is in use or coming."""
     known = (profile(db), coming(db))
     return next((one for one in known if one is not None and one.signature == signature), None)
 
 
-def enlist(db: sqlite3.Connection, signature: Signature) -> Profile:
+def enlist(db: Database, signature: Signature) -> Profile:
     """A new profile, which is the coming one now."""
     row = db.execute(
         "INSERT INTO profiles (profile, signature, active) VALUES (?, ?, 0) RETURNING id",
@@ -96,7 +61,7 @@ def enlist(db: sqlite3.Connection, signature: Signature) -> Profile:
     return Profile(id=row[0], signature=signature)
 
 
-def activate(db: sqlite3.Connection, chosen: Profile) -> None:
+def activate(db: Database, chosen: Profile) -> None:
     """Put a profile in use, in place of any other."""
     db.execute("UPDATE profiles SET active = 0 WHERE active = 1")
     db.execute("UPDATE profiles SET active = 1 WHERE id = ?", (chosen.id,))
@@ -111,7 +76,7 @@ def require(held: Profile | None, signature: Signature) -> None:
 # -- claims ----------------------------------------------------------------------------------------
 
 
-def claimed(db: sqlite3.Connection, key: str) -> Claim | None:
+def claimed(db: Database, key: str) -> Claim | None:
     """The claim made under a key."""
     row = db.execute("SELECT key, digest, answer, at FROM claims WHERE key = ?", (key,)).fetchone()
     if row is None:
@@ -119,7 +84,7 @@ def claimed(db: sqlite3.Connection, key: str) -> Claim | None:
     return Claim(key=row[0], digest=row[1], answer=row[2], at=datetime.fromisoformat(row[3]))
 
 
-def claim(db: sqlite3.Connection, made: Claim) -> None:
+def claim(db: Database, made: Claim) -> None:
     """Write a claim; IdempotencyConflict when its key is taken."""
     if claimed(db, made.key) is not None:
         raise IdempotencyConflict(details={"key": made.key})
@@ -129,14 +94,15 @@ def claim(db: sqlite3.Connection, made: Claim) -> None:
     )
 
 
-def attach(db: sqlite3.Connection, claim_key: str, keys: Iterable[int]) -> None:
+def attach(db: Database, claim_key: str, keys: Iterable[int]) -> None:
     """Note which memories a claimed request touched."""
     db.executemany(
-        "INSERT OR IGNORE INTO claim_memories (key, claim) VALUES (?, ?)", [(key, claim_key) for key in keys]
+        "INSERT INTO claim_memories (key, claim) VALUES (?, ?) ON CONFLICT DO NOTHING",
+        [(key, claim_key) for key in keys],
     )
 
 
-def drop_quoting(db: sqlite3.Connection, key: int, texts: Iterable[str]) -> None:
+def drop_quoting(db: Database, key: int, texts: Iterable[str]) -> None:
     """Delete the claims on a memory whose answer quotes it: deleted text must not survive there."""
     quotes = [quote for text in texts for quote in (text, json_text(text)[1:-1])]
     rows = db.execute(

@@ -6,14 +6,14 @@ from datetime import datetime
 
 from vestige.errors import InvalidInput
 from vestige.models import ROOT_SCOPE, SHARED_SCOPE, Access, Filter, enclosing
-from vestige.store.sqlite.columns import json_text, keys_text, moment_text
+from vestige.store.sql.columns import Listed, listed, moment_text
 
 SHARES_DOMAIN = (
     "EXISTS (SELECT 1 FROM json_each(m.domains) d WHERE d.value IN (SELECT value FROM json_each(?)))"
 )
 LABELS = ("source", "author", "agent_id", "session_id", "thread", "position")
 
-Param = str | int | float
+Param = str | int | float | Listed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class Clause:
     @property
     def sql(self) -> str:
         """The WHERE clause; always true when nothing filters."""
-        return " AND ".join(f"({one.sql})" for one in self.conditions) or "1"
+        return " AND ".join(f"({one.sql})" for one in self.conditions) or "TRUE"
 
     @property
     def params(self) -> tuple[Param, ...]:
@@ -75,15 +75,15 @@ def within(column: str, scopes: Sequence[str]) -> Condition:
     """That a scope column is one of `scopes` or below one. Scopes compare as byte strings and `0` is the
     character after `/`, so this is one range of the index, less siblings such as /a-b beside /a."""
     if ROOT_SCOPE in scopes:
-        return Condition(sql="1")
+        return Condition(sql="TRUE")
     one = f"({column} >= ? AND {column} < ? AND ({column} = ? OR {column} >= ?))"
     params = tuple(param for scope in scopes for param in (scope, f"{scope}0", scope, f"{scope}/"))
-    return Condition(sql=" OR ".join([one] * len(scopes)) or "0", params=params)
+    return Condition(sql=" OR ".join([one] * len(scopes)) or "FALSE", params=params)
 
 
 def shares_domain(domains: Sequence[str]) -> Condition:
     """That a memory has one of the domains."""
-    return Condition(sql=SHARES_DOMAIN, params=(json_text(domains),))
+    return Condition(sql=SHARES_DOMAIN, params=(listed(domains),))
 
 
 def _reached(access: Access) -> Iterator[Condition]:
@@ -101,7 +101,7 @@ def _placed(where: Filter) -> Iterator[Condition]:
     if where.tags_any:
         yield Condition(
             sql="m.key IN (SELECT key FROM memory_tags WHERE tag IN (SELECT value FROM json_each(?)))",
-            params=(json_text(where.tags_any),),
+            params=(listed(where.tags_any),),
         )
     for tag in where.tags_all:
         yield Condition(sql="m.key IN (SELECT key FROM memory_tags WHERE tag = ?)", params=(tag,))
@@ -123,12 +123,12 @@ def in_scope(column: str, scope: str, *, inherited: bool, only: bool = False) ->
 def _labelled(where: Filter) -> Iterator[Condition]:
     if where.node_types:
         yield Condition(
-            sql="m.node_type IN (SELECT value FROM json_each(?))", params=(json_text(where.node_types),)
+            sql="m.node_type IN (SELECT value FROM json_each(?))", params=(listed(where.node_types),)
         )
     if where.exclude_types:
         yield Condition(
             sql="m.node_type NOT IN (SELECT value FROM json_each(?))",
-            params=(json_text(where.exclude_types),),
+            params=(listed(where.exclude_types),),
         )
     for label in LABELS:
         value: Param | None = getattr(where, label)
@@ -160,7 +160,7 @@ def _known(known_at: datetime, asked: Iterable[Condition], then: Sequence[int]) 
     present = Clause(conditions=(Condition(sql="m.updated_at <= ?", params=(moment,)), *asked))
     yield Condition(
         sql=f"({present.sql}) OR m.key IN (SELECT value FROM json_each(?))",
-        params=(*present.params, keys_text(then)),
+        params=(*present.params, listed(then)),
     )
 
 

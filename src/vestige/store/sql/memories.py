@@ -1,6 +1,5 @@
 """Memory rows: writing them, and reading records by id, by key, by filter."""
 
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,18 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vestige.models import ANYTHING, Access, Filter, Memory, Order, Record
-from vestige.store.sqlite import registry, reviews
-from vestige.store.sqlite.columns import (
+from vestige.store.sql import registry, reviews
+from vestige.store.sql.columns import (
     json_mapping,
     json_strings,
     json_text,
     keys_from_text,
-    keys_text,
+    listed,
     moment_text,
     optional_moment,
     optional_text,
 )
-from vestige.store.sqlite.filters import Clause, clause
+from vestige.store.sql.database import Database
+from vestige.store.sql.filters import Clause, clause
 
 COLUMNS = (
     "id",
@@ -157,13 +157,13 @@ def from_row(row: Sequence[Any]) -> Memory:
     )
 
 
-def insert(db: sqlite3.Connection, rows: Mapping[int, Row]) -> None:
+def insert(db: Database, rows: Mapping[int, Row]) -> None:
     """New memories under their keys."""
     db.executemany(INSERT, [(key, row.text_hash, *row.columns) for key, row in rows.items()])
     _insert_labels(db, rows)
 
 
-def update(db: sqlite3.Connection, rows: Mapping[int, Row]) -> None:
+def update(db: Database, rows: Mapping[int, Row]) -> None:
     """The present state of memories that exist."""
     db.executemany(UPDATE, [(row.text_hash, *row.columns, key) for key, row in rows.items()])
     keys = [(key,) for key in rows]
@@ -172,72 +172,66 @@ def update(db: sqlite3.Connection, rows: Mapping[int, Row]) -> None:
     _insert_labels(db, rows)
 
 
-def delete(db: sqlite3.Connection, keys: Iterable[int]) -> None:
+def delete(db: Database, keys: Iterable[int]) -> None:
     """Remove memories, and with them everything that refers to their keys."""
     db.executemany("DELETE FROM memories WHERE key = ?", [(key,) for key in keys])
 
 
-def next_key(db: sqlite3.Connection) -> int:
-    """The key a new memory gets; keys are never used again."""
-    row = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'memories'").fetchone()
-    return int(row[0]) + 1 if row else 1
-
-
-def by_id(db: sqlite3.Connection, memory_ids: Iterable[str], access: Access) -> dict[str, Record]:
+def by_id(db: Database, memory_ids: Iterable[str], access: Access) -> dict[str, Record]:
     """The records of these ids within the access."""
     reach = clause(ANYTHING, access)
     rows = db.execute(
         f"{RECORD} WHERE m.id IN (SELECT value FROM json_each(?)) AND {reach.sql}",
-        (json_text(list(memory_ids)), *reach.params),
+        (listed(memory_ids), *reach.params),
     )
     return {row[1]: _record(row) for row in rows}
 
 
-def stored(db: sqlite3.Connection, memory_ids: Iterable[str]) -> dict[str, Stored]:
+def stored(db: Database, memory_ids: Iterable[str]) -> dict[str, Stored]:
     """What a commit needs to know about these ids, whatever the access."""
     rows = db.execute(
         RECORD.replace("SELECT m.key", "SELECT m.text_hash, m.key", 1)
         + " WHERE m.id IN (SELECT value FROM json_each(?))",
-        (json_text(list(memory_ids)),),
+        (listed(memory_ids),),
     )
     return {row[2]: Stored(key=row[1], record=_record(row[1:]), text_hash=row[0]) for row in rows}
 
 
-def present(db: sqlite3.Connection, memory_ids: Iterable[str]) -> list[Memory]:
+def present(db: Database, memory_ids: Iterable[str]) -> list[Memory]:
     """Those of these memories that exist, whatever the access."""
     rows = db.execute(
         f"SELECT {MEMORY} FROM memories m WHERE m.id IN (SELECT value FROM json_each(?))",
-        (json_text(list(memory_ids)),),
+        (listed(memory_ids),),
     )
     return [from_row(row) for row in rows]
 
 
-def keys_of(db: sqlite3.Connection, memory_ids: Iterable[str]) -> dict[str, int]:
+def keys_of(db: Database, memory_ids: Iterable[str]) -> dict[str, int]:
     """The keys of those of these ids that exist."""
     rows = db.execute(
         "SELECT id, key FROM memories WHERE id IN (SELECT value FROM json_each(?))",
-        (json_text(list(memory_ids)),),
+        (listed(memory_ids),),
     )
     return dict(rows.fetchall())
 
 
-def by_key(db: sqlite3.Connection, keys: NDArray[np.int64]) -> list[Record]:
+def by_key(db: Database, keys: NDArray[np.int64]) -> list[Record]:
     """The records of these keys, in the order given."""
-    rows = db.execute(f"{RECORD} WHERE m.key IN (SELECT value FROM json_each(?))", (keys_text(keys),))
+    rows = db.execute(f"{RECORD} WHERE m.key IN (SELECT value FROM json_each(?))", (listed(keys),))
     records = {row[0]: _record(row) for row in rows}
     return [records[key] for key in keys.tolist() if key in records]
 
 
-def ids_of(db: sqlite3.Connection, keys: Iterable[int]) -> dict[int, str]:
+def ids_of(db: Database, keys: Iterable[int]) -> dict[int, str]:
     """The public ids of keys."""
     rows = db.execute(
-        "SELECT key, id FROM memories WHERE key IN (SELECT value FROM json_each(?))", (keys_text(list(keys)),)
+        "SELECT key, id FROM memories WHERE key IN (SELECT value FROM json_each(?))", (listed(list(keys)),)
     )
     return dict(rows.fetchall())
 
 
 def page(
-    db: sqlite3.Connection, wanted: Clause, order: Order, now: datetime | None, limit: int, offset: int
+    db: Database, wanted: Clause, order: Order, now: datetime | None, limit: int, offset: int
 ) -> list[Record]:
     """A page of the records that match; `now` is needed by retention only."""
     if wanted.retained is None and order is not Order.RETENTION:
@@ -252,9 +246,7 @@ def page(
     return by_key(db, keys[offset : offset + limit])
 
 
-def after_key(
-    db: sqlite3.Connection, wanted: Clause, key: int, limit: int
-) -> tuple[list[Record], int | None]:
+def after_key(db: Database, wanted: Clause, key: int, limit: int) -> tuple[list[Record], int | None]:
     """The next matching records in the order of arrival, and the key reached (None at the end)."""
     rows = db.execute(
         f"{RECORD} WHERE m.key > ? AND {wanted.sql} ORDER BY m.key LIMIT ?", (key, *wanted.params, limit)
@@ -265,7 +257,7 @@ def after_key(
     return records, rows[-1][0] if rows else None
 
 
-def texts_after(db: sqlite3.Connection, key: int, limit: int) -> tuple[list[tuple[int, Memory]], int | None]:
+def texts_after(db: Database, key: int, limit: int) -> tuple[list[tuple[int, Memory]], int | None]:
     """The next memories with their keys in the order of arrival, and the key reached (None at the end)."""
     rows = db.execute(
         f"SELECT m.key, {MEMORY} FROM memories m WHERE m.key > ? ORDER BY m.key LIMIT ?", (key, limit)
@@ -273,7 +265,7 @@ def texts_after(db: sqlite3.Connection, key: int, limit: int) -> tuple[list[tupl
     return [(row[0], from_row(row[1:])) for row in rows], rows[-1][0] if rows else None
 
 
-def keys(db: sqlite3.Connection, wanted: Clause) -> NDArray[np.int64]:
+def keys(db: Database, wanted: Clause) -> NDArray[np.int64]:
     """The keys of everything that matches."""
     if wanted.retained is not None:
         return reviews.retentions(db, wanted, "m.key", wanted.retained.now)[0]
@@ -281,8 +273,8 @@ def keys(db: sqlite3.Connection, wanted: Clause) -> NDArray[np.int64]:
     return keys_from_text(found.fetchone()[0])
 
 
-def allowed(db: sqlite3.Connection, wanted: Clause) -> NDArray[np.bool_] | None:
-    """By key, which memories match; None when all do."""
+def allowed(db: Database, wanted: Clause, size: int) -> NDArray[np.bool_] | None:
+    """By key, which memories match, all keys being below `size`; None when all do."""
     through, few = wanted.parted()
     # Each of the few is found by an index of its own; what is let through, often by one without the rows.
     found = [db.execute(f"{KEYS} WHERE {one.excluded}", one.params).fetchone()[0] for one in few]
@@ -290,21 +282,21 @@ def allowed(db: sqlite3.Connection, wanted: Clause) -> NDArray[np.bool_] | None:
     unlimited = not through.conditions and through.retained is None
     if unlimited and not len(left_out):
         return None
-    mask = np.full(next_key(db), unlimited, dtype=np.bool_)
+    mask = np.full(size, unlimited, dtype=np.bool_)
     if not unlimited:
         mask[keys(db, through)] = True
     mask[left_out] = False
     return mask
 
 
-def count(db: sqlite3.Connection, wanted: Clause) -> int:
+def count(db: Database, wanted: Clause) -> int:
     """How many match."""
     if wanted.retained is not None:
         return len(keys(db, wanted))
     return int(db.execute(f"SELECT count(*) FROM memories m WHERE {wanted.sql}", wanted.params).fetchone()[0])
 
 
-def tag_counts(db: sqlite3.Connection, access: Access) -> dict[str, int]:
+def tag_counts(db: Database, access: Access) -> dict[str, int]:
     """Every tag with the number of memories in reach that carry it and are not archived."""
     reach = clause(Filter(), access)
     return dict(
@@ -316,20 +308,18 @@ def tag_counts(db: sqlite3.Connection, access: Access) -> dict[str, int]:
     )
 
 
-def same_text(
-    db: sqlite3.Connection, fingerprints: Sequence[str], scope: str, wanted: Clause
-) -> dict[str, str]:
+def same_text(db: Database, fingerprints: Sequence[str], scope: str, wanted: Clause) -> dict[str, str]:
     """The oldest matching memory of exactly this scope for each fingerprint."""
     rows = db.execute(
         "SELECT f.fingerprint, m.id FROM fingerprints f CROSS JOIN memories m ON m.key = f.key"
         " WHERE f.fingerprint IN (SELECT value FROM json_each(?)) AND m.scope = ?"
         f" AND {wanted.sql} ORDER BY m.created_at DESC, m.id DESC",
-        (json_text(list(fingerprints)), scope, *wanted.params),
+        (listed(fingerprints), scope, *wanted.params),
     )
     return dict(rows.fetchall())  # the last one written for a fingerprint is the oldest
 
 
-def refresh_fingerprints(db: sqlite3.Connection, fingerprints: Mapping[int, frozenset[str]]) -> None:
+def refresh_fingerprints(db: Database, fingerprints: Mapping[int, frozenset[str]]) -> None:
     """Derive the fingerprints of memories again."""
     db.executemany("DELETE FROM fingerprints WHERE key = ?", [(key,) for key in fingerprints])
     db.executemany(
@@ -338,7 +328,7 @@ def refresh_fingerprints(db: sqlite3.Connection, fingerprints: Mapping[int, froz
     )
 
 
-def unembedded(db: sqlite3.Connection, profile: int | None, limit: int) -> list[Memory]:
+def unembedded(db: Database, profile: int | None, limit: int) -> list[Memory]:
     """Memories without vectors of this profile, oldest first; vectors of an earlier text are gone."""
     rows = db.execute(
         f"SELECT {MEMORY} FROM memories m"
@@ -350,7 +340,7 @@ def unembedded(db: sqlite3.Connection, profile: int | None, limit: int) -> list[
     return [from_row(row) for row in rows]
 
 
-def _insert_labels(db: sqlite3.Connection, rows: Mapping[int, Row]) -> None:
+def _insert_labels(db: Database, rows: Mapping[int, Row]) -> None:
     db.executemany(
         "INSERT INTO memory_tags (key, tag) VALUES (?, ?)",
         [(key, tag) for key, row in rows.items() for tag in dict.fromkeys(row.tags)],

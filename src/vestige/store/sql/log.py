@@ -1,6 +1,5 @@
 """The append-only event log. Its numbers are given inside the write transaction, in commit order."""
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -17,8 +16,9 @@ from vestige.models import (
 )
 from vestige.store.changes import LINKED, REMARKED, UNLINKED
 from vestige.store.logquery import LogQuery
-from vestige.store.sqlite.columns import json_mapping, json_text, moment_text
-from vestige.store.sqlite.filters import Clause, Condition, clause, in_scope, within
+from vestige.store.sql.columns import json_mapping, json_text, moment_text
+from vestige.store.sql.database import Database
+from vestige.store.sql.filters import Clause, Condition, clause, in_scope, within
 
 INSERT = (
     "INSERT INTO events (position, node, seq, clock, at, kind, memory_id, scope, payload, prior, new)"
@@ -29,8 +29,8 @@ SELECT = (
 )
 
 NAMED = (
-    f"{SELECT.replace('FROM events e', 'FROM json_each(?) w CROSS JOIN events e')}"
-    " ON e.node = json_extract(w.value, '$[0]') AND e.seq = json_extract(w.value, '$[1]')"
+    f"{SELECT.replace('FROM events e', 'FROM json_each(?) t CROSS JOIN events e')}"
+    " ON e.node = json_extract(t.value, '$[0]') AND e.seq = CAST(json_extract(t.value, '$[1]') AS BIGINT)"
 )
 
 
@@ -48,18 +48,18 @@ class Entry:
     around: tuple[str, str] | None = None
 
 
-def reading(db: sqlite3.Connection) -> int:
+def reading(db: Database) -> int:
     """The highest reading of the clock that was given or seen here."""
     (last,) = db.execute("SELECT reading FROM clock").fetchone()
     return int(last)
 
 
-def advance(db: sqlite3.Connection, reading: int) -> None:
+def advance(db: Database, reading: int) -> None:
     """Keep a reading: none below it is given again."""
     db.execute("UPDATE clock SET reading = ? WHERE reading < ?", (reading, reading))
 
 
-def append(db: sqlite3.Connection, node: str, entries: Sequence[Entry]) -> list[LogEvent]:
+def append(db: Database, node: str, entries: Sequence[Entry]) -> list[LogEvent]:
     """Write events of this node and give them their positions and sequence numbers."""
     position = last_position(db)
     seq = db.execute("SELECT coalesce(max(seq), 0) FROM events WHERE node = ?", (node,)).fetchone()[0]
@@ -83,19 +83,19 @@ def append(db: sqlite3.Connection, node: str, entries: Sequence[Entry]) -> list[
     return events
 
 
-def take(db: sqlite3.Connection, events: Sequence[LogEvent]) -> None:
+def take(db: Database, events: Sequence[LogEvent]) -> None:
     """Write events that happened elsewhere at the end, under their own names."""
     position = last_position(db)
     at_end = [replace(event, position=position + number) for number, event in enumerate(events, start=1)]
     db.executemany(INSERT, [_row(event, json_text(event.payload), None) for event in at_end])
 
 
-def known(db: sqlite3.Connection, names: Iterable[tuple[str, int]]) -> list[LogEvent]:
+def known(db: Database, names: Iterable[tuple[str, int]]) -> list[LogEvent]:
     """Those of the events with these nodes and numbers that are here."""
     return [from_row(row) for row in db.execute(NAMED, (json_text(list(names)),))]
 
 
-def note_strengths(db: sqlite3.Connection, around: Mapping[tuple[str, int], tuple[str, str]]) -> None:
+def note_strengths(db: Database, around: Mapping[tuple[str, int], tuple[str, str]]) -> None:
     """Write what the strength of a memory was before and after remarks, told by node and number."""
     db.executemany(
         "UPDATE events SET prior = ?, new = ? WHERE node = ? AND seq = ?",
@@ -103,7 +103,7 @@ def note_strengths(db: sqlite3.Connection, around: Mapping[tuple[str, int], tupl
     )
 
 
-def last_position(db: sqlite3.Connection) -> int:
+def last_position(db: Database) -> int:
     """The position of the last event, 0 without any."""
     (position,) = db.execute("SELECT coalesce(max(position), 0) FROM events").fetchone()
     return int(position)
@@ -114,9 +114,7 @@ def _row(event: LogEvent, payload: str, around: tuple[str, str] | None) -> tuple
     return (*numbers, event.kind, event.memory_id, event.scope, payload, *(around or (None, None)))
 
 
-def read(
-    db: sqlite3.Connection, *, access: Access, memory_id: str | None, after: int, limit: int
-) -> list[LogEvent]:
+def read(db: Database, *, access: Access, memory_id: str | None, after: int, limit: int) -> list[LogEvent]:
     """Events after a position, in commit order."""
     conditions = [Condition(sql="e.position > ?", params=(after,))]
     if memory_id is not None:
@@ -128,7 +126,7 @@ def read(
     return [from_row(row) for row in rows]
 
 
-def latest(db: sqlite3.Connection, asked: LogQuery, *, access: Access, limit: int) -> list[LogEvent]:
+def latest(db: Database, asked: LogQuery, *, access: Access, limit: int) -> list[LogEvent]:
     """The events asked for, the last one first."""
     readable = () if access == EVERYTHING else _readable(access)
     wanted = Clause(conditions=(*_asked(asked), *readable))

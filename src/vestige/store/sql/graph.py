@@ -1,15 +1,15 @@
 """Edges between memories, by their integer keys."""
 
 import math
-import sqlite3
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from vestige.errors import InvalidInput
 from vestige.models import ANYTHING, Access, Edge
-from vestige.store.sqlite.columns import json_text, moment_text
-from vestige.store.sqlite.filters import Clause, clause
+from vestige.store.sql.columns import MAX_INTEGER, listed, moment_text
+from vestige.store.sql.database import Database
+from vestige.store.sql.filters import Clause, clause
 
 # An edge keeps the time it was created; linking again changes its weight.
 PUT = (
@@ -31,7 +31,7 @@ def check(edge: Edge) -> None:
         raise InvalidInput("The weight of an edge is a finite number.")
 
 
-def put(db: sqlite3.Connection, edges: Mapping[EdgeKey, Edge]) -> None:
+def put(db: Database, edges: Mapping[EdgeKey, Edge]) -> None:
     """Create edges, or give them a new weight."""
     db.executemany(
         PUT,
@@ -42,24 +42,24 @@ def put(db: sqlite3.Connection, edges: Mapping[EdgeKey, Edge]) -> None:
     )
 
 
-def replace(db: sqlite3.Connection, edges: Mapping[EdgeKey, Edge | None]) -> None:
+def replace(db: Database, edges: Mapping[EdgeKey, Edge | None]) -> None:
     """Write edges as they are to be, or remove them."""
     db.executemany("DELETE FROM edges WHERE source = ? AND target = ? AND kind = ?", list(edges))
     put(db, {key: edge for key, edge in edges.items() if edge is not None})
 
 
-def delete(db: sqlite3.Connection, key: EdgeKey) -> bool:
+def delete(db: Database, key: EdgeKey) -> bool:
     """Delete an edge; whether it was there."""
     return db.execute("DELETE FROM edges WHERE source = ? AND target = ? AND kind = ?", key).rowcount > 0
 
 
 def after_key(
-    db: sqlite3.Connection, kinds: Sequence[str] | None, access: Access, after: EdgeKey, limit: int
+    db: Database, kinds: Sequence[str] | None, access: Access, after: EdgeKey, limit: int
 ) -> tuple[list[Edge], EdgeKey | None]:
     """The next edges with both ends in reach, by their keys, and where to go on (None: nowhere)."""
     reach = clause(ANYTHING, access)
-    of_kind = "1" if kinds is None else "e.kind IN (SELECT value FROM json_each(?))"
-    named = () if kinds is None else (json_text(list(kinds)),)
+    of_kind = "TRUE" if kinds is None else "e.kind IN (SELECT value FROM json_each(?))"
+    named = () if kinds is None else (listed(kinds),)
     rows = db.execute(
         "SELECT a.id, b.id, e.kind, e.weight, e.created_at, e.source, e.target FROM edges e"
         " JOIN memories a ON a.key = e.source JOIN memories b ON b.key = e.target"
@@ -73,7 +73,7 @@ def after_key(
 
 
 def touching(
-    db: sqlite3.Connection,
+    db: Database,
     memory_ids: Sequence[str],
     access: Access,
     *,
@@ -87,12 +87,12 @@ def touching(
     both = "AND +" if among else f"UNION {edges} "
     rows = db.execute(
         f"WITH asked AS MATERIALIZED ({ASKED}),"
-        f" touched AS ({edges} source IN asked {both}target IN asked)"
+        f" touched AS ({edges} source IN (SELECT key FROM asked) {both}target IN (SELECT key FROM asked))"
         " SELECT a.id, b.id, e.kind, e.weight, e.created_at FROM touched e"
         " JOIN memories a ON a.key = e.source JOIN memories b ON b.key = e.target"
         f" WHERE {_reaches('e.source', reach)} AND {_reaches('e.target', reach)}"
         f" ORDER BY {'e.weight DESC, ' if heaviest is not None else ''}a.id, b.id, e.kind LIMIT ?",
-        (json_text(list(memory_ids)), *reach.params, *reach.params, -1 if heaviest is None else heaviest),
+        (listed(memory_ids), *reach.params, *reach.params, MAX_INTEGER if heaviest is None else heaviest),
     )
     return sorted(map(_edge, rows), key=lambda edge: (edge.source_id, edge.target_id, edge.kind))
 
@@ -107,7 +107,7 @@ def _edge(row: Sequence[Any]) -> Edge:  # a row of the driver
     )
 
 
-def count(db: sqlite3.Connection, access: Access) -> int:
+def count(db: Database, access: Access) -> int:
     """How many edges have both ends in reach."""
     reach = clause(ANYTHING, access)
     row = db.execute(
@@ -119,5 +119,5 @@ def count(db: sqlite3.Connection, access: Access) -> int:
 
 def _reaches(column: str, reach: Clause) -> str:
     if not reach.conditions:
-        return "1"
+        return "TRUE"
     return f"EXISTS (SELECT 1 FROM memories m WHERE m.key = {column} AND {reach.sql})"

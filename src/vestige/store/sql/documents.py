@@ -1,6 +1,5 @@
 """Documents: what mechanisms keep beside the memories."""
 
-import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,9 +9,9 @@ import orjson
 
 from vestige.documents import Document
 from vestige.models import ANYTHING, Access
-from vestige.store.sqlite import journal
-from vestige.store.sqlite.columns import json_mapping, json_text, keys_text, moment_text
-from vestige.store.sqlite.filters import Clause, Condition, clause, in_scope, within
+from vestige.store.sql.columns import json_mapping, json_text, listed, moment_text
+from vestige.store.sql.database import Database, Surfaces
+from vestige.store.sql.filters import Clause, Condition, clause, in_scope, within
 
 SELECT = (
     "SELECT d.kind, d.id, d.scope, d.version, d.created_at, d.updated_at, d.cites, d.body, d.clock, d.node"
@@ -45,7 +44,7 @@ class Wanted:
     inherited: bool = False
 
 
-def page(db: sqlite3.Connection, wanted: Wanted, access: Access, limit: int, offset: int) -> list[Document]:
+def page(db: Database, wanted: Wanted, access: Access, limit: int, offset: int) -> list[Document]:
     """A page of what is asked for and in reach."""
     asked = Clause(conditions=(*_asked(wanted), *_reached(access)))
     rows = db.execute(
@@ -55,12 +54,12 @@ def page(db: sqlite3.Connection, wanted: Wanted, access: Access, limit: int, off
     return [_document(row) for row in rows]
 
 
-def stored(db: sqlite3.Connection, names: Collection[Name]) -> dict[Name, Document]:
+def stored(db: Database, names: Collection[Name]) -> dict[Name, Document]:
     """Those of these documents that exist."""
     return {name: document for name, (document, _) in stamped(db, names).items()}
 
 
-def stamped(db: sqlite3.Connection, names: Collection[Name]) -> dict[Name, tuple[Document, PutStamp]]:
+def stamped(db: Database, names: Collection[Name]) -> dict[Name, tuple[Document, PutStamp]]:
     """Those of these documents that exist, with the stamps of their last put."""
     found: dict[Name, tuple[Document, PutStamp]] = {}
     for name in names:
@@ -70,14 +69,14 @@ def stamped(db: sqlite3.Connection, names: Collection[Name]) -> dict[Name, tuple
     return found
 
 
-def reached(db: sqlite3.Connection, access: Access) -> set[Name]:
+def reached(db: Database, access: Access) -> set[Name]:
     """Every document in reach."""
     within_reach = Clause(conditions=tuple(_reached(access)))
     rows = db.execute(f"SELECT d.kind, d.id FROM documents d WHERE {within_reach.sql}", within_reach.params)
     return set(rows.fetchall())
 
 
-def put(db: sqlite3.Connection, document: Document, stamp: PutStamp, cited: Sequence[int]) -> None:
+def put(db: Database, document: Document, stamp: PutStamp, cited: Sequence[int]) -> None:
     """Write a document, new or in place of its earlier version; `cited` are the keys of its memories."""
     moments = (moment_text(document.created_at), moment_text(document.updated_at))
     told = (json_text(list(document.cites)), json_text(document.body))
@@ -89,35 +88,35 @@ def put(db: sqlite3.Connection, document: Document, stamp: PutStamp, cited: Sequ
     )
 
 
-def drop(db: sqlite3.Connection, names: Collection[Name]) -> None:
+def drop(db: Database, names: Collection[Name], surfaces: Surfaces) -> None:
     """Delete documents, so that their words leave the files."""
     if not names:
         return
-    journal.owe(db)
+    surfaces.erase(db)
     db.executemany("DELETE FROM documents WHERE kind = ? AND id = ?", list(names))
 
 
-def drop_citing(db: sqlite3.Connection, keys: Sequence[int]) -> None:
+def drop_citing(db: Database, keys: Sequence[int]) -> None:
     """Delete the documents that cite any of these memories."""
-    db.execute(f"DELETE FROM documents WHERE key IN ({CITED})", (keys_text(keys),))
+    db.execute(f"DELETE FROM documents WHERE key IN ({CITED})", (listed(keys),))
 
 
 def _asked(wanted: Wanted) -> Iterator[Condition]:
     yield Condition(sql="d.kind = ?", params=(wanted.kind,))
     if wanted.ids is not None:
         sql = "d.id IN (SELECT value FROM json_each(?))"
-        yield Condition(sql=sql, params=(json_text(list(wanted.ids)),))
+        yield Condition(sql=sql, params=(listed(wanted.ids),))
     if wanted.citing is not None:
         named = "SELECT m.key FROM memories m WHERE m.id IN (SELECT value FROM json_each(?))"
         yield Condition(
             sql=f"d.key IN (SELECT c.document FROM document_cites c WHERE c.memory IN ({named}))",
-            params=(json_text(list(wanted.citing)),),
+            params=(listed(wanted.citing),),
         )
     if wanted.terms is not None:
         named = "SELECT 1 FROM json_each(d.body, '$.terms') t"
         yield Condition(
             sql=f"EXISTS ({named} WHERE t.key IN (SELECT value FROM json_each(?)))",
-            params=(json_text(list(wanted.terms)),),
+            params=(listed(wanted.terms),),
         )
     if wanted.scope is not None:
         yield in_scope("d.scope", wanted.scope, inherited=wanted.inherited)

@@ -1,13 +1,13 @@
 """The edges of one commit, as it leaves them."""
 
-import sqlite3
 from dataclasses import dataclass, field, replace
 
 from vestige.errors import NotFound
 from vestige.models import Edge
 from vestige.store.changes import Unlink
-from vestige.store.sqlite import graph
-from vestige.store.sqlite.graph import EdgeKey
+from vestige.store.sql import graph
+from vestige.store.sql.database import Database
+from vestige.store.sql.graph import EdgeKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class Wiring:
         """What was made at a memory that is deleted in the same commit goes too."""
         self.made = {ends: edge for ends, edge in self.made.items() if key not in ends[:2]}
 
-    def write(self, db: sqlite3.Connection) -> None:
+    def write(self, db: Database) -> None:
         """Write what ended, then what was made."""
         for key, ended in self.ended.items():
             if not graph.delete(db, key) and not ended.fresh:

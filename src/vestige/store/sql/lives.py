@@ -1,6 +1,5 @@
 """Everything canonical of a SQLite store as lives."""
 
-import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -13,9 +12,10 @@ from vestige.documents import LOCAL
 from vestige.models import ANYTHING, EVERYTHING, Access, Filter, LogEvent
 from vestige.store.changes import Embedded, Piece, Tokens
 from vestige.store.lives import CurveLife, DocumentLife, EdgeLife, Life, MemoryLife, ever_within
-from vestige.store.sqlite import documents, history, log, memories, registry
-from vestige.store.sqlite.columns import json_text
-from vestige.store.sqlite.documents import Name
+from vestige.store.sql import documents, history, log, memories, registry
+from vestige.store.sql.columns import json_text, listed
+from vestige.store.sql.database import Database
+from vestige.store.sql.documents import Name
 from vestige.store.uniting import Key, edge, subject
 
 BATCH = 500
@@ -30,17 +30,19 @@ OF_DOCUMENTS = "e.kind IN ('document.put', 'document.dropped')"
 TARGET = "json_extract(e.payload, '$.target')"
 KIND = "json_extract(e.payload, '$.kind')"
 ID = "json_extract(e.payload, '$.id')"
-ASKED = log.SELECT.replace("FROM events e", "FROM json_each(?) w CROSS JOIN events e")
+ASKED = log.SELECT.replace("FROM events e", "FROM json_each(?) {named} CROSS JOIN events e")
 BY_STAMP = "ORDER BY e.clock, e.node, e.seq"
 
 CURVE = f"{log.SELECT} WHERE e.kind = 'curve.tuned' {BY_STAMP}"
-OF_MEMORIES = f"{ASKED} ON e.memory_id = w.value WHERE NOT {OF_EDGES} {BY_STAMP}"
+OF_MEMORIES = f"{ASKED.format(named='w')} ON e.memory_id = w.value WHERE NOT {OF_EDGES} {BY_STAMP}"
 EDGES = (
-    f"{ASKED} ON e.memory_id = json_extract(w.value, '$[0]') AND {TARGET} = json_extract(w.value, '$[1]')"
-    f" AND {KIND} = json_extract(w.value, '$[2]') WHERE {OF_EDGES} {BY_STAMP}"
+    f"{ASKED.format(named='t')} ON e.memory_id = json_extract(t.value, '$[0]')"
+    f" AND {TARGET} = json_extract(t.value, '$[1]')"
+    f" AND {KIND} = json_extract(t.value, '$[2]') WHERE {OF_EDGES} {BY_STAMP}"
 )
 DOCUMENTS = (
-    f"{ASKED} ON {KIND} = json_extract(w.value, '$[0]') AND {ID} = json_extract(w.value, '$[1]')"
+    f"{ASKED.format(named='t')} ON {KIND} = json_extract(t.value, '$[0]')"
+    f" AND {ID} = json_extract(t.value, '$[1]')"
     f" WHERE {OF_DOCUMENTS} {BY_STAMP}"
 )
 EVERY_MEMORY = "SELECT id FROM memories UNION SELECT id FROM tombstones ORDER BY 1"
@@ -51,9 +53,9 @@ EVERY_DOCUMENT = (
 )
 AT_MEMORIES = (
     f"SELECT e.memory_id, {TARGET}, {KIND}"
-    f" FROM json_each(:ids) w CROSS JOIN events e ON e.memory_id = w.value WHERE {OF_EDGES}"
+    f" FROM json_each(?) w CROSS JOIN events e ON e.memory_id = w.value WHERE {OF_EDGES}"
     f" UNION SELECT e.memory_id, {TARGET}, {KIND}"
-    f" FROM json_each(:ids) w CROSS JOIN events e ON {TARGET} = w.value WHERE {OF_EDGES}"
+    f" FROM json_each(?) w CROSS JOIN events e ON {TARGET} = w.value WHERE {OF_EDGES}"
 )
 VECTORS = (
     'SELECT m.id, v.start, v."end", v.vector, v.text_hash FROM memories m JOIN vectors v ON v.key = m.key'
@@ -65,7 +67,7 @@ TOKENS = (
 )
 
 
-def tell(db: sqlite3.Connection, where: Filter | None, access: Access, *, vectors: bool) -> Iterator[Life]:
+def tell(db: Database, where: Filter | None, access: Access, *, vectors: bool) -> Iterator[Life]:
     """Every life, or those that pass the filter within the access; inside one read transaction."""
     if where is None and access == EVERYTHING:
         curve = of_curve(db)
@@ -79,9 +81,7 @@ def tell(db: sqlite3.Connection, where: Filter | None, access: Access, *, vector
         yield from _selected(db, where, access, vectors=vectors)
 
 
-def _selected(
-    db: sqlite3.Connection, where: Filter | None, access: Access, *, vectors: bool
-) -> Iterator[Life]:
+def _selected(db: Database, where: Filter | None, access: Access, *, vectors: bool) -> Iterator[Life]:
     keys = memories.keys(db, history.clause_at(db, where or ANYTHING, access))
     chosen = sorted(memories.ids_of(db, keys.tolist()).values())
     told: set[str] = set()
@@ -100,16 +100,14 @@ def _selected(
             yield filed
 
 
-def of_curve(db: sqlite3.Connection) -> CurveLife:
+def of_curve(db: Database) -> CurveLife:
     """The story of the curve."""
     return CurveLife(events=tuple(_told(row) for row in db.execute(CURVE)))
 
 
-def of_memories(
-    db: sqlite3.Connection, memory_ids: Collection[str], *, vectors: bool = False
-) -> list[MemoryLife]:
+def of_memories(db: Database, memory_ids: Collection[str], *, vectors: bool = False) -> list[MemoryLife]:
     """The lives of those of these memories that are or were here, in the order asked for."""
-    events = _by_subject(db.execute(OF_MEMORIES, (json_text(list(memory_ids)),)))
+    events = _by_subject(db.execute(OF_MEMORIES, (listed(memory_ids),)))
     versions = history.versions(db, memory_ids)
     embedded = _embedded(db, memory_ids) if vectors else {}
     return [
@@ -124,7 +122,7 @@ def of_memories(
     ]
 
 
-def of_edges(db: sqlite3.Connection, names: Collection[EdgeName]) -> list[EdgeLife]:
+def of_edges(db: Database, names: Collection[EdgeName]) -> list[EdgeLife]:
     """The lives of those of these edges that are or were here, in the order asked for."""
     events = _by_subject(db.execute(EDGES, (json_text(list(names)),)))
     return [
@@ -134,12 +132,12 @@ def of_edges(db: sqlite3.Connection, names: Collection[EdgeName]) -> list[EdgeLi
     ]
 
 
-def edges_at(db: sqlite3.Connection, memory_ids: Collection[str]) -> list[EdgeName]:
+def edges_at(db: Database, memory_ids: Collection[str]) -> list[EdgeName]:
     """The edges that ever led from or to these memories."""
-    return db.execute(AT_MEMORIES, {"ids": json_text(list(memory_ids))}).fetchall()
+    return db.execute(AT_MEMORIES, 2 * (listed(memory_ids),)).fetchall()
 
 
-def of_documents(db: sqlite3.Connection, names: Collection[Name]) -> list[DocumentLife]:
+def of_documents(db: Database, names: Collection[Name]) -> list[DocumentLife]:
     """The lives of those of these documents that are or were here, in the order asked for."""
     events = _by_subject(db.execute(DOCUMENTS, (json_text(list(names)),)))
     filed = documents.stamped(db, names)
@@ -158,12 +156,12 @@ def of_documents(db: sqlite3.Connection, names: Collection[Name]) -> list[Docume
     ]
 
 
-def _embedded(db: sqlite3.Connection, memory_ids: Collection[str]) -> dict[str, Embedded]:
+def _embedded(db: Database, memory_ids: Collection[str]) -> dict[str, Embedded]:
     """The vectors in use of these memories. The tokens of all pieces are told with the first one."""
     profile = registry.profile(db)
     if profile is None:
         return {}
-    asked = (json_text(list(memory_ids)), profile.id)
+    asked = (listed(memory_ids), profile.id)
     width = -(-profile.signature.dimension // 8)
     tokens = {
         memory_id: Tokens(

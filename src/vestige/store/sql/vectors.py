@@ -1,6 +1,5 @@
 """The vectors of memories in the database. Searching them is `scan`."""
 
-import sqlite3
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -10,9 +9,10 @@ from vestige.embed.protocol import Signature
 from vestige.errors import InvalidInput
 from vestige.models import ANYTHING, Access
 from vestige.store.changes import Embedded
-from vestige.store.sqlite import registry, segments, tokens
-from vestige.store.sqlite.columns import json_text, keys_text, vector_bytes
-from vestige.store.sqlite.filters import clause
+from vestige.store.sql import registry, tokens
+from vestige.store.sql.columns import listed, vector_bytes
+from vestige.store.sql.database import Database
+from vestige.store.sql.filters import clause
 
 OF_IDS = (
     "SELECT m.id, v.vector FROM memories m JOIN vectors v ON v.key = m.key"
@@ -41,7 +41,7 @@ def check(embedded: Embedded) -> None:
             tokens.check(piece.tokens, dimension)
 
 
-def put(db: sqlite3.Connection, profile: int, embedded: Mapping[int, Embedded]) -> None:
+def put(db: Database, profile: int, embedded: Mapping[int, Embedded]) -> None:
     """Write the vectors and token bits of memories that have none."""
     db.executemany(
         INSERT,
@@ -54,9 +54,7 @@ def put(db: sqlite3.Connection, profile: int, embedded: Mapping[int, Embedded]) 
     tokens.put(db, profile, embedded)
 
 
-def put_by_id(
-    db: sqlite3.Connection, embedded: Mapping[str, Embedded], coming: Signature | None = None
-) -> int:
+def put_by_id(db: Database, embedded: Mapping[str, Embedded], coming: Signature | None = None) -> int:
     """Write the vectors of memories that still have the text they were made from; how many do. With
     `coming`, under the profile of that signature, beside those in use."""
     held = registry.profile(db)
@@ -72,11 +70,11 @@ def put_by_id(
     return len(taken)
 
 
-def _fitting(db: sqlite3.Connection, embedded: Mapping[str, Embedded]) -> dict[int, Embedded]:
+def _fitting(db: Database, embedded: Mapping[str, Embedded]) -> dict[int, Embedded]:
     """By key, what was made from a memory's present text."""
     rows = db.execute(
         "SELECT id, key, text_hash FROM memories WHERE id IN (SELECT value FROM json_each(?))",
-        (json_text(list(embedded)),),
+        (listed(embedded),),
     ).fetchall()
     return {
         key: embedded[memory_id]
@@ -86,19 +84,19 @@ def _fitting(db: sqlite3.Connection, embedded: Mapping[str, Embedded]) -> dict[i
 
 
 def by_id(
-    db: sqlite3.Connection, profile: registry.Profile, memory_ids: Iterable[str], access: Access
+    db: Database, profile: registry.Profile, memory_ids: Iterable[str], access: Access
 ) -> dict[str, NDArray[np.float32]]:
     """The vectors of these memories within the access, a row for each piece."""
     reach = clause(ANYTHING, access)
     found: dict[str, list[NDArray[np.float32]]] = {}
-    asked = (json_text(list(memory_ids)), profile.id, *reach.params)
+    asked = (listed(memory_ids), profile.id, *reach.params)
     rows = db.execute(OF_IDS.format(reach=reach.sql), asked)
     for memory_id, packed in rows:
         found.setdefault(memory_id, []).append(np.frombuffer(packed, dtype="<f4"))
     return {memory_id: np.array(pieces, dtype=np.float32) for memory_id, pieces in found.items()}
 
 
-def write(db: sqlite3.Connection, held: registry.Profile | None, taken: Mapping[int, Embedded]) -> None:
+def write(db: Database, held: registry.Profile | None, taken: Mapping[int, Embedded]) -> None:
     """Write the vectors of memories that have none under a profile; the first ones choose that in use."""
     for one in taken.values():
         registry.require(held, one.signature)
@@ -109,21 +107,20 @@ def write(db: sqlite3.Connection, held: registry.Profile | None, taken: Mapping[
         put(db, held.id, taken)
 
 
-def delete(db: sqlite3.Connection, keys: Iterable[int], profile: registry.Profile | None = None) -> None:
+def delete(db: Database, keys: Iterable[int], profile: registry.Profile | None = None) -> None:
     """Remove the vectors and token bits of memories, of one profile or of all, and tell other processes
     through the journal."""
     dying = list(keys)
     if not dying:
         return
-    where = "key IN (SELECT value FROM json_each(?)) AND (? IS NULL OR +profile = ?)"
-    chosen = None if profile is None else profile.id
-    gone = (keys_text(dying), chosen, chosen)
+    where = "key IN (SELECT value FROM json_each(?))" + ("" if profile is None else " AND +profile = ?")
+    gone = (listed(dying),) if profile is None else (listed(dying), profile.id)
     db.execute(f"INSERT INTO dead_vectors (vector_id) SELECT id FROM vectors WHERE {where} ORDER BY id", gone)
     db.execute(f"DELETE FROM vectors WHERE {where}", gone)
     db.execute(f"DELETE FROM token_bits WHERE {where}", gone)
 
 
-def adopt(db: sqlite3.Connection, signature: Signature) -> bool:
+def adopt(db: Database, signature: Signature) -> bool:
     """Put a signature in use if every memory has vectors of it; whether it is."""
     held = registry.profile(db)
     if held is not None and held.signature == signature:
@@ -133,11 +130,10 @@ def adopt(db: sqlite3.Connection, signature: Signature) -> bool:
         return False
     chosen = chosen or registry.enlist(db, signature)
     registry.activate(db, chosen)
-    segments.unlist_others(db, chosen.id)
     return True
 
 
-def drop_others(db: sqlite3.Connection) -> bool:
+def drop_others(db: Database) -> bool:
     """Remove some of the vectors of profiles that are not in use; False when there are none.
 
     A memory's go together, so that what is left of a profile is whole at any time. No journal: no cache
@@ -147,7 +143,7 @@ def drop_others(db: sqlite3.Connection) -> bool:
     if row is None:
         return False
     some = db.execute("SELECT key FROM vectors WHERE profile = ? LIMIT ?", (row[0], LEAVING)).fetchall()
-    gone = (keys_text(sorted({key for (key,) in some})), row[0])
+    gone = (listed(sorted({key for (key,) in some})), row[0])
     where = "key IN (SELECT value FROM json_each(?)) AND +profile = ?"
     db.execute(f"DELETE FROM token_bits WHERE {where}", gone)
     db.execute(f"DELETE FROM vectors WHERE {where}", gone)

@@ -1,6 +1,5 @@
 """Lives taken into a SQLite store: in one transaction, written as a commit writes."""
 
-import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -12,7 +11,7 @@ from vestige.store.absorbing import Meeting, Plan
 from vestige.store.changes import TUNED
 from vestige.store.evidence import EVIDENCE, Curves, Folded
 from vestige.store.lives import Absorbed, DocumentLife, Life, MemoryLife
-from vestige.store.sqlite import (
+from vestige.store.sql import (
     documents,
     drafts,
     graph,
@@ -26,8 +25,8 @@ from vestige.store.sqlite import (
     vectors,
     words,
 )
-from vestige.store.sqlite.connection import Connections
-from vestige.store.sqlite.drafts import Draft
+from vestige.store.sql.database import Database, Surfaces, Transactions
+from vestige.store.sql.drafts import Draft
 from vestige.store.uniting import Key, Name, ending, key_of, name, present, revisions, two_events, united
 
 BATCH = 500
@@ -70,7 +69,7 @@ class Prepared:
     position: int
 
 
-def absorb(connections: Connections, told: Sequence[Life], access: Access) -> Absorbed:
+def absorb(connections: Transactions, told: Sequence[Life], access: Access, surfaces: Surfaces) -> Absorbed:
     """Unite lives with what is here."""
     given = absorbing.gathered(told, access)
     with connections.reading(snapshot=False) as db:
@@ -78,13 +77,10 @@ def absorb(connections: Connections, told: Sequence[Life], access: Access) -> Ab
     if not prepared.given:
         return Absorbed()
     with connections.writing() as db:
-        plan = _unite(db, prepared)
-    absorbed = plan.absorbed()
-    drafts.tidy(connections, ended=absorbed.memories_ended > 0)
-    return absorbed
+        return _unite(db, prepared, surfaces).absorbed()
 
 
-def _prepare(db: sqlite3.Connection, given: Mapping[Key, Life]) -> Prepared:
+def _prepare(db: Database, given: Mapping[Key, Life]) -> Prepared:
     """Do the slow part before the write lock is taken."""
     position = log.last_position(db)  # first: what is logged from here on is looked at again
     new = _news(db, given)
@@ -107,7 +103,7 @@ def _prepare(db: sqlite3.Connection, given: Mapping[Key, Life]) -> Prepared:
     )
 
 
-def _unite(db: sqlite3.Connection, prepared: Prepared) -> Plan:
+def _unite(db: Database, prepared: Prepared, surfaces: Surfaces) -> Plan:
     given = prepared.given
     mine = _mine(db, given)
     named = absorbing.mentioned(given) | absorbing.mentioned(mine)
@@ -115,17 +111,17 @@ def _unite(db: sqlite3.Connection, prepared: Prepared) -> Plan:
     plan = absorbing.plan(given, mine, held=held, buried=buried)
     for event in log.known(db, map(name, plan.events)):
         raise two_events(event)
-    _write_memories(db, plan, prepared)
+    _write_memories(db, plan, prepared, surfaces)
     log.take(db, plan.events)
     log.advance(db, plan.reading)
     _rewire(db, plan)
-    _file(db, plan)
+    _file(db, plan, surfaces)
     _weigh(db, plan, prepared)
     _embed(db, plan)
     return plan
 
 
-def _news(db: sqlite3.Connection, given: Mapping[Key, Life]) -> dict[Key, Life]:
+def _news(db: Database, given: Mapping[Key, Life]) -> dict[Key, Life]:
     """Those of the lives that may change something: not those whose events are all here, nor documents that
     are here as they are told."""
     names = [name(event) for life in given.values() for event in life.events]
@@ -144,7 +140,7 @@ def _documents(given: Collection[Key]) -> list[documents.Name]:
     return [(key[1], key[2]) for key in given if key[0] == "document"]
 
 
-def _mine(db: sqlite3.Connection, given: Collection[Key]) -> dict[Key, Life]:
+def _mine(db: Database, given: Collection[Key]) -> dict[Key, Life]:
     """What is told here of the same entities, and of edges at memories that come in."""
     told = [key[1] for key in given if key[0] == "memory"]
     edges = {(key[1], key[2], key[3]) for key in given if key[0] == "edge"}
@@ -158,10 +154,10 @@ def _mine(db: sqlite3.Connection, given: Collection[Key]) -> dict[Key, Life]:
     return {key_of(life): life for life in found}
 
 
-def _write_memories(db: sqlite3.Connection, plan: Plan, prepared: Prepared) -> None:
+def _write_memories(db: Database, plan: Plan, prepared: Prepared, surfaces: Surfaces) -> None:
     """Write and remove memories with all that is derived from their text, but for their strength."""
     known = memories.stored(db, [one.life.memory_id for one in plan.memories])
-    key = memories.next_key(db)
+    key = surfaces.next_key(db)
     changed: list[Draft] = []
     ended: list[Draft] = []
     buried: list[history.Buried] = []
@@ -176,10 +172,10 @@ def _write_memories(db: sqlite3.Connection, plan: Plan, prepared: Prepared) -> N
             key += draft.is_new
             _revise(draft, one.after, one, prepared)
             changed.append(draft)
-    drafts.write_endings(db, ended)
+    drafts.write_endings(db, ended, surfaces)
     history.bury(db, buried)
     history.drop(db, [draft.key for draft in changed if not draft.is_new])
-    drafts.write_texts(db, None, changed)
+    drafts.write_texts(db, None, changed, surfaces)
 
 
 def _known(stored: memories.Stored) -> Draft:
@@ -209,7 +205,7 @@ def _revise(draft: Draft, memory: Memory, one: Meeting, prepared: Prepared) -> N
     draft.past = revisions(one.life)
 
 
-def _rewire(db: sqlite3.Connection, plan: Plan) -> None:
+def _rewire(db: Database, plan: Plan) -> None:
     keys = memories.keys_of(db, {end for ends in plan.edges for end in ends[:2]})
     graph.replace(
         db,
@@ -217,8 +213,8 @@ def _rewire(db: sqlite3.Connection, plan: Plan) -> None:
     )
 
 
-def _file(db: sqlite3.Connection, plan: Plan) -> None:
-    documents.drop(db, [(life.kind, life.id) for life in plan.documents if life.document is None])
+def _file(db: Database, plan: Plan, surfaces: Surfaces) -> None:
+    documents.drop(db, [(life.kind, life.id) for life in plan.documents if life.document is None], surfaces)
     filed = [(life, life.document) for life in plan.documents if life.document is not None]
     keys = memories.keys_of(db, {memory_id for _, document in filed for memory_id in document.cites})
     for life, document in filed:
@@ -226,7 +222,7 @@ def _file(db: sqlite3.Connection, plan: Plan) -> None:
         documents.put(db, document, (life.clock, life.node), cited)
 
 
-def _weigh(db: sqlite3.Connection, plan: Plan, prepared: Prepared) -> None:
+def _weigh(db: Database, plan: Plan, prepared: Prepared) -> None:
     """Fold strengths again where evidence came in, or was given on another curve than was known."""
     curves = Curves.told(lives.of_curve(db).events)
     met = {one.life.memory_id: one for one in plan.memories if one.weighed}
@@ -242,15 +238,13 @@ def _weigh(db: sqlite3.Connection, plan: Plan, prepared: Prepared) -> None:
     _write_strengths(db, _refolded(db, again, curves))
 
 
-def _evident(db: sqlite3.Connection, events: Iterable[LogEvent]) -> list[str]:
+def _evident(db: Database, events: Iterable[LogEvent]) -> list[str]:
     """The memories that there is evidence of since the first change of the curve among these events."""
     first = min(event.clock for event in events if event.kind == TUNED)
     return [row[0] for row in db.execute(EVIDENT_SINCE, (first, *EVIDENCE))]
 
 
-def _refolded(
-    db: sqlite3.Connection, memory_ids: Sequence[str], curves: Curves
-) -> Iterator[tuple[str, Weighed]]:
+def _refolded(db: Database, memory_ids: Sequence[str], curves: Curves) -> Iterator[tuple[str, Weighed]]:
     for start in range(0, len(memory_ids), BATCH):
         for life in lives.of_memories(db, memory_ids[start : start + BATCH]):
             memory = present(life)
@@ -276,7 +270,7 @@ def _weighed(folded: Folded) -> Weighed:
     return Weighed(strength=folded.strength, around=around)
 
 
-def _write_strengths(db: sqlite3.Connection, weighed: Iterable[tuple[str, Weighed]]) -> None:
+def _write_strengths(db: Database, weighed: Iterable[tuple[str, Weighed]]) -> None:
     coming = iter(weighed)
     while some := dict(islice(coming, BATCH)):
         keys = memories.keys_of(db, some)
@@ -284,7 +278,7 @@ def _write_strengths(db: sqlite3.Connection, weighed: Iterable[tuple[str, Weighe
         log.note_strengths(db, {told: both for one in some.values() for told, both in one.around.items()})
 
 
-def _embed(db: sqlite3.Connection, plan: Plan) -> None:
+def _embed(db: Database, plan: Plan) -> None:
     """Take the vectors of memories that have none."""
     if not plan.embedded:
         return

@@ -1,6 +1,5 @@
 """The documents of one commit, as it leaves them."""
 
-import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -8,8 +7,9 @@ from vestige.documents import Document
 from vestige.errors import Conflict, Forbidden, NotFound
 from vestige.models import Access, Memory, covers
 from vestige.store.changes import Change, Drop, Put
-from vestige.store.sqlite import documents
-from vestige.store.sqlite.documents import Name
+from vestige.store.sql import documents
+from vestige.store.sql.database import Database, Surfaces
+from vestige.store.sql.documents import Name
 
 
 @dataclass(slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class Filing:
     stamps: dict[Name, documents.PutStamp] = field(default_factory=dict)
 
     @classmethod
-    def begin(cls, db: sqlite3.Connection, changes: Iterable[Change], access: Access) -> "Filing":
+    def begin(cls, db: Database, changes: Iterable[Change], access: Access) -> "Filing":
         """Load what the changes touch."""
         return cls(access=access, known=documents.stored(db, {name for c in changes for name in _named(c)}))
 
@@ -64,9 +64,9 @@ class Filing:
             if one is not None and memory_id in one.cites:
                 self.drafts[name] = None
 
-    def write(self, db: sqlite3.Connection, key_of: Callable[[str], int]) -> None:
+    def write(self, db: Database, key_of: Callable[[str], int], surfaces: Surfaces) -> None:
         """Write the drafts."""
-        documents.drop(db, [name for name, one in self.drafts.items() if one is None])
+        documents.drop(db, [name for name, one in self.drafts.items() if one is None], surfaces)
         for name, one in self.drafts.items():
             if one is not None:
                 cited = [key_of(memory_id) for memory_id in dict.fromkeys(one.cites)]

@@ -1,13 +1,13 @@
 """Where a memory stands and what form it has, as rows that every search's directory is made of."""
 
-import sqlite3
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 
 from vestige.cognition.form import features
 from vestige.models import Memory
-from vestige.store.sqlite.columns import json_text, microseconds, optional_text
+from vestige.store.sql.columns import json_text, listed, microseconds, optional_text
+from vestige.store.sql.database import Database
 
 FIRST_PERSON, ASKS, TIMED = 1, 2, 4
 GONE = -1
@@ -20,7 +20,7 @@ MADE_FROM = frozenset({
 """The fields that terms and place are made from; a change of any other leaves them as they are."""
 
 PUT = (
-    "INSERT OR REPLACE INTO places (key, thread, source, position, length, form, flags, speaker, born)"
+    "INSERT INTO places (key, thread, source, position, length, form, flags, speaker, born)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
@@ -73,8 +73,9 @@ def source_hash(source: str) -> int:
     return _hash(source)
 
 
-def put(db: sqlite3.Connection, places: Mapping[int, Place]) -> None:
+def put(db: Database, places: Mapping[int, Place]) -> None:
     """Write the places of memories, replacing what is there under a new `seq`."""
+    db.execute("DELETE FROM places WHERE key IN (SELECT value FROM json_each(?))", (listed(places),))
     db.executemany(
         PUT,
         [
@@ -87,13 +88,13 @@ def put(db: sqlite3.Connection, places: Mapping[int, Place]) -> None:
     )
 
 
-def bury(db: sqlite3.Connection, keys: Iterable[int]) -> None:
+def bury(db: Database, keys: Iterable[int]) -> None:
     """Note that memories are gone, so that every directory learns it."""
     gone = Place(thread=None, source=None, position=None, length=GONE, form=0, flags=0, speaker=0, born=0)
     put(db, dict.fromkeys(keys, gone))
 
 
-def bury_strays(db: sqlite3.Connection) -> None:
+def bury_strays(db: Database) -> None:
     """Do so for places whose memory is not there."""
     rows = db.execute(
         "SELECT key FROM places WHERE length <> ? AND key NOT IN (SELECT key FROM memories)", (GONE,)

@@ -1,24 +1,13 @@
 """Memories as a transaction leaves them, and what of them must be written or removed."""
 
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from vestige.cognition.text import text_hash
 from vestige.models import Memory, Revision, Strength
 from vestige.store.changes import Embedded
-from vestige.store.sqlite import (
-    documents,
-    history,
-    journal,
-    memories,
-    notices,
-    registry,
-    segments,
-    vectors,
-    words,
-)
-from vestige.store.sqlite.connection import Connections
+from vestige.store.sql import documents, history, memories, notices, registry, vectors, words
+from vestige.store.sql.database import Database, Surfaces
 
 
 @dataclass(slots=True, kw_only=True)
@@ -48,14 +37,16 @@ def row_of(memory: Memory, fingerprints: frozenset[str]) -> memories.Row:
     )
 
 
-def write_texts(db: sqlite3.Connection, profile: registry.Profile | None, drafts: Sequence[Draft]) -> None:
+def write_texts(
+    db: Database, profile: registry.Profile | None, drafts: Sequence[Draft], surfaces: Surfaces
+) -> None:
     """Write the memories that are new or changed, with all that is derived from their text."""
     worded = [one for one in drafts if one.row is not None]
     if not worded:
         return
     memories.insert(db, {one.key: one.row for one in worded if one.is_new and one.row})
     memories.update(db, {one.key: one.row for one in worded if not one.is_new and one.row})
-    words.put(db, {one.key: one.analysis for one in worded if one.analysis is not None})
+    words.put(db, {one.key: one.analysis for one in worded if one.analysis is not None}, surfaces)
     vectors.delete(db, [one.key for one in worded if one.lost_vectors])
     if profile is not None:
         again = [one.key for one in worded if one.embedded and not one.is_new]
@@ -64,13 +55,13 @@ def write_texts(db: sqlite3.Connection, profile: registry.Profile | None, drafts
     history.keep(db, [(one.key, past) for one in worded for past in one.past])
 
 
-def write_endings(db: sqlite3.Connection, forgotten: Sequence[Draft]) -> None:
+def write_endings(db: Database, forgotten: Sequence[Draft], surfaces: Surfaces) -> None:
     """Remove memories with everything that is derived from their text or quotes it."""
     if not forgotten:
         return
-    journal.owe(db)
-    notices.clear(db)
     gone = [one for one in forgotten if not one.is_new]
+    surfaces.erase(db, [one.key for one in gone])
+    notices.clear(db)
     for one in gone:
         texts = {one.memory.content, *one.memory.phrasings} | history.texts(db, one.key)
         texts.update(text for past in one.past for text in (past.memory.content, *past.memory.phrasings))
@@ -78,14 +69,6 @@ def write_endings(db: sqlite3.Connection, forgotten: Sequence[Draft]) -> None:
     if gone:
         keys = [one.key for one in gone]
         documents.drop_citing(db, keys)
-        segments.unlist(db, keys)
         vectors.delete(db, keys)
-        words.delete(db, keys)
+        words.delete(db, keys, surfaces)
         memories.delete(db, keys)
-
-
-def tidy(connections: Connections, *, ended: bool) -> None:
-    """After a transaction that ended memories, remove what is left of them outside the tables."""
-    if ended:
-        connections.empty_journal()
-        segments.sweep(connections)

@@ -1,6 +1,6 @@
 """How values are written into columns and read back: times, JSON, float32 vectors."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any
@@ -61,10 +61,17 @@ def json_strings(text: str) -> tuple[str, ...]:
     return () if text == "[]" else tuple(orjson.loads(text))
 
 
-def keys_text(keys: NDArray[np.int64] | Sequence[int]) -> str:
-    """Integer keys as a JSON array, for `IN (SELECT value FROM json_each(?))`: one statement text for
-    any number of keys, so that it is prepared once."""
-    return json_text(keys.tolist() if isinstance(keys, np.ndarray) else list(keys))
+class Listed(list[Any]):
+    """Values for `IN (SELECT value FROM json_each(?))`: one statement text for any number of them, so that
+    it is prepared once. SQLite gets a JSON array; PostgreSQL has arrays of its own."""
+
+    def __conform__(self, _protocol: object) -> str:
+        return json_text(list(self))
+
+
+def listed(values: NDArray[np.int64] | Iterable[str] | Iterable[int]) -> Listed:
+    """Keys, ids or other names as one parameter."""
+    return Listed(values.tolist() if isinstance(values, np.ndarray) else values)
 
 
 def keys_from_text(text: str | None) -> NDArray[np.int64]:
@@ -84,7 +91,7 @@ def _plain(value: object) -> object:
 
 
 def natural(count: int) -> int:
-    """A limit or offset that SQLite can take; InvalidInput when it is negative."""
+    """A limit or offset that a database can take; InvalidInput when it is negative."""
     if count < 0:
         raise InvalidInput("A limit or offset cannot be negative.", details={"given": count})
     return min(count, MAX_INTEGER)

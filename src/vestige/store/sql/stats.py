@@ -1,32 +1,32 @@
 """Counts over what an access reaches."""
 
-import sqlite3
 from datetime import datetime
 
 import numpy as np
 
 from vestige.cognition.strength import accessibility
 from vestige.models import Access, Filter, StoreStats
-from vestige.store.sqlite import graph, registry, reviews
-from vestige.store.sqlite.columns import moment_text, optional_moment
-from vestige.store.sqlite.filters import Clause, clause
-from vestige.store.sqlite.memories import count
+from vestige.store.sql import graph, registry, reviews
+from vestige.store.sql.columns import moment_text, optional_moment
+from vestige.store.sql.database import Database
+from vestige.store.sql.filters import Clause, clause
+from vestige.store.sql.memories import count
 
 TOTALS = (
-    f"SELECT count(*), coalesce(sum({registry.HAS_VECTORS}), 0),"
-    " coalesce(sum(m.pinned), 0), coalesce(sum(m.suppression_count > 0), 0),"
-    " coalesce(sum(m.superseded_by IS NOT NULL), 0),"
-    " coalesce(sum(s.due_at <= ?1"
-    " AND coalesce(m.valid_from <= ?1, 1) AND coalesce(m.valid_until > ?1, 1)), 0),"
+    f"SELECT count(*), count(*) FILTER (WHERE {registry.HAS_VECTORS}),"
+    " count(*) FILTER (WHERE m.pinned = 1), count(*) FILTER (WHERE m.suppression_count > 0),"
+    " count(*) FILTER (WHERE m.superseded_by IS NOT NULL),"
+    " count(*) FILTER (WHERE s.due_at <= ?"
+    " AND (m.valid_from IS NULL OR m.valid_from <= ?) AND (m.valid_until IS NULL OR m.valid_until > ?)),"
     " min(m.created_at), max(m.created_at)"
     " FROM memories m JOIN strengths s ON s.key = m.key WHERE {where}"
 )
 
 
-def stats(db: sqlite3.Connection, access: Access, now: datetime) -> StoreStats:
+def stats(db: Database, access: Access, now: datetime) -> StoreStats:
     """The counts, and how much of each memory is there at `now`."""
     reach = clause(Filter(), access)
-    totals = db.execute(TOTALS.format(where=reach.sql), (moment_text(now), *reach.params)).fetchone()
+    totals = db.execute(TOTALS.format(where=reach.sql), (*3 * (moment_text(now),), *reach.params)).fetchone()
     memories, embedded, pinned, suppressed, superseded, due, oldest, newest = totals
     keys, retentions = reviews.retentions(db, reach, "m.key", now)
     suppressions = _suppressions(db, keys)
@@ -49,14 +49,14 @@ def stats(db: sqlite3.Connection, access: Access, now: datetime) -> StoreStats:
     )
 
 
-def _suppressions(db: sqlite3.Connection, keys: reviews.Keys) -> list[int]:
+def _suppressions(db: Database, keys: reviews.Keys) -> list[int]:
     """How often each of these memories was suppressed; an index finds the few that were."""
     rows = db.execute("SELECT key, suppression_count FROM memories WHERE suppression_count > 0")
     counts: dict[int, int] = dict(rows.fetchall())
     return [counts.get(key, 0) for key in keys.tolist()]
 
 
-def _counted(db: sqlite3.Connection, column: str, reach: Clause) -> dict[str, int]:
+def _counted(db: Database, column: str, reach: Clause) -> dict[str, int]:
     rows = db.execute(
         f"SELECT m.{column}, count(*) FROM memories m WHERE {reach.sql} GROUP BY m.{column}", reach.params
     )

@@ -1,6 +1,5 @@
 """What was: earlier revisions of a memory, and what is left of a deleted one."""
 
-import sqlite3
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,11 +12,11 @@ from vestige.cognition.text import text_hash
 from vestige.errors import NotFound
 from vestige.models import ANYTHING, Access, Filter, Memory, Revision, Tombstone
 from vestige.store.judging import passed, stands
-from vestige.store.pool import POSTINGS_BUDGET, Reworded
-from vestige.store.sqlite import memories, reviews, search
-from vestige.store.sqlite.columns import json_text, moment_text
-from vestige.store.sqlite.directory import Directory
-from vestige.store.sqlite.filters import Clause, clause, within
+from vestige.store.pool import Reworded, TermStatistics
+from vestige.store.sql import memories, reviews
+from vestige.store.sql.columns import json_text, listed, moment_text
+from vestige.store.sql.database import Database
+from vestige.store.sql.filters import Clause, clause, within
 
 # A memory's last revision by then, or its first one when even that was written with a later time.
 IN_FORCE = (
@@ -50,7 +49,7 @@ class Buried:
     at: datetime
 
 
-def keep(db: sqlite3.Connection, revisions: Iterable[tuple[int, Revision]]) -> None:
+def keep(db: Database, revisions: Iterable[tuple[int, Revision]]) -> None:
     """Write earlier revisions under their memories' keys."""
     db.executemany(
         "INSERT INTO revisions (key, revision, recorded_at, ended_at, reason, memory)"
@@ -69,14 +68,14 @@ def keep(db: sqlite3.Connection, revisions: Iterable[tuple[int, Revision]]) -> N
     )
 
 
-def drop(db: sqlite3.Connection, keys: Iterable[int]) -> None:
+def drop(db: Database, keys: Iterable[int]) -> None:
     """Remove the earlier revisions of memories."""
     db.executemany("DELETE FROM revisions WHERE key = ?", [(key,) for key in keys])
 
 
-def versions(db: sqlite3.Connection, memory_ids: Collection[str]) -> dict[str, tuple[Memory, ...]]:
+def versions(db: Database, memory_ids: Collection[str]) -> dict[str, tuple[Memory, ...]]:
     """Every state that these memories had, the present one last; unknown ones are left out."""
-    asked = (json_text(list(memory_ids)),)
+    asked = (listed(memory_ids),)
     found: dict[str, list[Memory]] = defaultdict(list)
     for memory_id, text in db.execute(EVERY_REVISION, asked):
         found[memory_id].append(_from_json(text))
@@ -85,7 +84,7 @@ def versions(db: sqlite3.Connection, memory_ids: Collection[str]) -> dict[str, t
     return {memory_id: tuple(several) for memory_id, several in found.items()}
 
 
-def of(db: sqlite3.Connection, memory_id: str, access: Access) -> list[Revision]:
+def of(db: Database, memory_id: str, access: Access) -> list[Revision]:
     """A memory's earlier revisions, oldest first."""
     reach = clause(ANYTHING, access)
     found = db.execute(
@@ -107,18 +106,14 @@ def of(db: sqlite3.Connection, memory_id: str, access: Access) -> list[Revision]
     ]
 
 
-def earlier(
-    db: sqlite3.Connection, memory_ids: Sequence[str], moment: datetime, access: Access
-) -> dict[str, Memory]:
+def earlier(db: Database, memory_ids: Sequence[str], moment: datetime, access: Access) -> dict[str, Memory]:
     """Those of these memories that were revised after a moment, as they were then."""
     reach, then = clause(ANYTHING, access), moment_text(moment)
-    rows = db.execute(
-        EARLIER.format(reach=reach.sql), (then, json_text(list(memory_ids)), then, *reach.params)
-    )
+    rows = db.execute(EARLIER.format(reach=reach.sql), (then, listed(memory_ids), then, *reach.params))
     return {memory_id: _from_json(memory) for memory_id, memory in rows if memory is not None}
 
 
-def clause_at(db: sqlite3.Connection, where: Filter, access: Access, *, worded: bool = False) -> Clause:
+def clause_at(db: Database, where: Filter, access: Access, *, worded: bool = False) -> Clause:
     """The SQL of a filter that may look back: what was revised after `known_at` is judged by the revision
     that was in force then. Both that and the present memory must be within the access. `worded` leaves out
     what had other words then."""
@@ -128,14 +123,7 @@ def clause_at(db: sqlite3.Connection, where: Filter, access: Access, *, worded: 
     return clause(where, access, then=then)
 
 
-def reworded(
-    db: sqlite3.Connection,
-    directory: Directory,
-    terms: Sequence[str],
-    where: Filter,
-    access: Access,
-    limit: int,
-) -> Reworded:
+def reworded(db: Database, where: Filter, access: Access, limit: int, statistics: TermStatistics) -> Reworded:
     """What passes the filter and had other words at `known_at`, as it was; the one revised last first."""
     then = {one.key: one.memory for one in _then(db, where, access) if one.reworded}
     keys = np.array(list(then), dtype=np.int64)
@@ -151,7 +139,7 @@ def reworded(
     found.sort(key=lambda pair: pair[0].memory.updated_at, reverse=True)
     return Reworded(
         records=tuple(replace(record, memory=memory) for record, memory in found[:limit]),
-        statistics=search.statistics(db, directory, terms, POSTINGS_BUDGET),
+        statistics=statistics,
     )
 
 
@@ -164,7 +152,7 @@ class _Then:
     reworded: bool
 
 
-def _then(db: sqlite3.Connection, where: Filter, access: Access) -> Iterator[_Then]:
+def _then(db: Database, where: Filter, access: Access) -> Iterator[_Then]:
     """What was revised after `known_at` and passed the filter as it was then."""
     if where.known_at is None:
         return
@@ -182,31 +170,32 @@ def _then(db: sqlite3.Connection, where: Filter, access: Access) -> Iterator[_Th
             yield _Then(key=key, memory=memory, reworded=text_hash(memory) != present)
 
 
-def texts(db: sqlite3.Connection, key: int) -> set[str]:
+def texts(db: Database, key: int) -> set[str]:
     """Every wording a memory ever had in its earlier revisions."""
     rows = db.execute("SELECT memory FROM revisions WHERE key = ?", (key,))
     earlier = [_from_json(row[0]) for row in rows]
     return {text for memory in earlier for text in (memory.content, *memory.phrasings)}
 
 
-def bury(db: sqlite3.Connection, buried: Iterable[Buried]) -> None:
+def bury(db: Database, buried: Iterable[Buried]) -> None:
     """Write tombstones."""
     db.executemany(
-        "INSERT OR REPLACE INTO tombstones (id, scope, deleted_at) VALUES (?, ?, ?)",
+        "INSERT INTO tombstones (id, scope, deleted_at) VALUES (?, ?, ?)"
+        " ON CONFLICT (id) DO UPDATE SET scope = excluded.scope, deleted_at = excluded.deleted_at",
         [(one.memory_id, one.scope, moment_text(one.at)) for one in buried],
     )
 
 
-def buried_among(db: sqlite3.Connection, memory_ids: Iterable[str]) -> set[str]:
+def buried_among(db: Database, memory_ids: Iterable[str]) -> set[str]:
     """Which of these ids were deleted."""
     rows = db.execute(
         "SELECT id FROM tombstones WHERE id IN (SELECT value FROM json_each(?))",
-        (json_text(list(memory_ids)),),
+        (listed(memory_ids),),
     )
     return {row[0] for row in rows}
 
 
-def tombstone(db: sqlite3.Connection, memory_id: str, access: Access) -> Tombstone | None:
+def tombstone(db: Database, memory_id: str, access: Access) -> Tombstone | None:
     """A tombstone within the access. It has no domains, so limited domains never reach one."""
     if access.domains is not None:
         return None

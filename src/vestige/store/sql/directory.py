@@ -4,7 +4,6 @@ It is kept up with the database by the `seq` of its rows, whoever wrote them. A 
 belongs to and no others.
 """
 
-import sqlite3
 import threading
 from collections.abc import Collection as Collection_
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from vestige.cognition.bm25 import Collection
 from vestige.cognition.form import Form
 from vestige.pool import Voices
+from vestige.store.sql.database import Database
 
 Integers = NDArray[np.int64]
 
@@ -64,7 +64,7 @@ class Directory:
         with self._lock:
             yield
 
-    def catch_up(self, db: sqlite3.Connection) -> None:
+    def catch_up(self, db: Database) -> None:
         """Take over what has been written since. Call it under `locked`."""
         # Number by number into an array: rows of Python's numbers would take six times the room.
         numbers = chain.from_iterable(db.execute(LOAD, (self._seq,)))

@@ -1,7 +1,6 @@
 """One commit: text is analysed before the transaction, changes are applied to a draft of the memories
 they touch, and the draft is written with one statement per table."""
 
-import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
@@ -42,21 +41,11 @@ from vestige.store.changes import (
 )
 from vestige.store.clock import tick
 from vestige.store.evidence import carried, carried_strength
-from vestige.store.sqlite import (
-    drafts,
-    graph,
-    history,
-    log,
-    memories,
-    places,
-    registry,
-    reviews,
-    vectors,
-    words,
-)
-from vestige.store.sqlite.drafts import Draft
-from vestige.store.sqlite.filing import Filing
-from vestige.store.sqlite.wiring import Wiring
+from vestige.store.sql import drafts, graph, history, log, memories, places, registry, reviews, vectors, words
+from vestige.store.sql.database import Database, Surfaces
+from vestige.store.sql.drafts import Draft
+from vestige.store.sql.filing import Filing
+from vestige.store.sql.wiring import Wiring
 
 UNTOLD_FIELDS = ("revision", "updated_at")  # they change with every revision
 
@@ -95,13 +84,16 @@ class Work:
     drafts: dict[str, Draft]
     curve: float
     filing: Filing
+    surfaces: Surfaces
     wiring: Wiring = field(default_factory=Wiring)
     forgotten: list[Draft] = field(default_factory=list)
     buried: list[history.Buried] = field(default_factory=list)
     entries: list[log.Entry] = field(default_factory=list)
 
     @classmethod
-    def begin(cls, db: sqlite3.Connection, node: str, changes: Sequence[Change], access: Access) -> "Work":
+    def begin(
+        cls, db: Database, node: str, changes: Sequence[Change], access: Access, surfaces: Surfaces
+    ) -> "Work":
         """Load what the changes touch."""
         filing = Filing.begin(db, changes, access)
         named = [memory_id for change in changes for memory_id in about(change)]
@@ -113,7 +105,8 @@ class Work:
             clock=log.reading(db),
             # Every search leaves remarks, and they need no vectors.
             profile=None if all(isinstance(one, Remark) for one in changes) else registry.profile(db),
-            next_key=memories.next_key(db),
+            next_key=surfaces.next_key(db),
+            surfaces=surfaces,
             taken=history.buried_among(db, touched) | known.keys(),
             curve=reviews.curve(db),
             filing=filing,
@@ -148,16 +141,16 @@ class Work:
             case Forget():
                 self._forget(step)
 
-    def write(self, db: sqlite3.Connection) -> list[LogEvent]:
+    def write(self, db: Database) -> list[LogEvent]:
         """Write the draft and the events."""
         living = list(self.drafts.values())
-        drafts.write_texts(db, self.profile, living)
+        drafts.write_texts(db, self.profile, living, self.surfaces)
         reviews.put(db, {one.key: one.strength for one in living if one.is_new or one.remarked})
         if any(entry.kind == TUNED for entry in self.entries):
             reviews.tune(db, self.curve)
         self.wiring.write(db)
-        self.filing.write(db, lambda memory_id: self.drafts[memory_id].key)
-        drafts.write_endings(db, self.forgotten)
+        self.filing.write(db, lambda memory_id: self.drafts[memory_id].key, self.surfaces)
+        drafts.write_endings(db, self.forgotten, self.surfaces)
         history.bury(db, self.buried)
         log.advance(db, self.clock)
         return log.append(db, self.node, self.entries)

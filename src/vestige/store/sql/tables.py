@@ -1,0 +1,248 @@
+"""The part of a store that is the same on every relational database. A method is a transaction around a
+sibling module; what it promises is said in `MemoryStore`."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import islice
+
+from vestige.documents import Document
+from vestige.embed.protocol import Signature
+from vestige.errors import InvalidInput
+from vestige.models import (
+    ANYTHING,
+    Access,
+    Edge,
+    Filter,
+    LogEvent,
+    Memory,
+    Order,
+    Record,
+    Revision,
+    StoreStats,
+    Strength,
+    Tombstone,
+)
+from vestige.store.changes import Change, Claim, Embedded
+from vestige.store.lives import Life
+from vestige.store.logquery import LogQuery
+from vestige.store.sql import commit as committing
+from vestige.store.sql import documents, graph, history, log, memories, registry, reviews, words
+from vestige.store.sql import lives as telling
+from vestige.store.sql import stats as counting
+from vestige.store.sql import vectors as dense
+from vestige.store.sql.columns import natural
+from vestige.store.sql.database import Database, Surfaces, Transactions
+from vestige.store.sql.filters import clause
+
+ANALYSED_AT_ONCE = 500
+
+
+class Tables:
+    """Reading and writing rows through `connections`; `surfaces` is what the database does its own way."""
+
+    def __init__(self, connections: Transactions, surfaces: Surfaces) -> None:
+        self._tables = connections
+        self._surfaces = surfaces
+
+    def lives(
+        self, where: Filter | None = None, *, access: Access, vectors: bool = False, batch: int = 500
+    ) -> Iterator[list[Life]]:
+        """Everything canonical, `batch` at a time, all in one read transaction."""
+        _check_batch(batch)
+        with self._tables.reading() as db:
+            told = telling.tell(db, where, access, vectors=vectors)
+            while some := list(islice(told, batch)):
+                yield some
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def get_many(self, memory_ids: Sequence[str], *, access: Access) -> list[Record]:
+        """The records in the order asked for, each once, without the unknown ones."""
+        asked = dict.fromkeys(memory_ids)
+        with self._tables.reading(snapshot=False) as db:
+            found = memories.by_id(db, asked, access)
+        return [found[memory_id] for memory_id in asked if memory_id in found]
+
+    def find(
+        self, where: Filter, *, access: Access, order: Order = Order.NEWEST, limit: int, offset: int = 0
+    ) -> list[Record]:
+        """A page of the records that match."""
+        first, most = natural(offset), natural(limit)
+        with self._tables.reading() as db:
+            wanted = history.clause_at(db, where, access)
+            return memories.page(db, wanted, order, where.now, most, first)
+
+    def stream(self, where: Filter = ANYTHING, *, access: Access, batch: int = 500) -> Iterator[list[Record]]:
+        """Every matching record in the order of arrival, `batch` at a time, each batch in a transaction
+        of its own: a slow reader holds nothing up."""
+        _check_batch(batch)
+        reached: int | None = 0
+        while reached is not None:
+            with self._tables.reading() as db:
+                wanted = history.clause_at(db, where, access)
+                records, reached = memories.after_key(db, wanted, reached, batch)
+            if records:
+                yield records
+
+    def count(self, where: Filter, *, access: Access) -> int:
+        """How many records match."""
+        with self._tables.reading() as db:
+            return memories.count(db, history.clause_at(db, where, access))
+
+    def stats(self, *, access: Access, now: datetime) -> StoreStats:
+        """Counts over what the access reaches."""
+        with self._tables.reading() as db:
+            return counting.stats(db, access, now)
+
+    def tag_counts(self, *, access: Access) -> dict[str, int]:
+        """Every tag with the number of memories that carry it."""
+        with self._tables.reading() as db:
+            return memories.tag_counts(db, access)
+
+    def history(self, memory_id: str, *, access: Access) -> list[Revision]:
+        """A memory's earlier revisions, oldest first."""
+        with self._tables.reading() as db:
+            return history.of(db, memory_id, access)
+
+    def earlier(self, memory_ids: Sequence[str], moment: datetime, *, access: Access) -> dict[str, Memory]:
+        """Those of these memories that were revised after a moment, as they were then."""
+        with self._tables.reading(snapshot=False) as db:
+            return history.earlier(db, memory_ids, moment, access)
+
+    def tombstone(self, memory_id: str, *, access: Access) -> Tombstone | None:
+        """What is left of a deleted memory, or None."""
+        with self._tables.reading() as db:
+            return history.tombstone(db, memory_id, access)
+
+    def log(
+        self, *, access: Access, memory_id: str | None = None, after: int = 0, limit: int = 1000
+    ) -> list[LogEvent]:
+        """Logged events with position > `after`, in commit order."""
+        most = natural(limit)
+        with self._tables.reading() as db:
+            return log.read(db, access=access, memory_id=memory_id, after=after, limit=most)
+
+    def latest(self, asked: LogQuery, *, access: Access, limit: int) -> list[LogEvent]:
+        """The events asked for, the last one first."""
+        most = natural(limit)
+        with self._tables.reading() as db:
+            return log.latest(db, asked, access=access, limit=most)
+
+    def edges(
+        self, memory_ids: Sequence[str], *, access: Access, among: bool = False, heaviest: int | None = None
+    ) -> list[Edge]:
+        """Edges that touch any of the ids, with both ends in reach."""
+        most = None if heaviest is None else natural(heaviest)
+        with self._tables.reading() as db:
+            return graph.touching(db, memory_ids, access, among=among, heaviest=most)
+
+    def stream_edges(
+        self, kinds: Sequence[str] | None = None, *, access: Access, batch: int = 1000
+    ) -> Iterator[list[Edge]]:
+        """Every edge of these kinds, `batch` at a time, each batch in a transaction of its own."""
+        _check_batch(batch)
+        reached: graph.EdgeKey | None = graph.FIRST
+        while reached is not None:
+            with self._tables.reading() as db:
+                edges, reached = graph.after_key(db, kinds, access, reached, batch)
+            if edges:
+                yield edges
+
+    def documents(
+        self,
+        kind: str,
+        *,
+        access: Access,
+        ids: Sequence[str] | None = None,
+        citing: Sequence[str] | None = None,
+        terms: Sequence[str] | None = None,
+        scope: str | None = None,
+        inherited: bool = False,
+        limit: int,
+        offset: int = 0,
+    ) -> list[Document]:
+        """The documents of a kind, the one changed last first."""
+        first, most = natural(offset), natural(limit)
+        wanted = documents.Wanted(
+            kind=kind, ids=ids, citing=citing, terms=terms, scope=scope, inherited=inherited
+        )
+        with self._tables.reading() as db:
+            return documents.page(db, wanted, access, most, first)
+
+    def claimed(self, key: str) -> Claim | None:
+        """The claim made under this key, or None."""
+        with self._tables.reading(snapshot=False) as db:
+            return registry.claimed(db, key)
+
+    def same_text(
+        self, fingerprints: Sequence[str], *, scope: str, valid_at: datetime, access: Access
+    ) -> dict[str, str]:
+        """For each fingerprint known in exactly this scope, the oldest memory true then that carries it."""
+        with self._tables.reading(snapshot=False) as db:
+            return memories.same_text(db, fingerprints, scope, clause(Filter(valid_at=valid_at), access))
+
+    # -- derived data ----------------------------------------------------------------------------
+
+    def signature(self) -> Signature | None:
+        """The signature of the vectors held here; None before the first one."""
+        with self._tables.reading(snapshot=False) as db:
+            profile = registry.profile(db)
+        return None if profile is None else profile.signature
+
+    def unembedded(self, signature: Signature, *, limit: int) -> list[Memory]:
+        """Memories without vectors of their present text, oldest first."""
+        most = natural(limit)
+        with self._tables.reading(snapshot=False) as db:
+            profile = registry.of_signature(db, signature)
+            return memories.unembedded(db, profile.id if profile else None, most)
+
+    def put_vectors(self, embedded: Mapping[str, Embedded], *, coming: Signature | None = None) -> int:
+        """Add vectors made after the fact; how many memories took them."""
+        with self._tables.writing() as db:
+            return dense.put_by_id(db, embedded, coming)
+
+    def put_strengths(self, strengths: Mapping[str, Strength], *, after: int) -> int:
+        """Overwrite strengths with replayed ones, except where there is later evidence; how many."""
+        with self._tables.writing() as db:
+            return reviews.put_by_id(db, strengths, after)
+
+    def rebuild_words(self) -> int:
+        """Derive all lexical rows, places and fingerprints again from the text; how many memories. The slow
+        part is done before the write lock is taken."""
+        analysed: dict[int, words.Analysis] = {}
+        reached: int | None = 0
+        while reached is not None:
+            with self._tables.reading() as db:
+                texts, reached = memories.texts_after(db, reached, ANALYSED_AT_ONCE)
+            analysed.update((key, words.analyse(memory)) for key, memory in texts)
+        with self._tables.writing() as db:
+            return words.rebuild(db, analysed, self._surfaces)
+
+    def _words_are_current(self) -> bool:
+        with self._tables.reading(snapshot=False) as db:
+            return words.are_current(db)
+
+    def _commit(
+        self,
+        db: Database,
+        node: str,
+        steps: Sequence[committing.Step],
+        changes: Sequence[Change],
+        access: Access,
+        claim: Claim | None,
+    ) -> list[LogEvent]:
+        """Apply changes that were analysed before, in the transaction that is under way."""
+        if claim is not None:
+            registry.claim(db, claim)
+        work = committing.Work.begin(db, node, changes, access, self._surfaces)
+        for step in steps:
+            work.apply(step)
+        events = work.write(db)
+        if claim is not None:
+            registry.attach(db, claim.key, [draft.key for draft in work.drafts.values()])
+        return events
+
+
+def _check_batch(batch: int) -> None:
+    if batch < 1:
+        raise InvalidInput("A batch holds at least one record.", details={"given": batch})
