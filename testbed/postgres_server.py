@@ -35,10 +35,11 @@ _FOLDERS: dict[Version, str] = {16: "pginstall", 18: "pginstall18"}
 # Nothing here outlives the server, so by default a crash may lose it.
 _FAST = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
 # The zone is one that nobody has by chance: a store must not depend on its server's.
+# The port is written down because PGPORT would change it.
 _ALWAYS = {"listen_addresses": "", "port": "5432", "timezone": "Asia/Kathmandu"}
 
 # Reading ends when the process that holds the other end of the pipe has ended, killed or not.
-_GUARD = 'cat; "$1" -D "$2/data" -m immediate stop; rm -rf "$2"'
+_GUARD = 'cat; "$1" -D "$2/data" -m immediate stop 2>/dev/null; rm -rf "$2"'
 
 _SOCKET_PATH = 100
 """Systems allow 104 bytes or more for the path of a socket, with its closing zero."""
@@ -92,9 +93,7 @@ class Cluster:
             ["/bin/sh", "-c", _GUARD, "guard", str(self.programs / "pg_ctl"), str(self.home)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
             cwd="/",
-            env=_environment(),
             user=self.account.user,
             group=self.account.group,
             extra_groups=self.account.groups,
@@ -110,7 +109,6 @@ class Cluster:
                 stdout=log,
                 stderr=log,
                 cwd="/",
-                env=_environment(),
                 user=self.account.user,
                 group=self.account.group,
                 extra_groups=self.account.groups,
@@ -237,11 +235,6 @@ def _short_folder() -> str:
     usual = tempfile.gettempdir()
     fits = len(os.fsencode(usual)) + len("/vestige-pg-12345678/.s.PGSQL.5432") < _SOCKET_PATH
     return usual if fits and os.geteuid() != 0 else "/tmp"
-
-
-def _environment() -> dict[str, str]:
-    """Ours, without what would change the server: PGPORT, PGDATA and their like."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("PG")}
 
 
 def _name(url: str) -> str:

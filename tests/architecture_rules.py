@@ -20,7 +20,7 @@ VALUES = ("errors", "checks", "models", "documents", "pool")
 CONTRACT = (
     "store.protocol", "store.answers", "store.trouble", "store.changes", "store.pool", "store.judging",
     "store.logquery", "store.lives", "store.uniting", "store.plausible", "store.absorbing", "store.evidence",
-    "store.clock", "store.processes",
+    "store.clock", "store.processes", "store.status",
 )  # fmt: skip
 BELOW_ENGINE = (
     *VALUES, *CONTRACT, "nearest", "schema_words", "events", "settings", "identity", "cognition", "embed",
@@ -53,12 +53,29 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "store.postgres": (
         *VALUES, "cognition", "embed.protocol", *CONTRACT, "store.migrate", "store.sql", "store.postgres",
     ),
+    # Rows go from one backend to another through what both have: it knows neither of them.
+    "store.transfer": (*VALUES, "cognition", "embed.protocol", *CONTRACT, "store.sql", "store.transfer"),
+    "store.sqlite.transfer": (
+        *VALUES, *CONTRACT, "store.migrate", "store.sql", "store.sqlite", "store.transfer.sides",
+    ),
+    "store.postgres.transfer": (
+        *VALUES, *CONTRACT, "store.migrate", "store.sql", "store.postgres", "store.transfer.sides",
+    ),
     "portable": (*VALUES, "cognition", "embed.protocol", *CONTRACT, "portable"),
     # A reference database is a file of another program, which happens to be SQLite; it is no backend.
     "importers": (*VALUES, "cognition", *CONTRACT, "portable", "store.sqlite.reference", "importers"),
     "engine": (*BELOW_ENGINE, "engine"),
     "operations": (*BELOW_ENGINE, "engine", "operations"),
-    "transports": (*BELOW_ENGINE, "engine", "operations", "transports", "directories"),
+    "transports": (
+        *BELOW_ENGINE, "engine", "operations", "transports", "directories", "store.transfer",
+    ),
+    "ends": (
+        *VALUES, *CONTRACT, "nearest", "settings", "databases", "store.sqlite", "store.postgres", "store.transfer",
+    ),
+    "clock": (),
+    "databases": (
+        *VALUES, *CONTRACT, "clock", "settings", "store.sqlite", "store.postgres", "store.transfer",
+    ),
     "app": ("",),
     "demo": ("",),
     "__main__": ("",),
@@ -66,7 +83,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
 """What each part may import; a name covers what is below it, and '' is everything.
 
 The part of a module is the longest key that covers it. Backends do not know each other, and nobody
-but app.py knows a backend.
+but app.py and databases.py knows a backend.
 """
 
 LAZY_EXCEPTIONS = {

@@ -1,21 +1,72 @@
 """Fixtures every test may use."""
 
 import os
+import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
-from tests.world import World, open_world
+from testbed.fresh_databases import FreshDatabases, fresh_databases
+from testbed.postgres_server import Server, server
+from tests.world import World, on_postgres, open_world
 from vestige.embed.install import Presence, status
 
+POSTGRES = pytest.param("postgres", marks=pytest.mark.slow)  # it starts a server
 BACKENDS = ("sqlite", "memory")
+
+# How long an example takes depends on what else the machine does; it is no law of what is tested.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C reach the programs that tests start: they inherit its being ignored from a run in the
+    background of a script."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Server]:
+    """One PostgreSQL for all tests that want one."""
+    with server() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def postgres_databases(
+    postgres_server: Server, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[FreshDatabases]:
+    """Databases there, each with an empty store."""
+
+    def prepare(url: str) -> None:
+        with open_world(tmp_path_factory.mktemp("template"), **on_postgres(url)):
+            pass
+
+    with fresh_databases(postgres_server, prepare) as databases:
+        yield databases
+
+
+@contextmanager
+def store_of(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
+    """Settings that name an empty store of the kind that is a fixture's parameter."""
+    if request.param != "postgres":
+        yield {"storage.backend": request.param}
+        return
+    databases: FreshDatabases = request.getfixturevalue("postgres_databases")
+    url = databases.take()
+    yield on_postgres(url)
+    databases.give_back(url)
 
 
 @pytest.fixture(params=BACKENDS)
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     """A world on each store in turn, with the hashing embedder and a clock that stands still."""
-    with open_world(tmp_path / "data", **{"storage.backend": request.param}) as opened:
+    with store_of(request) as settings, open_world(tmp_path / "data", **settings) as opened:
         yield opened
 
 

@@ -8,7 +8,7 @@ from benchmarks.contention import durability, outside, visibility
 from benchmarks.contention.durability import Outcome, Tally
 from benchmarks.contention.visibility import Look
 
-KILLS = 25
+KILLS = 12
 STATEMENTS = 4
 
 

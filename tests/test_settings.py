@@ -16,6 +16,7 @@ from vestige.settings import (
     is_project_directory,
     load_settings,
     unknown_variables,
+    without_password,
 )
 
 SECRET = "sk-do-not-show"
@@ -223,6 +224,9 @@ FORBIDDEN = [
     "[embeddings]\ncache_dir = '/tmp/x'\n",
     "[embeddings]\nmodel_path = './model'\n",
     "[storage]\nbackend = 'memory'\n",
+    "[storage]\nbackend = 'postgres'\n",
+    "[storage.postgres]\nurl = 'postgresql://thief.example/x'\n",
+    "[storage.postgres]\nschema = 'x'\n",
     "offline = true\n",
 ]
 
@@ -300,6 +304,106 @@ def test_a_key_is_not_shown_by_an_error_nor_by_its_traceback(data_dir: Path) -> 
     assert error.details == {"setting": "embeddings.api_key"}
     assert SECRET not in str(error.value())
     assert SECRET not in "".join(traceback.format_exception(error))
+
+
+# -- PostgreSQL ----------------------------------------------------------------------------------
+
+URL = f"postgresql://ada:{SECRET}@db.example:5432/memories?sslmode=verify-full"
+
+
+def test_a_database_url_in_the_environment_is_enough_to_choose_postgres(data_dir: Path) -> None:
+    settings = load(data_dir, {"VESTIGE_DATABASE_URL": f" {URL} "})
+    assert settings.storage.backend == "postgres"
+    assert settings.storage.postgres.url.get_secret_value() == URL
+
+
+@pytest.mark.parametrize("where", ["file", "environment", "flag"])
+def test_a_backend_that_is_set_wins_over_a_database_url(data_dir: Path, where: str) -> None:
+    environ = {"VESTIGE_DATABASE_URL": URL}
+    flags = {}
+    if where == "file":
+        write(data_dir, '[storage]\nbackend = "sqlite"\n')
+    elif where == "environment":
+        environ["VESTIGE_STORAGE_BACKEND"] = "sqlite"
+    else:
+        flags["storage__backend"] = "sqlite"
+    assert load(data_dir, environ, **flags).storage.backend == "sqlite"
+
+
+def test_a_url_in_the_file_waits_until_the_backend_is_chosen(data_dir: Path) -> None:
+    write(data_dir, f'[storage.postgres]\nurl = "{URL}"\n')
+    settings = load(data_dir)
+    assert settings.storage.backend == "sqlite"
+    assert settings.storage.postgres.url.get_secret_value() == URL
+
+
+def test_everything_about_the_server_can_be_set_in_the_file(data_dir: Path) -> None:
+    write(
+        data_dir,
+        f"""
+        [storage]
+        backend = "postgres"
+        [storage.postgres]
+        url = "{URL}"
+        schema = "team_a"
+        max_connections = 4
+        statement_seconds = 2.5
+        """,
+    )
+    chosen = load(data_dir).storage.postgres
+    assert (chosen.schema_name, chosen.max_connections, chosen.statement_seconds) == ("team_a", 4, 2.5)
+    assert load(data_dir, {"VESTIGE_STORAGE_POSTGRES_SCHEMA": "b"}).storage.postgres.schema_name == "b"
+
+
+@pytest.mark.parametrize("value", ["localhost:5432", f"host=db password={SECRET}", "https://db.example/x"])
+def test_what_is_no_address_of_a_server_is_refused_without_repeating_it(data_dir: Path, value: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(data_dir, {"VESTIGE_DATABASE_URL": value})
+    assert caught.value.details == {"setting": "storage.postgres.url"}
+    assert "postgresql://user@host:5432/database" in str(caught.value.hint)
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_name_that_no_schema_can_have_is_refused(data_dir: Path) -> None:
+    with pytest.raises(ConfigError, match=r"storage\.postgres\.schema"):
+        load(data_dir, {"VESTIGE_STORAGE_POSTGRES_SCHEMA": 'x"; DROP SCHEMA public'})
+
+
+def test_a_password_is_not_shown_when_settings_are(data_dir: Path) -> None:
+    settings = load(data_dir, {"VESTIGE_DATABASE_URL": URL})
+    assert SECRET not in f"{settings!r} {settings} {settings.model_dump_json()}"
+    assert settings.place == "postgresql://ada@db.example:5432/memories?sslmode=verify-full (schema vestige)"
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://db.example/x", "postgresql://db.example/x"),
+        ("postgresql://ada@[::1]:5432/x", "postgresql://ada@[::1]:5432/x"),
+        ("postgresql://[::1]:5432/x", "postgresql://[::1]:5432/x"),
+        ("postgresql://one:5432,two:5433/x?target_session_attrs=primary",) * 2,
+        ("postgresql://ada:p%40ss@db/x", "postgresql://ada@db/x"),
+        # Written wrongly, and nothing of it told all the same.
+        ("postgresql://ada:p@s/s?w@db/x", "postgresql://ada@db/x"),
+        ("postgresql://ada:hunter2", "postgresql://ada"),
+        (
+            "postgresql:///x?host=/run&password=hunter2&user=ada",
+            "postgresql:///x?host=/run&password=***&user=ada",
+        ),
+        (
+            "postgresql://db/x?sslmode=require&sslpassword=h",
+            "postgresql://db/x?sslmode=require&sslpassword=***",
+        ),
+    ],
+)
+def test_an_address_is_shown_without_its_password(url: str, shown: str) -> None:
+    assert without_password(url) == shown
+
+
+@pytest.mark.parametrize(("backend", "ends"), [("sqlite", "vestige.db"), ("memory", None)])
+def test_the_settings_tell_where_memories_are(data_dir: Path, backend: str, ends: str | None) -> None:
+    place = load(data_dir, storage__backend=backend).place
+    assert (place and place.rpartition("/")[2]) == ends
 
 
 # -- the fields themselves -----------------------------------------------------------------------

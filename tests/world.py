@@ -82,6 +82,15 @@ class World:
         raise AssertionError(f"{tool} was not refused: {answer}")
 
 
+def on_postgres(url: str) -> dict[str, Any]:
+    """Settings that name a store in a database of the tests' server; `FreshDatabases` empties this schema."""
+    return {
+        "storage.backend": "postgres",
+        "storage.postgres.url": url,
+        "storage.postgres.schema": "public",
+    }
+
+
 @contextmanager
 def open_world(
     folder: Path,

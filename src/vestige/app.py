@@ -8,41 +8,36 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self
 
+from vestige.clock import Clock as Clock
+from vestige.databases import PostgresDatabase, SqliteDatabase, no_database, open_postgres, open_sqlite
 from vestige.embed.protocol import Embedder
 from vestige.embed.sources import embedder_source, reranker_source
+from vestige.ends import Ends
 from vestige.engine.autopilot import Autopilot
 from vestige.engine.context import Call, Engine, Progress
 from vestige.engine.embedding import backfill
 from vestige.engine.relay import Relay
-from vestige.errors import Cancelled, ConfigError, StoreError, VestigeError
+from vestige.errors import Cancelled, VestigeError
 from vestige.events import EventBus
 from vestige.identity import Uuid7
 from vestige.models import ROOT_SCOPE
 from vestige.operations.all import registry
 from vestige.operations.registry import Operation, Wire
 from vestige.place import folder_of, scope_of
-from vestige.settings import (
-    DATABASE_NAME,
-    PROJECT_DIRECTORY,
-    Settings,
-    is_project_directory,
-    is_repository,
-    load_settings,
-    unknown_variables,
-)
+from vestige.settings import Settings, load_settings, unknown_variables
 from vestige.store.processes import Who, command_of
 from vestige.store.protocol import MemoryStore
-from vestige.store.trouble import Trouble
 
 if TYPE_CHECKING:
-    from vestige.transports.cli.session import Restorer, Upgrade
+    from vestige.store.transfer.sides import End
+    from vestige.transports.cli.session import Database
 
 logger = logging.getLogger(__name__)
 
@@ -57,17 +52,6 @@ class Signal(Protocol):
 
     def is_set(self) -> bool:
         """Whether it was."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Clock:
-    """Time, sleep, ids and randomness; tests bring their own."""
-
-    now: Callable[[], datetime]
-    monotonic: Callable[[], float]
-    sleep: Callable[[float], None]
-    new_id: Callable[[], str]
-    rng: random.Random
 
 
 def system_clock() -> Clock:
@@ -297,15 +281,23 @@ def _here() -> Path | None:
 def open_store(settings: Settings, clock: Clock, *, server: bool = False) -> MemoryStore:
     """The store the settings name."""
     who = this_process(clock, server=server, exclusive=server and settings.storage.exclusive)
-    if settings.storage.backend == "memory":
-        from vestige.store.inmemory import InMemoryStore
+    match settings.storage.backend:
+        case "memory":
+            from vestige.store.inmemory import InMemoryStore
 
-        return InMemoryStore(node=clock.new_id(), who=who)
-    from vestige.store.sqlite.store import SqliteStore
+            return InMemoryStore(node=clock.new_id(), who=who)
+        case "postgres":
+            ends = transfer_ends(clock, who)
+            return open_postgres(
+                settings, clock, who=who, backup=lambda file: ends.between(settings, "postgres", str(file))
+            )
+        case "sqlite":
+            return open_sqlite(settings, clock, who=who, machine=machine())
 
-    _prepare(settings.data_dir)
-    return SqliteStore.open(
-        settings.database,
+
+def transfer_ends(clock: Clock, who: Who) -> Ends:
+    """Names the stores that everything is carried between."""
+    return Ends(
         rng=clock.rng,
         sleep=clock.sleep,
         monotonic=clock.monotonic,
@@ -313,8 +305,6 @@ def open_store(settings: Settings, clock: Clock, *, server: bool = False) -> Mem
         now=clock.now,
         machine=machine(),
         who=who,
-        synchronous=settings.storage.synchronous,
-        busy_seconds=settings.storage.busy_seconds,
     )
 
 
@@ -334,60 +324,29 @@ def machine() -> str:
     return f"{platform.node()}-{uuid.getnode():x}"
 
 
-def _prepare(data_dir: Path) -> None:
-    """Make the data directory, private to the user; inside a project also invisible to git."""
-    if is_repository(data_dir):
-        raise ConfigError(
-            f"{data_dir} is the root of a repository.",
-            hint="Give a directory inside it, such as --data-dir ./.vestige.",
-        )
-    if is_project_directory(data_dir) and (data_dir / DATABASE_NAME).is_symlink():
-        raise ConfigError(
-            f"{data_dir / DATABASE_NAME} is a link to another place.",
-            hint="A project must not say where your memories go. Remove the link, or use another --data-dir.",
-        )
-    fresh = not data_dir.exists()
-    try:
-        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        ignore = data_dir / ".gitignore"
-        ours = fresh or data_dir.name == PROJECT_DIRECTORY
-        if ours and is_project_directory(data_dir) and not ignore.exists():
-            ignore.write_text("*\n", encoding="utf-8")
-    except OSError as exc:
-        if data_dir.is_dir():
-            return  # read-only media: the store decides what it can do
-        raise StoreError(
-            f"The data directory {data_dir} cannot be made: {exc.strerror}.",
-            hint="Give another one with --data-dir or VESTIGE_DATA_DIR.",
-        ) from exc
+def open_database(settings: Settings) -> "Database":
+    """The database that the settings name, to be looked after without opening the store in it."""
+    clock = system_clock()
+    match settings.storage.backend:
+        case "memory":
+            raise no_database()
+        case "postgres":
+            return PostgresDatabase(settings=settings)
+        case "sqlite":
+            return SqliteDatabase(settings=settings, who=this_process(clock), now=clock.now)
 
 
-def sqlite_restorer() -> "Restorer":
-    """What replaces a SQLite store by a backup of it."""
-    from vestige.store.sqlite.restore import Restorer
-
-    return Restorer(who=this_process(system_clock()))
-
-
-def sqlite_upgrade(database: Path) -> "Upgrade":
-    """What opening a SQLite store would do to its schema."""
-    from vestige.store.sqlite.upgrades import plan
-
-    return plan(database)
-
-
-def sqlite_wreck(database: Path) -> list[Trouble]:
-    """What can be seen of a SQLite store that cannot be opened."""
-    from vestige.store.sqlite.wreck import examine_file
-
-    return examine_file(database, system_clock().now())
+def open_ends(settings: Settings, source: str, destination: str) -> "tuple[End, End]":
+    """Both ends of a transfer between kinds of stores."""
+    clock = system_clock()
+    return transfer_ends(clock, this_process(clock)).between(settings, source, destination)
 
 
 def main(argv: Sequence[str] | None = None, *, alone: str | None = None) -> NoReturn:
     """The command `vestige`, or a program that is one of its commands alone."""
     from vestige.transports.cli import run
 
-    sys.exit(run(open_here, open_server, sqlite_restorer, sqlite_upgrade, sqlite_wreck, argv, alone=alone))
+    sys.exit(run(open_here, open_server, open_database, open_ends, argv, alone=alone))
 
 
 def restore_main() -> NoReturn:

@@ -54,7 +54,9 @@ class Scratch:
         self.time = BEGIN
         system = system_clock()
         clock: Clock = replace(system, now=self.now, new_id=Uuid7(self.now, system.rng))
-        self.app: App = open_app({**options, "data_dir": str(data_dir)}, clock=clock)
+        # Whatever the environment names: what is made up here does not belong among anybody's memories.
+        apart = {"data_dir": str(data_dir), "storage.backend": "sqlite"}
+        self.app: App = open_app({**options, **apart}, clock=clock)
 
     def now(self) -> datetime:
         """The time in the scratch memory."""

@@ -19,6 +19,7 @@
     │   └── ModelDamaged        … is not what it should be on disk
     └── StoreError              the database failed
         ├── StoreBusy           … another writer held it too long
+        ├── StoreUnavailable    … cannot be reached
         ├── StoreCorrupt        … is not a database, or a damaged one
         ├── StoreTooNew         … was written by a newer Vestige
         ├── StoreReadOnly       … cannot be written
@@ -188,6 +189,13 @@ class StoreBusy(StoreError):
     """Another process is writing and did not finish in time."""
 
     code = "store_busy"
+    status = 503
+
+
+class StoreUnavailable(StoreError):
+    """The database server cannot be reached."""
+
+    code = "store_unavailable"
     status = 503
 
 

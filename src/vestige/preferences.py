@@ -2,8 +2,9 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, SecretStr
 
+from vestige.errors import ConfigError
 from vestige.models import normal_scope
 
 FROM_PROJECT: dict[str, JsonValue] = {"project": True}
@@ -119,23 +120,62 @@ class SearchSettings(Section):
     )
 
 
+def _server_address(url: SecretStr) -> SecretStr:
+    given = SecretStr(url.get_secret_value().strip())
+    if given.get_secret_value() and not given.get_secret_value().startswith(("postgresql://", "postgres://")):
+        # What was given is not repeated: it may hold a password.
+        raise ConfigError(
+            "`storage.postgres.url` (or VESTIGE_DATABASE_URL) is not the address of a PostgreSQL server.",
+            hint="It looks like postgresql://user@host:5432/database.",
+            details={"setting": "storage.postgres.url"},
+        )
+    return given
+
+
+class PostgresSettings(Section):
+    """The server and the database, for the backend `postgres`."""
+
+    url: Annotated[SecretStr, AfterValidator(_server_address)] = Field(
+        SecretStr(""),
+        description="Where the database is: postgresql://user@host:5432/database. A password in it is shown "
+        "nowhere; ~/.pgpass keeps it out of the settings.",
+    )
+    # pydantic has a method of the setting's name.
+    schema_name: str = Field(
+        "vestige",
+        alias="schema",
+        pattern=r"^[a-z_][a-z0-9_]{0,62}$",
+        description="The schema in that database which holds the store; several may be side by side.",
+    )
+    max_connections: int = Field(
+        10, ge=2, le=1_000, description="Most connections that one process holds for reading and writing."
+    )
+    statement_seconds: float = Field(
+        60.0, gt=0, le=86_400, description="How long one statement may take before the server ends it."
+    )
+
+
 class StorageSettings(Section):
     """Where and how memories are kept."""
 
-    backend: Literal["sqlite", "memory"] = Field(
-        "sqlite", description="`sqlite` is one file in the data directory; `memory` forgets at exit."
+    backend: Literal["sqlite", "postgres", "memory"] = Field(
+        "sqlite",
+        description="`sqlite` is one file in the data directory; `postgres` a database on a server, for a "
+        "team; `memory` forgets at exit. Where this is not set, VESTIGE_DATABASE_URL chooses `postgres`.",
     )
     busy_seconds: float = Field(
         5.0, gt=0, le=600, description="How long a write waits for other writers before it gives up."
     )
     synchronous: Literal["normal", "full"] = Field(
         "normal",
-        description="What an acknowledged write survives: `normal` the death of any process, `full` also a "
-        "loss of power or a crash of the system (each write waits for the disk).",
+        description="What an acknowledged write survives in SQLite: `normal` the death of any process, "
+        "`full` also a loss of power or a crash of the system (each write waits for the disk). PostgreSQL "
+        "goes by its own `synchronous_commit`.",
     )
     exclusive: bool = Field(
         False, description="A server refuses to start beside another one, and lets no other start."
     )
+    postgres: PostgresSettings = PostgresSettings()
 
 
 class BackupSettings(Section):

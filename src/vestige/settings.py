@@ -6,6 +6,7 @@ send memories elsewhere or run anything: a cloned repository must not redirect a
 """
 
 import os
+import re
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -46,6 +47,13 @@ OLD_NAMES = {
     "VESTIGE_AUTOPILOT_ENABLED": "mechanisms.autopilot",
 }
 """Variables of the reference that set the same thing; ours wins where both are there."""
+DATABASE_URL = "VESTIGE_DATABASE_URL"
+"""Sets `storage.postgres.url`, and the backend where nobody says which one."""
+OTHER_NAMES = {**OLD_NAMES, DATABASE_URL: "storage.postgres.url"}
+
+# Up to the last @: who forgets to write %40 for one in a password must not see half of it told.
+_CREDENTIALS = re.compile(r"(?<=://)([^:@/?]*):.*@|(?<=://)([^:@/?\[]*):(?!\d*(?:[,/?]|$)).*", re.DOTALL)
+_PASS_PARAMETER = re.compile(r"([?&][^=&]*pass[^=&]*=)[^&]*", re.IGNORECASE)
 
 
 class Settings(Section):
@@ -74,6 +82,14 @@ class Settings(Section):
         return self.data_dir / DATABASE_NAME
 
     @property
+    def place(self) -> str | None:
+        """Where memories are, for people; None where they end with the process."""
+        server = self.storage.postgres
+        address = without_password(server.url.get_secret_value())
+        places = {"sqlite": str(self.database), "postgres": f"{address} (schema {server.schema_name})"}
+        return places.get(self.storage.backend)
+
+    @property
     def model_cache(self) -> Path:
         """Where embedding models are kept, outside any memory directory."""
         return Path(self.embeddings.cache_dir)
@@ -91,6 +107,9 @@ def load_settings(
     for layer in (_from_file(explicit, data_dir), _from_environment(environ), _nested(flags)):
         _merge(merged, layer)
     merged["data_dir"] = data_dir
+    storage = merged.setdefault("storage", {})
+    if environ.get(DATABASE_URL, "").strip() and isinstance(storage, dict):
+        storage.setdefault("backend", "postgres")
     chosen = merged.setdefault("embeddings", {})
     if isinstance(chosen, dict):
         given = chosen.get("cache_dir")
@@ -101,6 +120,12 @@ def load_settings(
         raise _refusal(exc) from exc
     except InvalidInput as exc:
         raise ConfigError(f"The setting `memory.scope` cannot be used: {exc.message}", hint=exc.hint) from exc
+
+
+def without_password(url: str) -> str:
+    """The address of a server as it may be shown."""
+    bare = _CREDENTIALS.sub(lambda found: f"{found[1]}@" if found[1] is not None else f"{found[2]}", url)
+    return _PASS_PARAMETER.sub(r"\1***", bare)
 
 
 def forbid_telemetry() -> None:
@@ -145,12 +170,12 @@ def documented_fields(
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             yield from documented_fields(kind, f"{prefix}{name}.")
         else:
-            yield f"{prefix}{name}", field
+            yield f"{prefix}{field.alias or name}", field
 
 
 def unknown_variables(environ: Mapping[str, str] | None = None) -> list[str]:
     """Complaints about `VESTIGE_*` variables that set nothing, each with the nearest one that would."""
-    known = {environment_name(name) for name, _ in documented_fields()} | {"VESTIGE_CONFIG", *OLD_NAMES}
+    known = {environment_name(name) for name, _ in documented_fields()} | {"VESTIGE_CONFIG", *OTHER_NAMES}
     complaints = []
     for name in sorted(os.environ if environ is None else environ):
         if name.startswith("VESTIGE_") and name not in known and not name.startswith(NOT_SETTINGS):
@@ -250,9 +275,9 @@ def _dotted(values: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     found = {}
-    old = {name: environ.get(variable, "").strip() for variable, name in OLD_NAMES.items()}
+    other = {name: environ.get(variable, "").strip() for variable, name in OTHER_NAMES.items()}
     for name, field in documented_fields():
-        text = environ.get(environment_name(name), "").strip() or old.get(name, "")
+        text = environ.get(environment_name(name), "").strip() or other.get(name, "")
         if name == "data_dir" or not text:
             continue
         # A choice between words is taken in any case.

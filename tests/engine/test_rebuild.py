@@ -103,7 +103,8 @@ def test_without_a_choice_everything_is_derived_again(world: World) -> None:
     store = world.app.engine.store
     spoil(store, memory_id)
     other = EmbedderSource.of(HashingEmbedder(dimension=32))
-    rebuild(Call(engine=with_source(world, other)), vectors=True)  # the vectors there were are gone
+    rebuild(Call(engine=with_source(world, other)), vectors=True)
+    store.drop_vectors(HashingEmbedder().signature)
 
     answer = run(world).wire()
 

@@ -1,6 +1,6 @@
 """Another model for a store in use: everything goes on meanwhile, and nothing written meanwhile is lost."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,10 +9,21 @@ import pytest
 from tests.world import HandClock, World, open_world
 from vestige.embed.background import EmbedderSource
 from vestige.embed.hashing import HashingEmbedder
+from vestige.embed.protocol import Encoded
 from vestige.engine import embedding
 from vestige.engine.context import Call, Progress
-from vestige.engine.rebuild import ROUNDS, rebuild
-from vestige.errors import Cancelled, StoreBusy
+from vestige.engine.rebuild import rebuild
+from vestige.engine.reembedding import (
+    ROUNDS,
+    change_over,
+    drop_former,
+    former,
+    outlook,
+    outlook_back,
+    roll_back,
+)
+from vestige.errors import Cancelled, InvalidInput, ModelMismatch, ModelUnavailable, StoreBusy
+from vestige.models import EVERYTHING
 
 TEXTS = (
     "The granite comes from Aswan.",
@@ -33,6 +44,25 @@ def anew(world: World, *, progress: Progress = lambda *_: None, cancelled: Calla
     """Embed everything with the new model, as another process would."""
     engine = replace(world.app.engine, embedders=EmbedderSource.of(NEW))
     return rebuild(Call(engine=engine, progress=progress, cancelled=cancelled), vectors=True).vectors
+
+
+class Counting(HashingEmbedder):
+    """Knows how many texts it was given."""
+
+    texts = 0
+
+    def encode_documents(self, texts: Sequence[str]) -> list[Encoded]:
+        self.texts += len(texts)
+        return super().encode_documents(texts)
+
+
+def back(world: World, source: EmbedderSource) -> int:
+    """Go back to the former model, as another process would."""
+    return roll_back(Call(engine=replace(world.app.engine, embedders=source)))
+
+
+def nobody() -> EmbedderSource:
+    return EmbedderSource.off("Nobody needs a model.")
 
 
 def use(world: World, embedder: HashingEmbedder) -> None:
@@ -153,3 +183,119 @@ def test_a_model_that_was_given_up_for_the_old_one_leaves_nothing(world: World) 
     assert len(unembedded(world, NEW)) == 1
     assert rebuild(Call(engine=world.app.engine), vectors=True).vectors == 0
     assert len(unembedded(world, NEW)) == 5
+
+
+def test_going_back_needs_no_model_when_nothing_was_written_since(world: World) -> None:
+    for text in TEXTS:
+        world.remember(text)
+    anew(world)
+    assert back(world, nobody()) == 0
+    assert world.app.engine.store.signature() == OLD.signature
+    assert method(world) == "hybrid"
+    assert world.find("where is the tea", limit=1) == ["Tea is in the kitchen."]
+    assert back(world, nobody()) == 0, "and there again"
+    assert world.app.engine.store.signature() == NEW.signature
+
+
+def test_going_back_embeds_what_was_written_since_with_the_former_model(world: World) -> None:
+    for text in TEXTS:
+        world.remember(text)
+    anew(world)
+    use(world, NEW)
+    world.remember("The mortar is in the shed.")
+    counting = Counting()
+    assert back(world, EmbedderSource.of(counting)) == counting.texts == 1
+    use(world, OLD)
+    assert method(world) == "hybrid"
+    assert world.find("where is the mortar", limit=1) == ["The mortar is in the shed."]
+    assert unembedded(world, OLD) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "refusal"),
+    [(EmbedderSource.of(NEW), ModelMismatch), (EmbedderSource.off("No model."), ModelUnavailable)],
+)
+def test_without_the_former_model_the_way_back_is_refused_before_anything_is_written(
+    world: World, source: EmbedderSource, refusal: type[Exception]
+) -> None:
+    world.remember(TEXTS[0])
+    anew(world)
+    use(world, NEW)
+    world.remember(TEXTS[1])
+    store = world.app.engine.store
+    before = store.profiles()
+    with pytest.raises(refusal):
+        back(world, source)
+    assert store.profiles() == before
+    assert method(world) == "hybrid"
+
+
+def test_there_is_no_way_back_before_a_change_and_after_the_former_model_was_dropped(world: World) -> None:
+    world.remember(TEXTS[0])
+    call = Call(engine=world.app.engine)
+    assert drop_former(call) is None
+    with pytest.raises(InvalidInput, match="no former model"):
+        roll_back(call)
+    anew(world)
+    dropped = drop_former(call)
+    assert dropped is not None
+    assert (dropped.signature, dropped.memories) == (OLD.signature, 1)
+    assert former(call) is None
+    with pytest.raises(InvalidInput, match="no former model"):
+        roll_back(call)
+    assert unembedded(world, NEW) == []
+
+
+def test_changing_to_the_model_in_use_embeds_nothing(world: World) -> None:
+    world.remember(TEXTS[0])
+    counting = Counting()
+    assert change_over(Call(engine=world.app.engine), counting) == counting.texts == 0
+
+
+def test_the_outlook_counts_what_a_change_would_take_and_changes_nothing(world: World) -> None:
+    long = " ".join(f"Line {number} of a long report about granite." for number in range(200))
+    for text in (*TEXTS, long):
+        world.remember(text)
+    store = world.app.engine.store
+    pieces = sum(
+        len(embedding.spans_of(record.memory))
+        for records in store.stream(access=EVERYTHING)
+        for record in records
+    )
+    assert pieces > len(TEXTS) + 2
+    call, before = Call(engine=world.app.engine), store.profiles()
+    seen = outlook(call, NEW)
+    assert (seen.memories, seen.done, seen.pieces) == (6, 0, pieces)
+    assert seen.size_bytes is not None
+    assert seen.size_bytes > 4 * 32 * pieces
+    assert store.profiles() == before
+    nothing = outlook(call, counting := Counting())
+    assert (nothing.done, nothing.pieces, nothing.seconds, counting.texts) == (6, 0, None, 0)
+
+
+def test_the_outlook_knows_what_was_done_before(world: World) -> None:
+    for text in TEXTS:
+        world.remember(text)
+    seen: list[float] = []
+    with pytest.raises(Cancelled):
+        anew(world, progress=lambda done, *_: seen.append(done), cancelled=lambda: len(seen) == 2)
+    told = outlook(Call(engine=world.app.engine), NEW)
+    assert (told.memories, told.done, told.pieces) == (5, 4, 1)
+    anew(world)
+    told = outlook_back(Call(engine=replace(world.app.engine, embedders=nobody())))
+    assert (told.signature, told.done, told.pieces) == (OLD.signature, 5, 0)
+
+
+def test_a_search_that_began_before_the_change_and_ends_after_it_answers_by_words(world: World) -> None:
+    world.remember("Tea is in the kitchen.")
+
+    class Slow(HashingEmbedder):
+        def encode_query(self, text: str) -> Encoded:
+            anew(world)
+            return super().encode_query(text)
+
+    use(world, Slow())
+    found = world.call("search", query="where is the tea")
+    assert [hit["content"] for hit in found["results"]] == ["Tea is in the kitchen."]
+    assert found["method"] == "keyword"
+    assert "The store holds vectors of" in found["note"]

@@ -10,13 +10,14 @@ from typing import Any
 
 from tests.store.index_files import SMALL
 from tests.world import START, HandClock, World, open_world
-from vestige.app import open_app, open_server, sqlite_restorer, sqlite_upgrade, sqlite_wreck
+from vestige.app import open_app, open_database, open_ends, open_server
 from vestige.embed.background import EmbedderSource
 from vestige.embed.hashing import HashingEmbedder
 from vestige.engine import embedding
 from vestige.engine import importing as portable
 from vestige.engine.context import Call
 from vestige.engine.rebuild import rebuild
+from vestige.engine.reembedding import drop_former, roll_back
 from vestige.models import ANYTHING, EVERYTHING
 from vestige.operations.all import registry
 from vestige.store.changes import Revise
@@ -116,6 +117,20 @@ def embedding_anew(folder: Path) -> None:
         rebuild(Call(engine=engine), vectors=True)
 
 
+def rolling_back(folder: Path) -> None:
+    """Go back to the model before."""
+    embedding.SLICE = vectors.LEAVING = 4
+    with reopened(folder, FIRST) as world:
+        roll_back(Call(engine=world.app.engine))
+
+
+def dropping_former(folder: Path) -> None:
+    """Remove the vectors of the model before."""
+    vectors.LEAVING = 4
+    with reopened(folder, FIRST) as world:
+        drop_former(Call(engine=world.app.engine))
+
+
 def consolidating(folder: Path) -> None:
     """Sleep."""
     with reopened(folder, FIRST) as world:
@@ -153,9 +168,8 @@ def _restoring(folder: Path, name: str) -> None:
     session = Session(
         open_app=open_app,
         open_server=open_server,
-        restorer=sqlite_restorer,
-        upgrades=sqlite_upgrade,
-        wrecks=sqlite_wreck,
+        open_database=open_database,
+        open_ends=open_ends,
         flags={"data_dir": str(folder / "data"), "embeddings.provider": "off"},
     )
     restore(session, str(folder / name), yes=True, dry_run=False, with_settings=False)

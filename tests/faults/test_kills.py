@@ -10,6 +10,7 @@ from tests.faults.harness import Killer
 from tests.faults.scenarios import (
     LAST,
     OTHER_MODEL,
+    SECOND,
     SECRET,
     acknowledged,
     events_of,
@@ -19,16 +20,22 @@ from tests.faults.scenarios import (
 from tests.store.canonical import Rows, assert_whole, canonical
 from tests.store.sqlite_files import query
 from tests.store.test_sqlite_migrations import old_store
+from tests.world import World
 from vestige.documents import LOCAL
 from vestige.embed.hashing import HashingEmbedder
+from vestige.embed.protocol import Signature
 from vestige.engine.context import Call
 from vestige.engine.doctor import doctor
 from vestige.models import EVERYTHING
+from vestige.store.answers import ProfileState
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not hasattr(os, "fork"), reason="scenarios run in forked processes"),
 ]
+
+
+IN_USE, FORMER = ProfileState.IN_USE, ProfileState.FORMER
 
 
 def database(folder: Path) -> Path:
@@ -214,12 +221,72 @@ def test_killed_while_everything_is_embedded_anew_the_store_has_all_vectors_of_o
                 assert world.call("search", query="where is the cobalt paint")["method"] == "hybrid"
         assert not killer.run("embedding_anew", left), "it goes on where it was"
         with reopened(left, LAST) as world:
-            assert world.app.engine.store.signature() == new
-            assert world.app.engine.store.unembedded(new, limit=99) == []
-        assert query(database(left), "SELECT count(DISTINCT profile) FROM vectors") == [(1,)]
-        assert query(database(left), "SELECT count(DISTINCT profile) FROM token_bits") == [(1,)]
+            assert models_of(world) == [(new, IN_USE, 0), (old, FORMER, 0)]
+        for table in ("vectors", "token_bits"):
+            assert query(database(left), f"SELECT count(DISTINCT profile) FROM {table}") == [(2,)]
     assert models == sorted(models)
     assert set(models) == {False, True}
+
+
+@pytest.fixture
+def gone_over(killer: Killer, lived: Path, tmp_path: Path) -> Path:
+    """A store that has gone over to another model, and a memory from after that."""
+    folder = tmp_path / "gone-over"
+    shutil.copytree(lived, folder)
+    assert not killer.run("embedding_anew", folder)
+    with reopened(folder, SECOND) as world:
+        world.remember("Written after the change of model.", force_create=True)
+    return folder
+
+
+def models_of(world: World) -> list[tuple[Signature, ProfileState, int]]:
+    """The signatures of a store's vectors, with how many memories lack them."""
+    store = world.app.engine.store
+    return [
+        (one.signature, one.state, len(store.unembedded(one.signature, limit=99))) for one in store.profiles()
+    ]
+
+
+def test_killed_on_the_way_back_to_the_model_before_the_store_has_one_of_the_two(
+    killer: Killer, gone_over: Path, tmp_path: Path
+) -> None:
+    old, new = HashingEmbedder().signature, OTHER_MODEL.signature
+    before, _ = before_and_after(killer, "rolling_back", gone_over, tmp_path)
+    seen = []
+    for left in killer.everywhere("rolling_back", gone_over, tmp_path):
+        assert sound(left) == before
+        with reopened(left, LAST) as world:
+            seen.append(models_of(world))
+        assert not killer.run("rolling_back" if seen[-1][0][0] == new else "opening", left)
+        with reopened(left, LAST) as world:
+            assert models_of(world) == [(old, IN_USE, 0), (new, FORMER, 1)]
+            assert world.call("search", query="where is the cobalt paint")["method"] == "hybrid"
+    assert [one for at, one in enumerate(seen) if one not in seen[:at]] == [
+        [(new, IN_USE, 1), (old, FORMER, 1)],
+        [(new, IN_USE, 1), (old, FORMER, 0)],
+        [(old, IN_USE, 0), (new, FORMER, 1)],
+    ]
+
+
+def test_killed_while_the_vectors_of_the_model_before_are_removed_the_next_run_removes_the_rest(
+    killer: Killer, gone_over: Path, tmp_path: Path
+) -> None:
+    new = OTHER_MODEL.signature
+    before, _ = before_and_after(killer, "dropping_former", gone_over, tmp_path)
+    lacking = []
+    for left in killer.everywhere("dropping_former", gone_over, tmp_path):
+        assert sound(left) == before
+        with reopened(left, LAST) as world:
+            in_use, *rest = models_of(world)
+            assert in_use == (new, IN_USE, 1)
+            lacking += [missing for _, _, missing in rest]
+        assert not killer.run("dropping_former", left)
+        with reopened(left, LAST) as world:
+            assert models_of(world) == [(new, IN_USE, 1)]
+        for table in ("vectors", "token_bits"):
+            assert query(database(left), f"SELECT count(DISTINCT profile) FROM {table}") == [(1,)]
+    assert lacking == sorted(lacking)
+    assert len(set(lacking)) > 2, "they go some at a time"
 
 
 def test_a_killed_sleep_loses_nothing_and_the_next_one_goes_on(

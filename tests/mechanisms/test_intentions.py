@@ -1,13 +1,12 @@
 """Intentions come up when they should, through the public tool, whatever was restarted in between."""
 
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cognition.prospective_year import BEGIN, Watch, looks, rules
-from tests.mechanisms.conftest import Living
+from tests.mechanisms.conftest import ON_A_FILE, Living
 from tests.mechanisms.test_purge import holding
 from tests.world import World
 
@@ -58,6 +57,7 @@ def test_what_happened_before_a_restart_counts_after_it(living: Living) -> None:
     assert found["description"] == "Write the release notes."
 
 
+@ON_A_FILE
 @pytest.mark.slow
 def test_five_hundred_rules_come_up_exactly_when_they_should_in_a_year_with_restarts(living: Living) -> None:
     living.clock.now = BEGIN
@@ -97,7 +97,7 @@ def test_nothing_comes_up_twice_for_one_moment(living: Living) -> None:
     assert [one["first"] for one in told(living.restart())] == [False]
 
 
-def test_the_words_of_what_is_deleted_are_in_no_file(living: Living, tmp_path: Path) -> None:
+def test_the_words_of_what_is_deleted_are_in_no_file(living: Living) -> None:
     words = {word: word.encode() for word in ("qvantixol", "wrembluk", "zhorpid")}
     name = intend(living.world, "Remind me to ring Qvantixol tomorrow at 9")
     living.world.call(
@@ -109,8 +109,8 @@ def test_the_words_of_what_is_deleted_are_in_no_file(living: Living, tmp_path: P
     )
     assert [one["id"] for one in told(living.world, topics=["zhorpid"])] == [name]
     living.close()
-    assert set().union(*holding(tmp_path, words).values()) >= {"wrembluk", "zhorpid"}
+    assert set().union(*holding(living, words).values()) >= {"wrembluk", "zhorpid"}
 
     living.restart().call("intention", action="delete", id=name)
     living.close()
-    assert holding(tmp_path, words) == {}
+    assert holding(living, words) == {}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.mechanisms.conftest import Living
+from tests.mechanisms.conftest import ON_A_FILE, Living
 from tests.world import START, World
 from vestige.cognition.decay import W20, retrievability
 
@@ -65,6 +65,7 @@ def test_who_forgets_faster_sees_it_in_every_memory_after_a_restart(living: Livi
     assert newcomer["retrievalStrength"] == pytest.approx(chance(days, newcomer["stability"], w20), abs=1e-3)
 
 
+@ON_A_FILE
 def test_reviews_that_never_fail_change_nothing(living: Living) -> None:
     witness = review_all(living, None)
     before = living.world.get(witness)["retrievalStrength"]
@@ -72,6 +73,7 @@ def test_reviews_that_never_fail_change_nothing(living: Living) -> None:
     assert living.restart().get(witness)["retrievalStrength"] == before
 
 
+@ON_A_FILE
 def test_searching_is_no_review(living: Living) -> None:
     memory_id = living.world.remember(WITNESS)
     for _ in range(101):
@@ -81,6 +83,7 @@ def test_searching_is_no_review(living: Living) -> None:
     assert step(living.restart(), "curve")["count"] == 0
 
 
+@ON_A_FILE
 def test_votes_are_no_review(living: Living) -> None:
     """A vote says whether a memory is right or wanted, not whether it was there."""
     ids = [

@@ -1,4 +1,4 @@
-"""Purging: after it no file of the store holds the words, whatever surface they had reached."""
+"""Purging: after it no file and no table of the store holds the words, whatever surface they had reached."""
 
 import sqlite3
 from contextlib import closing
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.mechanisms.conftest import Living
+from tests.mechanisms.conftest import ON_A_FILE, Living
 from tests.store.index_files import publish_early
 from tests.world import World
 from vestige.engine.patterns import EVENTS
@@ -22,20 +22,11 @@ OTHERWISE = "Our Qvantixol supplier in Lisbon is Wrembluk, says the contract of 
 EDITED = "Our Qvantixol supplier is Yxlapton from Porto now."
 
 
-def files(folder: Path) -> dict[str, bytes]:
-    """Every file of the store; not those that are the user's own."""
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes().lower()
-        for path in folder.rglob("*")
-        if path.is_file() and not {"backups", "exports"} & set(path.relative_to(folder).parts)
-    }
-
-
-def holding(folder: Path, needles: dict[str, bytes]) -> dict[str, set[str]]:
-    """Which of these each file holds; files that hold none are left out."""
+def holding(living: Living, needles: dict[str, bytes]) -> dict[str, set[str]]:
+    """Which of these each file or table holds; those that hold none are left out."""
     found = {
         name: {label for label, needle in needles.items() if needle in content}
-        for name, content in files(folder).items()
+        for name, content in living.held().items()
     }
     return {name: labels for name, labels in found.items() if labels}
 
@@ -68,10 +59,9 @@ def purge(world: World, memory_id: str, **arguments: Any) -> dict[str, Any]:
 
 
 def test_after_a_purge_no_file_of_the_store_holds_a_word_or_a_vector_of_it(
-    living: Living, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    living: Living, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish_early(monkeypatch)
-    folder = tmp_path / "data"
     memory_id = spread(living.world)
     store = living.world.app.engine.store
     signature = store.signature()
@@ -79,25 +69,25 @@ def test_after_a_purge_no_file_of_the_store_holds_a_word_or_a_vector_of_it(
     (vectors,) = store.vectors([memory_id], signature, access=EVERYTHING).values()
     needles = {word: word.encode() for word in WORDS}
     needles["vector"] = np.ascontiguousarray(vectors[0], dtype="<f4").tobytes().lower()
-    reached = holding(folder, needles)
+    reached = holding(living, needles)
     assert set().union(*reached.values()) == set(needles), "the search in the files sees what is there"
-    assert any(name.startswith("vestige.db.index/") and "vector" in reached[name] for name in reached)
+    assert {"vestige.db.index", "vectors"} & {
+        name.split("/")[0] for name, labels in reached.items() if "vector" in labels
+    }
 
     for one in dict.fromkeys([memory_id, *ids_about(living.world, "Qvantixol")]):
         purge(living.world, one)
 
-    assert holding(folder, needles) == {}
+    assert holding(living, needles) == {}
     living.restart()
-    assert holding(folder, needles) == {}
+    assert holding(living, needles) == {}
     found = str(living.world.find("Qvantixol Wrembluk Yxlapton", include_expired=True)).lower()
     assert not [word for word in WORDS if word in found]
     assert "was deleted on" in living.world.refused("memory", action="get", id=memory_id)["message"]
 
 
 @pytest.mark.parametrize("more", [0, EVENTS + 1])
-def test_a_search_that_is_learned_from_after_a_purge_brings_no_word_back(
-    living: Living, tmp_path: Path, more: int
-) -> None:
+def test_a_search_that_is_learned_from_after_a_purge_brings_no_word_back(living: Living, more: int) -> None:
     world = living.world
     gone = world.remember("The Qvantixol contract is kept in the shed.")
     world.remember("The lawn mower is kept in the shed behind the house.")
@@ -109,12 +99,12 @@ def test_a_search_that_is_learned_from_after_a_purge_brings_no_word_back(
     world.app.settle()
 
     needles = {"qvantixol": b"qvantixol"}
-    assert holding(tmp_path / "data", needles) == {}
+    assert holding(living, needles) == {}
     assert "qvantixol" not in str(living.restart().call("predict")).lower()
-    assert holding(tmp_path / "data", needles) == {}
+    assert holding(living, needles) == {}
 
 
-def test_a_search_during_a_purge_brings_no_word_back(living: Living, tmp_path: Path) -> None:
+def test_a_search_during_a_purge_brings_no_word_back(living: Living) -> None:
     world = living.world
     gone = world.remember("The Qvantixol contract is kept in the shed.")
     world.remember("The lawn mower is kept in the shed behind the house.")
@@ -123,7 +113,7 @@ def test_a_search_during_a_purge_brings_no_word_back(living: Living, tmp_path: P
     world.find("shed lawn mower house Qvantixol", limit=1)
     world.app.settle()
 
-    assert holding(tmp_path / "data", {"qvantixol": b"qvantixol"}) == {}
+    assert holding(living, {"qvantixol": b"qvantixol"}) == {}
 
 
 def test_searches_are_learned_from_again_after_a_purge(living: Living) -> None:
@@ -169,6 +159,7 @@ def test_purging_needs_to_be_confirmed_and_names_the_copies_it_does_not_touch(li
     assert living.restart().find("Qvantixol") == []
 
 
+@ON_A_FILE
 def test_the_answer_says_when_somebody_who_reads_keeps_the_words_in_the_log(
     living: Living, tmp_path: Path
 ) -> None:
@@ -185,5 +176,5 @@ def test_the_answer_says_when_somebody_who_reads_keeps_the_words_in_the_log(
         assert "system_status" in message
 
     third = world.remember("Coffee is served at three.")
-    assert holding(folder, {"word": b"wrembluk"}) == {}
+    assert holding(living, {"word": b"wrembluk"}) == {}
     assert "lingersIn" not in purge(world, third)

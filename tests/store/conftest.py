@@ -2,14 +2,19 @@
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from testbed.fresh_databases import FreshDatabases, fresh_databases
+from testbed.postgres_server import Server, server
 from tests.store.generators import T0, NewStore
+from tests.store.postgres_stores import open_at
 from vestige.store.inmemory import InMemoryStore
+from vestige.store.postgres.store import PostgresStore
 from vestige.store.processes import Who
 from vestige.store.protocol import MemoryStore
 from vestige.store.sqlite.store import SqliteStore
@@ -35,27 +40,81 @@ def open_sqlite(folder: Path) -> MemoryStore:
     )
 
 
-BACKENDS: dict[str, Callable[[Path], MemoryStore]] = {"inmemory": open_inmemory, "sqlite": open_sqlite}
+Open = Callable[[Path], MemoryStore]
+FILES: dict[str, Open] = {"inmemory": open_inmemory, "sqlite": open_sqlite}
 ORACLE = "inmemory"
+OTHERS = ("sqlite", pytest.param("postgres", marks=pytest.mark.slow))  # it starts a server
 
 
-def opener(backend: str, root: Path) -> Iterator[NewStore]:
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Server]:
+    """One PostgreSQL for all tests that want one."""
+    with server() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def postgres_databases(postgres_server: Server) -> Iterator[FreshDatabases]:
+    """Databases there, each with an empty store."""
+    with fresh_databases(postgres_server, lambda url: open_at(url).close()) as databases:
+        yield databases
+
+
+@pytest.fixture
+def postgres_url(postgres_databases: FreshDatabases) -> Iterator[str]:
+    """Where such a database is."""
+    url = postgres_databases.take()
+    yield url
+    postgres_databases.give_back(url)
+
+
+@contextmanager
+def opener(backend: str, root: Path, request: pytest.FixtureRequest) -> Iterator[NewStore]:
+    """Opens fresh stores of a kind, and closes them in the end."""
+    names = (f"{backend}-{number}" for number in count(1))
+    if backend == "postgres":
+        with on_databases(request.getfixturevalue("postgres_databases"), names) as new:
+            yield new
+        return
     opened: list[MemoryStore] = []
-    numbers = count(1)
 
-    def new() -> MemoryStore:
-        opened.append(BACKENDS[backend](root / f"{backend}-{next(numbers)}"))
+    def new_folder() -> MemoryStore:
+        opened.append(FILES[backend](root / next(names)))
         return opened[-1]
 
-    yield new
+    yield new_folder
     for store in opened:
         store.close()
 
 
-@pytest.fixture(params=list(BACKENDS))
+@contextmanager
+def on_databases(databases: FreshDatabases, names: Iterator[str]) -> Iterator[NewStore]:
+    """Opens fresh stores in databases. One whose store was closed is used again: some tests open hundreds."""
+    opened: list[tuple[str, PostgresStore]] = []
+
+    def reclaim() -> None:
+        for used in [one for one in opened if one[1].closed]:
+            opened.remove(used)
+            databases.give_back(used[0])
+
+    def new() -> MemoryStore:
+        reclaim()
+        url = databases.take()
+        store = open_at(url, node=next(names))
+        opened.append((url, store))
+        return store
+
+    yield new
+    for _, store in opened:
+        store.close()
+    reclaim()
+
+
+@pytest.fixture(params=[ORACLE, *OTHERS])
 def new_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[NewStore]:
     """Opens fresh stores of the kind under test, and closes them in the end."""
-    yield from opener(request.param, tmp_path)
+    with opener(request.param, tmp_path, request) as new:
+        yield new
 
 
 @pytest.fixture
@@ -65,18 +124,17 @@ def store(new_store: NewStore) -> MemoryStore:
 
 
 @pytest.fixture
-def new_oracle(tmp_path: Path) -> Iterator[NewStore]:
+def new_oracle(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[NewStore]:
     """Opens fresh reference stores, for comparing answers with."""
-    yield from opener(ORACLE, tmp_path / "oracle")
+    with opener(ORACLE, tmp_path / "oracle", request) as new:
+        yield new
 
 
-@pytest.fixture(scope="module", params=[name for name in BACKENDS if name != ORACLE])
+@pytest.fixture(scope="module", params=OTHERS)
 def pair(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[MemoryStore, MemoryStore]]:
     """A reference store and a store of another kind, shared by a module that fills them once."""
     root = tmp_path_factory.mktemp("pair")
-    oracles, others = opener(ORACLE, root), opener(request.param, root)
-    yield next(oracles)(), next(others)()
-    for rest in (oracles, others):
-        next(rest, None)
+    with opener(ORACLE, root, request) as new_oracle, opener(request.param, root, request) as new:
+        yield new_oracle(), new()

@@ -1,10 +1,18 @@
 import json
+import threading
+from contextlib import closing
+
+import pytest
 
 from tests.store.generators import NewStore, a_memory, add, forget
+from vestige.errors import StoreError
 from vestige.store.answers import MOST_NOTICES
 from vestige.store.protocol import MemoryStore
 
 ANOTHER = '{"type": "Another"}'
+MOMENT = 0.05
+LONG = 60.0
+"""A limit no passing test reaches."""
 
 
 def messages(store: MemoryStore, after: int = 0) -> list[str]:
@@ -68,3 +76,41 @@ def test_another_store_hears_nothing(new_store: NewStore) -> None:
     first, second = new_store(), new_store()
     first.notify("one", [ANOTHER])
     assert second.notices(0) == []
+
+
+def test_who_listens_is_told_that_there_may_be_news(store: MemoryStore) -> None:
+    with store.listening() as wait:
+        assert wait(MOMENT)  # what was told before is not known
+        store.notify("one", [ANOTHER])
+        assert wait(MOMENT)
+
+
+def test_several_may_listen_at_once_and_again_later(store: MemoryStore) -> None:
+    with store.listening() as one, store.listening() as other:
+        assert one(MOMENT)
+        assert other(MOMENT)
+        store.notify("one", [ANOTHER])
+        assert one(MOMENT)
+        assert other(MOMENT)
+    with store.listening() as later:
+        assert later(MOMENT)
+
+
+def test_closing_the_store_ends_waiting_for_news(new_store: NewStore) -> None:
+    store = new_store()
+    listens, answers = threading.Event(), list[bool]()
+
+    def listen() -> None:
+        with store.listening() as wait:
+            wait(MOMENT)
+            listens.set()
+            answers.append(wait(LONG))
+
+    thread = threading.Thread(target=listen)
+    thread.start()
+    with closing(store):
+        assert listens.wait(LONG)
+    thread.join(LONG)
+    assert answers == [False]
+    with pytest.raises(StoreError):
+        store.listening().__enter__()

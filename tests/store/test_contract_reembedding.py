@@ -22,10 +22,13 @@ from tests.store.generators import (
     some_tokens,
 )
 from vestige.embed.protocol import Signature
-from vestige.errors import ModelMismatch
+from vestige.errors import InvalidInput, ModelMismatch
 from vestige.models import ANYTHING, EVERYTHING, Memory
+from vestige.store.answers import ProfileState
 from vestige.store.changes import Add, Revise
 from vestige.store.protocol import MemoryStore
+
+IN_USE, COMING, FORMER = ProfileState
 
 
 def near(store: MemoryStore, number: int, signature: Signature = SIGNATURE) -> dict[str, float]:
@@ -35,6 +38,10 @@ def near(store: MemoryStore, number: int, signature: Signature = SIGNATURE) -> d
 
 def bare(store: MemoryStore, signature: Signature = OTHER_SIGNATURE) -> list[str]:
     return [memory.id for memory in store.unembedded(signature, limit=100)]
+
+
+def profiles(store: MemoryStore) -> list[tuple[Signature, ProfileState, int, int]]:
+    return [(one.signature, one.state, one.memories, one.pieces) for one in store.profiles()]
 
 
 def stage(
@@ -64,14 +71,15 @@ def test_until_it_is_adopted_nothing_finds_the_vectors_that_are_coming(store: Me
         near(store, 3, OTHER_SIGNATURE)
 
 
-def test_adopting_puts_the_coming_vectors_in_use_and_drops_the_others(store: MemoryStore) -> None:
+def test_adopting_puts_the_coming_vectors_in_use_and_keeps_the_former_ones_aside(store: MemoryStore) -> None:
     add_with(store, a_memory("a"), axis(0))
     stage(store, a_memory("a"), 3)
     assert store.adopt(OTHER_SIGNATURE)
     assert store.signature() == OTHER_SIGNATURE
     assert near(store, 3, OTHER_SIGNATURE) == {"a": 1.0}
     assert held(store, "a").embedded
-    assert bare(store, SIGNATURE) == ["a"]
+    assert bare(store, SIGNATURE) == []
+    assert profiles(store) == [(OTHER_SIGNATURE, IN_USE, 1, 1), (SIGNATURE, FORMER, 1, 1)]
     assert store.index_status().vectors == 1
     with pytest.raises(ModelMismatch):
         near(store, 0)
@@ -140,21 +148,142 @@ def test_one_signature_is_coming_at_a_time(store: MemoryStore) -> None:
     assert store.index_status().vectors == 1
 
 
-def test_adopting_what_is_in_use_keeps_it_and_drops_what_was_coming(store: MemoryStore) -> None:
-    add_with(store, a_memory("a"), axis(0))
-    stage(store, a_memory("a"), 3)
-    assert store.adopt(SIGNATURE)
-    assert near(store, 0) == {"a": 1.0}
-    assert bare(store) == ["a"]
-
-
-def test_a_model_can_come_back(store: MemoryStore) -> None:
+def test_adopting_what_is_in_use_drops_what_was_coming_and_keeps_the_former(store: MemoryStore) -> None:
     add_with(store, a_memory("a"), axis(0))
     change_model(store, OTHER_SIGNATURE, a_memory("a"))
-    assert bare(store, SIGNATURE) == ["a"]
-    change_model(store, SIGNATURE, a_memory("a"))
-    assert near(store, 7) == {"a": 1.0}
+    stage(store, a_memory("a"), 3, THIRD_SIGNATURE)
+    assert store.adopt(OTHER_SIGNATURE)
+    assert near(store, 7, OTHER_SIGNATURE) == {"a": 1.0}
+    assert bare(store, THIRD_SIGNATURE) == ["a"]
+    assert profiles(store) == [(OTHER_SIGNATURE, IN_USE, 1, 1), (SIGNATURE, FORMER, 1, 1)]
+
+
+def test_the_signatures_are_told_with_what_there_is_of_them(store: MemoryStore) -> None:
+    assert profiles(store) == []
+    add_with(store, a_memory("a"), axis(0), axis(1))
+    add(store, a_memory("b"))
+    assert profiles(store) == [(SIGNATURE, IN_USE, 1, 2)]
+    stage(store, a_memory("b"), 3)
+    assert profiles(store) == [(SIGNATURE, IN_USE, 1, 2), (OTHER_SIGNATURE, COMING, 1, 1)]
+    stage(store, a_memory("a"), 3)
+    assert store.adopt(OTHER_SIGNATURE)
+    stage(store, a_memory("a"), 4, THIRD_SIGNATURE)
+    assert profiles(store) == [
+        (OTHER_SIGNATURE, IN_USE, 2, 2),
+        (THIRD_SIGNATURE, COMING, 1, 1),
+        (SIGNATURE, FORMER, 1, 2),
+    ]
+
+
+def test_a_model_is_taken_back_with_the_vectors_it_had(store: MemoryStore) -> None:
+    add_with(store, a_memory("a"), axis(0))
+    assert near(store, 0) == {"a": 1.0}
+    change_model(store, OTHER_SIGNATURE, a_memory("a"))
+    assert near(store, 7, OTHER_SIGNATURE) == {"a": 1.0}
+    assert store.adopt(SIGNATURE)
+    assert near(store, 0) == {"a": 1.0}
+    assert profiles(store) == [(SIGNATURE, IN_USE, 1, 1), (OTHER_SIGNATURE, FORMER, 1, 1)]
+    assert store.adopt(OTHER_SIGNATURE)
+    assert near(store, 7, OTHER_SIGNATURE) == {"a": 1.0}
+
+
+def test_a_former_model_lacks_what_was_written_since_and_takes_it_before_it_comes_back(
+    store: MemoryStore,
+) -> None:
+    add_with(store, a_memory("a"), axis(0))
+    add_with(store, a_memory("changed"), axis(1))
+    add_with(store, a_memory("gone"), axis(2))
+    change_model(store, OTHER_SIGNATURE, a_memory("a"), a_memory("changed"), a_memory("gone"))
+    new = a_memory("new")
+    given = embedded(new, axis(4), signature=OTHER_SIGNATURE)
+    store.commit([Add(memory=new, embedded=given)], access=EVERYTHING)
+    revise(store, replace(a_memory("changed", "another text"), revision=2))
+    forget(store, "gone")
+    assert sorted(bare(store, SIGNATURE)) == ["changed", "new"]
+    assert not store.adopt(SIGNATURE)
+    assert store.signature() == OTHER_SIGNATURE
+    assert stage(store, new, 5, SIGNATURE) == stage(store, held(store, "changed").memory, 6, SIGNATURE) == 1
+    assert profiles(store)[1:] == [(SIGNATURE, FORMER, 3, 3)], "it is not coming, it has the others already"
+    assert store.adopt(SIGNATURE)
+    assert near(store, 5) == {"a": 0.0, "changed": 0.0, "new": 1.0}
+    assert near(store, 6)["changed"] == near(store, 0)["a"] == 1.0
+
+
+def test_whoever_searched_a_model_before_it_was_left_finds_what_came_since_it_is_back(
+    store: MemoryStore,
+) -> None:
+    add_with(store, a_memory("a"), axis(0))
+    add_with(store, a_memory("gone"), axis(1))
+    assert near(store, 1) == {"a": 0.0, "gone": 1.0}
+    change_model(store, OTHER_SIGNATURE, a_memory("a"), a_memory("gone"))
+    forget(store, "gone")
+    revise(store, replace(a_memory("a", "another text"), revision=2))
+    stage(store, held(store, "a").memory, 2, SIGNATURE)
+    assert store.adopt(SIGNATURE)
+    assert near(store, 2) == {"a": 1.0}
     assert near(store, 0) == {"a": 0.0}
+
+
+def test_a_second_change_of_model_lets_the_former_one_go(store: MemoryStore) -> None:
+    add_with(store, a_memory("a"), axis(0))
+    change_model(store, OTHER_SIGNATURE, a_memory("a"))
+    change_model(store, THIRD_SIGNATURE, a_memory("a"))
+    assert profiles(store) == [(THIRD_SIGNATURE, IN_USE, 1, 1), (OTHER_SIGNATURE, FORMER, 1, 1)]
+    assert bare(store, SIGNATURE) == ["a"]
+    assert not store.adopt(SIGNATURE)
+
+
+def test_going_back_gives_up_what_was_coming(store: MemoryStore) -> None:
+    add_with(store, a_memory("a"), axis(0))
+    change_model(store, OTHER_SIGNATURE, a_memory("a"))
+    stage(store, a_memory("a"), 3, THIRD_SIGNATURE)
+    assert store.adopt(SIGNATURE)
+    assert profiles(store) == [(SIGNATURE, IN_USE, 1, 1), (OTHER_SIGNATURE, FORMER, 1, 1)]
+    assert bare(store, THIRD_SIGNATURE) == ["a"]
+
+
+def test_the_former_vectors_are_dropped_and_can_be_made_again(store: MemoryStore) -> None:
+    names = [f"m{number}" for number in range(7)]
+    for name in names:
+        add_with(store, a_memory(name), axis(0), axis(1))
+    change_model(store, OTHER_SIGNATURE, *map(a_memory, names))
+    store.drop_vectors(SIGNATURE)
+    assert profiles(store) == [(OTHER_SIGNATURE, IN_USE, 7, 7)]
+    assert sorted(bare(store, SIGNATURE)) == names
+    assert near(store, 7, OTHER_SIGNATURE) == dict.fromkeys(names, 1.0)
+    store.drop_vectors(SIGNATURE)
+    change_model(store, SIGNATURE, *map(a_memory, names))
+    assert near(store, 7) == dict.fromkeys(names, 1.0)
+    assert near(store, 0) == dict.fromkeys(names, 0.0), "nothing of the first time is left"
+
+
+def test_what_is_coming_can_be_dropped_too(store: MemoryStore) -> None:
+    add_with(store, a_memory("a"), axis(0))
+    stage(store, a_memory("a"), 3)
+    store.drop_vectors(OTHER_SIGNATURE)
+    assert profiles(store) == [(SIGNATURE, IN_USE, 1, 1)]
+    assert bare(store) == ["a"]
+    assert near(store, 0) == {"a": 1.0}
+
+
+def test_what_is_in_use_cannot_be_dropped_and_what_is_unknown_is_nothing(store: MemoryStore) -> None:
+    store.drop_vectors(SIGNATURE)
+    add_with(store, a_memory("a"), axis(0))
+    with pytest.raises(InvalidInput, match="in use"):
+        store.drop_vectors(SIGNATURE)
+    store.drop_vectors(THIRD_SIGNATURE)
+    assert profiles(store) == [(SIGNATURE, IN_USE, 1, 1)]
+    assert near(store, 0) == {"a": 1.0}
+
+
+def test_a_deleted_memory_leaves_no_vectors_of_any_model(store: MemoryStore) -> None:
+    for name in ("a", "gone"):
+        add_with(store, a_memory(name), axis(0))
+    change_model(store, OTHER_SIGNATURE, a_memory("a"), a_memory("gone"))
+    for name in ("a", "gone"):
+        stage(store, a_memory(name), 3, THIRD_SIGNATURE, tokens=True)
+    forget(store, "gone")
+    assert [(one.memories, one.pieces) for one in store.profiles()] == [(1, 1)] * 3
 
 
 def test_vectors_made_again_for_the_coming_model_replace_the_earlier_ones(store: MemoryStore) -> None:

@@ -198,6 +198,20 @@ class Life(RuleBasedStateMachine):
         taken = self.reference.put_vectors(made, coming=signature)
         assert self.store.put_vectors(made, coming=signature) == taken
         assert self.store.adopt(signature) == self.reference.adopt(signature)
+        assert self.store.profiles() == self.reference.profiles()
+
+    @rule(signature=st.sampled_from([SIGNATURE, OTHER_SIGNATURE, THIRD_SIGNATURE]))
+    def drop_vectors(self, signature: Signature) -> None:
+        """Those of a model that is in use are refused."""
+        outcomes = []
+        for store in (self.store, self.reference):
+            try:
+                store.drop_vectors(signature)
+                outcomes.append("dropped")
+            except InvalidInput:
+                outcomes.append("refused")
+        assert outcomes[0] == outcomes[1]
+        assert self.store.profiles() == self.reference.profiles()
 
     @rule()
     def rebuild_words(self) -> None:

@@ -373,16 +373,17 @@ def test_vectors_of_a_model_that_was_left_are_seen_and_removed_but_those_of_a_co
     store.put_vectors({"m": embedded(memory, index_files.units(2, 1)[0], signature=coming)}, coming=coming)
     assert store.examine(LATER) == []
     change_model(store, replace(SIGNATURE, revision="later"), memory)
+    assert store.examine(LATER) == [], "the former ones are kept"
     break_it(
         path,
         'INSERT INTO vectors (profile, key, start, "end", text_hash, vector)'
-        ' SELECT 1, key, start, "end", text_hash, vector FROM vectors',
+        ' SELECT 2, key, start, "end", text_hash, vector FROM vectors WHERE profile = 1',
     )
     (found,) = store.examine(LATER)
     assert (found.check, found.severity, found.count) == ("vectors", "warning", 1)
     store.mend("vectors", LATER)
     assert store.examine(LATER) == []
-    assert held(store, "m").embedded
+    assert [one.memories for one in store.profiles()] == [1, 1]
     store.close()
 
 

@@ -11,6 +11,7 @@ import pytest
 from tests.store import sqlite_files
 from tests.store.generators import (
     OTHER_SIGNATURE,
+    SIGNATURE,
     T0,
     a_memory,
     add_with,
@@ -372,6 +373,9 @@ def test_adopting_another_model_removes_the_files_of_the_old_one(path: Path, sto
     change_model(store, OTHER_SIGNATURE, *every)
     assert not files_of(path)
     assert store.index_status() == replace(store.index_status(), segments=0, indexed=0, vectors=len(every))
+    in_use = "profile IN (SELECT id FROM profiles WHERE active = 1)"
+    assert query(path, f"SELECT count(*) FROM vectors WHERE {in_use}") == [(len(every),)]
+    store.drop_vectors(SIGNATURE)
     assert query(path, "SELECT count(*), count(DISTINCT profile) FROM vectors") == [(len(every), 1)]
 
 

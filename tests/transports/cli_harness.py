@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from click.testing import CliRunner
 
-from vestige.app import open_app, open_server, sqlite_restorer, sqlite_upgrade, sqlite_wreck
+from vestige.app import open_app, open_database, open_ends, open_server
 from vestige.transports.cli import run
 from vestige.transports.cli.session import OpenApp
 
@@ -29,5 +29,5 @@ def invoke(
 ) -> Outcome:
     """Run `vestige` with these words; its output is no terminal, so it answers in JSON unless told."""
     with CliRunner().isolation(input=stdin, env={**ENVIRONMENT, **(environ or {})}) as (out, err, _):
-        code = run(open_app, open_server, sqlite_restorer, sqlite_upgrade, sqlite_wreck, argv)
+        code = run(open_app, open_server, open_database, open_ends, argv)
     return Outcome(code, out.getvalue().decode("utf-8"), err.getvalue().decode("utf-8"))

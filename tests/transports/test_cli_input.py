@@ -8,7 +8,7 @@ import pytest
 from pydantic import Field
 
 from tests.transports.cli_harness import ENVIRONMENT, Outcome, invoke
-from vestige.app import open_app, open_server, sqlite_restorer, sqlite_upgrade, sqlite_wreck
+from vestige.app import open_app, open_database, open_ends, open_server
 from vestige.engine.context import Call
 from vestige.operations.registry import Registry, Wire
 from vestige.transports.arguments import arguments_of
@@ -73,9 +73,8 @@ def repeated(words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: 
         obj=Session(
             open_app=open_app,
             open_server=open_server,
-            restorer=sqlite_restorer,
-            upgrades=sqlite_upgrade,
-            wrecks=sqlite_wreck,
+            open_database=open_database,
+            open_ends=open_ends,
         ),
     )
     return json.loads(capsys.readouterr().out)["said"]

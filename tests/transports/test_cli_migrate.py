@@ -6,8 +6,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
+from testbed.postgres_server import Server
 from tests.store.sqlite_files import query
 from tests.store.test_sqlite_migrations import old_store
 from tests.transports.cli_harness import Outcome, invoke
@@ -85,27 +87,120 @@ def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
     assert "another program" in refused(migrate(tmp_path, "--dry-run"))["message"]
 
 
-def test_reembedding_changes_the_model_of_the_store(old: Path) -> None:
-    told = said(migrate(old, "--reembed"))
-    assert (told["embedded"], told["model"]) == (0, "hashing"), "its vectors are of that model already"
-    with closing(sqlite3.connect(old / "vestige.db")) as db:
+@pytest.fixture
+def outdated(old: Path) -> Path:
+    """A data directory whose store has vectors of another revision of the model."""
+    assert said(migrate(old))["steps"]
+    call_revision(old, "1", "0")
+    return old
+
+
+def call_revision(folder: Path, before: str, after: str) -> None:
+    """Say that vectors of a revision of the model are of another one."""
+    with closing(sqlite3.connect(folder / "vestige.db")) as db:
         db.execute(
-            'UPDATE profiles SET signature = replace(signature, \'"revision":"1"\', \'"revision":"0"\')'
+            "UPDATE profiles SET signature = replace(signature, ?, ?)",
+            (f'"revision":"{before}"', f'"revision":"{after}"'),
         )
         db.commit()
+
+
+def count_memories(folder: Path) -> int:
+    return len(query(folder / "vestige.db", "SELECT id FROM memories"))
+
+
+def states(told: dict[str, Any]) -> list[tuple[str, int]]:
+    return [(one["state"], one["memories"]) for one in told["profiles"]]
+
+
+def remember(folder: Path, content: str) -> None:
+    assert invoke(["ingest", content, "--data-dir", str(folder)]).exit_code == 0
+
+
+def test_reembedding_with_the_model_in_use_embeds_nothing(old: Path) -> None:
     told = said(migrate(old, "--reembed"))
-    assert told["embedded"] == query(old / "vestige.db", "SELECT count(*) FROM memories")[0][0]
-    assert query(old / "vestige.db", "SELECT count(DISTINCT profile) FROM vectors") == [(1,)]
+    assert (told["embedded"], told["model"]) == (0, "hashing")
+    assert states(told) == [("in use", count_memories(old))]
+
+
+def test_reembedding_changes_the_model_of_the_store_and_keeps_the_vectors_there_were(outdated: Path) -> None:
+    told = said(migrate(outdated, "--reembed"))
+    memories = count_memories(outdated)
+    assert told["embedded"] == memories
+    assert states(told) == [("in use", memories), ("former", memories)]
+    people = migrate(outdated, "--reembed", "--table").stdout
+    assert "0 memories embedded; the store's model is hashing" in people
+    assert "former: hashing@" in people
+
+
+def test_a_dry_run_of_reembedding_tells_what_it_would_take_and_changes_nothing(outdated: Path) -> None:
+    before = (outdated / "vestige.db").read_bytes()
+    told = said(migrate(outdated, "--reembed", "--dry-run"))
+    memories = count_memories(outdated)
+    assert (told["dryRun"], told["memories"], told["done"]) == (True, memories, 0)
+    assert told["pieces"] >= memories
+    assert told["bytes"] > told["pieces"] * 4 * 64
+    assert told["seconds"] >= 0
+    people = migrate(outdated, "--reembed", "--dry-run", "--table").stdout
+    assert f"0 of {memories} memories have vectors of hashing" in people
+    assert "Nothing has been changed." in people
+    assert (outdated / "vestige.db").read_bytes() == before
+    assert states(told) == [("in use", memories)]
+
+
+def test_a_dry_run_does_not_upgrade_the_store_to_see_what_reembedding_would_take(old: Path) -> None:
+    before = (old / "vestige.db").read_bytes()
+    assert "the schema of this version" in refused(migrate(old, "--reembed", "--dry-run"))["message"]
+    assert (old / "vestige.db").read_bytes() == before
+
+
+def test_rolling_back_puts_the_model_before_in_use_again_and_needs_none_for_it(outdated: Path) -> None:
+    said(migrate(outdated, "--reembed"))
+    memories = count_memories(outdated)
+    planned = said(migrate(outdated, "--rollback", "--dry-run", VESTIGE_EMBEDDINGS_PROVIDER="off"))
+    assert (planned["pieces"], planned["seconds"]) == (0, None)
+    told = said(migrate(outdated, "--rollback", VESTIGE_EMBEDDINGS_PROVIDER="off"))
+    assert (told["embedded"], states(told)) == (0, [("in use", memories), ("former", memories)])
+    assert told["profiles"][1]["profile"] == planned["profiles"][0]["profile"]
+    assert "go by words" in told["note"]
+
+
+def test_rolling_back_embeds_what_was_written_since_if_the_settings_name_that_model(outdated: Path) -> None:
+    said(migrate(outdated, "--reembed"))
+    remember(outdated, "The xylophone is in the attic.")
+    error = refused(migrate(outdated, "--rollback"))
+    assert error["code"] == "model_mismatch"
+    assert "--provider" in error["hint"]
+    call_revision(outdated, "1", "2")
+    call_revision(outdated, "0", "1")
+    assert said(migrate(outdated, "--rollback"))["embedded"] == 1
+
+
+def test_dropping_the_old_vectors_leaves_no_way_back(outdated: Path) -> None:
+    assert said(migrate(outdated, "--drop-old"))["former"] is None
+    said(migrate(outdated, "--reembed"))
+    memories = count_memories(outdated)
+    assert said(migrate(outdated, "--drop-old", "--dry-run"))["former"]["memories"] == memories
+    told = said(migrate(outdated, "--drop-old"))
+    assert (told["former"]["memories"], states(told)) == (memories, [("in use", memories)])
+    assert query(outdated / "vestige.db", "SELECT count(DISTINCT profile) FROM vectors") == [(1,)]
+    assert query(outdated / "vestige.db", "SELECT count(DISTINCT profile) FROM token_bits") == [(1,)]
+    assert "There is no former model." in migrate(outdated, "--drop-old", "--table").stdout
+    assert "no former model" in refused(migrate(outdated, "--rollback"))["message"]
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--to", "postgresql://localhost/x"), "SQLite only"),
-        (("--from", "sqlite"), "SQLite only"),
+        (("--to", "postgresql://localhost/x"), "--from and --to go together"),
+        (("--from", "sqlite"), "--from and --to go together"),
         (("--model", "x"), "--reembed"),
+        (("--drop-old", "--provider", "fastembed"), "--provider goes with --reembed"),
         (("--reembed", "--model", "x"), "one model only"),
-        (("--reembed", "--dry-run"), "schema only"),
+        (("--reembed", "--provider", "local", "--model", "x"), "local has one model only"),
+        (("--reembed", "--rollback"), "do not go together"),
+        (("--rollback", "--drop-old", "--dry-run"), "do not go together"),
+        (("--reembed", "--provider", "nobody"), "provider"),
     ],
 )
 def test_what_cannot_be_done_is_refused_before_anything_is(
@@ -114,3 +209,24 @@ def test_what_cannot_be_done_is_refused_before_anything_is(
     before = (old / "vestige.db").read_bytes()
     assert message in refused(migrate(old, *words))["message"]
     assert (old / "vestige.db").read_bytes() == before
+
+
+@pytest.mark.slow
+def test_the_model_of_a_store_on_a_server_is_changed_and_taken_back_the_same_way(
+    postgres_server: Server, tmp_path: Path
+) -> None:
+    url = postgres_server.new_database()
+    environ = {"VESTIGE_STORAGE_BACKEND": "postgres", "VESTIGE_DATABASE_URL": url}
+    for content in ("The xylophone is in the attic.", "Cobalt is on the upper shelf."):
+        assert invoke(["ingest", content, "--data-dir", str(tmp_path)], environ=environ).exit_code == 0
+    with psycopg.connect(url) as db:
+        renamed = ('"revision":"1"', '"revision":"0"')
+        db.execute("UPDATE vestige.profiles SET signature = replace(signature, %s, %s)", renamed)
+
+    assert said(migrate(tmp_path, "--reembed", "--dry-run", **environ))["pieces"] == 2
+    told = said(migrate(tmp_path, "--reembed", **environ))
+    assert (told["embedded"], states(told)) == (2, [("in use", 2), ("former", 2)])
+    assert said(migrate(tmp_path, "--rollback", **environ))["embedded"] == 0
+    assert states(said(migrate(tmp_path, "--drop-old", **environ))) == [("in use", 2)]
+    assert not (tmp_path / "vestige.db").exists()
+    postgres_server.drop(url)

@@ -18,7 +18,7 @@ from tests.transports.cli_harness import ENVIRONMENT
 pytestmark = pytest.mark.slow
 
 VESTIGE = [sys.executable, "-m", "vestige"]
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 60
 ANSWER_SECONDS = 2
 
 

@@ -14,6 +14,7 @@ from typing import IO, Any
 
 import pytest
 
+from tests.conftest import store_of
 from tests.transports.cli_harness import ENVIRONMENT
 from tests.transports.mcp_harness import sdk_process
 from tests.world import open_world
@@ -95,11 +96,23 @@ def vestige(folder: Path, *words: str) -> dict[str, Any]:
     return answer
 
 
-def test_what_two_servers_do_is_told_by_a_third_process(tmp_path: Path) -> None:
+@pytest.fixture(params=["sqlite", "postgres"])
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """A data directory whose settings name each kind of store in turn."""
+    with store_of(request) as settings:
+        if url := settings.get("storage.postgres.url"):
+            (tmp_path / "vestige.toml").write_text(
+                f'[storage]\nbackend = "postgres"\n[storage.postgres]\nurl = "{url}"\nschema = "public"\n',
+                encoding="utf-8",
+            )
+        yield tmp_path
+
+
+def test_what_two_servers_do_is_told_by_a_third_process(folder: Path) -> None:
     with (
-        following(tmp_path) as follower,
-        sdk_process(SERVER, "--data-dir", str(tmp_path), **environment(tmp_path)) as one,
-        sdk_process(SERVER, "--data-dir", str(tmp_path), **environment(tmp_path)) as two,
+        following(folder) as follower,
+        sdk_process(SERVER, "--data-dir", str(folder), **environment(folder)) as one,
+        sdk_process(SERVER, "--data-dir", str(folder), **environment(folder)) as two,
     ):
         follower.read()
         stored = one.tool("smart_ingest", {"content": TEXTS[0]}).structured_content
@@ -116,16 +129,14 @@ def test_what_two_servers_do_is_told_by_a_third_process(tmp_path: Path) -> None:
 
 
 def test_a_command_tells_what_it_did_and_a_follower_ends_after_as_many_as_it_was_asked_for(
-    tmp_path: Path,
+    folder: Path,
 ) -> None:
-    with following(
-        tmp_path, "--type", "MemoryCreated", "--type", "MemoryDeleted", "--limit", "2"
-    ) as follower:
+    with following(folder, "--type", "MemoryCreated", "--type", "MemoryDeleted", "--limit", "2") as follower:
         follower.read()
-        memory = vestige(tmp_path, "ingest", TEXTS[0])["nodeId"]
+        memory = vestige(folder, "ingest", TEXTS[0])["nodeId"]
         (created,) = follower.until("MemoryCreated")  # before the deletion, which takes it away
-        vestige(tmp_path, "search", "violin")
-        vestige(tmp_path, "memory", "delete", memory, "--yes")
+        vestige(folder, "search", "violin")
+        vestige(folder, "memory", "delete", memory, "--yes")
         (deleted,) = follower.until("MemoryDeleted")
 
         assert created["data"]["id"] == deleted["data"]["id"] == memory

@@ -1,7 +1,7 @@
 """Every operation's example gives the same answer, and every error the same value, on every transport.
 
 Each run starts from the same planted store with the same clock and ids, so answers are compared
-whole; only the folder's own name is blanked out.
+whole; only the folder's own name is blanked out, and what a kind of store has of its own.
 """
 
 import json
@@ -13,11 +13,12 @@ from typing import Any
 import mcp_types as types
 import pytest
 
+from testbed.fresh_databases import FreshDatabases
 from tests.transports.cli_harness import invoke
 from tests.transports.intention_examples import intention_example
 from tests.transports.mcp_harness import MODES, sdk_client
 from tests.transports.merge_examples import merge_examples
-from tests.world import HandClock, World, open_world
+from tests.world import HandClock, World, on_postgres, open_world
 from vestige.app import App
 from vestige.engine.context import Call
 from vestige.engine.embedding import embed_memories
@@ -36,10 +37,10 @@ Transport = Callable[[World, Operation, Answer], Answer]
 
 
 @contextmanager
-def planted(folder: Path) -> Iterator[World]:
+def planted(folder: Path, settings: Answer | None = None) -> Iterator[World]:
     """A store that has the memories the examples are about, and two more."""
     clock = HandClock()
-    with open_world(folder, clock=clock) as world:
+    with open_world(folder, clock=clock, **(settings or {})) as world:
         embedder = world.app.engine.embedders.get(10)
         assert embedder is not None
         memory = Memory(
@@ -57,7 +58,7 @@ def planted(folder: Path) -> Iterator[World]:
         world.remember("Grace maintains the parser.", tags=["people"])
         world.remember("The parser is written in Rust.")
         clock.advance(days=1)
-        (folder / "exports").mkdir(exist_ok=True)
+        (folder / "exports").mkdir(parents=True, exist_ok=True)
         (folder / "exports" / "memories.jsonl").write_text(
             '{"content": "Ada drinks tea."}\n', encoding="utf-8"
         )
@@ -175,9 +176,19 @@ EVERYWHERE = [
 ]
 
 
-def asked(folder: Path, transport: Transport, operation: Operation, arguments: Answer) -> Answer:
+OWN = ("store", "path", "sizeBytes", "segments", "indexed", "dead", "problems")
+"""What an answer tells of the place it comes from, and every kind of store has in its own way."""
+
+
+def asked(
+    folder: Path,
+    transport: Transport,
+    operation: Operation,
+    arguments: Answer,
+    settings: Answer | None = None,
+) -> Answer:
     """The answer of one transport on a store of its own, without the folder's name and process."""
-    with planted(folder) as world, chdir(folder):  # some examples name a folder of the user's
+    with planted(folder, settings) as world, chdir(folder):  # some examples name a folder of the user's
         answer = transport(world, operation, arguments)
     plain: Answer = json.loads(json.dumps(answer).replace(str(folder), "FOLDER"))
     plain.pop("autopilot", None)  # what this process has done so far
@@ -202,6 +213,27 @@ def test_the_example_gives_the_same_answer_everywhere(tmp_path: Path, transport:
 
     assert "error" not in expected
     assert answer == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(registry.operations))
+def test_the_example_gives_the_same_answer_on_a_server_on_every_transport(
+    tmp_path: Path, postgres_databases: FreshDatabases, name: str
+) -> None:
+    operation = registry.operations[name]
+    example = dict(operation.example)
+    expected = without_own(asked(tmp_path / "file", direct, operation, example))
+
+    for number, (transport, run) in enumerate({"direct": direct, **TRANSPORTS}.items()):
+        if offered(operation, transport):
+            url = postgres_databases.take()
+            answer = asked(tmp_path / str(number), run, operation, example, on_postgres(url))
+            postgres_databases.give_back(url)
+            assert without_own(answer) == expected, transport
+
+
+def without_own(answer: Answer) -> Answer:
+    return {name: value for name, value in answer.items() if name not in OWN}
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,8 @@ from vestige.models import EVERYTHING
 from vestige.store.processes import Who
 from vestige.store.trouble import MOST_IDS, Severity, Trouble, about, database_version
 
+OPENING = "opening"
+"""The check that a store which cannot be opened does not pass."""
 ROUNDS = 2
 """How often is repaired what is found: what was missing can hide that something else is."""
 
@@ -85,10 +87,11 @@ def doctor(call: Call, *, repair: bool = False, deep: bool = False) -> Report:
 
 def post_mortem(why: StoreError, troubles: Sequence[Trouble]) -> Report:
     """The report on a store that could not be opened, with what could be seen of it from outside."""
-    refused = Trouble(check="opening", message=f"The store cannot be opened: {why.message}")
+    advice = f" {why.hint}" if why.hint else ""
+    refused = Trouble(check=OPENING, message=f"The store cannot be opened: {why.message}{advice}")
     return Report(
         findings=tuple(Finding(trouble=one) for one in (refused, *troubles)),
-        checked=("opening", "file"),
+        checked=(OPENING, *(["file"] if troubles else [])),
         versions=_versions(),
         others=(),
     )

@@ -3,17 +3,12 @@
 from dataclasses import dataclass
 
 from vestige.cognition.strength import fold
-from vestige.embed.background import EmbedderStatus, State
-from vestige.embed.protocol import Embedder
 from vestige.engine.context import Call
-from vestige.engine.embedding import embed_missing, embedder_or_none
+from vestige.engine.embedding import embedder_or_none
 from vestige.engine.health import why_no_model
+from vestige.engine.reembedding import change_over, no_model
 from vestige.engine.replay import story
-from vestige.errors import ModelUnavailable, StoreBusy
 from vestige.models import EVERYTHING, Strength
-
-ROUNDS = 20
-"""How often embedding anew looks for what was written meanwhile before it gives up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +42,7 @@ def rebuild(call: Call, *, strengths: bool = False, words: bool = False, vectors
         strengths=replayed,
         drifted=drifted,
         words=rows,
-        vectors=rebuild_vectors(call, embedder) if embedder else 0,
+        vectors=change_over(call, embedder) if embedder else 0,
         note=f"Vectors were left out: {why_no_model(status)}." if left_out else None,
     )
 
@@ -73,34 +68,3 @@ def rebuild_strengths(call: Call) -> tuple[int, int]:
         call.progress(len(replayed), None, f"{len(replayed)} strengths replayed")
     later = story(call, after=told.position)
     return store.put_strengths(replayed, after=told.position), len(drifted - later.sightings.keys())
-
-
-def rebuild_vectors(call: Call, embedder: Embedder) -> int:
-    """Make the vectors those of this model, and embed every memory that has none; how many were embedded.
-
-    Searches and writes go on with the vectors in use until those of this model are complete. Whatever ends it
-    before, the store is as it was, and what was made is there when it is begun again.
-    """
-    store = call.engine.store
-    with store.alone("embedding anew"):
-        done = 0
-        for _ in range(ROUNDS):
-            # What others wrote or changed since the last round is what this one finds.
-            done += embed_missing(call, embedder, coming=True)
-            if store.adopt(embedder.signature):
-                return done
-    raise StoreBusy(
-        "Memories are written faster than they can be embedded, so the model was not changed.",
-        hint="Run it again when less is written: what was embedded so far is kept.",
-        details={"embedded": done, "rounds": ROUNDS},
-    )
-
-
-def no_model(status: EmbedderStatus) -> ModelUnavailable:
-    """The error for vectors that were asked for while there is no model, with what to do."""
-    hint = "Run `vestige model install`, then try again."
-    if status.state is State.OFF:
-        hint = "embeddings.provider is off: set it to `local` or another provider, then try again."
-    elif status.error is not None and status.error.get("hint"):
-        hint = str(status.error["hint"])
-    return ModelUnavailable(f"No vectors can be made: {why_no_model(status)}.", hint=hint)

@@ -31,7 +31,8 @@ from vestige.store.protocol import MemoryStore
 logger = logging.getLogger(__name__)
 
 STEP_SECONDS = 0.2
-"""How often news is exchanged, at most; never while there is none and nobody wants any."""
+"""How often news is told, and looked for where the store cannot say that there is some; never while there is
+none and nobody wants any."""
 
 
 class Relay:
@@ -106,9 +107,20 @@ class Relay:
                 self._changed.wait_for(
                     lambda: self._waiting or self._events.followed or self._stopping.is_set()
                 )
-            self._stopping.wait(STEP_SECONDS)  # more may happen meanwhile
+            if self._events.followed:
+                self._exchange()
+            # More may happen meanwhile, and a store that fails gets a rest.
+            self._stopping.wait(STEP_SECONDS)
             self.tell()
-            self.hear()
+
+    def _exchange(self) -> None:
+        """Tell and hear for as long as somebody follows and the store does not fail."""
+        with self._calmly(), self._store.listening() as wait:
+            while self._events.followed and not self._stopping.is_set():
+                news = wait(STEP_SECONDS)
+                self.tell()
+                if news:
+                    self.hear()
 
     def _keep(self, happening: Happening) -> None:
         with self._changed:

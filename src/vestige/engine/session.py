@@ -115,9 +115,9 @@ def needs(call: Call, *, memories: int, due: int) -> Needs:
     settings = call.engine.settings
     last = last_backup(settings.data_dir / BACKUPS)
     old = last is None or call.engine.now() - last > BACKUP_EVERY
-    # A memory without a file ends with the process: there is nothing to copy.
+    # A memory without a place ends with the process: there is nothing to copy.
     return Needs(
-        backup=bool(memories) and old and settings.database.exists(),
+        backup=bool(memories) and old and settings.place is not None,
         review=due > MANY_DUE,
         dream=sleep_needs(call).dream,
         gc=worth_archiving(call),

@@ -55,6 +55,7 @@ class Status(Wire):
     version: str
     node: str
     data_dir: str
+    store: str | None = None
     read_only: bool
     total_memories: int
     average_retention: float
@@ -109,6 +110,7 @@ def render_status(status: Status) -> str:
             ("last backup", day(status.last_backup)),
             ("autopilot", _autopilot(status.autopilot)),
             ("processes", ", ".join(f"{one.command} ({one.pid})" for one in status.processes)),
+            ("store", status.store),
             ("data directory", status.data_dir),
             ("version", status.version),
         )
@@ -141,6 +143,7 @@ def system_status(call: Call) -> Status:
         version=__version__,
         node=engine.store.node,
         data_dir=str(engine.settings.data_dir),
+        store=engine.settings.place,
         read_only=engine.store.read_only,
         total_memories=stats.memories,
         average_retention=round(seen.average_retention, 4),

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from vestige.engine.context import Call
-from vestige.engine.doctor import Finding, Report, doctor, post_mortem, repairs, severity_of
+from vestige.engine.doctor import OPENING, Finding, Report, doctor, post_mortem, repairs, severity_of
 from vestige.errors import StoreError
 from vestige.operations.catalog import registry
 from vestige.operations.fields import Switch
@@ -135,7 +135,7 @@ def _message(report: Report) -> str:
         sentences.append("`vestige doctor --repair` mends what is derived.")
     if {one.repair for one in left} - {None, *mendable}:
         sentences.append("What would be derived from what is broken was left as it is.")
-    if any(one.severity == "broken" and one.repair is None for one in left):
+    if any(one.severity == "broken" and one.repair is None and one.check != OPENING for one in left):
         sentences.append(
             "What is broken and has no repair is not derived: restore a backup (`vestige restore FILE`), or "
             "save what can be read with `vestige export --format portable`."

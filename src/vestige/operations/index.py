@@ -1,4 +1,4 @@
-"""The files vectors are searched in: `index.status`, `index.rebuild`."""
+"""What vectors are searched in: `index.status`, `index.rebuild`."""
 
 from dataclasses import asdict
 
@@ -26,8 +26,10 @@ def render_index(view: IndexView) -> str:
     text = fields(
         (
             ("vectors", f"{view.vectors:,}"),
-            ("in files", f"{view.indexed:,} in {count(view.segments, 'file')}"),
-            ("dead in files", f"{view.dead:,}"),
+            # Without a folder it is the database's own index.
+            ("in files", f"{view.indexed:,} in {count(view.segments, 'file')}" if view.path else None),
+            ("dead in files", f"{view.dead:,}" if view.path else None),
+            ("indexed", None if view.path else f"{view.indexed:,}"),
             ("size", f"{view.size_bytes:,} bytes"),
             ("folder", view.path),
         )
@@ -54,7 +56,8 @@ def _view(status: IndexStatus) -> IndexView:
 def index_status(call: Call) -> IndexView:
     """Check the index files and say what they hold.
 
-    A small store has none. Files only save time and memory: searches give the same answers without them.
+    A small store has none. Files only save time and memory: searches give the same answers without them. A
+    store in PostgreSQL has an index of the server's instead.
     """
     return _view(call.engine.store.index_status())
 

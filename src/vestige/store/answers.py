@@ -1,10 +1,11 @@
 """What a store answers with beside records, and what every store says alike."""
 
+import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from vestige.embed.protocol import Signature
-from vestige.errors import ModelMismatch
+from vestige.errors import InvalidInput, ModelMismatch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,25 @@ class IndexStatus:
     problems: Mapping[str, str] = field(default_factory=dict)
 
 
+class ProfileState(enum.StrEnum):
+    """What a store does with the vectors of a signature: it searches them, it waits for the rest of them, or
+    it keeps them because there may be a way back."""
+
+    IN_USE = "in use"
+    COMING = "coming"
+    FORMER = "former"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileStatus:
+    """A signature with how many memories have vectors of it, and in how many pieces."""
+
+    signature: Signature
+    state: ProfileState
+    memories: int
+    pieces: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
     """What a process told the others: a message in JSON. Ids only grow."""
@@ -53,4 +73,13 @@ def other_model(held: Signature, offered: Signature) -> ModelMismatch:
         hint=f"Set the embeddings back to {held.name}, or run `vestige rebuild --vectors` to embed every "
         f"memory with {offered.name}.",
         details={"held": held.profile, "offered": offered.profile},
+    )
+
+
+def still_in_use(held: Signature) -> InvalidInput:
+    """Every store's refusal to drop the vectors that it searches."""
+    return InvalidInput(
+        f"The vectors of {held.profile} are in use.",
+        hint="Put another signature in use first.",
+        details={"held": held.profile},
     )

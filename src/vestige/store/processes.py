@@ -1,7 +1,7 @@
 """The processes at work on a store: who they are, and what is said to one that must wait for another."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePath
@@ -19,16 +19,25 @@ _WORD = re.compile(r"[a-z][a-z-]*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Who:
-    """A process: what it was started as, and when. No other server starts beside an `exclusive` one."""
+    """A process: what it was started as, when, and where, if there is more than one machine. No other server
+    starts beside an `exclusive` one."""
 
     pid: int
     command: str
     since: datetime
     server: bool = False
     exclusive: bool = False
+    host: str = ""
 
     def __str__(self) -> str:
-        return f"{self.command or 'a process'} (pid {self.pid}, since {self.since:%Y-%m-%d %H:%M:%S %Z})"
+        where = f" on {self.host}" if self.host else ""
+        since = f"since {self.since:%Y-%m-%d %H:%M:%S %Z}"
+        return f"{self.command or 'a process'} (pid {self.pid}{where}, {since})"
+
+    def details(self) -> dict[str, Any]:
+        """The same for a program."""
+        told = {"pid": self.pid, "command": self.command, "since": self.since.isoformat()}
+        return {**told, "host": self.host} if self.host else told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +49,7 @@ class Holder:
 
     def details(self) -> dict[str, Any]:
         """The same for a program."""
-        return {
-            "pid": self.who.pid,
-            "command": self.who.command,
-            "since": self.who.since.isoformat(),
-            "purpose": self.purpose,
-        }
+        return {**self.who.details(), "purpose": self.purpose}
 
 
 def kept(holder: Holder | None, *, details: Mapping[str, Any] | None = None) -> StoreBusy:
@@ -59,6 +63,20 @@ def kept(holder: Holder | None, *, details: Mapping[str, Any] | None = None) -> 
         hint=f"Reading and ordinary writing go on. Wait until it is done and try again, or stop {stop}.",
         details={**(details or {}), **(holder.details() if holder else {})},
     )
+
+
+def refuse_beside(who: Who, others: Iterable[Who], *, elsewhere: str) -> None:
+    """StoreBusy for a server beside an exclusive one, and for an exclusive server beside any other.
+    `elsewhere` says what to give this one to have a store of its own."""
+    for other in others:
+        if other.server and (who.exclusive or other.exclusive):
+            wanted = "This server wants" if who.exclusive else "That server was started to have"
+            raise StoreBusy(
+                f"A server is at work on this store: {other}.",
+                hint=f"{wanted} the store for itself (storage.exclusive). Stop process {other.pid} first, "
+                f"or give this server {elsewhere}. Commands work all the while.",
+                details={**other.details(), "exclusive": other.exclusive},
+            )
 
 
 def command_of(arguments: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ What holds for all methods:
 - Methods may be called from any thread. `close` ends the store; using it afterwards is StoreError.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
@@ -39,7 +39,7 @@ from vestige.models import (
     Strength,
     Tombstone,
 )
-from vestige.store.answers import IndexStatus, Notice, Scored
+from vestige.store.answers import IndexStatus, Notice, ProfileStatus, Scored
 from vestige.store.changes import Change, Claim, Embedded
 from vestige.store.lives import Absorbed, Life
 from vestige.store.logquery import LogQuery
@@ -286,6 +286,10 @@ class MemoryStore(Protocol):
         """The signature of the vectors held here, also after the last of them went; None before the
         first one was written."""
 
+    def profiles(self) -> list[ProfileStatus]:
+        """The signatures there are vectors of: the one in use, then the coming one and the former one, as far
+        as there is one."""
+
     def unembedded(self, signature: Signature, *, limit: int) -> list[Memory]:
         """Memories without vectors of this signature of their present text, oldest first."""
 
@@ -294,12 +298,22 @@ class MemoryStore(Protocol):
 
         The first ones decide the store's signature. With `coming` they are of another one and lie beside
         those in use: nothing finds them before `adopt`, and they go with their text as others do. One
-        signature is coming at a time: the vectors of another that was are gone. Any other is ModelMismatch.
+        signature is coming at a time: the vectors of another that was are gone. The former one is not coming:
+        what it lacks is added to what it has. Any other is ModelMismatch.
         """
 
     def adopt(self, signature: Signature) -> bool:
-        """Put a signature in use, in one transaction, and afterwards remove the vectors of any other; whether
-        it is in use. While a memory has no vectors of it (`unembedded`) it is not, and nothing changes."""
+        """Put a signature in use, in one transaction; whether it is in use. While a memory has no vectors of
+        it (`unembedded`) it is not, and nothing changes.
+
+        The one that was in use becomes the former one and keeps its vectors; what is written from now on gets
+        none of it. Any other goes, with its vectors: the former one before, and one that was coming.
+        """
+
+    def drop_vectors(self, signature: Signature) -> None:
+        """Remove the vectors and tokens of a signature that is coming or the former one, and what was left of
+        others, in transactions that are over in a moment. InvalidInput for the one in use. One that is not
+        known has none. Whatever ends it before, doing it again goes on where it was."""
 
     def put_strengths(self, strengths: Mapping[str, Strength], *, after: int) -> int:
         """Overwrite strengths with those replayed from the log up to position `after`; how many
@@ -344,6 +358,12 @@ class MemoryStore(Protocol):
 
     def notices(self, after: int) -> list[Notice]:
         """What was told after a notice, oldest first."""
+
+    def listening(self) -> AbstractContextManager[Callable[[float], bool]]:
+        """What it gives waits for a notice for so many seconds, and says whether there may be one: at the
+        first call, when one is told, after a failure, and whenever the store cannot know. StoreError when the
+        store fails, after which it may be called again; it ends early, with False, when the store is closed.
+        """
 
     # -- care ------------------------------------------------------------------------------------
 

@@ -214,7 +214,7 @@ def _settings() -> str:
         (
             f"`{name}`",
             f"`{environment_name(name)}`",
-            "" if field.is_required() else f"`{orjson.dumps(field.default).decode('utf-8')}`",
+            "" if field.is_required() else f"`{orjson.dumps(field.default, default=str).decode('utf-8')}`",
             "yes" if allowed_in_project(field) else "no",
             field.description or "",
         )

@@ -15,8 +15,8 @@ from vestige.models import (
 from vestige.pool import Pool, Voices, Worded
 from vestige.store.answers import Scored
 from vestige.store.inmemory import lexical, search
-from vestige.store.inmemory.changes import require_signature
 from vestige.store.inmemory.gather import gather
+from vestige.store.inmemory.profiles import require_signature
 from vestige.store.inmemory.state import State
 from vestige.store.pool import POSTINGS_BUDGET, Probe, Reworded
 

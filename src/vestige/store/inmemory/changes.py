@@ -6,16 +6,12 @@ from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any, assert_never
 
-import numpy as np
-
 from vestige.checks import check_label, utc
 from vestige.cognition import strength
 from vestige.cognition.text import text_hash
 from vestige.documents import Document
-from vestige.embed.protocol import Signature
 from vestige.errors import Conflict, Forbidden, InvalidInput, NotFound
 from vestige.models import ROOT_SCOPE, Access, LogEvent, Memory, Revision, Tombstone
-from vestige.store.answers import other_model
 from vestige.store.changes import (
     CARRIED,
     DROPPED,
@@ -29,15 +25,12 @@ from vestige.store.changes import (
     Carry,
     Change,
     Drop,
-    Embedded,
     Forget,
     Link,
-    Piece,
     Put,
     Remark,
     Revise,
     Settle,
-    Tokens,
     Tune,
     Unlink,
     about,
@@ -47,6 +40,7 @@ from vestige.store.changes import (
 from vestige.store.clock import tick
 from vestige.store.evidence import carried, carried_strength
 from vestige.store.inmemory import documents
+from vestige.store.inmemory.profiles import take_vectors
 from vestige.store.inmemory.state import (
     Buried,
     Held,
@@ -84,54 +78,6 @@ def apply(state: State, change: Change, *, node: str, access: Access) -> LogEven
 def touched(changes: Iterable[Change]) -> frozenset[str]:
     """The ids of the memories these changes are about."""
     return frozenset(memory_id for change in changes for memory_id in about(change))
-
-
-def take_vectors(state: State, memory_id: str, embedded: Embedded) -> bool:
-    """Give a memory its vectors, unless they were made from another text; whether it took them."""
-    require_signature(state, embedded.signature)
-    fitting = _fitting(state, memory_id, embedded)
-    if fitting is None:
-        return False
-    held, pieces = fitting
-    state.signature = embedded.signature
-    state.held[memory_id] = replace(held, pieces=pieces)
-    return True
-
-
-def stage_vectors(state: State, memory_id: str, embedded: Embedded, coming: Signature) -> bool:
-    """Give a memory vectors of the signature that is coming; whether it took them."""
-    if embedded.signature != coming:
-        raise other_model(coming, embedded.signature)
-    if state.coming != coming:
-        begin_anew(state, coming)
-    fitting = _fitting(state, memory_id, embedded)
-    if fitting is None:
-        return False
-    held, pieces = fitting
-    state.held[memory_id] = replace(held, coming=pieces)
-    return True
-
-
-def begin_anew(state: State, coming: Signature | None) -> None:
-    """Make a signature the coming one, in place of any other."""
-    state.coming = coming
-    for memory_id, held in state.held.items():
-        state.held[memory_id] = replace(held, coming=())
-
-
-def _fitting(state: State, memory_id: str, embedded: Embedded) -> tuple[Held, tuple[Piece, ...]] | None:
-    """The memory these vectors were made for, if it still has that text, and the vectors."""
-    pieces = tuple(_checked(piece, embedded.signature) for piece in embedded.pieces)
-    held = state.held.get(memory_id)
-    if held is None or not pieces or text_hash(held.memory) != embedded.text_hash:
-        return None
-    return held, pieces
-
-
-def require_signature(state: State, signature: Signature) -> None:
-    """Refuse a signature other than the one this store already has."""
-    if state.signature is not None and state.signature != signature:
-        raise other_model(state.signature, signature)
 
 
 def _add(state: State, change: Add, node: str, access: Access) -> LogEvent:
@@ -177,7 +123,7 @@ def _revise(state: State, change: Revise, node: str, access: Access) -> LogEvent
         fingerprints=fingerprints_of(new),
         past=(*held.past, past),
         pieces=held.pieces if same_text else (),
-        coming=held.coming if same_text else (),
+        beside=held.beside if same_text else {},
     )
     if change.embedded is not None:
         take_vectors(state, new.id, change.embedded)
@@ -299,22 +245,6 @@ def _require_writable(memory: Memory, access: Access) -> None:
         raise Forbidden(
             f"This caller may not write into the scope {memory.scope}.", details={"scope": memory.scope}
         )
-
-
-def _checked(piece: Piece, signature: Signature) -> Piece:
-    vector = np.array(piece.vector, dtype=np.float32)
-    if vector.shape != (signature.dimension,) or not np.isfinite(vector).all():
-        raise InvalidInput(f"A vector of {signature.name} has {signature.dimension} finite numbers.")
-    vector.flags.writeable = False
-    if piece.tokens is None:
-        return replace(piece, vector=vector)
-    bits, asked = piece.tokens.bits.copy(), piece.tokens.asked.copy()
-    wide = -(-signature.dimension // 8)
-    if bits.dtype != np.uint8 or bits.ndim != 2 or bits.shape[1] != wide:
-        raise InvalidInput(f"The bits of a token of {signature.dimension} dimensions are {wide} bytes.")
-    if asked.dtype != np.bool_ or asked.shape != bits.shape[:1]:
-        raise InvalidInput("`asked` says yes or no for each token.")
-    return replace(piece, vector=vector, tokens=Tokens(bits=bits, asked=asked))
 
 
 def _changed_fields(old: Memory, new: Memory) -> list[str]:

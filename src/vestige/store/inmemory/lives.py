@@ -13,7 +13,7 @@ from vestige.store.absorbing import Meeting, Plan
 from vestige.store.changes import Embedded, Piece
 from vestige.store.evidence import Curves
 from vestige.store.inmemory import documents, search
-from vestige.store.inmemory.changes import take_vectors
+from vestige.store.inmemory.profiles import take_vectors
 from vestige.store.inmemory.state import Buried, Held, State, apart, as_json, fingerprints_of, words_of
 from vestige.store.lives import (
     Absorbed,
@@ -204,7 +204,7 @@ def _held(state: State, known: Held | None, memory: Memory, one: Meeting) -> Hel
         fingerprints=fingerprints_of(memory),
         past=tuple(replace(past, memory=apart(past.memory)) for past in revisions(one.life)),
         pieces=known.pieces if known is not None and kept else (),
-        coming=known.coming if known is not None and kept else (),
+        beside=known.beside if known is not None and kept else {},
     )
 
 

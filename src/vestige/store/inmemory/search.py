@@ -12,7 +12,7 @@ from vestige.embed.protocol import Signature
 from vestige.errors import InvalidInput
 from vestige.models import Access, Filter, Memory, Order, Record
 from vestige.store.answers import Scored
-from vestige.store.inmemory.changes import require_signature
+from vestige.store.inmemory.profiles import require_signature
 from vestige.store.inmemory.state import Held, State, apart
 from vestige.store.judging import passed, passes, stands
 

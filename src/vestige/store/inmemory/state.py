@@ -41,7 +41,8 @@ DocumentKey = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """One memory with all that belongs to it. `arrival` is its place in the order of adding."""
+    """One memory with all that belongs to it. `arrival` is its place in the order of adding, `beside` are its
+    vectors of signatures that are not in use."""
 
     arrival: int
     memory: Memory
@@ -50,7 +51,7 @@ class Held:
     fingerprints: frozenset[str]
     past: tuple[Revision, ...] = ()
     pieces: tuple[Piece, ...] = ()
-    coming: tuple[Piece, ...] = ()
+    beside: Mapping[Signature, tuple[Piece, ...]] = field(default_factory=dict)
 
     def record(self) -> Record:
         """The memory as the store hands it out."""
@@ -110,6 +111,7 @@ class State:
     curve: float = W20
     signature: Signature | None = None
     coming: Signature | None = None
+    former: Signature | None = None
     held: dict[str, Held] = field(default_factory=dict)
     edges: dict[EdgeKey, Edge] = field(default_factory=dict)
     buried: dict[str, Buried] = field(default_factory=dict)

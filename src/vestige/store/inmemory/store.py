@@ -27,14 +27,14 @@ from vestige.models import (
     Tombstone,
     covers,
 )
-from vestige.store.answers import IndexStatus, Notice
-from vestige.store.changes import Change, Claim, Embedded, Piece
-from vestige.store.inmemory import checkup, documents, notices, search
+from vestige.store.answers import IndexStatus, Notice, ProfileStatus
+from vestige.store.changes import Change, Claim, Embedded
+from vestige.store.inmemory import checkup, documents, notices, profiles, search
 from vestige.store.inmemory import lives as telling
 from vestige.store.inmemory import stats as counting
 from vestige.store.inmemory.arms import SearchArms
-from vestige.store.inmemory.changes import apply, begin_anew, stage_vectors, take_vectors, touched
-from vestige.store.inmemory.state import Claimed, Held, State, apart, as_json, words_of
+from vestige.store.inmemory.changes import apply, touched
+from vestige.store.inmemory.state import Claimed, State, apart, as_json, words_of
 from vestige.store.inmemory.turn import Turn
 from vestige.store.judging import in_scope
 from vestige.store.lives import Absorbed, Life
@@ -57,6 +57,7 @@ class InMemoryStore(SearchArms):
         self._node = node
         self._turn = Turn(who)
         self._lock = threading.Lock()
+        self._ended = threading.Event()
         self._published: State | None = State()
 
     @property
@@ -267,21 +268,24 @@ class InMemoryStore(SearchArms):
         """The signature of the vectors held here; None before the first one."""
         return self._state().signature
 
+    def profiles(self) -> list[ProfileStatus]:
+        """The signatures there are vectors of, the one in use first."""
+        return profiles.profiles(self._state())
+
     def adopt(self, signature: Signature) -> bool:
         """Put a signature in use if every memory has vectors of it; whether it is."""
         with self._writing() as state:
-            if state.signature != signature:
-                if self.unembedded(signature, limit=1):
-                    return False
-                _each(state, lambda held: replace(held, pieces=held.coming))
-                state.signature = signature
-            begin_anew(state, None)
-        return True
+            return profiles.adopt(state, signature)
+
+    def drop_vectors(self, signature: Signature) -> None:
+        """Forget the vectors of a signature that is not in use."""
+        with self._writing() as state:
+            profiles.drop(state, signature)
 
     def unembedded(self, signature: Signature, *, limit: int) -> list[Memory]:
         """Memories without vectors of their present text, oldest first."""
         state = self._state()
-        bare = [held for held in state.held.values() if not _vectors_of(state, held, signature)]
+        bare = [held for held in state.held.values() if not profiles.pieces_of(state, held, signature)]
         first = search.sort(bare, ANYTHING, Order.OLDEST)[: search.at_least_none(limit)]
         return [apart(held.memory) for held in first]
 
@@ -289,8 +293,8 @@ class InMemoryStore(SearchArms):
         """Add vectors made after the fact; how many memories took them."""
         with self._writing() as state:
             if coming is None or state.signature in (None, coming):
-                return sum(take_vectors(state, name, given) for name, given in embedded.items())
-            return sum(stage_vectors(state, name, given, coming) for name, given in embedded.items())
+                return sum(profiles.take_vectors(state, name, one) for name, one in embedded.items())
+            return sum(profiles.stage_vectors(state, name, one, coming) for name, one in embedded.items())
 
     def put_strengths(self, strengths: Mapping[str, Strength], *, after: int) -> int:
         """Overwrite strengths with replayed ones, except where there is later evidence; how many."""
@@ -304,7 +308,8 @@ class InMemoryStore(SearchArms):
     def rebuild_words(self) -> int:
         """Derive all term counts again from the text; how many memories."""
         with self._writing() as state:
-            _each(state, lambda held: replace(held, words=words_of(held.memory)))
+            for memory_id, held in state.held.items():
+                state.held[memory_id] = replace(held, words=words_of(held.memory))
             return len(state.held)
 
     def index_status(self) -> IndexStatus:
@@ -339,6 +344,12 @@ class InMemoryStore(SearchArms):
         """What was told after a notice, oldest first."""
         return [notice for notice in self._state().notices if notice.id > after]
 
+    @contextmanager
+    def listening(self) -> Iterator[Callable[[float], bool]]:
+        """Whoever waits looks again when the time is over."""
+        self._state()
+        yield lambda seconds: not self._ended.wait(seconds)
+
     # -- care ------------------------------------------------------------------------------------
 
     def backup(self, destination: Path) -> None:
@@ -362,6 +373,7 @@ class InMemoryStore(SearchArms):
 
     def close(self) -> None:
         """Drop everything. Safe to call twice."""
+        self._ended.set()
         with self._lock:
             self._published = None
 
@@ -379,20 +391,9 @@ class InMemoryStore(SearchArms):
             self._published = draft
 
 
-def _vectors_of(state: State, held: Held, signature: Signature) -> tuple[Piece, ...]:
-    """A memory's vectors of a signature that is in use or coming."""
-    if signature == state.signature:
-        return held.pieces
-    return held.coming if signature == state.coming else ()
-
-
 def _check_batch(batch: int) -> None:
     if batch < 1:
         raise InvalidInput("A batch holds at least one record.", details={"given": batch})
-
-
-def _each(state: State, change: Callable[[Held], Held]) -> None:
-    state.held = {memory_id: change(held) for memory_id, held in state.held.items()}
 
 
 def _handed_out(event: LogEvent) -> LogEvent:

@@ -79,9 +79,13 @@ def keys_from_text(text: str | None) -> NDArray[np.int64]:
     return np.fromstring(text, dtype=np.int64, sep=",") if text else np.empty(0, dtype=np.int64)
 
 
-def vector_bytes(vector: NDArray[np.float32]) -> bytes:
+class VectorBytes(bytes):
+    """A vector as it is written. SQLite keeps the bytes; PostgreSQL has a type for vectors."""
+
+
+def vector_bytes(vector: NDArray[np.float32]) -> VectorBytes:
     """A vector as little-endian float32, whatever the machine."""
-    return np.ascontiguousarray(vector, dtype="<f4").tobytes()
+    return VectorBytes(np.ascontiguousarray(vector, dtype="<f4").tobytes())
 
 
 def _plain(value: object) -> object:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Collection as Collection_
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 import numpy as np
@@ -29,7 +29,7 @@ NOBODY = -1
 # The key, then the columns of the directory in its order. Small numbers share one: fewer are read.
 LOAD = (
     "SELECT key, coalesce(thread, 0), coalesce(source, 0), coalesce(position, 0), length, speaker,"
-    " (form << 8) | (flags << 1) | (position IS NULL), born FROM places WHERE seq > ?"
+    " 256 * form + 2 * flags + CASE WHEN position IS NULL THEN 1 ELSE 0 END, born FROM places WHERE seq > ?"
 )
 TOLD = 7
 THREAD, SOURCE, POSITION, LENGTH, SPEAKER, SMALL, BORN = range(TOLD)
@@ -45,9 +45,9 @@ class Directory:
 
     memories: int = 0
     total: int = 0
+    seq: int = 0
     _window_total: int = 0
     _thread_total: int = 0
-    _seq: int = 0
     _size: int = 0
     _told: Integers = field(default_factory=lambda: np.empty((TOLD, 0), dtype=np.int64))
     _beside: Integers = field(default_factory=lambda: np.empty((2, 0), dtype=np.int64))
@@ -67,11 +67,32 @@ class Directory:
     def catch_up(self, db: Database) -> None:
         """Take over what has been written since. Call it under `locked`."""
         # Number by number into an array: rows of Python's numbers would take six times the room.
-        numbers = chain.from_iterable(db.execute(LOAD, (self._seq,)))
+        numbers = chain.from_iterable(db.execute(LOAD, (self.seq,)))
         changed = np.fromiter(numbers, dtype=np.int64).reshape(-1, 1 + TOLD)
         if len(changed):
-            self._take(changed[:, 0], changed[:, 1:].T)
-            self._seq = db.execute("SELECT max(seq) FROM places").fetchone()[0]
+            self.take(changed, db.execute("SELECT max(seq) FROM places").fetchone()[0])
+
+    def take(self, changed: Integers, seq: int) -> None:
+        """Take over rows of `LOAD`, all that have been written since up to `seq`."""
+        self._take(changed[:, 0], changed[:, 1:].T)
+        self.seq = seq
+
+    def copy(self) -> "Directory":
+        """Another one of the same moment, which goes its own way from here."""
+        return replace(
+            self,
+            _told=self._told.copy(),
+            _beside=self._beside.copy(),
+            _group=self._group.copy(),
+            _group_lengths=self._group_lengths.copy(),
+            _free=list(self._free),
+            _lock=threading.Lock(),
+        )
+
+    @property
+    def size(self) -> int:
+        """All keys are below it."""
+        return self._size
 
     def collection(self) -> Collection:
         """The arrays by which words are scored."""

@@ -1,8 +1,7 @@
 """What processes tell each other through the table `notices`: kept short, and gone with any deletion."""
 
+import json
 from collections.abc import Sequence
-
-import orjson
 
 from vestige.store.answers import MOST_NOTICES, Notice
 from vestige.store.sql import history
@@ -15,8 +14,8 @@ _AFTER = "SELECT id, process, message FROM notices WHERE id > ? ORDER BY id"
 
 def add(db: Database, process: str, messages: Sequence[str]) -> None:
     """Add these at the end, without those that quote a deleted memory, and keep the last ones."""
-    # Looked up in the transaction that adds them: another process may just have deleted what is quoted.
-    quotes = {message: orjson.loads(message).get("quotes", ()) for message in messages}
+    # json, because a query may hold half a character, which orjson refuses. Looked up in the transaction that adds them: another process may just have deleted what is quoted.
+    quotes = {message: json.loads(message).get("quotes", ()) for message in messages}
     gone = history.buried_among(db, {memory_id for quoted in quotes.values() for memory_id in quoted})
     db.executemany(_ADD, [(process, one) for one in messages if gone.isdisjoint(quotes[one])])
     db.execute(_TRIM, (MOST_NOTICES,))

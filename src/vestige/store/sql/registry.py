@@ -8,7 +8,7 @@ import orjson
 
 from vestige.embed.protocol import Signature
 from vestige.errors import IdempotencyConflict
-from vestige.store.answers import other_model
+from vestige.store.answers import ProfileState, other_model
 from vestige.store.changes import Claim
 from vestige.store.sql.columns import json_text, moment_text
 from vestige.store.sql.database import Database
@@ -23,6 +23,14 @@ HAS_VECTORS = (
 """Whether a memory `m` has vectors of the profile in use."""
 
 
+STATES = {1: ProfileState.IN_USE, 0: ProfileState.COMING, 2: ProfileState.FORMER}
+"""What the column `active` says. One of 0 that is not the newest was given up for another; -1 is gone."""
+KEPT = (
+    "(SELECT id FROM profiles WHERE active IN (1, 2) OR active = 0 AND id = (SELECT max(id) FROM profiles))"
+)
+"""The ids of the profiles whose vectors are there for a reason; those of others only wait to be removed."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
     """A signature under the id its vectors are stored with."""
@@ -34,22 +42,27 @@ class Profile:
 def profile(db: Database) -> Profile | None:
     """The profile in use; None before the first vector."""
     row = db.execute("SELECT id, signature FROM profiles WHERE active = 1").fetchone()
-    return None if row is None else Profile(id=row[0], signature=Signature(**orjson.loads(row[1])))
+    return None if row is None else _profile(*row)
 
 
-def coming(db: Database) -> Profile | None:
-    """The profile whose vectors are made beside those in use: the newest, if it is not in use itself. Vectors
-    of all others are only waiting to be removed."""
-    row = db.execute("SELECT id, signature, active FROM profiles ORDER BY id DESC LIMIT 1").fetchone()
-    if row is None or row[2]:
-        return None
-    return Profile(id=row[0], signature=Signature(**orjson.loads(row[1])))
+def kept(db: Database) -> dict[ProfileState, Profile]:
+    """The profiles whose vectors are kept, by what they are kept for."""
+    rows = db.execute(f"SELECT active, id, signature FROM profiles WHERE id IN {KEPT}").fetchall()
+    return {STATES[active]: _profile(number, told) for active, number, told in rows}
+
+
+def unkept(db: Database) -> Profile | None:
+    """A profile that is not kept, and has vectors still."""
+    row = db.execute(
+        f"SELECT p.id, p.signature FROM profiles p WHERE p.id NOT IN {KEPT}"
+        " AND EXISTS (SELECT 1 FROM vectors v WHERE v.profile = p.id) LIMIT 1"
+    ).fetchone()
+    return None if row is None else _profile(*row)
 
 
 def of_signature(db: Database, signature: Signature) -> Profile | None:
-    """The profile of a signature that is in use or coming."""
-    known = (profile(db), coming(db))
-    return next((one for one in known if one is not None and one.signature == signature), None)
+    """The kept profile of a signature."""
+    return next((one for one in kept(db).values() if one.signature == signature), None)
 
 
 def enlist(db: Database, signature: Signature) -> Profile:
@@ -62,9 +75,24 @@ def enlist(db: Database, signature: Signature) -> Profile:
 
 
 def activate(db: Database, chosen: Profile) -> None:
-    """Put a profile in use, in place of any other."""
-    db.execute("UPDATE profiles SET active = 0 WHERE active = 1")
+    """Put a profile in use. The one that was becomes the former, in place of any other."""
+    db.execute("UPDATE profiles SET active = -1 WHERE active = 2")
+    db.execute("UPDATE profiles SET active = 2 WHERE active = 1")
     db.execute("UPDATE profiles SET active = 1 WHERE id = ?", (chosen.id,))
+
+
+def give_up_coming(db: Database) -> None:
+    """Wait for no other profile any longer."""
+    db.execute("UPDATE profiles SET active = -1 WHERE active = 0")
+
+
+def give_up(db: Database, left: Profile) -> None:
+    """Keep a profile no longer."""
+    db.execute("UPDATE profiles SET active = -1 WHERE id = ?", (left.id,))
+
+
+def _profile(number: int, told: str) -> Profile:
+    return Profile(id=number, signature=Signature(**orjson.loads(told)))
 
 
 def require(held: Profile | None, signature: Signature) -> None:

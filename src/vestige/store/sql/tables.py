@@ -2,12 +2,13 @@
 sibling module; what it promises is said in `MemoryStore`."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from itertools import islice
 
 from vestige.documents import Document
 from vestige.embed.protocol import Signature
-from vestige.errors import InvalidInput
+from vestige.errors import InvalidInput, StoreBusy
 from vestige.models import (
     ANYTHING,
     Access,
@@ -22,6 +23,7 @@ from vestige.models import (
     Strength,
     Tombstone,
 )
+from vestige.store.answers import ProfileStatus
 from vestige.store.changes import Change, Claim, Embedded
 from vestige.store.lives import Life
 from vestige.store.logquery import LogQuery
@@ -189,6 +191,11 @@ class Tables:
             profile = registry.profile(db)
         return None if profile is None else profile.signature
 
+    def profiles(self) -> list[ProfileStatus]:
+        """The signatures there are vectors of, the one in use first."""
+        with self._tables.reading() as db:
+            return dense.profiles(db)
+
     def unembedded(self, signature: Signature, *, limit: int) -> list[Memory]:
         """Memories without vectors of their present text, oldest first."""
         most = natural(limit)
@@ -200,6 +207,25 @@ class Tables:
         """Add vectors made after the fact; how many memories took them."""
         with self._tables.writing() as db:
             return dense.put_by_id(db, embedded, coming)
+
+    def adopt(self, signature: Signature) -> bool:
+        """Put a signature in use if every memory has vectors of it; whether it is."""
+        with self._tables.writing() as db:
+            if not dense.adopt(db, signature):
+                return False
+            self._put_out_of_use(db)
+        # What is in use now is not undone because others write: the rest is left for the next time.
+        with suppress(StoreBusy):
+            self._drop_unkept()
+        return True
+
+    def drop_vectors(self, signature: Signature) -> None:
+        """Remove the vectors of a signature that is not in use."""
+        left = True
+        while left:
+            with self._tables.writing() as db:
+                left = dense.drop_some(db, signature)
+        self._drop_unkept()
 
     def put_strengths(self, strengths: Mapping[str, Strength], *, after: int) -> int:
         """Overwrite strengths with replayed ones, except where there is later evidence; how many."""
@@ -217,6 +243,17 @@ class Tables:
             analysed.update((key, words.analyse(memory)) for key, memory in texts)
         with self._tables.writing() as db:
             return words.rebuild(db, analysed, self._surfaces)
+
+    def _put_out_of_use(self, db: Database) -> None:
+        """Let go of what a store made of vectors that are not in use any more, in the transaction that put
+        others in use."""
+
+    def _drop_unkept(self) -> None:
+        """Remove vectors that nobody waits for, some in each transaction."""
+        left = True
+        while left:
+            with self._tables.writing() as db:
+                left = dense.drop_unkept(db)
 
     def _words_are_current(self) -> bool:
         with self._tables.reading(snapshot=False) as db:

@@ -1,15 +1,15 @@
 """The token bits of memories: one row each, written and deleted with the vectors, cached for searches."""
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vestige.errors import InvalidInput
-from vestige.pool import LONGEST_TOKENS, OFFSETS, Sketch, tokens_kept
+from vestige.pool import OFFSETS, Sketch, tokens_kept
 from vestige.store.changes import Embedded, Tokens
-from vestige.store.sql.columns import listed
 from vestige.store.sql.database import Database
 from vestige.store.sql.directory import Directory
 
@@ -21,14 +21,8 @@ which is MOST_TOKENS tokens."""
 ENTRY_BYTES = 256
 """What Python takes for an entry beside its tokens."""
 
-LENGTHS = (
-    "SELECT key, min(length(asked), ?) FROM token_bits"
-    " WHERE profile = ? AND key IN (SELECT value FROM json_each(?))"
-)
-LOAD = (
-    "SELECT key, substr(bits, 1, ?), substr(asked, 1, ?) FROM token_bits"
-    " WHERE profile = ? AND key IN (SELECT value FROM json_each(?))"
-)
+Version = tuple[int, int]
+"""The profile in use, and how many vectors have gone so far."""
 
 
 def check(tokens: Tokens, dimension: int) -> None:
@@ -77,70 +71,40 @@ class Entry:
 
 @dataclass(slots=True)
 class TokenCache:
-    """Token bits as they were last read. They only ever go together with vectors, and every vector that
-    goes is in the journal: when it has grown, everything is read again. Used under the directory's lock."""
+    """Token bits as they were last read, for any number of threads.
 
-    _profile: int = 0
-    _deaths: int = 0
+    They only ever go together with vectors, and every vector that goes is in the journal: when that has
+    grown, or another profile is in use, everything is read again.
+    """
+
+    _version: Version = (0, 0)
     _bytes: int = 0
     _held: dict[int, Entry] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def sketch(
-        self, db: Database, profile: int, dimension: int, directory: Directory, keys: Integers
-    ) -> Sketch | None:
-        """The tokens of these memories and of their neighbours; None when there are none at all."""
-        around = _around(directory, keys)
-        wanted = np.unique(around)
-        self._forget_if_changed(db, profile)
-        known = self._lengths(db, wanted[wanted >= 0].tolist())
-        if not known:
-            return None
-        owners = np.array(sorted(known), dtype=np.int64)
-        lengths = tokens_kept(np.array([known[key] for key in owners.tolist()], dtype=np.int64))
-        size = width(dimension)
-        self._read(db, size, known, most=int(lengths.max()))
-        parts = [(self._held[key], kept) for key, kept in zip(owners.tolist(), lengths.tolist(), strict=True)]
-        at = np.searchsorted(owners, around)
-        there = owners[np.minimum(at, len(owners) - 1)] == around
-        joined = b"".join([entry.bits[: size * kept] for entry, kept in parts])
-        return Sketch(
-            bits=np.frombuffer(joined, dtype=np.uint8).reshape(-1, size),
-            asked=np.frombuffer(b"".join([entry.asked[:kept] for entry, kept in parts]), dtype=np.bool_),
-            starts=np.cumsum(lengths) - lengths,
-            lengths=lengths,
-            around=np.where(there, at, -1),
-        )
+    def held(self, version: Version, keys: Iterable[int]) -> dict[int, Entry]:
+        """What is here of these memories and still holds."""
+        with self._lock:
+            if version != self._version:
+                self._version, self._bytes, self._held = version, 0, {}
+            return {key: self._held[key] for key in keys if key in self._held}
 
-    def _forget_if_changed(self, db: Database, profile: int) -> None:
-        deaths = db.execute("SELECT coalesce(max(position), 0) FROM dead_vectors").fetchone()[0]
-        if (profile, deaths) != (self._profile, self._deaths):
-            self._profile, self._deaths, self._bytes, self._held = profile, deaths, 0, {}
-
-    def _lengths(self, db: Database, keys: Sequence[int]) -> dict[int, int]:
-        """How many tokens each of the keys has that has any, by what is here or by a look at their size."""
-        known = {key: self._held[key].length for key in keys if key in self._held}
-        missing = [key for key in keys if key not in known]
-        if missing:
-            known |= db.execute(LENGTHS, (LONGEST_TOKENS, self._profile, listed(missing)))
-        return known
-
-    def _read(self, db: Database, size: int, known: Mapping[int, int], most: int) -> None:
-        """Hold the first tokens of these keys, `most` of each; what is not asked for makes room for them."""
-        missing = [key for key in known if key not in self._held or not self._held[key].has(most)]
-        coming = sum(min(known[key], most) * (size + 1) + ENTRY_BYTES for key in missing)
-        if self._bytes + coming > MOST_BYTES:
-            self._held = {key: self._held[key] for key in known if key in self._held}
-            self._bytes = sum(entry.size for entry in self._held.values())
-        if missing:
-            asked = (size * most, most, self._profile, listed(missing))
-            for key, bits, flags in db.execute(LOAD, asked):
-                before = self._held.get(key)
-                self._held[key] = Entry(length=known[key], bits=bits, asked=flags)
-                self._bytes += self._held[key].size - (before.size if before else 0)
+    def keep(self, version: Version, read: Mapping[int, Entry], used: Iterable[int]) -> None:
+        """Hold what was read; where room is lacking, only what this search used stays beside it."""
+        with self._lock:
+            if version != self._version:
+                return
+            coming = sum(entry.size for entry in read.values())
+            if self._bytes + coming > MOST_BYTES:
+                self._held = {key: self._held[key] for key in used if key in self._held}
+                self._bytes = sum(entry.size for entry in self._held.values())
+            replaced = sum(self._held[key].size for key in read if key in self._held)
+            self._held |= read
+            self._bytes += coming - replaced
 
 
-def _around(directory: Directory, keys: Integers) -> Integers:
-    """The keys at each of `OFFSETS` of each key."""
+def around(directory: Directory, keys: Integers) -> Integers:
+    """The keys at each of `OFFSETS` of each key, negative where there is none."""
     before, after = directory.beside(keys, -1), directory.beside(keys, 1)
     there = {
         0: keys,
@@ -150,3 +114,24 @@ def _around(directory: Directory, keys: Integers) -> Integers:
         2: directory.beside(after, 1),
     }
     return np.stack([there[offset] for offset in OFFSETS], axis=1)
+
+
+def sketch(dimension: int, beside: Integers, entries: Mapping[int, Entry]) -> Sketch | None:
+    """The tokens of the memories of `around` that have any; None when none has."""
+    if not entries:
+        return None
+    owners = np.array(sorted(entries), dtype=np.int64)
+    parts = [entries[key] for key in owners.tolist()]
+    lengths = tokens_kept(np.array([entry.length for entry in parts], dtype=np.int64))
+    size = width(dimension)
+    kept = list(zip(parts, lengths.tolist(), strict=True))
+    joined = b"".join([entry.bits[: size * count] for entry, count in kept])
+    at = np.searchsorted(owners, beside)
+    there = owners[np.minimum(at, len(owners) - 1)] == beside
+    return Sketch(
+        bits=np.frombuffer(joined, dtype=np.uint8).reshape(-1, size),
+        asked=np.frombuffer(b"".join([entry.asked[:count] for entry, count in kept]), dtype=np.bool_),
+        starts=np.cumsum(lengths) - lengths,
+        lengths=lengths,
+        around=np.where(there, at, -1),
+    )

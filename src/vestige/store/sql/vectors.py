@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from vestige.embed.protocol import Signature
 from vestige.errors import InvalidInput
 from vestige.models import ANYTHING, Access
+from vestige.store.answers import ProfileState, ProfileStatus, still_in_use
 from vestige.store.changes import Embedded
 from vestige.store.sql import registry, tokens
 from vestige.store.sql.columns import listed, vector_bytes
@@ -22,12 +23,13 @@ LACKING = (
     "SELECT EXISTS (SELECT 1 FROM memories m WHERE NOT EXISTS"
     " (SELECT 1 FROM vectors v WHERE v.key = m.key AND +v.profile = ?))"
 )
-LEFT = (
-    "SELECT p.id FROM profiles p WHERE p.active = 0"
-    " AND EXISTS (SELECT 1 FROM vectors v WHERE v.profile = p.id) LIMIT 1"
+PIECES = "SELECT count(*) FROM vectors WHERE profile = ?"
+OWNERS = (
+    "SELECT count(*) FROM memories m"
+    " WHERE EXISTS (SELECT 1 FROM vectors v WHERE v.key = m.key AND +v.profile = ?)"
 )
 LEAVING = 500
-"""Memories whose vectors of another profile are removed in one transaction: a few milliseconds."""
+"""Pieces removed in one transaction, with the others of their memories: a few milliseconds."""
 INSERT = 'INSERT INTO vectors (profile, key, start, "end", text_hash, vector) VALUES (?, ?, ?, ?, ?, ?)'
 
 
@@ -120,31 +122,55 @@ def delete(db: Database, keys: Iterable[int], profile: registry.Profile | None =
     db.execute(f"DELETE FROM token_bits WHERE {where}", gone)
 
 
+def profiles(db: Database) -> list[ProfileStatus]:
+    """The signatures there are vectors of, the one in use first."""
+    known = registry.kept(db)
+    return [
+        ProfileStatus(
+            signature=known[state].signature,
+            state=state,
+            memories=db.execute(OWNERS, (known[state].id,)).fetchone()[0],
+            pieces=db.execute(PIECES, (known[state].id,)).fetchone()[0],
+        )
+        for state in ProfileState
+        if state in known
+    ]
+
+
 def adopt(db: Database, signature: Signature) -> bool:
     """Put a signature in use if every memory has vectors of it; whether it is."""
     held = registry.profile(db)
+    if held is None or held.signature != signature:
+        chosen = registry.of_signature(db, signature)
+        if db.execute(LACKING, (chosen.id if chosen else 0,)).fetchone()[0]:
+            return False
+        registry.activate(db, chosen or registry.enlist(db, signature))
+    registry.give_up_coming(db)
+    return True
+
+
+def drop_some(db: Database, signature: Signature) -> bool:
+    """Remove some of the vectors of a signature that is not in use; False when there are none. It is kept as
+    what it was until the last of them went, so that whoever was stopped knows what to go on with."""
+    known = registry.kept(db)
+    held = known.get(ProfileState.IN_USE)
     if held is not None and held.signature == signature:
-        return True
-    chosen = registry.of_signature(db, signature)
-    if db.execute(LACKING, (chosen.id if chosen else 0,)).fetchone()[0]:
-        return False
-    chosen = chosen or registry.enlist(db, signature)
-    registry.activate(db, chosen)
-    return True
+        raise still_in_use(signature)
+    left = next((one for one in known.values() if one.signature == signature), None)
+    if left is None or _remove_some(db, left):
+        return left is not None
+    registry.give_up(db, left)
+    return False
 
 
-def drop_others(db: Database) -> bool:
-    """Remove some of the vectors of profiles that are not in use; False when there are none.
+def drop_unkept(db: Database) -> bool:
+    """Remove some of the vectors of profiles that nobody waits for; False when there are none."""
+    left = registry.unkept(db)
+    return left is not None and _remove_some(db, left)
 
-    A memory's go together, so that what is left of a profile is whole at any time. No journal: no cache
-    holds them, because it begins anew when the profile in use is another one.
-    """
-    row = db.execute(LEFT).fetchone()
-    if row is None:
-        return False
-    some = db.execute("SELECT key FROM vectors WHERE profile = ? LIMIT ?", (row[0], LEAVING)).fetchall()
-    gone = (listed(sorted({key for (key,) in some})), row[0])
-    where = "key IN (SELECT value FROM json_each(?)) AND +profile = ?"
-    db.execute(f"DELETE FROM token_bits WHERE {where}", gone)
-    db.execute(f"DELETE FROM vectors WHERE {where}", gone)
-    return True
+
+def _remove_some(db: Database, left: registry.Profile) -> bool:
+    """A memory's go together, so that what is left of a profile is whole at any time."""
+    some = db.execute("SELECT key FROM vectors WHERE profile = ? LIMIT ?", (left.id, LEAVING)).fetchall()
+    delete(db, sorted({key for (key,) in some}), left)
+    return bool(some)

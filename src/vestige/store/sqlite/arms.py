@@ -18,6 +18,7 @@ from vestige.store.answers import Scored
 from vestige.store.pool import POSTINGS_BUDGET, Probe, Reworded, Voices
 from vestige.store.sql import history, memories, registry
 from vestige.store.sql import vectors as dense
+from vestige.store.sql.closeness import check_queries
 from vestige.store.sql.columns import natural
 from vestige.store.sql.directory import Directory
 from vestige.store.sql.tokens import TokenCache
@@ -77,7 +78,7 @@ class SearchArms:
             with self._matrix.locked():
                 profile = registry.profile(db)
                 registry.require(profile, signature)
-                queries = scan.check_queries(vectors, signature)
+                queries = check_queries(vectors, signature)
                 if profile is None:
                     return [[] for _ in queries]
                 view = self._matrix.catch_up(db, profile)
@@ -123,7 +124,7 @@ class SearchArms:
             raise InvalidInput("A probe with a vector needs the signature of its space.")
         profile = registry.profile(db)
         registry.require(profile, probe.signature)
-        query = scan.check_queries(probe.vector[np.newaxis], probe.signature)[0]
+        query = check_queries(probe.vector[np.newaxis], probe.signature)[0]
         if profile is None:
             return None
         return gathering.Dense(view=self._matrix.catch_up(db, profile), profile=profile, query=query)

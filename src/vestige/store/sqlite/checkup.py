@@ -8,15 +8,8 @@ from pathlib import Path
 
 from vestige.errors import StoreCorrupt, StoreError
 from vestige.store import migrate
-from vestige.store.sqlite import (
-    checkup_files,
-    checkup_log,
-    checkup_rows,
-    checkup_text,
-    checkup_vectors,
-    checkup_words,
-    segments,
-)
+from vestige.store.sql import checkup_log, checkup_rows, checkup_text, checkup_vectors
+from vestige.store.sqlite import checkup_files, checkup_references, checkup_words, segments
 from vestige.store.sqlite.connection import Connections
 from vestige.store.sqlite.opening import applied, schema
 from vestige.store.trouble import MOST_IDS, Trouble
@@ -52,12 +45,12 @@ def checks(path: Path, now: datetime, *, deep: bool) -> tuple[Check, ...]:
     return (
         Check(name="pages", look=lambda db: _pages(db, deep=deep)),
         Check(name="schema", look=_schema),
-        Check(name="references", look=checkup_rows.references),
-        Check(name="strays", look=checkup_rows.strays),
-        Check(name="missing rows", look=checkup_rows.missing),
+        Check(name="references", look=checkup_references.references),
+        Check(name="strays", look=lambda db: checkup_rows.strays(db, "rowid")),
+        Check(name="missing rows", look=lambda db: checkup_rows.missing(db, "rowid")),
         Check(name="tags", look=checkup_rows.tags),
         Check(name="citations", look=checkup_rows.citations),
-        Check(name="texts", look=checkup_text.texts),
+        Check(name="texts", look=lambda db: checkup_text.texts(db, "rowid")),
         Check(name="vectors", look=checkup_vectors.vectors),
         Check(name="tokens", look=checkup_vectors.tokens),
         Check(name="index files", look=_index),

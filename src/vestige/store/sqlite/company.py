@@ -1,6 +1,7 @@
 """A SQLite store among the processes that share its file: who they are, and doing something alone."""
 
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -27,6 +28,7 @@ class Company:
         self._hasty = _hasty(connections)
         self._who = who
         self._here: Presence | None = None
+        self._ended = threading.Event()
         if who is not None and who.exclusive and connections.read_only:
             raise not_exclusive(connections.path, "it can only be read")
         if who is not None and not connections.read_only:
@@ -73,8 +75,15 @@ class Company:
         with self._shared.reading(snapshot=False) as db:
             return notices.after(db, after)
 
+    @contextmanager
+    def listening(self) -> Iterator[Callable[[float], bool]]:
+        """Nobody is woken by a file: whoever waits looks again when the time is over."""
+        self._shared.check_open()
+        yield lambda seconds: not self._ended.wait(seconds)
+
     def _leave(self) -> None:
         """Be seen no more by the others."""
+        self._ended.set()
         self._hasty.close()
         here, self._here = self._here, None
         if here is not None:

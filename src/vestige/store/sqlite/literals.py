@@ -2,9 +2,9 @@
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vestige.cognition import verbatim
 from vestige.cognition.bm25 import Integers
@@ -15,9 +15,7 @@ from vestige.store.sql import memories
 from vestige.store.sql.columns import keys_from_text, listed
 from vestige.store.sql.directory import Directory
 from vestige.store.sql.places import source_hash
-from vestige.store.sqlite import search
-
-Mask = NDArray[np.bool_]
+from vestige.store.sql.scoring import NO_KEYS, Mask, highest, is_indexable
 
 READ_CHARS = 16_000_000
 """So many characters are read to see which memories hold a literal, those of short memories first; what
@@ -42,11 +40,11 @@ def find(
 ) -> Integers:
     """The keys of the memories that hold most of the literals, at least one; ties by id."""
     if not literals:
-        return search.NO_KEYS
+        return NO_KEYS
     keys = np.unique(np.concatenate([_candidates(db, directory, one, allowed) for one in literals]))
     held = count(db, literals, keys)
     keys, held = keys[held > 0], held[held > 0]
-    return keys[search.highest(db, keys, (held.astype(np.float64),), limit)]
+    return keys[highest(partial(memories.ids_of, db), keys, (held.astype(np.float64),), limit)]
 
 
 def count(db: sqlite3.Connection, literals: Sequence[str], keys: Integers) -> Integers:
@@ -69,15 +67,15 @@ def _candidates(db: sqlite3.Connection, directory: Directory, literal: str, allo
     found.append(directory.of_source(source_hash(plain)))
     if allowed is not None:
         found = [keys[allowed[keys]] for keys in found]
-    return np.concatenate([keys for keys in found if len(keys) <= verbatim.COMMON] or [search.NO_KEYS])
+    return np.concatenate([keys for keys in found if len(keys) <= verbatim.COMMON] or [NO_KEYS])
 
 
 def _with_all_terms(db: sqlite3.Connection, terms: Sequence[str]) -> Integers:
-    if not terms or not all(search.TERM.fullmatch(term) for term in terms):
-        return search.NO_KEYS
+    if not terms or not all(map(is_indexable, terms)):
+        return NO_KEYS
     match = " AND ".join(f'"{term}"' for term in terms)
     found = keys_from_text(db.execute(MATCHES, (match, EVERYWHERE)).fetchone()[0])
-    return found if len(found) < EVERYWHERE else search.NO_KEYS
+    return found if len(found) < EVERYWHERE else NO_KEYS
 
 
 def _texts(db: sqlite3.Connection, keys: Integers) -> Iterator[tuple[int, frozenset[str], Memory]]:

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vestige.embed.protocol import Signature
-from vestige.errors import InvalidInput
-from vestige.pool import Floats, Integers, Vectors
+from vestige.pool import Floats, Integers
 from vestige.store.answers import Scored
 from vestige.store.sql import memories
+from vestige.store.sql.closeness import Closest, best_of_each, cosines
 from vestige.store.sqlite import codes
 from vestige.store.sqlite.matrix import Block, View
 
@@ -47,24 +46,6 @@ class Best:
     scores: Floats
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Closest:
-    """The best piece of each of some memories: its cosine, its span and its vector; NaN and 0 for none."""
-
-    cosine: Floats
-    starts: Integers
-    ends: Integers
-    vectors: Vectors
-
-
-def check_queries(queries: Queries, signature: Signature) -> Queries:
-    """The queries as float32 rows, or InvalidInput."""
-    rows = np.ascontiguousarray(queries, dtype=np.float32)
-    if rows.ndim != 2 or rows.shape[1] != signature.dimension or not np.isfinite(rows).all():
-        raise InvalidInput(f"Queries of {signature.name} are rows of {signature.dimension} finite numbers.")
-    return rows
-
-
 def nearest(
     db: sqlite3.Connection, view: View, queries: Queries, allowed: Mask | None, limit: int
 ) -> list[list[Scored]]:
@@ -90,9 +71,7 @@ def top(view: View, query: Queries, allowed: Mask | None, limit: int) -> tuple[I
 
 def closest(view: View, keys: Integers, query: Queries) -> Closest:
     """The best piece of each memory, by its exact cosine."""
-    scores = np.full(len(keys), np.nan)
-    spans = np.zeros((len(keys), 2), dtype=np.int64)
-    vectors = np.zeros((len(keys), len(query)), dtype=np.float32)
+    told = Closest.none(len(keys), len(query))
     groups = view.groups_of(keys)
     known = np.flatnonzero(groups >= 0)
     best = _exactly(view, query, np.unique(groups[known]))
@@ -100,11 +79,12 @@ def closest(view: View, keys: Integers, query: Queries) -> Closest:
     living = places < len(best.groups)
     living[living] = best.groups[places[living]] == groups[known[living]]
     known, places = known[living], places[living]
-    scores[known] = best.scores[places]
-    spans[known] = view.spans[best.rows[places]]
     if len(known):
-        vectors[known] = view.take(best.rows[places])
-    return Closest(cosine=scores, starts=spans[:, 0], ends=spans[:, 1], vectors=vectors)
+        rows = best.rows[places]
+        told.cosine[known] = best.scores[places]
+        told.starts[known], told.ends[known] = view.spans[rows].T
+        told.vectors[known] = view.take(rows)
+    return told
 
 
 def _bounds(view: View, queries: Queries, allowed: Mask | None) -> Queries:
@@ -179,14 +159,11 @@ def _highest(bounds: Queries, limit: int) -> Integers:
 def _exactly(view: View, query: Queries, groups: Integers) -> Best:
     """The best living piece of each group that has one, in the order of groups."""
     rows, owners = view.pieces_of(groups)
-    # einsum goes row by row in a fixed order: a score depends neither on the BLAS in use nor on the others.
-    scores = np.einsum("ij,j->i", view.take(rows).astype(np.float64), query.astype(np.float64))
+    scores = cosines(view.take(rows), query)
     if len(owners) == len(groups):
         return Best(groups=groups, rows=rows, scores=scores)
-    # Best first, then the earliest piece: the first row seen of an owner is its best.
-    order = np.lexsort((rows, -scores, owners))
-    found, firsts = np.unique(owners[order], return_index=True)
-    return Best(groups=found, rows=rows[order[firsts]], scores=scores[order[firsts]])
+    found, best = best_of_each(owners, scores)
+    return Best(groups=found, rows=rows[best], scores=scores[best])
 
 
 def _in_order(matches: Sequence[Match], ids: Mapping[int, str], limit: int) -> list[Scored]:

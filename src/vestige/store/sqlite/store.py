@@ -2,12 +2,11 @@
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing
 from datetime import datetime
 from pathlib import Path
 
 from vestige.embed.protocol import Signature
-from vestige.errors import StoreBusy
 from vestige.models import (
     Access,
     LogEvent,
@@ -20,7 +19,7 @@ from vestige.store.sql import (
     absorbing,
 )
 from vestige.store.sql import commit as committing
-from vestige.store.sql import vectors as dense
+from vestige.store.sql.database import Database
 from vestige.store.sql.tables import Tables
 from vestige.store.sqlite import backup, checkup, installation, mending, proof, segments
 from vestige.store.sqlite.arms import SearchArms
@@ -134,16 +133,10 @@ class SqliteStore(Tables, SearchArms, Company):
 
     def adopt(self, signature: Signature) -> bool:
         """Put a signature in use if every memory has vectors of it; whether it is."""
-        with self._connections.writing() as db:
-            if not dense.adopt(db, signature):
-                return False
-            segments.unlist_others(db)
-        segments.sweep(self._connections)
-        # What is in use now is not undone because others write: the rest is left for the next time.
-        with suppress(StoreBusy):
-            while self._dropped_some():
-                pass
-        return True
+        adopted = super().adopt(signature)
+        if adopted:
+            segments.sweep(self._connections)
+        return adopted
 
     def index_status(self) -> IndexStatus:
         """What the index files hold; they are read through and checked."""
@@ -161,10 +154,9 @@ class SqliteStore(Tables, SearchArms, Company):
             self._connections.empty_journal()
             segments.sweep(self._connections)
 
-    def _dropped_some(self) -> bool:
-        """Remove some of the vectors that are not in use, in a transaction of its own."""
-        with self._connections.writing() as db:
-            return dense.drop_others(db)
+    def _put_out_of_use(self, db: Database) -> None:
+        """Stop using the files of other profiles: they are made again when one comes back."""
+        segments.unlist_others(db)
 
     # -- care ------------------------------------------------------------------------------------
 

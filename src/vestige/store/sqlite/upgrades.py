@@ -1,23 +1,12 @@
 """What opening a store would do to its schema, said without doing it."""
 
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 
 from vestige.store import migrate
 from vestige.store.sqlite.connection import connect, translated
 from vestige.store.sqlite.opening import BACKUPS, applied, readable_uri, refuse_strangers, schema
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Upgrade:
-    """The schema a database has (0: there is none yet), the one it would have, the steps between them, and
-    where the backup is made that comes first (None: there is nothing to keep)."""
-
-    schema: int
-    known: int
-    steps: tuple[str, ...]
-    backups: Path | None
+from vestige.store.status import Upgrade
 
 
 def plan(database: Path) -> Upgrade:

@@ -8,15 +8,16 @@ from typing import Any
 
 import click
 from click.shell_completion import get_completion_class
+from pydantic import SecretStr
 
 from vestige import __version__
 from vestige.errors import Conflict, InvalidInput
 from vestige.nearest import nearest_name
 from vestige.operations.all import registry
 from vestige.operations.prose import count, fields, table
-from vestige.settings import allowed_in_project, documented_fields, environment_name
+from vestige.settings import allowed_in_project, documented_fields, environment_name, without_password
 from vestige.transports import docs
-from vestige.transports.cli import migrate, restore
+from vestige.transports.cli import db, migrate, restore
 from vestige.transports.cli.bench import bench_command
 from vestige.transports.cli.commands import CommandGroup
 from vestige.transports.cli.events import follow_events, options
@@ -27,7 +28,7 @@ from vestige.transports.cli.session import Session, write_text
 COMPLETE_VARIABLE = "_VESTIGE_COMPLETE"
 SHELLS = ("bash", "zsh", "fish")
 MASK = "********"
-_GROUPS = {"model": "The local embedding model."}
+_GROUPS = {"model": "The local embedding model.", "db": "The database that memories are in."}
 _CREDENTIALS = re.compile(r"(?<=//)[^/@\s]+(?=@)")
 
 
@@ -49,6 +50,11 @@ def add_commands(root: CommandGroup) -> None:
         (("restore",), restore.restore, restore.options()),
         (("events",), follow_events, options()),
         (("migrate",), migrate.migrate, migrate.options()),
+        (("db", "init"), db.init, []),
+        (("db", "status"), db.status, []),
+        (("db", "migrate"), db.migrate, [
+            click.Option(["--dry-run"], is_flag=True, help="Only say what would be done."),
+        ]),
         (("config",), config, []),
         (("docs",), show_docs, [
             click.Argument(["page"], metavar="[PAGE]", required=False, shell_complete=_page_names),
@@ -92,10 +98,11 @@ def mcp(session: Session, profile: str | None, exclusive: bool) -> None:
 def config(session: Session) -> None:
     """Show the settings in force, and where each can be set."""
     settings, shown = session.settings(), []
+    tree = settings.model_dump(by_alias=True)
     for name, field in documented_fields():
-        value: Any = settings
+        value: Any = tree
         for part in name.split("."):
-            value = getattr(value, part)
+            value = value[part]
         shown.append(
             {
                 "name": name,
@@ -117,6 +124,8 @@ def masked(value: Any, *, secret: bool) -> Any:
     """A setting's value as it may be shown."""
     if secret:
         return MASK if value else ""
+    if isinstance(value, SecretStr):  # an address that may hold a password
+        return without_password(value.get_secret_value())
     return value if isinstance(value, bool | int | float) else _CREDENTIALS.sub(MASK, str(value))
 
 

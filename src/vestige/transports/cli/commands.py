@@ -129,7 +129,7 @@ def _answer(session: Session, operation: Operation, values: Mapping[str, Any]) -
     except StoreError as exc:
         if operation.without_store is None:
             raise
-        return operation.without_store(exc, session.wrecks(session.settings().database))
+        return operation.without_store(exc, session.database().remains())
     with app, ProgressLine() as progress:
         return app.run(operation, values, progress)
 

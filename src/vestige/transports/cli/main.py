@@ -3,7 +3,7 @@
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -11,10 +11,9 @@ import click
 from vestige import __version__
 from vestige.errors import VestigeError
 from vestige.operations.all import registry
-from vestige.store.trouble import Trouble
 from vestige.transports.cli import builtin
 from vestige.transports.cli.commands import CommandGroup, add_operations
-from vestige.transports.cli.session import Form, OpenApp, OpenServer, Restorer, Session, Upgrade
+from vestige.transports.cli.session import Form, OpenApp, OpenDatabase, OpenEnds, OpenServer, Session
 from vestige.transports.cli.usage import refusal
 
 logger = logging.getLogger(__name__)
@@ -43,9 +42,8 @@ def root_command() -> CommandGroup:
 def run(
     open_app: OpenApp,
     open_server: OpenServer,
-    restorer: Callable[[], Restorer],
-    upgrades: Callable[[Path], Upgrade],
-    wrecks: Callable[[Path], Sequence[Trouble]],
+    open_database: OpenDatabase,
+    open_ends: OpenEnds,
     argv: Sequence[str] | None = None,
     *,
     alone: str | None = None,
@@ -54,7 +52,7 @@ def run(
     words = list(sys.argv[1:] if argv is None else argv)
     _open_streams()
     session = Session(
-        open_app=open_app, open_server=open_server, restorer=restorer, upgrades=upgrades, wrecks=wrecks
+        open_app=open_app, open_server=open_server, open_database=open_database, open_ends=open_ends
     )
     try:
         command, name = _program(alone)

@@ -6,75 +6,112 @@ from typing import Any
 import click
 
 from vestige.engine.context import Call
-from vestige.engine.rebuild import rebuild
 from vestige.errors import InvalidInput
-from vestige.operations.prose import count
 from vestige.settings import Settings
+from vestige.transports.cli import reembed as reembedding
+from vestige.transports.cli.reembed import Chosen, Work
 from vestige.transports.cli.session import ProgressLine, Session, Upgrade
-
-NAMED_MODELS = ("fastembed", "openai")
-"""The providers that have more than one model."""
+from vestige.transports.cli.transfer import transfer
 
 
 def options() -> list[click.Parameter]:
     """The options of the command."""
     return [
-        click.Option(["--dry-run"], is_flag=True, help="Only say what would be done to the schema."),
+        click.Option(["--dry-run"], is_flag=True, help="Only say what would be done."),
         click.Option(["--reembed"], is_flag=True, help="Embed every memory with the configured model."),
-        click.Option(["--model"], metavar="NAME", help="With --reembed: another model of the provider."),
-        click.Option(["--from"], metavar="STORE", hidden=True),
-        click.Option(["--to"], metavar="STORE", hidden=True),
+        click.Option(["--rollback"], is_flag=True, help="Go back to the model before the last --reembed."),
+        click.Option(["--drop-old"], is_flag=True, help="Remove the vectors of the model before."),
+        click.Option(["--provider"], metavar="NAME", help="With --reembed or --rollback: another provider."),
+        click.Option(["--model"], metavar="NAME", help="With --reembed or --rollback: another model."),
+        click.Option(["--from"], metavar="STORE", help="Carry a store: sqlite, postgres, a path or a URL …"),
+        click.Option(["--to"], metavar="STORE", help="… to an empty store of the other kind."),
+        click.Option(["--verify-only"], is_flag=True, help="With --from and --to: only compare both."),
     ]
 
 
-def migrate(session: Session, dry_run: bool, reembed: bool, model: str | None, **moved: str | None) -> None:
-    """Bring the store up to date with this version, or with another embedding model.
+def migrate(
+    session: Session,
+    dry_run: bool,
+    reembed: bool,
+    rollback: bool,
+    drop_old: bool,
+    provider: str | None,
+    model: str | None,
+    verify_only: bool,
+    **moved: str | None,
+) -> None:
+    """Bring the store up to date with this version, or with another embedding model, or carry it elsewhere.
 
     Opening a store upgrades its schema by itself, after a backup; this says what was done, or with
-    --dry-run what would be. With --reembed every memory is embedded with the model of the settings.
-    Searches and writes of other processes go on with the vectors in use until the new ones are complete.
-    When it is stopped it goes on where it was the next time.
+    --dry-run what would be.
+
+    With --reembed every memory is embedded with the model of the settings. Searches and writes of other
+    processes go on with the vectors in use until the new ones are complete. When it is stopped it goes on
+    where it was the next time. The vectors of the model before are kept: --rollback puts them in use
+    again, after embedding what was written since, and --drop-old removes them. With --dry-run these say
+    what is to be done, how long it takes and how much room it needs.
+
+    With --from and --to everything is carried into a store of the other kind, compared row by row, and the
+    source is left as it is. When it is stopped it goes on where it was the next time. What cannot be carried
+    is told, and the exit code is 1.
     """
-    settings = session.settings()
-    _check(settings, moved, model=model, reembed=reembed, dry_run=dry_run)
-    found = session.upgrades(settings.database)
-    done: dict[str, Any] = _told(found)
-    if dry_run:
-        session.answer({"dryRun": True, **done}, lambda: _planned(done))
+    works = {Work.REEMBED: reembed, Work.ROLLBACK: rollback, Work.DROP_OLD: drop_old}
+    if verify_only or any(moved.values()):
+        _check_alone(works)
+        ends = _both(moved)
+        if not transfer(session, *ends, dry_run=dry_run, verify_only=verify_only):
+            click.get_current_context().exit(1)
         return
-    flags = {} if model is None else {"embeddings.model": model}
-    # The file in place is what counts, whatever kind of store the settings name.
-    with session.open(**{"storage.backend": "sqlite", **flags}) as app:
-        if reembed:
-            with ProgressLine() as progress:
-                done["embedded"] = rebuild(Call(engine=app.engine, progress=progress), vectors=True).vectors
-            signature = app.engine.store.signature()
-            done["model"] = None if signature is None else signature.name
-    remark = f"Set embeddings.model to {model!r} in vestige.toml: until then other commands go by words only."
-    if model is not None and model != settings.embeddings.model:
-        done["note"] = remark
-    session.answer({"dryRun": False, **done}, lambda: _done(done))
+    settings = session.settings()
+    chosen = reembedding.choose(settings, works, provider, model)
+    found = _told(session.database().upgrade())
+    if chosen is None and dry_run:
+        session.answer({"dryRun": True, **found}, lambda: _planned(found))
+        return
+    if dry_run and found["steps"]:
+        # Opening the store would upgrade it.
+        raise InvalidInput(
+            "What this would do can be told when the store has the schema of this version.",
+            hint="Run `vestige migrate` first, or `vestige migrate --dry-run` to see what that would do.",
+        )
+    done = _work(session, settings, chosen, dry_run=dry_run)
+    session.answer(
+        {"dryRun": dry_run, **found, **done}, lambda: "\n".join(_lines(found, done, dry_run=dry_run))
+    )
 
 
-def _check(
-    settings: Settings, moved: Mapping[str, str | None], *, model: str | None, reembed: bool, dry_run: bool
-) -> None:
-    if any(moved.values()):
+def _both(moved: Mapping[str, str | None]) -> tuple[str, str]:
+    source, destination = moved["from"], moved["to"]
+    if source is None or destination is None:
         raise InvalidInput(
-            "This version cannot move memories between kinds of stores: it has SQLite only.",
-            hint="--from and --to are kept for that. `vestige export` carries memories to another place.",
+            "--from and --to go together.",
+            hint="Say where from and where to: `vestige migrate --from sqlite --to postgres`.",
         )
-    if model is not None and not reembed:
-        raise InvalidInput("--model goes with --reembed.")
-    if dry_run and reembed:
+    return source, destination
+
+
+def _check_alone(works: Mapping[Work, bool]) -> None:
+    if any(works.values()):
         raise InvalidInput(
-            "--dry-run tells about the schema only.", hint="Leave out --reembed; nothing is lost by it later."
+            "--reembed, --rollback and --drop-old do not go with --from and --to.",
+            hint="Vectors are carried as they are: carry the store first, then change its model.",
         )
-    if model is not None and settings.embeddings.provider not in NAMED_MODELS:
-        raise InvalidInput(
-            f"The provider {settings.embeddings.provider} has one model only.",
-            hint="Set embeddings.provider to fastembed or openai to choose a model.",
-        )
+
+
+def _work(session: Session, settings: Settings, chosen: Chosen | None, *, dry_run: bool) -> dict[str, Any]:
+    """Open the store, which upgrades it, and do what is asked for or only plan it."""
+    with session.open(**(chosen.flags() if chosen else {})) as app, ProgressLine() as progress:
+        if chosen is None:
+            return {}
+        call = Call(engine=app.engine, progress=progress)
+        if dry_run:
+            return reembedding.plan(call, chosen.work)
+        return reembedding.do(call, chosen, settings)
+
+
+def _lines(found: Mapping[str, Any], done: Mapping[str, Any], *, dry_run: bool) -> list[str]:
+    schema = [] if dry_run else [_done(found)]
+    return [*schema, *(reembedding.told(done) if done else []), *(["Nothing has been changed."] * dry_run)]
 
 
 def _told(found: Upgrade) -> dict[str, Any]:
@@ -91,25 +128,21 @@ def _planned(told: Mapping[str, Any]) -> str:
         return f"The store has schema {told['schema']}, as this version wants it: nothing to do."
     if not told["schema"]:
         return f"There is no store yet; it would be made with schema {told['known']}."
-    lines = [f"The store has schema {told['schema']}, this version wants {told['known']}."]
-    lines += [f"1. A backup would be made in {told['backups']}."]
-    lines += [f"{number}. {step} would be applied." for number, step in enumerate(told["steps"], 2)]
-    return "\n".join([*lines, "Nothing has been changed."])
+    backups = [f"A backup would be made in {told['backups']}."] if told["backups"] else []
+    steps = [*backups, *(f"{step} would be applied." for step in told["steps"])]
+    return "\n".join(
+        [
+            f"The store has schema {told['schema']}, this version wants {told['known']}.",
+            *(f"{number}. {step}" for number, step in enumerate(steps, 1)),
+            "Nothing has been changed.",
+        ]
+    )
 
 
 def _done(told: Mapping[str, Any]) -> str:
-    lines = []
-    if told["steps"] and told["schema"]:
-        lines.append(
-            f"The schema went from {told['schema']} to {told['known']} ({', '.join(told['steps'])});"
-            f" the backup from before is in {told['backups']}."
-        )
-    elif told["steps"]:
-        lines.append(f"A store was made, with schema {told['known']}.")
-    else:
-        lines.append(f"The schema is {told['known']}, as it should be.")
-    if "embedded" in told:
-        lines.append(f"{count(told['embedded'], 'memory')} embedded; the store's model is {told['model']}.")
-    if "note" in told:
-        lines.append(f"! {told['note']}")
-    return "\n".join(lines)
+    if not told["steps"]:
+        return f"The schema is {told['known']}, as it should be."
+    if not told["schema"]:
+        return f"A store was made, with schema {told['known']}."
+    backup = f"; the backup from before is in {told['backups']}" if told["backups"] else ""
+    return f"The schema went from {told['schema']} to {told['known']} ({', '.join(told['steps'])}){backup}."

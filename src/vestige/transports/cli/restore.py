@@ -81,7 +81,7 @@ def restore(session: Session, file: str | None, yes: bool, dry_run: bool, with_s
     if file is None:
         raise InvalidInput("`restore` needs a FILE.", hint="For example: vestige restore backups/vestige.db")
     database, source = session.settings().database, Path(file).expanduser()
-    restorer = session.restorer()
+    restorer = session.database().restorer()
     kind = recognised(source, restorer)
     if database.exists() and database.samefile(source):
         raise InvalidInput("This is the store itself, not a backup of it.")
@@ -156,13 +156,13 @@ def stage(session: Session, source: Path, folder: Path, kind: str, progress: Pro
     store, names = folder / _STORE, []
     store.mkdir(mode=0o700)
     if kind == DATABASE:
-        session.restorer().stage(source, store, DATABASE_NAME)
+        session.database().restorer().stage(source, store, DATABASE_NAME)
     elif kind == Kind.SNAPSHOT:
         (folder / _UNPACKED).mkdir(mode=0o700)
         packed = snapshot.unpack(source, folder / _UNPACKED)
         names = [one.name for one in packed.files if one.name != DATABASE_NAME]
         (folder / _UNPACKED / DATABASE_NAME).replace(store / DATABASE_NAME)
-        session.restorer().inspect(store / DATABASE_NAME)
+        session.database().restorer().inspect(store / DATABASE_NAME)
     with _opened(session, data_dir=str(store)) as app:
         if kind == Kind.EXPORT:
             held = importing.inspect(source)

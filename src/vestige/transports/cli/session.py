@@ -18,6 +18,9 @@ from vestige.engine.context import Engine, Progress
 from vestige.errors import VestigeError
 from vestige.operations.registry import Operation, Wire
 from vestige.settings import Settings, load_settings
+from vestige.store.status import DatabaseStatus
+from vestige.store.status import Upgrade as Upgrade
+from vestige.store.transfer.sides import End
 from vestige.store.trouble import Trouble
 from vestige.transports.mcp.service import Service
 
@@ -98,24 +101,28 @@ class Restorer(Protocol):
         """Put it in place; `prove` opens the store and raises if it is not right."""
 
 
-class Upgrade(Protocol):
-    """What a database needs to be what this version wants."""
+class Database(Protocol):
+    """The database that the settings name, seen from outside the store in it: a matter of the backend, so it
+    is handed in."""
 
-    @property
-    def schema(self) -> int:
-        """The schema it has; 0 when there is none yet."""
+    def status(self) -> DatabaseStatus:
+        """How it is. Nothing is made or changed."""
 
-    @property
-    def known(self) -> int:
-        """The schema this version wants."""
+    def upgrade(self) -> Upgrade:
+        """What opening the store would do to its schema."""
 
-    @property
-    def steps(self) -> Sequence[str]:
-        """The names of the steps between them."""
+    def remains(self) -> Sequence[Trouble]:
+        """What can be seen of a store that cannot be opened."""
 
-    @property
-    def backups(self) -> Path | None:
-        """Where it is backed up first."""
+    def restorer(self) -> Restorer:
+        """What replaces the store by a backup, or InvalidInput with what to do instead."""
+
+
+OpenDatabase = Callable[[Settings], Database]
+"""The database of these settings; it is reached for when it is asked something."""
+
+OpenEnds = Callable[[Settings, str, str], tuple[End, End]]
+"""Both ends of a transfer, from the words they were named by; they are reached for when they are used."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -124,9 +131,8 @@ class Session:
 
     open_app: OpenApp
     open_server: OpenServer
-    restorer: Callable[[], Restorer]
-    upgrades: Callable[[Path], Upgrade]
-    wrecks: Callable[[Path], Sequence[Trouble]]
+    open_database: OpenDatabase
+    open_ends: OpenEnds
     flags: dict[str, Any] = field(default_factory=dict)
     form: Form | None = None
     colour: bool = False
@@ -138,6 +144,10 @@ class Session:
     def settings(self) -> Settings:
         """The settings in force, for what needs no store."""
         return load_settings(self.flags)
+
+    def database(self) -> Database:
+        """The database that the settings name."""
+        return self.open_database(self.settings())
 
     @property
     def wants_json(self) -> bool:

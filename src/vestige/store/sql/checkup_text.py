@@ -1,6 +1,5 @@
-"""Whether what a SQLite store derived from texts is what the present texts give."""
+"""Whether what a store derived from texts is what the present texts give."""
 
-import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +8,7 @@ from vestige.cognition.text import text_hash
 from vestige.models import Memory
 from vestige.store.sql import memories, words
 from vestige.store.sql.columns import listed
+from vestige.store.sql.database import Database
 from vestige.store.sql.places import Place
 from vestige.store.trouble import Trouble, about
 
@@ -37,18 +37,18 @@ class Kept:
     fingerprints: Mapping[int, frozenset[str]]
 
 
-def texts(db: sqlite3.Connection) -> Iterator[Trouble]:
+def texts(db: Database, word_key: str) -> Iterator[Trouble]:
     """Every text is analysed again, a batch at a time."""
     wrong, reached = Wrong(), 0
     while True:
         some, end = memories.texts_after(db, reached, BATCH)
         if end is None:
             break
-        _compare(wrong, some, _kept(db, [key for key, _ in some]))
+        _compare(wrong, some, _kept(db, [key for key, _ in some], word_key))
         reached = end
     yield from about(
         "texts",
-        "The text is not the one that was stored: the file was damaged, or changed by another program.",
+        "The text is not the one that was stored: the database was damaged, or changed by another program.",
         wrong.hashes,
     )
     for message, found in (
@@ -72,14 +72,14 @@ def _compare(wrong: Wrong, some: Sequence[tuple[int, Memory]], kept: Kept) -> No
             wrong.fingerprints.append(memory.id)
 
 
-def _kept(db: sqlite3.Connection, keys: Sequence[int]) -> Kept:
+def _kept(db: Database, keys: Sequence[int], word_key: str) -> Kept:
     asked = (listed(keys),)
     prints: dict[int, set[str]] = defaultdict(set)
     for key, one in db.execute(f"SELECT key, fingerprint FROM fingerprints WHERE key {AMONG}", asked):
         prints[key].add(one)
     return Kept(
         hashes=dict(db.execute(f"SELECT key, text_hash FROM memories WHERE key {AMONG}", asked)),
-        terms=dict(db.execute(f"SELECT rowid, terms FROM words WHERE rowid {AMONG}", asked)),
+        terms=dict(db.execute(f"SELECT {word_key}, terms FROM words WHERE {word_key} {AMONG}", asked)),
         places={row[0]: _place(row[1:]) for row in db.execute(f"{PLACE} {AMONG} AND length >= 0", asked)},
         fingerprints={key: frozenset(several) for key, several in prints.items()},
     )

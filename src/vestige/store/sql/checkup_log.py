@@ -1,8 +1,8 @@
-"""Whether the log of a SQLite store is whole, and the rows that follow from it."""
+"""Whether the log of a store is whole, and the rows that follow from it."""
 
-import sqlite3
 from collections.abc import Iterator
 
+from vestige.store.sql.database import Database
 from vestige.store.trouble import Trouble, about
 
 GAPS = "SELECT coalesce(max(seq), 0) - count(*) FROM events WHERE node = (SELECT node FROM installation)"
@@ -12,8 +12,8 @@ UNBORN = (
     " (SELECT 1 FROM events e WHERE e.memory_id = m.id AND e.kind = 'memory.created')"
 )
 HIGHEST = (
-    "SELECT max((SELECT coalesce(max(e.clock), 0) FROM events e),"
-    " (SELECT coalesce(max(d.clock), 0) FROM documents d))"
+    "SELECT coalesce(max(seen.clock), 0) FROM"
+    " (SELECT max(e.clock) AS clock FROM events e UNION ALL SELECT max(d.clock) FROM documents d) seen"
 )
 UNDEAD = (
     "SELECT DISTINCT e.memory_id FROM events e JOIN memories m ON m.id = e.memory_id"
@@ -35,7 +35,7 @@ LOST = (
 )
 
 
-def log(db: sqlite3.Connection) -> Iterator[Trouble]:
+def log(db: Database) -> Iterator[Trouble]:
     """Events that are missing, and memories that no event tells of."""
     gaps = db.execute(GAPS).fetchone()[0]
     if gaps:
@@ -44,13 +44,13 @@ def log(db: sqlite3.Connection) -> Iterator[Trouble]:
     yield from about("log", "No event tells that these memories were made.", unborn)
 
 
-def clock(db: sqlite3.Connection) -> Iterator[Trouble]:
+def clock(db: Database) -> Iterator[Trouble]:
     """The clock must be ahead of everything that was seen, or what comes next is ordered before it."""
     if db.execute(f"SELECT ({HIGHEST}) > coalesce((SELECT reading FROM clock), -1)").fetchone()[0]:
         yield Trouble(check="clock", message="The clock is behind the events it has given.", repair="clock")
 
 
-def deletions(db: sqlite3.Connection) -> Iterator[Trouble]:
+def deletions(db: Database) -> Iterator[Trouble]:
     """Deleted memories are gone and have a tombstone, and no others have one."""
     undead = [row[0] for row in db.execute(UNDEAD)]
     yield from about("deletions", "Memories are here that the log says were deleted.", undead)
@@ -60,7 +60,7 @@ def deletions(db: sqlite3.Connection) -> Iterator[Trouble]:
     yield from about("deletions", "Memories have a tombstone that no event tells of.", untold)
 
 
-def lost(db: sqlite3.Connection) -> Iterator[Trouble]:
+def lost(db: Database) -> Iterator[Trouble]:
     """Memories of which only the log and stray rows are left. To remove those brings nothing back."""
     yield from about(
         "memories",

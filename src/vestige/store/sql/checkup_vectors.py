@@ -1,11 +1,11 @@
-"""Whether the vectors of a SQLite store are those of its texts and of the model in use."""
+"""Whether the vectors of a store are those of its texts and of the model in use."""
 
-import sqlite3
 from collections.abc import Iterator
 
 import numpy as np
 
 from vestige.store.sql import registry
+from vestige.store.sql.database import Database
 from vestige.store.sql.tokens import width
 from vestige.store.trouble import Trouble, about
 
@@ -13,14 +13,17 @@ BATCH = 4_096
 UNIT = 1e-2
 """How far from 1 the length of a vector may be: models round."""
 
-USED = "(SELECT id FROM profiles WHERE active = 1 UNION SELECT max(id) FROM profiles)"
-"""The profile in use and the coming one, which is the newest."""
+USED = registry.KEPT
+"""The profile in use, the coming one and the former."""
 FOREIGN = f"SELECT count(*) FROM vectors WHERE profile NOT IN {USED}"
 STALE = (
     "SELECT DISTINCT m.id FROM vectors v JOIN memories m ON m.key = v.key"
     f" WHERE v.text_hash <> m.text_hash AND v.profile IN {USED}"
 )
-EVERY = "SELECT m.id, v.vector FROM vectors v JOIN memories m ON m.key = v.key WHERE v.profile = ?"
+EVERY = (
+    "SELECT v.id, m.id, v.vector FROM vectors v JOIN memories m ON m.key = v.key"
+    " WHERE v.profile = ? AND v.id > ? ORDER BY v.id LIMIT ?"
+)
 BITS = (
     "SELECT m.id FROM token_bits t JOIN memories m ON m.key = t.key WHERE t.profile = ?"
     " AND length(t.bits) <> ? * length(t.asked)"
@@ -32,7 +35,7 @@ BARE = (
 )
 
 
-def vectors(db: sqlite3.Connection) -> Iterator[Trouble]:
+def vectors(db: Database) -> Iterator[Trouble]:
     """Vectors of another text, of a model that is not used, or that are none."""
     stale = [row[0] for row in db.execute(STALE)]
     yield from about("vectors", "Vectors were made from another text.", stale, repair="vectors")
@@ -50,7 +53,7 @@ def vectors(db: sqlite3.Connection) -> Iterator[Trouble]:
     )
 
 
-def tokens(db: sqlite3.Connection) -> Iterator[Trouble]:
+def tokens(db: Database) -> Iterator[Trouble]:
     """Token bits of the wrong size, or without the vectors they belong to."""
     bare = [row[0] for row in db.execute(BARE)]
     yield from about("tokens", "Token bits are there without their vectors.", bare, repair="vectors")
@@ -58,7 +61,7 @@ def tokens(db: sqlite3.Connection) -> Iterator[Trouble]:
     yield from about("tokens", "Token bits do not have the size of the model's.", wrong, repair="vectors")
 
 
-def missized(db: sqlite3.Connection) -> list[str]:
+def missized(db: Database) -> list[str]:
     """The memories whose token bits in use have another size than the model's."""
     profile = registry.profile(db)
     if profile is None:
@@ -66,17 +69,17 @@ def missized(db: sqlite3.Connection) -> list[str]:
     return [row[0] for row in db.execute(BITS, (profile.id, width(profile.signature.dimension)))]
 
 
-def misshapen(db: sqlite3.Connection) -> set[str]:
+def misshapen(db: Database) -> set[str]:
     """The memories with a vector in use that has the wrong dimension, or not the length 1."""
     profile = registry.profile(db)
     if profile is None:
         return set()
     found: set[str] = set()
-    cursor = db.execute(EVERY, (profile.id,))
-    while rows := cursor.fetchmany(BATCH):
-        size = 4 * profile.signature.dimension
-        found.update(name for name, packed in rows if len(packed) != size)
-        whole = [(name, packed) for name, packed in rows if len(packed) == size]
+    reached, size = 0, 4 * profile.signature.dimension
+    while rows := db.execute(EVERY, (profile.id, reached, BATCH)).fetchall():
+        reached = rows[-1][0]
+        found.update(name for _, name, packed in rows if len(packed) != size)
+        whole = [(name, packed) for _, name, packed in rows if len(packed) == size]
         joined = np.frombuffer(b"".join(packed for _, packed in whole), dtype="<f4")
         lengths = np.linalg.norm(joined.reshape(len(whole), -1), axis=1) if whole else joined
         # Written so that a length which is no number is wrong too. A text without a word has the zero vector.

@@ -1,0 +1,17 @@
+"""Time, sleep, ids and randomness as one value. app.py makes the machine's own; tests bring theirs."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """What differs each time it is asked."""
+
+    now: Callable[[], datetime]
+    monotonic: Callable[[], float]
+    sleep: Callable[[float], None]
+    new_id: Callable[[], str]
+    rng: random.Random

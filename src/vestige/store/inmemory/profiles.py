@@ -1,0 +1,140 @@
+"""The vectors of memories by their signature: one is in use, one may be coming, one may be the former."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from vestige.cognition.text import text_hash
+from vestige.embed.protocol import Signature
+from vestige.errors import InvalidInput
+from vestige.store.answers import ProfileState, ProfileStatus, other_model, still_in_use
+from vestige.store.changes import Embedded, Piece, Tokens
+from vestige.store.inmemory.state import Held, State
+
+Pieces = tuple[Piece, ...]
+
+
+def profiles(state: State) -> list[ProfileStatus]:
+    """The signatures there are vectors of, the one in use first."""
+    signatures = {
+        ProfileState.IN_USE: state.signature,
+        ProfileState.COMING: state.coming,
+        ProfileState.FORMER: state.former,
+    }
+    return [
+        _status(state, name, signature) for name, signature in signatures.items() if signature is not None
+    ]
+
+
+def _status(state: State, name: ProfileState, signature: Signature) -> ProfileStatus:
+    counts = [len(pieces_of(state, held, signature)) for held in state.held.values()]
+    return ProfileStatus(signature=signature, state=name, memories=sum(map(bool, counts)), pieces=sum(counts))
+
+
+def pieces_of(state: State, held: Held, signature: Signature) -> Pieces:
+    """A memory's vectors of a signature."""
+    return held.pieces if signature == state.signature else held.beside.get(signature, ())
+
+
+def require_signature(state: State, signature: Signature) -> None:
+    """Refuse a signature other than the one this store already has."""
+    if state.signature is not None and state.signature != signature:
+        raise other_model(state.signature, signature)
+
+
+def take_vectors(state: State, memory_id: str, embedded: Embedded) -> bool:
+    """Give a memory its vectors, unless they were made from another text; whether it took them."""
+    require_signature(state, embedded.signature)
+    fitting = _fitting(state, memory_id, embedded)
+    if fitting is None:
+        return False
+    held, pieces = fitting
+    state.signature = embedded.signature
+    state.held[memory_id] = replace(held, pieces=pieces)
+    return True
+
+
+def stage_vectors(state: State, memory_id: str, embedded: Embedded, signature: Signature) -> bool:
+    """Give a memory vectors of a signature that is not in use; whether it took them. Unless it is the former
+    one, it is the coming one now, in place of any other."""
+    if embedded.signature != signature:
+        raise other_model(signature, embedded.signature)
+    if signature not in (state.coming, state.former):
+        _forget(state, state.coming)
+        state.coming = signature
+    fitting = _fitting(state, memory_id, embedded)
+    if fitting is None:
+        return False
+    held, pieces = fitting
+    state.held[memory_id] = replace(held, beside={**held.beside, signature: pieces})
+    return True
+
+
+def adopt(state: State, signature: Signature) -> bool:
+    """Put a signature in use if every memory has vectors of it; whether it is."""
+    before = state.signature
+    if before != signature:
+        if not all(pieces_of(state, held, signature) for held in state.held.values()):
+            return False
+        state.signature, state.former = signature, before
+        _each(state, lambda held: _exchanged(held, signature, before))
+    state.coming = None
+    _each(state, lambda held: _keeping(held, state.former))
+    return True
+
+
+def drop(state: State, signature: Signature) -> None:
+    """Forget the vectors of a signature that is not in use."""
+    if signature == state.signature:
+        raise still_in_use(signature)
+    _forget(state, signature)
+    if signature == state.coming:
+        state.coming = None
+    if signature == state.former:
+        state.former = None
+
+
+def _exchanged(held: Held, chosen: Signature, before: Signature | None) -> Held:
+    beside = held.beside if before is None else {**held.beside, before: held.pieces}
+    return replace(held, pieces=held.beside.get(chosen, ()), beside=beside)
+
+
+def _keeping(held: Held, signature: Signature | None) -> Held:
+    return replace(held, beside={kept: pieces for kept, pieces in held.beside.items() if kept == signature})
+
+
+def _forget(state: State, signature: Signature | None) -> None:
+    def without(held: Held) -> Held:
+        return replace(held, beside={name: one for name, one in held.beside.items() if name != signature})
+
+    _each(state, without)
+
+
+def _each(state: State, change: Callable[[Held], Held]) -> None:
+    state.held = {memory_id: change(held) for memory_id, held in state.held.items()}
+
+
+def _fitting(state: State, memory_id: str, embedded: Embedded) -> tuple[Held, Pieces] | None:
+    """The memory these vectors were made for, if it still has that text, and the vectors."""
+    pieces = tuple(_checked(piece, embedded.signature) for piece in embedded.pieces)
+    held = state.held.get(memory_id)
+    if held is None or not pieces or text_hash(held.memory) != embedded.text_hash:
+        return None
+    return held, pieces
+
+
+def _checked(piece: Piece, signature: Signature) -> Piece:
+    vector = np.array(piece.vector, dtype=np.float32)
+    if vector.shape != (signature.dimension,) or not np.isfinite(vector).all():
+        raise InvalidInput(f"A vector of {signature.name} has {signature.dimension} finite numbers.")
+    vector.flags.writeable = False
+    if piece.tokens is None:
+        return replace(piece, vector=vector)
+    bits, asked = piece.tokens.bits.copy(), piece.tokens.asked.copy()
+    wide = -(-signature.dimension // 8)
+    if bits.dtype != np.uint8 or bits.ndim != 2 or bits.shape[1] != wide:
+        raise InvalidInput(f"The bits of a token of {signature.dimension} dimensions are {wide} bytes.")
+    if asked.dtype != np.bool_ or asked.shape != bits.shape[:1]:
+        raise InvalidInput("`asked` says yes or no for each token.")
+    return replace(piece, vector=vector, tokens=Tokens(bits=bits, asked=asked))

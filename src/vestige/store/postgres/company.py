@@ -1,0 +1,159 @@
+"""A PostgreSQL store among the processes that share it: who they are, doing something alone, and news."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from psycopg import Connection
+
+from vestige.errors import StoreBusy, StoreError, StoreReadOnly
+from vestige.store.answers import Notice
+from vestige.store.postgres import presence
+from vestige.store.postgres.connection import Connections
+from vestige.store.postgres.presence import Presence, Present
+from vestige.store.postgres.trouble import HINTS, translated
+from vestige.store.processes import Who
+from vestige.store.sql import notices
+
+logger = logging.getLogger(__name__)
+
+PATIENCE_SECONDS = 0.2
+"""How long notices wait for other writers: late ones are worth little."""
+LOOK_UP_SECONDS = 0.2
+"""How soon one who waits for news sees that the store was closed."""
+
+
+class Company:
+    """What concerns other processes. What each method promises is said in `MemoryStore`."""
+
+    def __init__(self, connections: Connections, who: Who) -> None:
+        self._shared = connections
+        self._who = who
+        self._here: Presence | None = None
+        self._ended = threading.Event()
+        if not connections.read_only:
+            self._here = presence.join(connections, who)
+        elif who.exclusive:
+            raise StoreError(
+                f"The store cannot be had exclusively: it can only be read here. ({connections.place})",
+                hint="Connect to the primary server, or start without --exclusive (storage.exclusive).",
+                details={"store": str(connections.place)},
+            )
+
+    @contextmanager
+    def alone(self, purpose: str) -> Iterator[None]:
+        """Hold what only one process at a time may do; StoreBusy while another does. A server that is
+        restarted forgets it."""
+        self._shared.check_open()
+        if self._shared.read_only:
+            raise StoreReadOnly(hint=HINTS[StoreReadOnly], details={"store": str(self._shared.place)})
+        held = presence.take(self._shared, self._who, purpose)
+        try:
+            yield
+        finally:
+            held.close()
+
+    def processes(self) -> list[Who]:
+        """Who has this store open, the one that came first before the others."""
+        found = self._present()
+        if self._here is not None and self._here.id not in {one.id for one in found}:
+            self._return()
+            found = self._present()
+        return [one.who for one in found if not one.purpose]
+
+    @property
+    def lingers_in(self) -> str | None:
+        """None: what the server keeps of deleted rows is its own affair, and nobody finds it."""
+        return None
+
+    def notify(self, process: str, messages: Sequence[str]) -> None:
+        """Tell the other processes at work on this store."""
+        with self._shared.writing(PATIENCE_SECONDS) as db:
+            notices.add(db, process, messages)
+            # That there are some, not what they say: whoever may connect to the database may listen.
+            db.execute(f"NOTIFY {self._channel}")
+
+    def notices(self, after: int) -> list[Notice]:
+        """What was told after a notice, oldest first."""
+        with self._shared.reading(snapshot=False) as db:
+            return notices.after(db, after)
+
+    @contextmanager
+    def listening(self) -> Iterator[Callable[[float], bool]]:
+        """The server wakes whoever waits for news; a standby does not."""
+        self._shared.check_open()
+        if self._shared.read_only:
+            yield lambda seconds: not self._ended.wait(seconds)
+            return
+        ears = Ears(self._shared, self._channel, self._ended)
+        try:
+            yield ears.wait
+        finally:
+            ears.close()
+
+    @property
+    def _channel(self) -> str:
+        return f"vestige_{self._shared.schema_oid}"
+
+    def _present(self) -> list[Present]:
+        with self._shared.reading(snapshot=False) as db:
+            return presence.present(db.execute(presence.question(self._shared.schema_oid)))
+
+    def _return(self) -> None:
+        """Be seen again after the server was restarted."""
+        gone, self._here = self._here, None
+        if gone is not None:
+            gone.db.close()
+        try:
+            self._here = presence.join(self._shared, self._who)
+        except StoreBusy as exc:  # another server began while nobody could see this one; both go on
+            logger.warning("After a restart of the database server: %s", exc.message)
+
+    def _leave(self) -> None:
+        """Be seen no more by the others."""
+        self._ended.set()
+        here, self._here = self._here, None
+        if here is not None:
+            here.close()
+
+
+class Ears:
+    """A session that is told when there are notices. It is made when it is needed, also again."""
+
+    def __init__(self, connections: Connections, channel: str, ended: threading.Event) -> None:
+        self._connections = connections
+        self._channel = channel
+        self._ended = ended
+        self._db: Connection[Any] | None = None
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for a notice for so long; whether there may be one. The first time, and after a restart of the
+        server, there may: nobody listened before."""
+        self._connections.check_open()
+        with translated(self._connections.place):
+            if self._db is None:
+                self._db = self._connections.pool.connect()
+                self._db.execute(f"LISTEN {self._channel}".encode())
+                return True
+            try:
+                return self._heard(self._db, seconds)
+            except psycopg.Error:
+                self.close()
+                raise
+
+    def close(self) -> None:
+        """Listen no more."""
+        db, self._db = self._db, None
+        if db is not None:
+            db.close()
+
+    def _heard(self, db: Connection[Any], seconds: float) -> bool:
+        left = seconds
+        while left > 0 and not self._ended.is_set():
+            for _ in db.notifies(timeout=min(left, LOOK_UP_SECONDS), stop_after=1):
+                return True
+            left -= LOOK_UP_SECONDS
+        return False

@@ -1,0 +1,325 @@
+"""Connections to one store in PostgreSQL: transactions, and the driver's errors translated.
+
+All write transactions of a store take one lock first, in the order in which they ask for it. So they come one
+after the other, as they do in SQLite: no deadlock, no lost update, and positions of the log in the order of
+commits. What is slow (embedding, analysing) is done before.
+
+Sessions hold settings, locks and subscriptions, so a proxy that shares a session among clients (pgbouncer in
+transaction mode) does not do. One that keeps sessions apart (session mode) does.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg import Connection, errors
+from psycopg.conninfo import make_conninfo
+from psycopg.pq import TransactionStatus
+
+from vestige.errors import StoreBusy, StoreReadOnly, StoreUnavailable
+from vestige.store.postgres.dialect import respelled
+from vestige.store.postgres.place import Place
+from vestige.store.postgres.pool import Lost, Pool, Unreachable
+from vestige.store.postgres.trouble import HINTS, translated
+from vestige.store.postgres.values import register
+from vestige.store.sql.database import Params, Rows
+
+T = TypeVar("T")
+
+WRITERS = 0x56_57_54_45
+"""Names the lock that writers take; the second number of the lock is the schema's."""
+
+READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+HOLDER = (
+    "SELECT a.application_name, a.client_addr::text, a.pid"
+    " FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid"
+    " WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 2 AND l.classid = ? AND l.objid = ?"
+    " AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())"
+)
+KEPT_ALIVE = {
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
+"""A server that vanished without a word is noticed within a minute, not within two hours."""
+
+
+def is_lost(exc: psycopg.Error, db: Connection[Any]) -> bool:
+    """Whether the server ended the session, so that another one may go better."""
+    gone = (errors.AdminShutdown, errors.CrashShutdown, errors.IdleInTransactionSessionTimeout)
+    return db.broken or db.closed or isinstance(exc, gone)
+
+
+class Session:
+    """A connection lent from the pool, as a `Database`.
+
+    The first statement finds out whether its session still lives: the server may have been restarted since it
+    was last used. Then another one is tried, before anything has been done.
+    """
+
+    def __init__(self, pool: Pool, patience_seconds: float) -> None:
+        self._pool = pool
+        self._patience = patience_seconds
+        self._again = pool.waiting.turns(patience_seconds)
+        self._db: Connection[Any] | None = pool.borrow(patience_seconds)
+        self._begun = False
+
+    @property
+    def connection(self) -> Connection[Any]:
+        """The driver's connection."""
+        if self._db is None:
+            raise Lost("the session was lost, and no other could be made")
+        return self._db
+
+    def execute(self, sql: str, parameters: Params = (), /) -> Rows:
+        """Run one statement that may be spelled as in `store.sql`."""
+        rows: Rows = self._run(lambda db: db.execute(respelled(sql).encode(), parameters, binary=True))
+        return rows
+
+    def executemany(self, sql: str, parameters: Iterable[Params], /) -> None:
+        """Run one statement for each of these, sent together."""
+        rows = list(parameters)
+        if rows:
+            self._run(lambda db: db.cursor().executemany(respelled(sql).encode(), rows))
+
+    def command(self, sql: str) -> None:
+        """Run statements without values, in one trip."""
+        self._run(lambda db: db.execute(sql.encode()))
+
+    def commit(self, place: Place) -> None:
+        """End a transaction that wrote something."""
+        db = self.connection
+        try:
+            answer = db.execute(b"COMMIT").statusmessage
+        except psycopg.Error as exc:
+            if is_lost(exc, db):
+                raise _unanswered(place) from exc
+            raise
+        if answer != "COMMIT":  # a statement failed before, and nobody said so
+            raise errors.InFailedSqlTransaction("the transaction was rolled back")
+
+    def roll_back(self) -> None:
+        """Undo what was not committed."""
+        db = self._db
+        if db is not None and not db.closed and db.info.transaction_status != TransactionStatus.IDLE:
+            with suppress(psycopg.Error):
+                db.rollback()
+
+    def end(self) -> None:
+        """Undo what was not committed, and give the connection back."""
+        self.roll_back()
+        db, self._db = self._db, None
+        if db is not None:
+            self._pool.give_back(db)
+
+    def _run(self, action: Callable[[Connection[Any]], Any]) -> Any:  # what the driver answers
+        while True:
+            db = self.connection
+            try:
+                answer = action(db)
+            except psycopg.Error as exc:
+                if not is_lost(exc, db):
+                    raise
+                if self._begun or not self._again():
+                    raise Lost(str(exc)) from exc
+                self._replace(db)
+            else:
+                self._begun = True
+                return answer
+
+    def _replace(self, dead: Connection[Any]) -> None:
+        self._db = None
+        dead.close()
+        self._pool.give_back(dead)
+        self._pool.renew()
+        self._db = self._pool.borrow(self._patience)
+
+
+@dataclass(slots=True, kw_only=True)
+class Connections:
+    """The open connections of one store."""
+
+    place: Place
+    pool: Pool
+    schema_oid: int
+    wait_seconds: float
+    statement_seconds: float
+    read_only: bool = False
+
+    @contextmanager
+    def reading(self, *, snapshot: bool = True) -> Iterator[Session]:
+        """A session for reading; with `snapshot` in a transaction that sees one moment."""
+        with translated(self.place), self._lent(self.wait_seconds) as session:
+            if snapshot:
+                session.command(READ)
+            yield session
+            if snapshot:
+                session.command("COMMIT")
+
+    @contextmanager
+    def writing(self, patience_seconds: float | None = None) -> Iterator[Session]:
+        """A session inside the one write transaction: committed at the end, undone on any error."""
+        with translated(self.place), self._write_transaction(patience_seconds) as session:
+            yield session
+
+    def written(self, work: Callable[[Session], T], patience_seconds: float | None = None) -> T:
+        """What `work` answers, done in the one write transaction. It is done again when the server undid it:
+        for another transaction's sake, or because it was restarted before the commit was asked for."""
+        again = self.pool.waiting.turns(self._patience(patience_seconds))
+        with translated(self.place):
+            while True:
+                try:
+                    with self._write_transaction(patience_seconds) as session:
+                        return work(session)
+                except (Lost, errors.SerializationFailure, errors.DeadlockDetected):
+                    if not again():
+                        raise
+
+    @contextmanager
+    def unhurried(self) -> Iterator[Session]:
+        """A session outside any transaction whose statements may take as long as they take."""
+        with translated(self.place), self._lent(self.wait_seconds) as session:
+            session.command("SET statement_timeout TO 0")
+            try:
+                yield session
+            finally:
+                with suppress(psycopg.Error):  # of a session that died: nobody gets it again
+                    session.roll_back()
+                    session.command(f"SET statement_timeout TO {round(1000 * self.statement_seconds)}")
+
+    def apart(self) -> Connection[Any]:
+        """A connection of its own, for what lasts; whoever asked for it closes it."""
+        self.check_open()
+        with translated(self.place):
+            again = self.pool.waiting.turns(self.wait_seconds)
+            while True:
+                try:
+                    return self.pool.connect()
+                except Unreachable:
+                    if not again():
+                        raise
+
+    def close(self) -> None:
+        """Close what is idle now, and what is lent out when it comes back. Safe to call twice."""
+        self.pool.close()
+
+    def check_open(self) -> None:
+        """StoreError once it was closed."""
+        self.pool.check_open()
+
+    def _patience(self, wanted: float | None) -> float:
+        return self.wait_seconds if wanted is None else min(wanted, self.wait_seconds)
+
+    @contextmanager
+    def _lent(self, patience_seconds: float) -> Iterator[Session]:
+        session = Session(self.pool, patience_seconds)
+        try:
+            yield session
+        finally:
+            session.end()
+
+    @contextmanager
+    def _write_transaction(self, patience_seconds: float | None) -> Iterator[Session]:
+        self.check_open()
+        if self.read_only:
+            raise StoreReadOnly(hint=HINTS[StoreReadOnly], details={"store": str(self.place)})
+        patience = self._patience(patience_seconds)
+        with self._lent(patience) as session:
+            self._take_turn(session, patience)
+            yield session
+            session.commit(self.place)
+
+    def _take_turn(self, session: Session, patience_seconds: float) -> None:
+        lock = f"{WRITERS}, {signed(self.schema_oid)}"
+        try:
+            # In one trip. A lock timeout of 0 would wait for ever.
+            session.command(
+                "BEGIN ISOLATION LEVEL READ COMMITTED;"
+                f" SET LOCAL lock_timeout = {max(1, round(1000 * patience_seconds))};"
+                f" SELECT pg_advisory_xact_lock({lock}); SET LOCAL lock_timeout = 0"
+            )
+        except errors.LockNotAvailable as exc:
+            session.roll_back()
+            raise self._kept_busy(session, patience_seconds) from exc
+
+    def _kept_busy(self, session: Session, waited_seconds: float) -> StoreBusy:
+        found = session.execute(HOLDER, (WRITERS, self.schema_oid)).fetchone()
+        details: dict[str, Any] = {"store": str(self.place), "waited_seconds": waited_seconds}
+        stayed = f"The store stayed busy for {waited_seconds:.1f} s"
+        if found is None:
+            return StoreBusy(
+                f"{stayed}: others were writing all the time.", hint="Try again.", details=details
+            )
+        program, address, pid = found
+        where = f" at {address}" if address else ""
+        return StoreBusy(
+            f"{stayed}: {program or 'a program'}{where} is writing and does not finish.",
+            hint="Try again. If it lasts, stop that process, or let an administrator end its session with"
+            f" SELECT pg_terminate_backend({pid});",
+            details={**details, "program": program, "address": address, "session": pid},
+        )
+
+
+def signed(oid: int) -> int:
+    """A number of 32 bits as the server's functions for locks take it."""
+    return oid - (1 << 32) if oid >= 1 << 31 else oid
+
+
+def connect(place: Place, *, program: str, wait_seconds: float) -> Connection[Any]:
+    """A connection in autocommit mode: transactions are always explicit here. Unreachable without one."""
+    waiting = {"connect_timeout": max(2, round(wait_seconds)), **KEPT_ALIVE}
+    wanted = {"application_name": program, **{name: str(value) for name, value in waiting.items()}}
+    ours = {name: value for name, value in wanted.items() if name not in place.options}
+    try:
+        return psycopg.connect(make_conninfo(place.url, client_encoding="utf8", **ours), autocommit=True)
+    except psycopg.OperationalError as exc:
+        said = place.without_secrets(str(exc))
+    # Not from within: the driver's error holds the connection, and that the password.
+    raise Unreachable(said)
+
+
+def connector(
+    place: Place, *, program: str, wait_seconds: float, statement_seconds: float, vector_oid: int
+) -> Callable[[], Connection[Any]]:
+    """What makes connections that see the store's schema and know its types."""
+
+    def make() -> Connection[Any]:
+        db = connect(place, program=program, wait_seconds=wait_seconds)
+        try:
+            prepare(db, place, statement_seconds, vector_oid)
+        except psycopg.Error as exc:
+            db.close()
+            raise Unreachable(str(exc)) from exc
+        return db
+
+    return make
+
+
+def prepare(db: Connection[Any], place: Place, statement_seconds: float, vector_oid: int) -> None:
+    """Make a connection one of the store's."""
+    db.execute(place.settings(statement_seconds).encode())
+    register(db, vector_oid)
+
+
+def _unanswered(place: Place) -> StoreUnavailable:
+    return StoreUnavailable(
+        f"The server did not answer when a write was to be kept: it may have been kept or not. ({place})",
+        hint="Look whether it is there before you write it again; with an idempotency key just repeat it.",
+        details={"store": str(place), "outcome": "unknown"},
+    )
+
+
+__all__ = [
+    "WRITERS",
+    "Connections",
+    "Session",
+    "connect",
+    "connector",
+    "is_lost",
+    "prepare",
+    "signed",
+    "translated",
+]

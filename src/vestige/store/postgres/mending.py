@@ -1,0 +1,20 @@
+"""Repairs of what a PostgreSQL store derives. Nothing that is canonical is written here."""
+
+from vestige.store.postgres.connection import Connections
+from vestige.store.postgres.words import PostgresSurfaces
+from vestige.store.sql.mending import REPAIRS
+from vestige.store.sql.tables import Tables
+from vestige.store.trouble import no_repair
+
+
+def mend(connections: Connections, repair: str) -> None:
+    """Do a repair in the tables; InvalidInput for one that is none."""
+    surfaces = PostgresSurfaces()
+    if repair == "words":
+        Tables(connections, surfaces).rebuild_words()
+    elif repair in REPAIRS:
+        with connections.writing() as db:
+            db.command("SET LOCAL statement_timeout = 0")
+            REPAIRS[repair](db, surfaces)
+    else:
+        raise no_repair(repair)

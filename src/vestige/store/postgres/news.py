@@ -1,0 +1,136 @@
+"""The first statement of every search: what was written since the last one, how common the terms are, which
+memories the filter lets through, and which vectors there are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import orjson
+
+from vestige.cognition.bm25 import Frequency, Integers
+from vestige.embed.protocol import Signature
+from vestige.store.postgres import search
+from vestige.store.postgres.arrays import array_text, integers
+from vestige.store.postgres.parts import Part
+from vestige.store.sql import memories
+from vestige.store.sql.database import Database
+from vestige.store.sql.directory import TOLD
+from vestige.store.sql.filters import Clause
+from vestige.store.sql.registry import Profile
+from vestige.store.sql.scoring import NO_KEYS, Mask
+from vestige.store.sql.tokens import Version
+
+# The id of each by its key: a join would read all memories where the server expects many to have changed.
+CHANGED = (
+    "SELECT max(seq), array_send(array_agg(ARRAY[key, coalesce(thread, 0), coalesce(source, 0),"
+    " coalesce(position, 0), length, speaker,"
+    " 256 * form + 2 * flags + CASE WHEN position IS NULL THEN 1 ELSE 0 END, born])),"
+    " array_agg((SELECT m.id FROM memories m WHERE m.key = p.key)) FROM places p WHERE seq > ?"
+)
+KEYS = "SELECT array_send(array_agg(m.key)) FROM memories m WHERE {where}"
+PROFILE = (
+    "SELECT p.id, p.signature,"
+    " (SELECT i.indisvalid FROM pg_index i WHERE i.indexrelid = to_regclass('vectors_near_' || p.id)),"
+    " (SELECT c.reltuples FROM pg_class c WHERE c.oid = 'vectors'::regclass),"
+    " (SELECT coalesce(max(d.position), 0) FROM dead_vectors d),"
+    " set_config('hnsw.ef_search', ?::text, TRUE),"
+    " set_config('hnsw.iterative_scan', 'relaxed_order', TRUE)"
+    " FROM profiles p WHERE p.active = 1"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Space:
+    """The vectors in use: their profile, whether an index finds them, about how many the table holds, and how
+    many have gone so far."""
+
+    profile: Profile
+    indexed: bool
+    rows: int
+    deaths: int
+
+    @property
+    def version(self) -> Version:
+        """By which a cache knows that what it holds is still so."""
+        return self.profile.id, self.deaths
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passing:
+    """What a filter lets through: these keys (None: all), less those that are left out."""
+
+    keys: Integers | None
+    left_out: Integers
+
+    def mask(self, size: int) -> Mask | None:
+        """By key, which pass, all keys being below `size`; None when all do."""
+        if self.keys is None and not len(self.left_out):
+            return None
+        mask = np.full(size, self.keys is None, dtype=np.bool_)
+        if self.keys is not None:
+            mask[self.keys] = True
+        mask[self.left_out] = False
+        return mask
+
+    def condition(self, column: str) -> Part:
+        """That a column is a key which passes."""
+        if self.keys is not None:
+            kept = np.setdiff1d(self.keys, self.left_out)
+            return Part(sql=f"{column} = ANY(?::bigint[])", params=(array_text(kept),))
+        if len(self.left_out):
+            return Part(sql=f"{column} <> ALL(?::bigint[])", params=(array_text(self.left_out),))
+        return Part(sql="TRUE")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class News:
+    """What the first statement tells; `changed`, `ids` and `seq` are for the shelf."""
+
+    changed: Integers
+    ids: Sequence[str | None]
+    seq: int
+    space: Space | None
+    common: dict[str, Frequency]
+    passing: Passing
+
+
+def look(db: Database, since: int, terms: Sequence[str], wanted: Clause, *, reach: int) -> News:
+    """Read what is new since a `seq`. A filter by retention takes a statement more. An HNSW index will keep
+    `reach` rows in mind while this transaction searches it, and go on where a filter leaves too few."""
+    plain, begun = search.counting(terms)
+    through, few = wanted.parted()
+    allowed = _keys(through)
+    left_out = [Part(sql=KEYS.format(where=one.excluded), params=one.params) for one in few]
+    columns = [plain, begun, allowed, *left_out]
+    selected = ", ".join(f"({one.sql})" for one in columns)
+    row = db.execute(
+        f"SELECT n.*, p.*, {selected} FROM ({CHANGED}) n LEFT JOIN ({PROFILE}) p ON TRUE",
+        (*(param for one in columns for param in one.params), since, reach),
+    ).fetchone()
+    seq, changed, ids, *space = row[:10]
+    frequencies, prefixes, keys, *gone = row[10:]
+    limited = bool(through.conditions) or through.retained is not None
+    if through.retained is not None:
+        passed: Integers | None = memories.keys(db, through)
+    else:
+        passed = integers(keys) if limited else None
+    return News(
+        changed=integers(changed).reshape(-1, 1 + TOLD),
+        ids=ids or (),
+        seq=seq or since,
+        space=None if space[0] is None else _space(*space[:5]),
+        common=search.frequencies(terms, frequencies, prefixes),
+        passing=Passing(keys=passed, left_out=np.concatenate((NO_KEYS, *map(integers, gone)))),
+    )
+
+
+def _keys(through: Clause) -> Part:
+    """The keys of what is let through; nothing where that is all, or is not for SQL to say."""
+    if not through.conditions or through.retained is not None:
+        return Part(sql="SELECT NULL::bytea")
+    return Part(sql=KEYS.format(where=through.sql), params=through.params)
+
+
+def _space(number: int, signature: str, indexed: bool | None, rows: float, deaths: int) -> Space:
+    profile = Profile(id=number, signature=Signature(**orjson.loads(signature)))
+    return Space(profile=profile, indexed=bool(indexed), rows=round(max(rows, 0)), deaths=deaths)

@@ -1,0 +1,277 @@
+"""Opening a store: the server is looked at, the schema is made or brought up to date, the node is settled."""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from psycopg import Connection, errors, sql
+
+from vestige import __version__
+from vestige.errors import StoreBusy, StoreError, StoreReadOnly
+from vestige.store import migrate
+from vestige.store.migrate import Applied, Migration
+from vestige.store.postgres.connection import (
+    WRITERS,
+    Connections,
+    connect,
+    connector,
+    prepare,
+    signed,
+)
+from vestige.store.postgres.place import Place
+from vestige.store.postgres.pool import Pool, Unreachable, Waiting
+from vestige.store.postgres.server import check_server, extension_schema
+from vestige.store.postgres.trouble import HINTS, translated
+from vestige.store.sql.columns import moment_text
+
+MIGRATION_WAITS = 12
+"""How many times longer than for a write one waits for another process that upgrades the store."""
+UPGRADES = WRITERS + 1
+"""Names the lock of whoever makes or upgrades a schema."""
+STARTING = ("starting up", "shutting down", "recovery", "not yet accepting connections")
+"""What a server says that will soon do. One that speaks another language is not waited for."""
+
+RECORDS = (
+    "CREATE TABLE IF NOT EXISTS schema_migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
+    " applied_at TEXT NOT NULL, checksum TEXT NOT NULL, written_by TEXT NOT NULL)"
+)
+# Not by its name alone: other programs have a table of this name, also in schemas of the path.
+RECORDED = (
+    "SELECT count(*) = 2 FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid"
+    " WHERE c.relnamespace = current_schema()::regnamespace AND c.relname = 'schema_migrations'"
+    " AND a.attname IN ('checksum', 'written_by')"
+)
+STRANGERS = (
+    "SELECT c.relname FROM pg_class c WHERE c.relnamespace = %s AND c.relkind IN ('r', 'p', 'v', 'm')"
+    " AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e')"
+    " ORDER BY c.relname LIMIT 1"
+)
+SCHEMA = "SELECT oid, has_schema_privilege(oid, 'USAGE') FROM pg_namespace WHERE nspname = %s"
+VECTOR_TYPE = (
+    "SELECT t.oid FROM pg_type t JOIN pg_extension e ON e.extnamespace = t.typnamespace"
+    " WHERE t.typname = 'vector' AND e.extname = 'vector'"
+)
+READS_ONLY = "SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::bool"
+MAY_WRITE = "SELECT has_table_privilege('events', 'INSERT')"
+WRITE_LOCK = "SELECT pg_advisory_xact_lock(%s::int4, %s::int4)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a store needs from outside itself."""
+
+    sleep: Callable[[float], None]
+    monotonic: Callable[[], float]
+    new_id: Callable[[], str]
+    now: Callable[[], datetime]
+    wait_seconds: float
+    statement_seconds: float
+    most_connections: int
+    program: str = "vestige"
+
+    @property
+    def waiting(self) -> Waiting:
+        """How to wait."""
+        return Waiting(sleep=self.sleep, monotonic=self.monotonic)
+
+
+@cache
+def schema() -> tuple[Migration, ...]:
+    """The migrations that belong to this version."""
+    return tuple(migrate.load(files(__package__) / "migrations"))
+
+
+def open_connections(place: Place, around: Surroundings) -> tuple[Connections, str]:
+    """The connections to a store, brought to the present schema, and its node id."""
+    with translated(place), ExitStack() as undo:
+        db = undo.enter_context(_connected(place, around))
+        check_server(db, place)
+        read_only = bool(_one(db, READS_ONLY))
+        found = replace(place, extension_schema=extension_schema(db, place, read_only=read_only))
+        oid = _schema_oid(db, found, read_only=read_only)
+        db.execute(found.settings(0).encode())
+        _bring_up_to_date(db, found, oid, around, read_only=read_only)
+        read_only = read_only or not _one(db, MAY_WRITE)
+        node = _settle(db, oid, around, read_only=read_only)
+        vector_oid = int(_one(db, VECTOR_TYPE))
+        pool = Pool(
+            connect=connector(
+                found,
+                program=around.program,
+                wait_seconds=around.wait_seconds,
+                statement_seconds=around.statement_seconds,
+                vector_oid=vector_oid,
+            ),
+            most=around.most_connections,
+            waiting=around.waiting,
+        )
+        prepare(db, found, around.statement_seconds, vector_oid)
+        undo.pop_all()
+        pool.add(db)
+    connections = Connections(
+        place=found,
+        pool=pool,
+        schema_oid=oid,
+        wait_seconds=around.wait_seconds,
+        statement_seconds=around.statement_seconds,
+        read_only=read_only,
+    )
+    return connections, node
+
+
+def applied(db: Connection[Any]) -> list[Applied]:
+    """The migrations the schema of this session has seen; none for an empty one."""
+    if not _one(db, RECORDED):
+        return []
+    rows = db.execute("SELECT version, name, checksum, written_by FROM schema_migrations ORDER BY version")
+    return [Applied(version=row[0], name=row[1], checksum=row[2], written_by=row[3]) for row in rows]
+
+
+def _connected(place: Place, around: Surroundings) -> Connection[Any]:
+    """The first connection. A server that is not there is not waited for; one that is starting is."""
+    again = around.waiting.turns(around.wait_seconds)
+    while True:
+        try:
+            return connect(place, program=around.program, wait_seconds=around.wait_seconds)
+        except Unreachable as exc:
+            if not (any(words in str(exc) for words in STARTING) and again()):
+                raise
+
+
+def _schema_oid(db: Connection[Any], place: Place, *, read_only: bool) -> int:
+    found = db.execute(SCHEMA, (place.schema,)).fetchone()
+    if found is None:
+        _create_schema(db, place, read_only=read_only)
+        found = db.execute(SCHEMA, (place.schema,)).fetchone()
+    if found is None or not found[1]:
+        raise StoreError(
+            f"This user may not use the schema {place.schema}. ({place})",
+            hint=f"Let its owner run: GRANT USAGE ON SCHEMA {place.schema} TO <user>;",
+            details={"store": str(place)},
+        )
+    return int(found[0])
+
+
+def _create_schema(db: Connection[Any], place: Place, *, read_only: bool) -> None:
+    if read_only:
+        raise StoreReadOnly(
+            f"There is no store here, and none can be made: the server only reads. ({place})",
+            hint=HINTS[StoreReadOnly],
+            details={"store": str(place)},
+        )
+    try:
+        db.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(place.schema)))
+    except errors.UniqueViolation:
+        pass  # another process was faster, which IF NOT EXISTS does not see
+    except errors.InsufficientPrivilege as exc:
+        raise StoreError(
+            f"This user may not create the schema {place.schema}. ({place})",
+            hint=f"Let the database's owner run: CREATE SCHEMA {place.schema} AUTHORIZATION <user>;",
+            details={"store": str(place)},
+        ) from exc
+
+
+def _bring_up_to_date(
+    db: Connection[Any], place: Place, oid: int, around: Surroundings, *, read_only: bool
+) -> None:
+    """Apply what is missing, each step in one transaction with its record."""
+    todo = migrate.pending(schema(), applied(db))
+    if todo and read_only:
+        raise StoreReadOnly(
+            f"There is no store of this version here, and none can be made: the server only reads. ({place})",
+            hint=HINTS[StoreReadOnly],
+            details={"store": str(place)},
+        )
+    if not todo:
+        return
+    patience = round(1000 * MIGRATION_WAITS * around.wait_seconds)
+    try:
+        db.execute(f"SET lock_timeout = {patience}".encode())
+        for step in todo:
+            _apply(db, place, oid, step, around.now())
+        db.execute("SET lock_timeout = 0")
+    except errors.LockNotAvailable as exc:
+        raise StoreBusy(
+            f"Another process upgrades the store and did not finish in time. ({place})",
+            hint="Wait until it is done, then try again. Nothing was changed.",
+            details={"store": str(place)},
+        ) from exc
+    except errors.InsufficientPrivilege as exc:
+        raise StoreError(
+            f"This user may not make or change tables in the schema {place.schema}. ({place})",
+            hint=f"Let its owner run: GRANT CREATE, USAGE ON SCHEMA {place.schema} TO <user>; a store that is"
+            " there is brought up to date by the user who made it.",
+            details={"store": str(place)},
+        ) from exc
+
+
+def _apply(db: Connection[Any], place: Place, oid: int, step: Migration, now: datetime) -> None:
+    with db.transaction():
+        for lock in (UPGRADES, WRITERS):
+            db.execute(WRITE_LOCK, (lock, signed(oid)))
+        done = {row.version for row in applied(db)}
+        if step.version in done:
+            return  # another process was faster
+        if not done:
+            _refuse_strangers(db, place, oid)
+        db.execute(RECORDS)
+        for statement in step.statements():
+            db.execute(statement.encode())
+        db.execute(
+            "INSERT INTO schema_migrations (version, name, applied_at, checksum, written_by)"
+            " VALUES (%s, %s, %s, %s, %s)",
+            (step.version, step.name, moment_text(now), step.checksum, __version__),
+        )
+
+
+def _refuse_strangers(db: Connection[Any], place: Place, oid: int) -> None:
+    found = db.execute(STRANGERS, (oid,)).fetchone()
+    if found is not None:
+        raise StoreError(
+            f"The schema {place.schema} holds tables of another program; it was left as it is. ({place})",
+            hint="Set storage.postgres.schema to another name.",
+            details={"store": str(place), "table": found[0]},
+        )
+
+
+def _settle(db: Connection[Any], oid: int, around: Surroundings, *, read_only: bool) -> str:
+    """The node id of this installation; a new one where the database was copied from elsewhere."""
+    fingerprint = _fingerprint(db, oid)
+    known = db.execute("SELECT node, fingerprint FROM installation").fetchone()
+    if known is not None and (read_only or known[1] == fingerprint):
+        return str(known[0])
+    if read_only:
+        raise StoreReadOnly(hint=HINTS[StoreReadOnly])
+    with db.transaction():
+        db.execute(WRITE_LOCK, (WRITERS, signed(oid)))
+        known = db.execute("SELECT node, fingerprint FROM installation").fetchone()
+        if known is not None and known[1] == fingerprint:
+            return str(known[0])
+        node = around.new_id()
+        db.execute("DELETE FROM installation")
+        db.execute(
+            "INSERT INTO installation (one, node, fingerprint, since) VALUES (1, %s, %s, %s)",
+            (node, fingerprint, moment_text(around.now())),
+        )
+    return node
+
+
+def _fingerprint(db: Connection[Any], oid: int) -> str:
+    """What a copy of the database has otherwise: a restored dump has other numbers, a cloned server is told
+    by its own. A user who may not ask for the server's is content with the others."""
+    database = _one(db, "SELECT oid FROM pg_database WHERE datname = current_database()")
+    allowed = _one(db, "SELECT has_function_privilege('pg_control_system()', 'EXECUTE')")
+    server = _one(db, "SELECT system_identifier FROM pg_control_system()") if allowed else 0
+    return f"{server}-{database}-{oid}"
+
+
+def _one(db: Connection[Any], query: str, params: Sequence[object] = ()) -> Any:  # whatever the column holds
+    row = db.execute(query.encode(), params).fetchone()
+    return None if row is None else row[0]
+
+
+__all__ = ["Surroundings", "applied", "check_server", "open_connections", "schema"]

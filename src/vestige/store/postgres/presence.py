@@ -1,0 +1,140 @@
+"""Which processes are at work on a store: each holds, by a session, the lock of its row in `present`.
+
+The lock ends with the session, however the process ends, and everybody sees who holds one. A row whose lock
+nobody holds is what a killed process left; whoever comes next takes it away.
+"""
+
+from collections.abc import Iterable
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+import orjson
+import psycopg
+from psycopg import Connection, errors
+
+from vestige.errors import StoreBusy
+from vestige.store.postgres.connection import Connections, signed
+from vestige.store.postgres.trouble import translated
+from vestige.store.processes import BRIEF, Holder, Who, kept, refuse_beside
+from vestige.store.sql.database import Row
+
+STARTS = 0x56_57_54_47
+ALONE = 0x56_57_54_48
+BRIEFLY = 0x56_57_54_49
+"""Names of locks; the second number of each is the schema's."""
+
+# The lock of a row has one number of 64 bits, the schema's and the row's: no lock with two is the same.
+_HELD = (
+    "SELECT 1 FROM pg_locks l WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1"
+    " AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())"
+    " AND l.classid::bigint = {oid} AND l.objid::bigint = p.id"
+)
+_LIVE = f"SELECT p.id, p.purpose, p.who FROM present p WHERE EXISTS ({_HELD})"
+_SWEEP = f"DELETE FROM present p WHERE NOT EXISTS ({_HELD})"
+_REGISTER = (
+    "WITH here AS (INSERT INTO present (purpose, who) VALUES (%s, %s) RETURNING id)"
+    " SELECT id, pg_advisory_lock((%s::bigint << 32) | id) FROM here"
+)
+_TRY = "SELECT pg_try_advisory_lock(%s::int4, %s::int4)"
+_TURN = "SELECT pg_advisory_xact_lock(%s::int4, %s::int4)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Presence:
+    """A process that is there until it closes this, or ends."""
+
+    id: int
+    db: Connection[Any]
+
+    def close(self) -> None:
+        """Be gone. A session frees its locks some time after it was closed, so they are freed before."""
+        with suppress(psycopg.Error):  # one that the server has ended has none
+            leave = f"DELETE FROM present WHERE id = {self.id}; SELECT pg_advisory_unlock_all()"
+            self.db.execute(leave.encode())
+        self.db.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Present:
+    """Somebody who is there; with a purpose, somebody who does something alone."""
+
+    id: int
+    who: Who
+    purpose: str
+
+
+def question(oid: int) -> str:
+    """What to ask the server so that `present` can be told."""
+    return _LIVE.format(oid=oid)
+
+
+def present(rows: Iterable[Row]) -> list[Present]:
+    """Who is there now, in the order in which the processes began."""
+    found = [Present(id=number, purpose=purpose, who=_who(told)) for number, purpose, told in rows]
+    return sorted(found, key=lambda one: (one.who.since, one.who.pid, one.id))
+
+
+def join(connections: Connections, who: Who) -> Presence:
+    """Be among those that have this store open. StoreBusy for a server beside an exclusive one, and for an
+    exclusive server beside any other; servers start one after another."""
+    oid = connections.schema_oid
+    with ExitStack() as undo:
+        db = undo.enter_context(connections.apart())
+        with translated(connections.place), db.transaction():
+            if who.server:
+                _take_turn(db, connections)
+                others = (one.who for one in present(db.execute(question(oid).encode())) if not one.purpose)
+                refuse_beside(who, others, elsewhere="another storage.postgres.schema")
+            db.execute(_SWEEP.format(oid=oid).encode())
+            here = _register(db, oid, who, "")
+        undo.pop_all()
+        return here
+
+
+def take(connections: Connections, who: Who, purpose: str) -> Presence:
+    """Have a store alone until this is closed; StoreBusy, naming who has it."""
+    lock = (BRIEFLY if purpose in BRIEF else ALONE, signed(connections.schema_oid))
+    again = connections.pool.waiting.turns(connections.wait_seconds)
+    with ExitStack() as undo:
+        db = undo.enter_context(connections.apart())
+        with translated(connections.place):
+            while not _first(db, _TRY, lock):
+                holder = _holder(db, connections.schema_oid, brief=purpose in BRIEF)
+                # Nobody is named while somebody takes it or gives it back: that too is over in a moment.
+                if not ((holder is None or holder.purpose in BRIEF) and again()):
+                    raise kept(holder, details={"store": str(connections.place)})
+            here = _register(db, connections.schema_oid, who, purpose)
+        undo.pop_all()
+        return here
+
+
+def _take_turn(db: Connection[Any], connections: Connections) -> None:
+    db.execute(f"SET LOCAL lock_timeout = {max(1, round(1000 * connections.wait_seconds))}".encode())
+    try:
+        db.execute(_TURN, (STARTS, signed(connections.schema_oid)))
+    except errors.LockNotAvailable as exc:
+        raise StoreBusy("Another server is starting and does not finish.", hint="Try again.") from exc
+
+
+def _register(db: Connection[Any], oid: int, who: Who, purpose: str) -> Presence:
+    told = orjson.dumps(asdict(who)).decode()
+    return Presence(id=int(_first(db, _REGISTER, (purpose, told, oid))), db=db)
+
+
+def _holder(db: Connection[Any], oid: int, *, brief: bool) -> Holder | None:
+    for one in present(db.execute(question(oid).encode())):
+        if one.purpose and (one.purpose in BRIEF) == brief:
+            return Holder(who=one.who, purpose=one.purpose)
+    return None
+
+
+def _who(told: str) -> Who:
+    fields = orjson.loads(told)
+    return Who(**{**fields, "since": datetime.fromisoformat(fields["since"])})
+
+
+def _first(db: Connection[Any], query: str, params: tuple[object, ...]) -> Any:  # whatever the column holds
+    row = db.execute(query.encode(), params).fetchone()
+    return None if row is None else row[0]

@@ -1,0 +1,114 @@
+"""How a database in PostgreSQL is, without opening it as a store: nothing is made or changed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import psycopg
+from psycopg import Connection, sql
+
+from vestige.store import migrate
+from vestige.store.postgres.connection import WRITERS, translated
+from vestige.store.postgres.opening import applied, check_server, schema
+from vestige.store.postgres.place import Place
+from vestige.store.status import Connected, DatabaseStatus, TableStatus, Upgrade
+
+CONNECT_SECONDS = 10
+MOST_COUNTED = 1_000_000
+"""A table with more rows than this, as far as the server knows, is not counted."""
+
+SERVER = (
+    "SELECT current_setting('server_version'), pg_database_size(current_database()),"
+    " pg_is_in_recovery() OR current_setting('default_transaction_read_only')::bool,"
+    " (SELECT extversion FROM pg_extension WHERE extname = 'vector'),"
+    " (SELECT oid FROM pg_namespace WHERE nspname = %s)"
+)
+TABLES = (
+    "SELECT relname, reltuples::bigint, pg_total_relation_size(oid) FROM pg_class"
+    " WHERE relnamespace = %s AND relkind = 'r' ORDER BY relname"
+)
+# Another program may have a table of this name in a schema that is looked through after ours.
+RECORDED = "SELECT EXISTS (SELECT 1 FROM pg_class WHERE relnamespace = %s AND relname = 'schema_migrations')"
+SESSIONS = (
+    "SELECT a.pid, coalesce(a.usename, ''), a.application_name, host(a.client_addr), coalesce(a.state, ''),"
+    " a.backend_start, EXISTS (SELECT 1 FROM pg_locks l WHERE l.pid = a.pid AND l.granted"
+    " AND l.locktype = 'advisory' AND l.classid = %s AND l.objid = %s AND l.objsubid = 2)"
+    " FROM pg_stat_activity a WHERE a.datname = current_database() AND a.backend_type = 'client backend'"
+    " AND a.pid <> pg_backend_pid() ORDER BY a.backend_start, a.pid"
+)
+
+
+def status(place: Place) -> DatabaseStatus:
+    """What can be said of a database and of the store in it. StoreError as when it is opened."""
+    with translated(place), _looking(place) as db:
+        version, size, read_only, extension, oid = _row(db, SERVER, (place.schema,))
+        sessions = _sessions(db, oid)
+        return DatabaseStatus(
+            place=str(place),
+            server=f"PostgreSQL {version.split()[0]}",
+            extensions={"vector": extension},
+            upgrade=_upgrade(db, oid),
+            read_only=read_only,
+            size_bytes=size,
+            tables=_tables(db, place.schema, oid),
+            connections=tuple(one for one, _ in sessions),
+            writer=next((one for one, writes in sessions if writes), None),
+        )
+
+
+def plan(place: Place) -> Upgrade:
+    """What a store still needs; StoreTooNew for one of a newer Vestige. The server's own backups are not ours
+    to make, so none comes first."""
+    with translated(place), _looking(place) as db:
+        return _upgrade(db, _row(db, SERVER, (place.schema,))[4])
+
+
+def _looking(place: Place) -> Connection[Any]:
+    db = psycopg.connect(
+        place.url, autocommit=True, application_name="vestige", connect_timeout=CONNECT_SECONDS
+    )
+    check_server(db, place)
+    db.execute(place.settings(0).encode())
+    return db
+
+
+def _upgrade(db: Connection[Any], oid: int | None) -> Upgrade:
+    made = oid is not None and _row(db, RECORDED, (oid,))[0]
+    done = applied(db) if made else []
+    steps = schema()
+    todo = migrate.pending(steps, done)
+    return Upgrade(
+        schema=done[-1].version if done else 0,
+        known=len(steps),
+        steps=tuple(step.label for step in todo),
+    )
+
+
+def _tables(db: Connection[Any], schema_name: str, oid: int | None) -> tuple[TableStatus, ...]:
+    found = db.execute(TABLES, (oid or 0,)).fetchall()
+    return tuple(
+        TableStatus(
+            name=name, rows=rows if rows > MOST_COUNTED else _rows(db, schema_name, name), size_bytes=size
+        )
+        for name, rows, size in found
+    )
+
+
+def _rows(db: Connection[Any], schema_name: str, table: str) -> int:
+    counting = sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier(schema_name, table))
+    return int(_row(db, counting)[0])
+
+
+def _sessions(db: Connection[Any], oid: int | None) -> list[tuple[Connected, bool]]:
+    rows = db.execute(SESSIONS, (WRITERS, oid or 0)).fetchall()
+    return [(_connected(row), bool(row[-1])) for row in rows]
+
+
+def _connected(row: Sequence[Any]) -> Connected:  # Any: whatever the columns hold
+    pid, user, program, address, state, since = row[:6]
+    return Connected(session=pid, user=user, program=program, address=address, state=state, since=since)
+
+
+def _row(db: Connection[Any], query: str | sql.Composed, params: Sequence[object] = ()) -> tuple[Any, ...]:
+    row = db.execute(query.encode() if isinstance(query, str) else query, params).fetchone()
+    assert row is not None, "every question here has one answer"
+    return tuple(row)

@@ -1,0 +1,147 @@
+"""PostgresStore: the store contract on PostgreSQL with pgvector. A method is a transaction around a sibling
+module; most of them are those of every relational database (`store.sql.tables`)."""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+
+from vestige.errors import StoreError
+from vestige.models import Access, LogEvent
+from vestige.store.changes import Change, Claim
+from vestige.store.lives import Absorbed, Life
+from vestige.store.postgres import checkup, mending
+from vestige.store.postgres.arms import SearchArms
+from vestige.store.postgres.company import Company
+from vestige.store.postgres.connection import Connections
+from vestige.store.postgres.opening import Surroundings, open_connections
+from vestige.store.postgres.place import Place
+from vestige.store.postgres.words import PostgresSurfaces
+from vestige.store.processes import Who
+from vestige.store.sql import absorbing
+from vestige.store.sql import commit as committing
+from vestige.store.sql.tables import Tables
+from vestige.store.trouble import Trouble
+
+WRITE_DEADLINE_SECONDS = 5.0
+STATEMENT_SECONDS = 60.0
+MOST_CONNECTIONS = 10
+
+Copy = Callable[["PostgresStore", Path], None]
+
+
+class PostgresStore(Tables, SearchArms, Company):
+    """A `MemoryStore` in a schema of a PostgreSQL database, which any number of processes may share.
+
+    What each method promises is said in `MemoryStore`. Made by `open`.
+    """
+
+    def __init__(self, connections: Connections, *, node: str, who: Who, copy: Copy | None = None) -> None:
+        self._node, self._connections, self._copy = node, connections, copy
+        Tables.__init__(self, connections, PostgresSurfaces())
+        SearchArms.__init__(self, connections)
+        Company.__init__(self, connections, who)
+
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        *,
+        schema: str = "vestige",
+        sleep: Callable[[float], None],
+        monotonic: Callable[[], float],
+        new_id: Callable[[], str],
+        now: Callable[[], datetime],
+        who: Who,
+        copy: Copy | None = None,
+        busy_seconds: float = WRITE_DEADLINE_SECONDS,
+        statement_seconds: float = STATEMENT_SECONDS,
+        max_connections: int = MOST_CONNECTIONS,
+    ) -> "PostgresStore":
+        """Open the store in a schema of the database at `url`, making or upgrading it where needed.
+
+        `copy` writes everything into a file, for `backup`. A call waits up to `busy_seconds` for other
+        writers, for a connection and for a server that is restarting; no statement takes longer than
+        `statement_seconds`. On a standby, or for a user who may only read, the store is opened for reading.
+        """
+        around = Surroundings(
+            sleep=sleep,
+            monotonic=monotonic,
+            new_id=new_id,
+            now=now,
+            wait_seconds=busy_seconds,
+            statement_seconds=statement_seconds,
+            most_connections=max_connections,
+            program=_program(who),
+        )
+        connections, node = open_connections(Place(url=url, schema=schema), around)
+        with ExitStack() as undo:
+            undo.callback(connections.close)
+            store = cls(connections, node=node, who=who, copy=copy)
+            undo.callback(store.close)
+            if not store._words_are_current() and not store.read_only:
+                store.rebuild_words()
+            undo.pop_all()
+        return store
+
+    @property
+    def node(self) -> str:
+        """This installation's id."""
+        return self._node
+
+    @property
+    def read_only(self) -> bool:
+        """Whether writes are impossible here."""
+        return self._connections.read_only
+
+    def commit(
+        self,
+        changes: Sequence[Change],
+        *,
+        access: Access,
+        claim: Claim | None = None,
+        patience_seconds: float | None = None,
+    ) -> list[LogEvent]:
+        """Apply all changes in order, or none; the events logged for them."""
+        steps = [committing.analyse(change) for change in changes]
+        return self._connections.written(
+            lambda db: self._commit(db, self._node, steps, changes, access, claim), patience_seconds
+        )
+
+    def absorb(self, lives: Sequence[Life], *, access: Access) -> Absorbed:
+        """Unite these lives with what is here; doing it again changes nothing."""
+        return absorbing.absorb(self._connections, lives, access, self._surfaces)
+
+    def backup(self, destination: Path) -> None:
+        """Write a complete, verified copy to a path that does not exist yet, while others write."""
+        if self._copy is None:
+            raise StoreError("This store was opened without a way to copy it into a file.")
+        self._copy(self, destination)
+
+    def examine(self, now: datetime, *, deep: bool = False) -> list[Trouble]:
+        """What is wrong in the tables."""
+        return checkup.examine(self._connections, now, deep=deep)
+
+    def mend(self, repair: str, now: datetime) -> None:
+        """Do a repair that `examine` named."""
+        if repair == "index":
+            self.rebuild_index()
+        else:
+            mending.mend(self._connections, repair)
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._connections.pool.closed
+
+    def close(self) -> None:
+        """Let go of every connection. Safe to call twice."""
+        self._tending.close()
+        self._leave()
+        self._connections.close()
+
+
+def _program(who: Who) -> str:
+    """What an administrator of the server reads about our sessions; it keeps 63 bytes."""
+    where = f"@{who.host}" if who.host else ""
+    return f"{who.command or 'vestige'} ({who.pid}{where})"[:63]

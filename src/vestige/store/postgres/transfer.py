@@ -1,0 +1,221 @@
+"""A store in PostgreSQL as one end of a transfer."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import psycopg
+from psycopg import errors, sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from vestige.errors import InvalidInput, StoreError, StoreReadOnly
+from vestige.store import migrate
+from vestige.store.postgres.connection import Connections, translated
+from vestige.store.postgres.opening import (
+    Surroundings,
+    applied,
+    check_server,
+    open_connections,
+    schema,
+)
+from vestige.store.postgres.place import Place
+from vestige.store.postgres.store import PostgresStore
+from vestige.store.postgres.words import PostgresSurfaces
+from vestige.store.processes import Who
+from vestige.store.sql.database import Database
+from vestige.store.transfer.sides import Outlook, Unfit
+
+READ_ONLY = "-c default_transaction_read_only=on"
+ROWS = (psycopg.DataError, psycopg.IntegrityError, errors.ProgramLimitExceeded, errors.DatatypeMismatch)
+"""What the server or the driver raises for a row that does not fit; a text too long for an index is one."""
+
+NUMBERED = {"documents": "key", "places": "seq", "profiles": "id", "vectors": "id"}
+"""The columns that the server numbers, of the tables whose rows come with their numbers."""
+NUMBER_ON = (
+    "SELECT setval(pg_get_serial_sequence('{table}', '{column}'), max({column})) FROM {table}"
+    " HAVING count(*) > 0"
+)
+GROWN = (
+    *("memories", "memory_tags", "fingerprints", "strengths", "revisions", "events", "edges", "documents"),
+    *("vectors", "token_bits", "words", "postings", "terms", "places"),
+)
+HAS_TABLE = (
+    "SELECT EXISTS (SELECT 1 FROM pg_class c"
+    " WHERE c.relname = ? AND c.relnamespace = current_schema()::regnamespace)"
+)
+SEEN = (
+    "SELECT n.oid IS NOT NULL,"
+    " CASE WHEN n.oid IS NULL THEN has_database_privilege(current_database(), 'CREATE')"
+    " ELSE has_schema_privilege(n.oid, 'CREATE') END,"
+    " (SELECT extversion FROM pg_extension WHERE extname = 'vector'),"
+    " (SELECT default_version FROM pg_available_extensions WHERE name = 'vector'),"
+    " pg_is_in_recovery() OR current_setting('default_transaction_read_only')::bool,"
+    " EXISTS (SELECT 1 FROM pg_class c WHERE c.relnamespace = n.oid AND c.relkind IN ('r', 'p', 'v', 'm')"
+    " AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e'))"
+    " FROM (SELECT %s AS name) asked LEFT JOIN pg_namespace n ON n.nspname = asked.name"
+)
+"""Whether there is the schema, the right to make tables in it, the extension in the database and on the
+server, whether that only reads, and whether the schema has tables."""
+
+
+NO_EXTENSION = (
+    "The server has no extension `vector` (pgvector).",
+    "Install pgvector on the server (a package such as postgresql-17-pgvector), then try again.",
+)
+STRANGERS = (
+    "The schema holds tables of another program.",
+    "Set storage.postgres.schema to another name.",
+)
+NO_RIGHT = (
+    "This user may not make tables there.",
+    "Let the database's owner make the schema for this user: CREATE SCHEMA … AUTHORIZATION …;",
+)
+
+
+class PostgresSide:
+    """An open store."""
+
+    def __init__(self, connections: Connections, *, node: str, who: Who) -> None:
+        self._connections = connections
+        self.store = PostgresStore(connections, node=node, who=who)
+        self.surfaces = PostgresSurfaces()
+
+    @contextmanager
+    def reading(self) -> Iterator[Database]:
+        """A session that sees one moment."""
+        with self._connections.reading() as db:
+            yield db
+
+    @contextmanager
+    def writing(self) -> Iterator[Database]:
+        """A session inside the one write transaction."""
+        with self._connections.writing() as db:
+            yield db
+
+    @contextmanager
+    def attempt(self, db: Database) -> Iterator[None]:
+        """Write some rows, or none."""
+        db.execute("SAVEPOINT a_batch")
+        try:
+            yield
+        except ROWS as exc:
+            db.execute("ROLLBACK TO a_batch")
+            db.execute("RELEASE a_batch")
+            raise Unfit(exc.diag.message_primary or str(exc)) from exc
+        except (OverflowError, UnicodeEncodeError) as exc:
+            db.execute("ROLLBACK TO a_batch")
+            db.execute("RELEASE a_batch")
+            raise Unfit(str(exc)) from exc
+        db.execute("RELEASE a_batch")
+
+    def has_table(self, db: Database, name: str) -> bool:
+        """Whether there is a table of this name in the store's schema."""
+        return bool(db.execute(HAS_TABLE, (name,)).fetchone()[0])
+
+    def number_on(self, db: Database) -> None:
+        """Numbers that were given by hand do not count for the server. After so many rows it also needs to
+        know again how common values are."""
+        for table, column in NUMBERED.items():
+            db.execute(NUMBER_ON.format(table=table, column=column))
+        db.execute(f"ANALYZE {', '.join(GROWN)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostgresEnd:
+    """A schema in a database as the source or the destination of a transfer."""
+
+    place: Place
+    around: Surroundings
+    who: Who
+    settings: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The server, without a password."""
+        return str(self.place)
+
+    def now(self) -> datetime:
+        """The time."""
+        return self.around.now()
+
+    def seal(self) -> str | None:
+        """A server's files are not seen; its transactions are read-only."""
+        return None
+
+    @contextmanager
+    def source(self) -> Iterator[PostgresSide]:
+        """The store that is there, in sessions that cannot write."""
+        if not self._has_store():
+            raise InvalidInput(
+                f"There is no store of the present schema in {self.place}.",
+                hint="Check the URL and storage.postgres.schema; `vestige db status` tells what is there.",
+                details={"store": str(self.place)},
+            )
+        connections, node = open_connections(self._for_reading(), self.around)
+        with closing(connections):
+            side = PostgresSide(connections, node=node, who=self.who)
+            with closing(side.store):
+                yield side
+
+    @contextmanager
+    def destination(self) -> Iterator[PostgresSide]:
+        """A store to write to."""
+        connections, node = open_connections(self.place, self.around)
+        with closing(connections):
+            side = PostgresSide(connections, node=node, who=self.who)
+            with closing(side.store):
+                yield side
+
+    def look(self) -> Outlook:
+        """Whether a store could be written here: the server, the extension and the rights."""
+        with translated(self.place), self._connected() as db:
+            check_server(db, self.place)
+            row = db.execute(SEEN, (self.place.schema,)).fetchone()
+            exists, may, extension, installable, reads_only, tables = row or (None,) * 6
+            done = self._applied(db)
+            missing = migrate.pending(schema(), done)
+            version = str(db.info.parameter_status("server_version"))
+        wrong = (
+            (reads_only, StoreReadOnly, "The server only reads.", "Connect to the primary server."),
+            (not extension and not installable, StoreError, *NO_EXTENSION),
+            (tables and not done, StoreError, *STRANGERS),
+            (missing and not may, StoreError, *NO_RIGHT),
+        )
+        for is_wrong, kind, what, hint in wrong:
+            if is_wrong:
+                raise kind(f"{what} ({self.place})", hint=hint, details={"store": str(self.place)})
+        return Outlook(
+            is_store=not missing,
+            facts={
+                "server": version,
+                "vector": str(extension) if extension else f"{installable}, not created yet",
+                "schema": done[-1].version if done else "exists, empty" if exists else "would be made",
+            },
+        )
+
+    def _has_store(self) -> bool:
+        with translated(self.place), self._connected() as db:
+            check_server(db, self.place)
+            done = self._applied(db)
+            return bool(done) and not migrate.pending(schema(), done)
+
+    def _applied(self, db: psycopg.Connection[tuple[object, ...]]) -> list[migrate.Applied]:
+        db.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(self.place.schema)))
+        return applied(db)
+
+    def _for_reading(self) -> Place:
+        """The same place, in sessions whose transactions can only read."""
+        told = conninfo_to_dict(self.place.url)
+        options = f"{told.get('options') or ''} {READ_ONLY}".strip()
+        return replace(self.place, url=make_conninfo(self.place.url, options=options))
+
+    def _connected(self) -> psycopg.Connection[tuple[object, ...]]:
+        """A session whose one transaction can only read."""
+        db = psycopg.connect(
+            self.place.url,
+            application_name="vestige",
+            connect_timeout=max(2, round(self.around.wait_seconds)),
+        )
+        db.read_only = True
+        return db

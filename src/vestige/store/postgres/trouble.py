@@ -1,0 +1,83 @@
+"""The driver's errors as ours, in this one place. What is told holds no password."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+from psycopg import errors
+
+from vestige.errors import (
+    InvalidInput,
+    StoreBusy,
+    StoreCorrupt,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnavailable,
+)
+from vestige.store.postgres.place import Place
+from vestige.store.postgres.pool import Lost, Unreachable
+
+HINTS = {
+    StoreError: "Look into the server's log. `vestige db status` tells what this store has and lacks.",
+    StoreBusy: "Try again. Nothing was half-written.",
+    StoreUnavailable: "Check that the server runs and try again. Nothing was half-written.",
+    StoreFull: "Free some disk space on the server; nothing was half-written.",
+    StoreReadOnly: "Reading works. To write, connect to the primary as a user with rights to the tables.",
+    StoreCorrupt: "Look into the server's log, check its disk, and restore a backup.",
+}
+NO_CONNECTION = (
+    "Check storage.postgres.url (VESTIGE_DATABASE_URL): the host and port, the database, the user and the "
+    "password; and that the server runs and lets this machine in (pg_hba.conf)."
+)
+TOO_LONG = "Try again; raise storage.postgres.statement_seconds if it lasts. Nothing was half-written."
+KINDS: dict[type[psycopg.Error], type[StoreError]] = {
+    Lost: StoreUnavailable,
+    errors.LockNotAvailable: StoreBusy,
+    errors.SerializationFailure: StoreBusy,
+    errors.DeadlockDetected: StoreBusy,
+    errors.DiskFull: StoreFull,
+    errors.ReadOnlySqlTransaction: StoreReadOnly,
+    errors.InsufficientPrivilege: StoreReadOnly,
+    errors.DataCorrupted: StoreCorrupt,
+    errors.IndexCorrupted: StoreCorrupt,
+    errors.OperatorIntervention: StoreUnavailable,
+    errors.ConnectionException: StoreUnavailable,
+}
+
+
+@contextmanager
+def translated(place: Place) -> Iterator[None]:
+    """Turn the driver's errors into ours."""
+    try:
+        yield
+    except psycopg.Error as exc:
+        raise store_error(exc, place) from exc
+    except (UnicodeEncodeError, OverflowError) as exc:
+        raise InvalidInput(f"A value cannot be stored: {exc}.") from exc
+    except ValueError as exc:  # a date, a number or JSON that was written whole and is none any more
+        raise StoreCorrupt(
+            f"A stored value cannot be read: it is damaged. ({place}: {type(exc).__name__})",
+            hint=HINTS[StoreCorrupt],
+            details={"store": str(place)},
+        ) from exc
+
+
+def store_error(exc: psycopg.Error, place: Place) -> StoreError | InvalidInput:
+    """Our error for one of the driver's, with what to do about it."""
+    said = place.without_secrets(next(iter(str(exc).strip().splitlines()), type(exc).__name__))
+    if isinstance(exc, psycopg.DataError):
+        return InvalidInput(f"A value cannot be stored: {said}.")
+    details = {"store": str(place), "cause": said}
+    if isinstance(exc, Unreachable):
+        return StoreUnavailable(f"No connection to {place}: {said}", hint=NO_CONNECTION, details=details)
+    if isinstance(exc, errors.QueryCanceled):  # by the time limit, or by an administrator
+        return StoreBusy(
+            f"The server cancelled a statement. ({place}: {said})", hint=TOO_LONG, details=details
+        )
+    kind = next((ours for theirs, ours in KINDS.items() if isinstance(exc, theirs)), None)
+    if kind is None:  # without a code it is the driver that speaks, of a connection that is gone
+        lost = isinstance(exc, psycopg.OperationalError) and exc.sqlstate is None
+        kind = StoreUnavailable if lost else StoreError
+    first = (kind.__doc__ or "").strip() if kind is not StoreError else "The database failed."
+    return kind(f"{first} ({place}: {said})", hint=HINTS[kind], details=details)

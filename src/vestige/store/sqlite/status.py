@@ -1,0 +1,44 @@
+"""How a SQLite database is, without opening it as a store: the file is only read."""
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from vestige.store.sqlite.connection import connect, translated
+from vestige.store.sqlite.opening import readable_uri
+from vestige.store.sqlite.upgrades import plan
+from vestige.store.status import DatabaseStatus, TableStatus
+
+TABLES = (
+    "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+    " AND name NOT LIKE 'words%' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name"
+)
+"""Without what full-text search keeps for itself."""
+
+
+def status(database: Path) -> DatabaseStatus:
+    """What can be said of a file. StoreTooNew and StoreError as when it is opened."""
+    upgrade = plan(database)
+    tables: tuple[TableStatus, ...] = ()
+    if upgrade.schema:
+        with translated(database), closing(connect(database, uri=readable_uri(database))) as db:
+            names = [name for (name,) in db.execute(TABLES)]
+            tables = tuple(TableStatus(name=name, rows=_rows(db, name)) for name in names)
+    return DatabaseStatus(
+        place=str(database),
+        server=f"SQLite {sqlite3.sqlite_version}",
+        upgrade=upgrade,
+        read_only=database.exists() and not os.access(database, os.W_OK),
+        size_bytes=sum(one.stat().st_size for one in _files(database) if one.exists()),
+        tables=tables,
+    )
+
+
+def _rows(db: sqlite3.Connection, name: str) -> int:
+    (rows,) = db.execute(f'SELECT count(*) FROM "{name}"').fetchone()
+    return int(rows)
+
+
+def _files(database: Path) -> tuple[Path, ...]:
+    return (database, Path(f"{database}-wal"))

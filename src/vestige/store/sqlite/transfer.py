@@ -1,0 +1,176 @@
+"""A SQLite file as one end of a transfer."""
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import blake2b
+from pathlib import Path
+
+from vestige.errors import InvalidInput, StoreError
+from vestige.store import migrate
+from vestige.store.processes import Who
+from vestige.store.sql.database import Database
+from vestige.store.sqlite import node as nodes
+from vestige.store.sqlite.connection import Connections, connect, translated
+from vestige.store.sqlite.opening import (
+    Surroundings,
+    applied,
+    open_file,
+    readable_uri,
+    refuse_strangers,
+    schema,
+)
+from vestige.store.sqlite.store import SqliteStore
+from vestige.store.sqlite.words import SqliteSurfaces
+from vestige.store.transfer.sides import Outlook, Unfit
+
+CHUNK = 1 << 20
+ROWS = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError, sqlite3.ProgrammingError)
+"""What the driver raises for a row that does not fit, whatever the state of the database."""
+
+LAST_KEY = "SELECT coalesce(max(key), 0) FROM places"
+
+
+class SqliteSide:
+    """An open file."""
+
+    def __init__(self, connections: Connections, *, node: str, who: Who | None) -> None:
+        self._connections = connections
+        self.store = SqliteStore(connections, node=node, who=who)
+        self.surfaces = SqliteSurfaces()
+
+    @contextmanager
+    def reading(self) -> Iterator[Database]:
+        """A connection that sees one moment, and reads text that is none."""
+        with self._connections.reading() as db:
+            db.text_factory = _text
+            yield db
+
+    @contextmanager
+    def writing(self) -> Iterator[Database]:
+        """The writer inside one transaction."""
+        with self._connections.writing() as db:
+            yield db
+
+    @contextmanager
+    def attempt(self, db: Database) -> Iterator[None]:
+        """Write some rows, or none."""
+        db.execute("SAVEPOINT a_batch")
+        try:
+            yield
+        except (*ROWS, OverflowError, UnicodeEncodeError) as exc:
+            db.execute("ROLLBACK TO a_batch")
+            db.execute("RELEASE a_batch")
+            raise Unfit(str(exc)) from exc
+        db.execute("RELEASE a_batch")
+
+    def has_table(self, db: Database, name: str) -> bool:
+        """Whether there is a table of this name."""
+        found = db.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,))
+        return found.fetchone() is not None
+
+    def number_on(self, db: Database) -> None:
+        """SQLite does so by itself, but for the keys of memories that were deleted before."""
+        (last,) = db.execute(LAST_KEY).fetchone()
+        changed = db.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'memories'", (last,))
+        if not changed.rowcount:
+            db.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('memories', ?)", (last,))
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SqliteEnd:
+    """A file as the source or the destination of a transfer."""
+
+    path: Path
+    around: Surroundings
+    prepare: Callable[[Path], None]
+    settings: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The file."""
+        return str(self.path)
+
+    def now(self) -> datetime:
+        """The time."""
+        return self.around.now()
+
+    def seal(self) -> str | None:
+        """The hash of the file and of what waits in its write-ahead log.
+
+        Closing a file gives up the locks that this process has on it, so it must not be open here.
+        """
+        digest = blake2b(digest_size=32)
+        with translated(self.path):
+            for path in (self.path, Path(f"{self.path}-wal")):
+                if path.exists():
+                    with path.open("rb") as file:
+                        while chunk := file.read(CHUNK):
+                            digest.update(chunk)
+        return digest.hexdigest()
+
+    @contextmanager
+    def source(self) -> Iterator[SqliteSide]:
+        """The store that is there, opened for reading."""
+        if not self.path.exists():
+            raise InvalidInput(
+                f"There is no store at {self.path}.",
+                hint="Give the path of a vestige.db, or --data-dir with its directory.",
+                details={"path": str(self.path)},
+            )
+        with translated(self.path):
+            uri = readable_uri(self.path)
+            with closing(connect(self.path, uri=uri, timeout=self.around.waiting.deadline_seconds)) as db:
+                self._require_present_schema(db)
+                known = nodes.told(db)
+        connections = Connections(path=self.path, waiting=self.around.waiting, uri=uri)
+        with closing(connections):
+            yield SqliteSide(connections, node=known[0] if known else "", who=None)
+
+    @contextmanager
+    def destination(self) -> Iterator[SqliteSide]:
+        """A store to write to; `prepare` makes its directory."""
+        self.prepare(self.path.parent)
+        connections, node = open_file(self.path, self.around)
+        side = SqliteSide(connections, node=node, who=self.around.who)
+        with closing(side.store):
+            yield side
+
+    def look(self) -> Outlook:
+        """Whether a store could be written here."""
+        if not self.path.exists():
+            folder = next(one for one in self.path.parents if one.exists())
+            self._require_writable(folder)
+            return Outlook(is_store=False, facts={"file": "would be made", "schema": len(schema())})
+        self._require_writable(self.path)
+        with translated(self.path), closing(connect(self.path, uri=readable_uri(self.path))) as db:
+            refuse_strangers(db, self.path)
+            done = applied(db)
+            missing = migrate.pending(schema(), done)
+        return Outlook(
+            is_store=not missing, facts={"file": "exists", "schema": done[-1].version if done else 0}
+        )
+
+    def _require_writable(self, path: Path) -> None:
+        if not os.access(path, os.W_OK):
+            raise StoreError(
+                f"{path} cannot be written.",
+                hint="Give another place with --to PATH.",
+                details={"path": str(path)},
+            )
+
+    def _require_present_schema(self, db: sqlite3.Connection) -> None:
+        refuse_strangers(db, self.path)
+        if migrate.pending(schema(), applied(db)):
+            raise StoreError(
+                f"{self.path.name} has an older schema, and is not changed by carrying it.",
+                hint="Run `vestige migrate` on it first: it brings the store up to date, after a backup.",
+                details={"path": str(self.path)},
+            )

@@ -1,0 +1,58 @@
+"""How the database of a store is, seen from outside the store: what people who look after it ask for."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upgrade:
+    """The schema a database has (0: there is none yet), the one it would have, the steps between them, and
+    where the backup is made that comes first (None: nothing is copied before)."""
+
+    schema: int
+    known: int
+    steps: tuple[str, ...]
+    backups: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableStatus:
+    """A table with the number of its rows, which is an estimate for a very long one, and its bytes with those
+    of its indexes, where that can be told."""
+
+    name: str
+    rows: int
+    size_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connected:
+    """A session of the database's server: its number there, who it is, from where, what it does."""
+
+    session: int
+    user: str
+    program: str
+    address: str | None
+    state: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseStatus:
+    """A database and the store in it, if there is one.
+
+    `extensions` are those a store needs there, with their versions; one without a version is not installed.
+    `writer` is who holds the lock of all writers at this moment.
+    """
+
+    place: str
+    server: str
+    upgrade: Upgrade
+    read_only: bool
+    size_bytes: int
+    extensions: Mapping[str, str | None] = field(default_factory=dict)
+    tables: tuple[TableStatus, ...] = ()
+    connections: tuple[Connected, ...] = ()
+    writer: Connected | None = None

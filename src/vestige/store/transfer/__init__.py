@@ -1,0 +1,1 @@
+"""Carrying a whole store from one backend to another, row by row."""

@@ -1,0 +1,166 @@
+"""What a destination knows of the store that is carried into it: from where, in which state, and how far.
+
+It is written in the same transaction as the rows it tells of, so whoever is killed leaves both or neither,
+and the next run goes on behind them. It stays when all is done: by it a second run knows that there is
+nothing to do.
+"""
+
+from dataclasses import asdict, dataclass, replace
+from hashlib import blake2b
+
+import orjson
+
+from vestige.errors import StoreBusy, StoreError
+from vestige.store.sql.columns import json_text
+from vestige.store.sql.database import Database
+from vestige.store.transfer.parts import PARTS, Part
+from vestige.store.transfer.sides import Refusal
+
+TABLE = "transfer"
+MAKE = (
+    "CREATE TABLE IF NOT EXISTS transfer (one BIGINT PRIMARY KEY CHECK (one = 1), receipt TEXT NOT NULL)",
+    'CREATE TABLE IF NOT EXISTS transfer_refusals ("table" TEXT NOT NULL, key TEXT NOT NULL,'
+    ' name TEXT NOT NULL, reason TEXT NOT NULL, PRIMARY KEY ("table", key))',
+)
+KEEP = (
+    "INSERT INTO transfer (one, receipt) VALUES (1, ?)"
+    " ON CONFLICT (one) DO UPDATE SET receipt = excluded.receipt"
+)
+REFUSE = 'INSERT INTO transfer_refusals ("table", key, name, reason) VALUES (?, ?, ?, ?)'
+REFUSED = 'SELECT "table", key, name, reason FROM transfer_refusals ORDER BY "table", key'
+GROWN = "SELECT coalesce(max(seq), 0) FROM places", "SELECT coalesce(max(position), 0) FROM dead_vectors"
+"""Numbers that grow with a change that leaves the number of rows as it was."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """Which store it is that is carried, and as of when. `position` is the last of its log."""
+
+    node: str
+    digest: str
+    position: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """How far a store was carried: all parts before `part`, and of that the rows up to the key `after`."""
+
+    node: str
+    digest: str
+    begun: str
+    part: str = PARTS[0].table
+    after: tuple[str | int, ...] | None = None
+    finished: str | None = None
+
+    def behind(self, part: Part) -> bool:
+        """Whether all of a part is there."""
+        tables = [one.table for one in PARTS]
+        return self.finished is not None or tables.index(part.table) < tables.index(self.part)
+
+    def reached(self, part: Part, after: tuple[str | int, ...] | None) -> "Receipt":
+        """The receipt when more is there."""
+        return replace(self, part=part.table, after=after)
+
+
+def state(db: Database) -> State:
+    """The state of a store: it differs when anything was written to it."""
+    (node,) = db.execute("SELECT node FROM installation").fetchone() or ("",)
+    counts = [part.count(db) for part in PARTS]
+    grown = [db.execute(sql).fetchone()[0] for sql in GROWN]
+    (clock,) = db.execute("SELECT reading FROM clock").fetchone()
+    last = db.execute("SELECT position, node, seq FROM events ORDER BY position DESC LIMIT 1").fetchone()
+    told = json_text([node, counts, grown, clock, list(last or ())])
+    digest = blake2b(told.encode(), digest_size=16).hexdigest()
+    return State(node=str(node), digest=digest, position=last[0] if last else 0)
+
+
+def make(db: Database) -> None:
+    """Make room for a receipt."""
+    for sql in MAKE:
+        db.execute(sql)
+
+
+def found(db: Database) -> Receipt | None:
+    """The receipt in a store whose tables have room for one."""
+    row = db.execute("SELECT receipt FROM transfer").fetchone()
+    if row is None:
+        return None
+    told = orjson.loads(row[0])
+    after = told.pop("after")
+    return Receipt(**told, after=None if after is None else tuple(after))
+
+
+def keep(db: Database, receipt: Receipt) -> None:
+    """Write a receipt."""
+    db.execute(KEEP, (json_text(asdict(receipt)),))
+
+
+def refuse(db: Database, refusals: list[Refusal]) -> None:
+    """Write down what was not carried."""
+    db.executemany(REFUSE, [(one.table, one.key, one.name, one.reason) for one in refusals])
+
+
+def refused(db: Database) -> list[Refusal]:
+    """What was not carried, by any run."""
+    return [
+        Refusal(table=row[0], key=row[1], name=row[2], reason=row[3])
+        for row in db.execute(REFUSED).fetchall()
+    ]
+
+
+def admitted(db: Database, name: str, carried: State, *, known: bool = True) -> Receipt | None:
+    """The receipt of the same store in the same state; None where nothing is yet. StoreError for a
+    destination that holds anything else. `known` says whether there is room for a receipt."""
+    receipt = found(db) if known else None
+    if receipt is None:
+        _require_empty(db, name)
+        return None
+    if receipt.node != carried.node:
+        raise StoreError(
+            f"{name} holds memories that were carried there from another store.",
+            hint="Give an empty destination: another schema, database or file.",
+            details={"destination": name, "begun": receipt.begun},
+        )
+    if receipt.digest == carried.digest:
+        return receipt
+    if receipt.finished is not None:
+        raise StoreError(
+            f"The store was carried to {name} already, on {receipt.finished}, and was written to since.",
+            hint="Nothing was changed. `vestige sync` or `vestige export` brings what is new; an empty "
+            "destination takes everything once more.",
+            details={"destination": name, "finished": receipt.finished},
+        )
+    raise StoreError(
+        f"The store was written to since it began to be carried to {name}, which holds a part of what it"
+        " was.",
+        hint="Nothing was changed. Empty the destination (drop its schema, or remove its file) and begin "
+        "anew, with everything stopped that writes to the source.",
+        details={"destination": name, "begun": receipt.begun},
+    )
+
+
+def require_same(db: Database, name: str, node: str, expected: Receipt) -> None:
+    """StoreBusy when another process carries to the same destination, or anybody else writes to it."""
+    if found(db) != expected:
+        raise StoreBusy(
+            f"Another process is carrying a store to {name}.",
+            hint="Let it finish; run the same command again to see that nothing is missing.",
+            details={"destination": name},
+        )
+    if db.execute("SELECT 1 FROM events WHERE node = ? LIMIT 1", (node,)).fetchone():
+        raise StoreBusy(
+            f"Something else writes to {name}, which is not complete yet.",
+            hint="Stop it, empty the destination and begin anew.",
+            details={"destination": name},
+        )
+
+
+def _require_empty(db: Database, name: str) -> None:
+    held = {part.table: part.count(db) for part in PARTS}
+    if any(held.values()):
+        raise StoreError(
+            f"{name} is not empty: it holds {held['memories']} memories and {held['events']} events.",
+            hint="Give an empty destination: another schema, database or file. `vestige import` unites "
+            "stores.",
+            details={"destination": name, "held": {table: n for table, n in held.items() if n}},
+        )

@@ -1,0 +1,136 @@
+"""Thousands of memories go over to another model while others search: nobody gets nothing, or a mixture."""
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+import pytest
+
+from tests.world import World
+from vestige.embed.background import EmbedderSource
+from vestige.embed.hashing import HashingEmbedder
+from vestige.embed.protocol import Encoded
+from vestige.engine.context import Call
+from vestige.engine.embedding import SLICE, embed_memories
+from vestige.engine.reembedding import change_over, roll_back
+from vestige.errors import ModelMismatch
+from vestige.models import ANYTHING, EVERYTHING, Memory
+from vestige.store.answers import Scored
+from vestige.store.changes import Add
+from vestige.store.inmemory import InMemoryStore
+
+pytestmark = pytest.mark.slow
+
+MEMORIES, SEARCHES = 5_000, 200
+FEWER = 500
+"""For the reference store, which scans everything at every question."""
+ASKED = range(0, FEWER, 41)
+STONES = ("granite", "basalt", "marble", "slate", "quartz", "flint", "chalk")
+OLD, NEW = HashingEmbedder(), HashingEmbedder(dimension=32)
+PATIENCE_SECONDS = 60
+
+
+class Killed(BaseException):
+    """Nobody catches it, as nobody catches the end of a process."""
+
+
+class Dying(HashingEmbedder):
+    """Embeds so many texts, and no more."""
+
+    def __init__(self, texts: int) -> None:
+        super().__init__(NEW.signature.dimension)
+        self._left = texts
+
+    def encode_documents(self, texts: Sequence[str]) -> list[Encoded]:
+        self._left -= len(texts)
+        if self._left < 0:
+            raise Killed
+        return super().encode_documents(texts)
+
+
+def content(number: int) -> str:
+    return f"Shelf {number} of hall {number % 37} holds {STONES[number % 7]} in box {number * 7919 % 10_007}."
+
+
+def fill(world: World) -> int:
+    """Add memories with vectors of the old model; how many."""
+    store, now = world.app.engine.store, world.clock.now
+    size = FEWER if isinstance(store, InMemoryStore) else MEMORIES
+    for start in range(0, size, FEWER):
+        memories = [
+            Memory(id=world.clock.new_id(), content=content(number), created_at=now, updated_at=now)
+            for number in range(start, start + FEWER)
+        ]
+        made = embed_memories(Call(engine=world.app.engine), OLD, memories)
+        added = [Add(memory=one, embedded=vectors) for one, vectors in zip(memories, made, strict=True)]
+        store.commit(added, access=EVERYTHING)
+    return size
+
+
+def nearest(world: World, embedder: HashingEmbedder, number: int) -> list[Scored] | None:
+    """The memories nearest to a text by a model; None when it is not the store's."""
+    query, store = embedder.embed_query(content(number))[None], world.app.engine.store
+    try:
+        return store.nearest(query, embedder.signature, ANYTHING, access=EVERYTHING, limit=10)[0]
+    except ModelMismatch:
+        return None
+
+
+@dataclass
+class Searcher:
+    """Somebody with the old model who searches often enough, and once more when the store has gone over."""
+
+    world: World
+    begun: threading.Event = field(default_factory=threading.Event)
+    over: threading.Event = field(default_factory=threading.Event)
+    methods: list[str] = field(default_factory=list)
+    seen: list[tuple[HashingEmbedder, int, list[Scored]]] = field(default_factory=list)
+
+    def search(self) -> None:
+        last = False
+        for turn in count():
+            if last:
+                return
+            last = self.over.is_set() and turn >= SEARCHES
+            number = ASKED[turn % len(ASKED)]
+            found = self.world.call("search", query=content(number), limit=3, record=False)
+            assert found["results"][0]["content"] == content(number)
+            self.methods.append(found["method"])
+            for embedder in (OLD, NEW):
+                scored = nearest(self.world, embedder, number)
+                if scored is not None:
+                    self.seen.append((embedder, number, scored))
+            self.begun.set()
+
+
+def test_everything_goes_over_to_another_model_while_others_search(world: World) -> None:
+    size, store = fill(world), world.app.engine.store
+    expected = {(OLD, number): nearest(world, OLD, number) for number in ASKED}
+    elsewhere, searcher = Call(engine=world.app.engine), Searcher(world=world)
+    with ThreadPoolExecutor() as pool:
+        searching = pool.submit(searcher.search)
+        try:
+            assert searcher.begun.wait(PATIENCE_SECONDS)
+            with pytest.raises(Killed):
+                change_over(elsewhere, Dying(size // 2))
+            assert store.signature() == OLD.signature
+            made = size - len(store.unembedded(NEW.signature, limit=size))
+            assert size // 2 - SLICE <= made <= size // 2
+            assert change_over(elsewhere, NEW) == size - made, "what was made before the end was kept"
+        finally:
+            searcher.over.set()
+        searching.result()
+
+    assert store.signature() == NEW.signature
+    expected |= {(NEW, number): nearest(world, NEW, number) for number in ASKED}
+    assert {embedder for embedder, _, _ in searcher.seen} == {OLD, NEW}
+    assert all(scored == expected[embedder, number] for embedder, number, scored in searcher.seen)
+    switched = searcher.methods.index("keyword")
+    assert set(searcher.methods[:switched]) == {"hybrid"}
+    assert set(searcher.methods[switched:]) == {"keyword"}, "its model is not the store's any more"
+
+    nobody = replace(world.app.engine, embedders=EmbedderSource.off("Nobody needs a model."))
+    assert roll_back(Call(engine=nobody)) == 0
+    assert {(OLD, number): nearest(world, OLD, number) for number in ASKED}.items() <= expected.items()

@@ -1,0 +1,59 @@
+"""How the PostgreSQL tests open stores, and look into their databases."""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
+
+import psycopg
+
+from tests.store.generators import T0
+from vestige.store.postgres.store import PostgresStore
+from vestige.store.processes import Who
+
+ME = Who(pid=os.getpid(), command="vestige test", since=T0)
+SCHEMA = "public"
+"""Where stores are in the databases of tests: `FreshDatabases` empties the tables of this one."""
+LONG = 60.0
+"""A limit no passing test reaches."""
+
+
+def open_at(
+    url: str,
+    *,
+    schema: str = SCHEMA,
+    node: str = "node",
+    who: Who = ME,
+    busy_seconds: float = LONG,
+    statement_seconds: float = LONG,
+    max_connections: int = 10,
+) -> PostgresStore:
+    ids = count(1)
+    return PostgresStore.open(
+        url,
+        schema=schema,
+        sleep=time.sleep,
+        monotonic=time.monotonic,
+        new_id=lambda: f"{node}-{next(ids)}",
+        now=lambda: T0,
+        who=who,
+        busy_seconds=busy_seconds,
+        statement_seconds=statement_seconds,
+        max_connections=max_connections,
+    )
+
+
+@contextmanager
+def outside(url: str) -> Iterator[psycopg.Connection[Any]]:
+    """Any other client of the server."""
+    with psycopg.connect(url, autocommit=True) as db:
+        yield db
+
+
+def query(url: str, statement: str, *params: object) -> list[tuple[Any, ...]]:
+    """What any other client would be answered."""
+    with outside(url) as db:
+        answer = db.execute(statement.encode(), params)
+        return answer.fetchall() if answer.description else []

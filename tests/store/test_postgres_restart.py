@@ -1,0 +1,96 @@
+"""A server that is restarted under those who use it, as if the power had failed or in order."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+
+import pytest
+
+from testbed.postgres_server import NOT_RESTARTED, Mode, Server, server
+from tests.store.generators import a_memory, add, held
+from tests.store.postgres_stores import LONG, ME, open_at
+from vestige.errors import StoreUnavailable
+from vestige.models import ANYTHING, EVERYTHING
+from vestige.store.postgres.store import PostgresStore
+
+pytestmark = pytest.mark.slow  # starts a server
+
+ANOTHER = '{"type": "Another"}'
+
+
+@pytest.fixture(scope="module")
+def own() -> Iterator[Server]:
+    with server(durable=True) as started:
+        if started.cluster is None:
+            pytest.skip(NOT_RESTARTED)
+        yield started
+
+
+@pytest.fixture
+def store(own: Server) -> Iterator[PostgresStore]:
+    url = own.new_database()
+    with closing(open_at(url)) as opened:
+        yield opened
+    own.drop(url)
+
+
+@pytest.mark.parametrize("mode", ["fast", "immediate"])
+def test_what_was_written_is_there_and_work_goes_on(own: Server, store: PostgresStore, mode: Mode) -> None:
+    with ExitStack() as several:  # more than one idle session will have died
+        for _ in range(3):
+            several.enter_context(store._connections.reading())
+    add(store, a_memory("before"))
+    own.stop(mode)
+    own.start()
+    add(store, a_memory("after"))
+    assert {record.memory.id for record in store.find(ANYTHING, access=EVERYTHING, limit=5)} == {
+        "before",
+        "after",
+    }
+    assert store.processes() == [ME]
+    with store.alone("purge"):
+        pass
+
+
+def test_a_call_waits_for_a_server_that_comes_back(own: Server, store: PostgresStore) -> None:
+    add(store, a_memory("before"))
+    own.stop("immediate")
+    starting = threading.Thread(target=own.start)
+    starting.start()
+    add(store, a_memory("after"))
+    starting.join(LONG)
+    assert held(store, "before").memory.id == "before"
+
+
+def test_who_listens_hears_what_is_told_after_a_restart(own: Server, store: PostgresStore) -> None:
+    with store.listening() as wait:
+        wait(LONG)
+        own.stop("fast")
+        with pytest.raises(StoreUnavailable):
+            wait(LONG)
+        with pytest.raises(StoreUnavailable):
+            wait(LONG)
+        own.start()
+        assert wait(LONG)
+        store.notify("other", [ANOTHER])
+        assert wait(LONG)
+
+
+def test_a_server_that_stays_away_is_unavailable_and_the_store_can_be_closed(own: Server) -> None:
+    url = own.new_database()
+    waiting, leaving = open_at(url, busy_seconds=0.2), open_at(url, busy_seconds=0.2)
+    add(waiting, a_memory("before"))
+    own.stop("fast")
+    try:
+        with pytest.raises(StoreUnavailable, match="No connection"):
+            add(waiting, a_memory("lost"))
+        with pytest.raises(StoreUnavailable):
+            waiting.get_many(["before"], access=EVERYTHING)
+        leaving.close()
+        with pytest.raises(StoreUnavailable):
+            open_at(url)
+    finally:
+        own.start()
+    assert held(waiting, "before").memory.id == "before"
+    waiting.close()
+    own.drop(url)

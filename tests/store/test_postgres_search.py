@@ -1,0 +1,345 @@
+"""Searching in PostgreSQL: three statements, side by side, by an index where vectors are many."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.store.generators import (
+    DAY,
+    SIGNATURE,
+    T0,
+    Dice,
+    a_memory,
+    a_turn,
+    add,
+    axis,
+    between,
+    change_model,
+    embedded,
+    hits,
+    memory_id,
+    revise,
+    rows,
+    some_tokens,
+)
+from tests.store.postgres_stores import open_at, outside
+from vestige.models import ANYTHING, EVERYTHING, Filter
+from vestige.store.changes import Add
+from vestige.store.pool import Probe
+from vestige.store.postgres import arrays, dense, literals
+from vestige.store.postgres.connection import Session, signed
+from vestige.store.postgres.shelf import Names, Shelf
+from vestige.store.postgres.store import PostgresStore
+from vestige.store.postgres.tending import TENDERS
+from vestige.store.sql import tokens
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def store(postgres_url: str) -> Iterator[PostgresStore]:
+    opened = open_at(postgres_url)
+    yield opened
+    opened._tending.close()
+    opened.close()
+
+
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every statement that is run from now on, but for those that begin and end transactions."""
+    run: list[str] = []
+    execute = Session.execute
+
+    def watched(self: Session, sql: str, parameters: Sequence[Any] = ()) -> Any:  # whatever the driver gives
+        run.append(sql)
+        return execute(self, sql, parameters)
+
+    monkeypatch.setattr(Session, "execute", watched)
+    return run
+
+
+def put(store: PostgresStore, vectors: NDArray[np.float32], scope: str = "/", first: int = 0) -> list[str]:
+    """Memories with these vectors; their ids."""
+    memories = [replace(a_memory(memory_id(first + at)), scope=scope) for at in range(len(vectors))]
+    added = [
+        Add(memory=one, embedded=embedded(one, vector)) for one, vector in zip(memories, vectors, strict=True)
+    ]
+    store.commit(added, access=EVERYTHING)
+    return [one.id for one in memories]
+
+
+def near(
+    store: PostgresStore, vector: NDArray[np.float32], where: Filter = ANYTHING, most: int = 10
+) -> set[str]:
+    """What the dense arm finds."""
+    probe = Probe(vector=vector, signature=SIGNATURE, where=where, per_arm=most)
+    return set(store.gather(probe, access=EVERYTHING).ids)
+
+
+# -- statements ------------------------------------------------------------------------------------
+
+PROBES = {
+    "nothing": Probe(per_arm=5),
+    "words": Probe(terms=("zinc", "cobalt", "absent", "co*", "z*"), per_arm=5),
+    "ties that cross the limit": Probe(terms=("zinc",), vector=axis(0), signature=SIGNATURE, per_arm=1),
+    "meaning": Probe(vector=axis(0), signature=SIGNATURE, per_arm=5),
+    "literals": Probe(literals=("zinc and cobalt", "m3", "ERR_42"), per_arm=2),
+    "a limited filter": Probe(
+        terms=("zinc",),
+        vector=axis(0),
+        signature=SIGNATURE,
+        where=Filter(valid_at=T0, scope="/project", tags_any=("red",)),
+        per_arm=5,
+    ),
+    "everything": Probe(
+        terms=("zinc", "co*"),
+        date_terms=("zinc",),
+        literals=("zinc and cobalt",),
+        vector=between(0, 1, 0.5),
+        signature=SIGNATURE,
+        where=Filter(valid_at=T0),
+        per_arm=5,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROBES)
+def test_a_search_takes_three_statements_at_most(
+    store: PostgresStore, statements: list[str], name: str
+) -> None:
+    for number in range(12):
+        memory = replace(a_turn(f"m{number}", "zinc and cobalt", number), scope="/project", tags=("red",))
+        given = embedded(memory, axis(0), axis(1), tokens=[some_tokens(number)])
+        store.commit([Add(memory=memory, embedded=given)], access=EVERYTHING)
+    for _ in range(2):  # with all to learn, and with nothing new
+        statements.clear()
+        pool = store.gather(PROBES[name], access=EVERYTHING)
+        assert len(statements) <= 3, statements
+        assert bool(pool.ids) == (name != "nothing")
+
+
+def test_a_filter_that_looks_back_or_weighs_retention_takes_two_more_at_most(
+    store: PostgresStore, statements: list[str]
+) -> None:
+    add(store, *(a_memory(f"m{number}") for number in range(5)))
+    revise(store, replace(a_memory("m1", "nickel"), revision=2, updated_at=T0 + 2 * DAY))
+    for where in (Filter(known_at=T0 + DAY), Filter(min_retention=0.1, now=T0)):
+        statements.clear()
+        assert store.gather(Probe(terms=("zinc",), where=where, per_arm=9), access=EVERYTHING).ids
+        assert len(statements) <= 5, statements
+
+
+# -- side by side ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """News of memories that stand alone, of three terms each."""
+
+    keys: range
+    seq: int
+
+    @property
+    def changed(self) -> NDArray[np.int64]:
+        return np.array([[key, 0, 0, 0, 3, 0, 1, key] for key in self.keys], dtype=np.int64).reshape(-1, 8)
+
+    @property
+    def ids(self) -> list[str]:
+        return [f"m{key}" for key in self.keys]
+
+
+def test_a_search_keeps_the_directory_of_its_moment_while_another_sees_more() -> None:
+    shelf = Shelf()
+    with shelf.caught_up(lambda since: Told(keys=range(1, 3), seq=since + 2)) as (earlier, _):
+        with shelf.caught_up(lambda since: Told(keys=range(3, 6), seq=since + 3)) as (later, _):
+            assert (earlier.memories, later.memories) == (2, 5)
+        with shelf.caught_up(lambda since: Told(keys=range(0), seq=since)) as (last, _):
+            assert last is later, "nothing new, nothing copied"
+        assert (earlier.memories, earlier.seq, later.seq) == (2, 2, 5)
+    with shelf.caught_up(lambda since: Told(keys=range(6, 7), seq=since + 1)) as (alone, _):
+        assert alone is later, "who reads alone needs no copy"
+        assert alone.memories == 6
+
+
+def test_names_are_held_whatever_their_length_and_letters() -> None:
+    names = Names()
+    names.take(np.array([1, 5]), ["a", "é" * 40])
+    names.take(np.array([2_000]), ["z" * 100])
+    names.take(np.array([1]), [None])  # it is gone, and who still reads it knows it
+    assert names.of([5, 1, 2_000]) == {5: "é" * 40, 1: "a", 2_000: "z" * 100}
+
+
+@pytest.mark.parametrize("values", [[], [7], [0, -5, 2**62]])
+def test_arrays_come_back_as_they_were_sent(store: PostgresStore, values: list[int]) -> None:
+    with store._connections.reading() as db:
+        sent, table, real = db.execute(
+            "SELECT array_send(a), array_send((SELECT array_agg(ARRAY[x, x::int]) FROM unnest(a[:1]) x)),"
+            " array_send(a::float8[]) FROM (SELECT ?::bigint[] AS a) s",
+            (arrays.array_text(values),),
+        ).fetchone()
+    assert arrays.integers(sent).tolist() == values
+    assert arrays.integers(table).tolist() == 2 * values[:1]
+    assert arrays.floats(real).tolist() == [float(one) for one in values]
+
+
+# -- the index of vectors --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dense, "EXACT_ROWS", 50)
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_a_search_that_sees_many_vectors_has_an_index_built_and_finds_the_same_by_it(
+    store: PostgresStore,
+) -> None:
+    dice = Dice(41)
+    put(store, np.array([dice.unit() for _ in range(300)]))
+    assert store.index_status().indexed == 0
+    near(store, axis(0))
+    store._tending.join()
+    status = store.index_status()
+    assert (status.vectors, status.indexed, status.segments) == (300, 300, 1)
+    assert status.size_bytes > 0
+    shares = []
+    for _ in range(40):
+        query = dice.unit()
+        exact = store.nearest(rows(query), SIGNATURE, ANYTHING, access=EVERYTHING, limit=10)[0]
+        shares.append(len(near(store, query) & set(hits(exact))) / 10)
+    assert np.mean(shares) >= 0.98
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_the_index_finds_enough_behind_a_filter_and_sees_what_comes_and_goes(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dense, "REACH", 20)
+    close = np.array([between(0, 1 + at % 7, 0.99 - at / 10_000) for at in range(300)])
+    far = np.array([between(0, 1 + at % 7, 0.5 - at / 1_000) for at in range(100)])
+    put(store, close)
+    wanted = put(store, far, scope="/project", first=300)
+    assert store.rebuild_index().indexed == 400
+    assert len(near(store, axis(0), Filter(scope="/project"))) == 10
+    assert near(store, axis(0), Filter(scope="/project")) <= set(wanted)
+    (newest,) = put(store, rows(axis(0)), first=400)
+    assert newest in near(store, axis(0))
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_an_index_that_was_not_finished_is_told_not_used_and_built_again(store: PostgresStore) -> None:
+    dice = Dice(42)
+    put(store, np.array([dice.unit() for _ in range(60)]))
+    store.rebuild_index()
+    with outside(store._connections.place.url) as db:
+        db.execute("UPDATE pg_index SET indisvalid = FALSE WHERE indexrelid = 'vectors_near_1'::regclass")
+    status = store.index_status()
+    assert (status.indexed, list(status.problems)) == (0, ["vectors_near_1"])
+    assert len(near(store, dice.unit())) == 10
+    status = store.rebuild_index()
+    assert (status.indexed, status.problems) == (60, {})
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_the_index_of_a_model_goes_after_its_vectors(store: PostgresStore) -> None:
+    dice = Dice(43)
+    put(store, np.array([dice.unit() for _ in range(60)]))
+    store.rebuild_index()
+    coming = replace(SIGNATURE, name="another")
+    change_model(store, coming, *(a_memory(memory_id(at)) for at in range(60)))
+    assert store.rebuild_index().indexed == 60
+    store.drop_vectors(SIGNATURE)
+    store.rebuild_index()
+    with store._connections.reading() as db:
+        left = db.execute("SELECT relname FROM pg_class WHERE left(relname, 13) = 'vectors_near_'").fetchall()
+    assert left == [("vectors_near_2",)]
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_an_index_is_built_by_one_at_a_time_and_by_nobody_after_closing(store: PostgresStore) -> None:
+    put(store, np.array([axis(0)] * 60))
+    lock = (TENDERS, signed(store._connections.schema_oid))
+    with outside(store._connections.place.url) as other:
+        other.execute("SELECT pg_advisory_lock(%s::int, %s::int)", lock)
+        assert store.rebuild_index().indexed == 0
+    store._tending.close()
+    near(store, axis(0))
+    assert store.rebuild_index().indexed == 0
+
+
+def test_few_vectors_have_no_index(store: PostgresStore) -> None:
+    put(store, np.array([axis(0)] * 60))
+    assert store.rebuild_index().segments == 0
+
+
+# -- bounds ----------------------------------------------------------------------------------------
+
+
+def holding(store: PostgresStore, literal: str) -> dict[str, int]:
+    """What the literal arm finds, with how many literals each holds."""
+    pool = store.gather(Probe(literals=(literal,), per_arm=99), access=EVERYTHING)
+    return dict(zip(pool.ids, pool.literals.tolist(), strict=True))
+
+
+def test_texts_are_read_for_a_literal_up_to_a_bound_short_ones_first(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = "see ERR_42 " + "and much more " * 500
+    add(store, a_memory("long", long), a_memory("longer", 2 * long))
+    add(store, *(a_memory(f"short{number}", "see ERR_42") for number in range(3)))
+    assert len(holding(store, "ERR_42")) == 5
+    monkeypatch.setattr(literals, "READ_BYTES", 3 * len(long))
+    assert holding(store, "ERR_42") == {"long": 1, "short0": 1, "short1": 1, "short2": 1}
+    monkeypatch.setattr(literals, "READ_BYTES", 200)
+    assert holding(store, "ERR_42") == {"short0": 1, "short1": 1, "short2": 1}
+
+
+def test_a_literal_whose_words_are_everywhere_is_looked_for_nowhere(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(store, *(a_memory(f"m{number}", "the build") for number in range(5)))
+    add(store, replace(a_memory("named", "zinc"), source="the build"))
+    assert len(holding(store, "the build")) == 6
+    monkeypatch.setattr(literals, "EVERYWHERE", 5)
+    assert holding(store, "the build") == {"named": 1}, "its source is still looked up"
+
+
+def test_no_more_token_bits_are_read_than_a_sketch_holds_and_more_when_it_holds_more(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tokens, "MOST_BYTES", 2 * (tokens.ENTRY_BYTES + 2 * 10))
+    monkeypatch.setattr("vestige.pool.MOST_TOKENS", 16)
+    monkeypatch.setattr("vestige.pool.LEAST_TOKENS", 1)
+    of_each = [[10 * number + at for at in range(10)] for number in range(4)]
+    for number in range(4):
+        memory = a_memory(f"m{number}")
+        given = embedded(memory, axis(number), tokens=[some_tokens(*of_each[number])])
+        store.commit([Add(memory=memory, embedded=given)], access=EVERYTHING)
+    cache = store._tokens
+    for asked, kept in (((0,), 10), ((0, 1, 2), 5), ((1,), 10), ((0, 3), 8), ((3,), 10)):
+        vector = sum((axis(number) for number in asked), start=0 * axis(0))
+        probe = Probe(vector=vector, signature=SIGNATURE, least_cosine=0.5, per_arm=99)
+        sketch = store.gather(probe, access=EVERYTHING).sketch
+        assert sketch is not None
+        assert sketch.bits.tolist() == [[bits] for number in asked for bits in of_each[number][:kept]], asked
+        assert cache._bytes == sum(entry.size for entry in cache._held.values())
+        assert len(cache._held) <= max(2, len(asked))
+
+
+# -- the nearest -----------------------------------------------------------------------------------
+
+
+def test_the_nearest_are_found_behind_a_memory_of_many_pieces_and_many_that_tie(store: PostgresStore) -> None:
+    book = a_memory("book")
+    store.commit([Add(memory=book, embedded=embedded(book, *[axis(0)] * 100))], access=EVERYTHING)
+    tied = put(store, np.array([between(0, 1, 0.5)] * 80))
+    put(store, rows(axis(1)), first=80)
+    (found,) = store.nearest(rows(axis(0)), SIGNATURE, ANYTHING, access=EVERYTHING, limit=3)
+    assert hits(found) == ["book", *tied[:2]], "ties by id"
+    (every,) = store.nearest(rows(axis(0)), SIGNATURE, ANYTHING, access=EVERYTHING, limit=2**63)
+    assert len(every) == 82
+    assert store.nearest(rows(axis(0), axis(1)), SIGNATURE, ANYTHING, access=EVERYTHING, limit=0) == [[], []]

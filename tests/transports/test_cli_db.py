@@ -1,0 +1,207 @@
+"""`vestige db`, and what the other commands say about the database the settings name."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.postgres_server import Server
+from tests.transports.cli_harness import Outcome, invoke
+
+SECRET = "hunter2-and-more"
+NOWHERE = f"postgresql://ada:{SECRET}@127.0.0.1:1/memories"
+
+
+def answer(outcome: Outcome) -> dict[str, Any]:
+    assert outcome.stdout, outcome.stderr
+    told: dict[str, Any] = json.loads(outcome.stdout)
+    return told
+
+
+def error(outcome: Outcome) -> dict[str, Any]:
+    refused: dict[str, Any] = json.loads(outcome.stderr.splitlines()[-1])["error"]
+    return refused
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
+def environ(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, str]]:
+    """Names a database in which nothing is yet, of each kind in turn."""
+    place = {"VESTIGE_DATA_DIR": str(tmp_path / "data")}
+    if request.param == "sqlite":
+        yield place
+        return
+    server: Server = request.getfixturevalue("postgres_server")
+    url = server.new_database()
+    yield {**place, "VESTIGE_DATABASE_URL": url}
+    server.drop(url)
+
+
+def test_status_of_a_database_without_a_store_says_so_and_makes_none(environ: dict[str, str]) -> None:
+    for _ in range(2):
+        seen = invoke(["db", "status"], environ=environ)
+        assert (seen.exit_code, answer(seen)["state"], answer(seen)["tables"]) == (1, "absent", [])
+
+
+def test_init_makes_a_store_once(environ: dict[str, str]) -> None:
+    first = invoke(["db", "init"], environ=environ)
+    again = invoke(["db", "init"], environ=environ)
+
+    assert first.exit_code == again.exit_code == 0
+    assert f"a store with schema {answer(first)['known']}" in answer(first)["made"]
+    assert answer(again)["made"] == []
+    assert answer(again)["node"] == answer(first)["node"]
+    assert "nothing was changed" in invoke(["db", "init", "--table"], environ=environ).stdout
+
+
+def test_status_tells_what_is_there_in_the_same_shape_on_every_store(environ: dict[str, str]) -> None:
+    assert invoke(["ingest", "Ada drinks tea."], environ=environ).exit_code == 0
+
+    told = answer(invoke(["db", "status"], environ=environ))
+
+    assert set(told) == {
+        "state", "place", "server", "extensions", "schema", "known", "steps", "readOnly", "sizeBytes",
+        "tables", "connections", "writer", "node", "profiles", "index", "processes",
+    }  # fmt: skip
+    assert (told["state"], told["schema"], told["steps"], told["readOnly"]) == (
+        "ready",
+        told["known"],
+        [],
+        False,
+    )
+    rows = {one["name"]: one["rows"] for one in told["tables"]}
+    assert (rows["memories"], rows["vectors"], rows["edges"]) == (1, 1, 0)
+    (profile,) = told["profiles"]
+    assert (profile["state"], profile["memories"], profile["pieces"]) == ("in use", 1, 1)
+    assert told["index"]["vectors"] == 1
+    assert [one["pid"] for one in told["processes"]] == [os.getpid()]
+    shown = invoke(["db", "status", "--table"], environ=environ).stdout
+    assert "ready" in shown
+    assert told["server"] in shown
+
+
+def test_migrate_says_that_there_is_nothing_to_do(environ: dict[str, str]) -> None:
+    refused = invoke(["db", "migrate"], environ=environ)
+    assert (refused.exit_code, error(refused)["hint"]) == (1, "`vestige db init` makes one.")
+    invoke(["db", "init"], environ=environ)
+
+    done = answer(invoke(["db", "migrate"], environ=environ))
+    planned = invoke(["db", "migrate", "--dry-run", "--table"], environ=environ)
+
+    assert (done["dryRun"], done["steps"], done["schema"]) == (False, [], done["known"])
+    assert "nothing to do" in planned.stdout
+
+
+def test_a_memory_without_a_place_has_no_database(tmp_path: Path) -> None:
+    refused = invoke(
+        ["db", "status", "--data-dir", str(tmp_path)], environ={"VESTIGE_STORAGE_BACKEND": "memory"}
+    )
+    assert (refused.exit_code, error(refused)["code"]) == (2, "invalid_input")
+
+
+# -- PostgreSQL ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_status_names_who_is_connected_and_who_writes(postgres_server: Server, tmp_path: Path) -> None:
+    import psycopg
+
+    from vestige.store.postgres.connection import WRITERS
+
+    url = postgres_server.new_database()
+    environ = {"VESTIGE_DATA_DIR": str(tmp_path), "VESTIGE_DATABASE_URL": url}
+    invoke(["db", "init"], environ=environ)
+    with psycopg.connect(url, application_name="somebody") as db:
+        db.execute(
+            "SELECT pg_advisory_xact_lock(%s::int4, oid::int4) FROM pg_namespace WHERE nspname = 'vestige'",
+            (WRITERS,),
+        )
+        told = answer(invoke(["db", "status"], environ=environ))
+    assert [one["program"] for one in told["connections"] if one["program"] != "vestige"] == ["somebody"]
+    assert told["writer"]["program"] == "somebody"
+    postgres_server.drop(url)
+
+
+@pytest.mark.slow
+def test_a_file_cannot_take_the_place_of_a_store_on_a_server(postgres_server: Server, tmp_path: Path) -> None:
+    url = postgres_server.new_database()
+    environ = {"VESTIGE_DATA_DIR": str(tmp_path / "data"), "VESTIGE_DATABASE_URL": url}
+    own = {"VESTIGE_DATA_DIR": str(tmp_path / "own")}
+    invoke(["ingest", "Ada drinks tea."], environ=own)
+    made = answer(invoke(["backup"], environ=own))["path"]
+
+    refused = invoke(["restore", made, "--yes"], environ=environ)
+
+    assert (refused.exit_code, error(refused)["code"]) == (2, "invalid_input")
+    assert "vestige migrate --from FILE --to postgres" in error(refused)["hint"]
+    assert not (tmp_path / "data").exists()
+    postgres_server.drop(url)
+
+
+@pytest.mark.parametrize("words", [["status"], ["db", "status"], ["db", "init"], ["search", "tea"]])
+@pytest.mark.parametrize("form", ["--json", "--table"])
+def test_a_server_that_does_not_answer_is_an_error_without_the_password(
+    words: list[str], form: str, tmp_path: Path
+) -> None:
+    environ = {
+        "VESTIGE_DATA_DIR": str(tmp_path),
+        "VESTIGE_DATABASE_URL": NOWHERE,
+        "VESTIGE_STORAGE_BUSY_SECONDS": "0.1",
+        "VESTIGE_LOG_LEVEL": "debug",
+    }
+    refused = invoke([*words, form], environ=environ)
+    assert refused.exit_code == 3
+    assert "127.0.0.1" in refused.stderr
+    assert SECRET not in refused.stdout + refused.stderr
+
+
+def test_doctor_says_why_the_store_cannot_be_opened(tmp_path: Path) -> None:
+    environ = {
+        "VESTIGE_DATA_DIR": str(tmp_path),
+        "VESTIGE_DATABASE_URL": NOWHERE,
+        "VESTIGE_STORAGE_BUSY_SECONDS": "0.1",
+    }
+    seen = invoke(["doctor"], environ=environ)
+    assert seen.exit_code == 1
+    (found,) = answer(seen)["findings"]
+    assert found["check"] == "opening"
+    assert SECRET not in seen.stdout + seen.stderr
+
+
+def test_config_shows_the_address_without_its_password(tmp_path: Path) -> None:
+    shown = answer(invoke(["config", "--data-dir", str(tmp_path)], environ={"VESTIGE_DATABASE_URL": NOWHERE}))
+    values = {one["name"]: one["value"] for one in shown["settings"]}
+    assert values["storage.backend"] == "postgres"
+    assert values["storage.postgres.url"] == "postgresql://ada@127.0.0.1:1/memories"
+    assert values["storage.postgres.schema"] == "vestige"
+
+
+def test_a_backend_without_an_address_is_refused(tmp_path: Path) -> None:
+    refused = invoke(["status", "--data-dir", str(tmp_path)], environ={"VESTIGE_STORAGE_BACKEND": "postgres"})
+    assert (refused.exit_code, error(refused)["code"]) == (2, "config")
+    assert "VESTIGE_DATABASE_URL" in error(refused)["hint"]
+
+
+@pytest.mark.parametrize("words", [["status"], ["db", "status"]])
+def test_without_the_driver_the_extra_is_named(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("vestige.store.postgres")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    refused = invoke([*words, "--data-dir", str(tmp_path)], environ={"VESTIGE_DATABASE_URL": NOWHERE})
+    assert (refused.exit_code, error(refused)["code"]) == (1, "missing_extra")
+    assert error(refused)["hint"] == "pip install 'vestige[postgres]'"
+
+
+def test_the_driver_is_not_imported_before_it_is_needed() -> None:
+    code = (
+        "import sys, vestige.app, vestige.transports.cli.main, vestige.transports.mcp.stdio;"
+        "print([name for name in sys.modules if name.startswith(('psycopg', 'vestige.store.postgres'))])"
+    )
+    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert seen.stdout.strip() == "[]"
