@@ -24,6 +24,14 @@ def test_the_demo_runs_to_its_end_without_a_model(tmp_path: Path) -> None:
     assert lines[answered + 1].strip().startswith("0.50 words + 0.50 literal = relevance 1.000 → ")
 
 
+def test_the_demo_stays_out_of_the_store_that_the_environment_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VESTIGE_DATABASE_URL", "postgresql://nobody@127.0.0.1:1/nothing")
+    show(lambda line: None, tmp_path / "data", {"embeddings.provider": "off", "log_level": "error"})
+    assert (tmp_path / "data" / "vestige.db").exists()
+
+
 def test_the_lines_for_agents_survive_spaces_and_quotes_in_the_path() -> None:
     path = Path("/home/ada's files/my venv/bin/vestige-mcp")
     lines = connecting(path)

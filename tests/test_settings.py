@@ -13,6 +13,7 @@ from vestige.settings import (
     allowed_in_project,
     documented_fields,
     environment_name,
+    forget_own_store,
     is_project_directory,
     load_settings,
     unknown_variables,
@@ -398,6 +399,24 @@ def test_a_password_is_not_shown_when_settings_are(data_dir: Path) -> None:
 )
 def test_an_address_is_shown_without_its_password(url: str, shown: str) -> None:
     assert without_password(url) == shown
+
+
+def test_what_is_made_up_is_kept_out_of_the_store_that_the_environment_names(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = {
+        "VESTIGE_DATABASE_URL": URL,
+        "VESTIGE_STORAGE_BACKEND": "postgres",
+        "VESTIGE_CONFIG": str(data_dir / "mine.toml"),
+        "VESTIGE_MEMORY_LIMIT": "3",
+    }
+    for name, value in own.items():
+        monkeypatch.setenv(name, value)
+
+    forget_own_store()
+
+    settings = load_settings({"data_dir": str(data_dir)})
+    assert (settings.storage.backend, settings.memory.limit) == ("sqlite", 3)
 
 
 @pytest.mark.parametrize(("backend", "ends"), [("sqlite", "vestige.db"), ("memory", None)])

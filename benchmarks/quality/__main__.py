@@ -1,4 +1,4 @@
-"""python -m benchmarks.quality [--data DIR] [--only SET …] [--quick] [--keep DIR] [--out FILE]"""
+"""python -m benchmarks.quality [--data DIR] [--only SET …] [--quick] [--keep DIR] [--store KIND] [--out F]"""
 
 import argparse
 from pathlib import Path
@@ -20,13 +20,19 @@ def main() -> None:
     parser.add_argument(
         "--min-confidence", type=float, help="refuse below this confidence only; 0 measures ranking alone"
     )
+    parser.add_argument(
+        "--store", choices=("sqlite", "postgres"), default="sqlite", help="where memories are kept"
+    )
     given = parser.parse_args()
+    if given.keep and given.store != "sqlite":
+        parser.error("a database server ends with the run: --keep is for sqlite")
     report = run(
         data=given.data,
         only=given.only,
         quick=given.quick,
         keep=given.keep,
         min_confidence=given.min_confidence,
+        store=given.store,
     )
     publish(report, given.out)
 

@@ -24,7 +24,7 @@ from benchmarks.quality.sets import (
     mixed_sections,
     other_section,
 )
-from benchmarks.quality.shelf import Ground, stock
+from benchmarks.quality.shelf import Ground, settling, stock
 from benchmarks.report import Cell, Report, Target
 
 SETS = (
@@ -65,11 +65,12 @@ def run(
     quick: bool = False,
     keep: Path | None = None,
     min_confidence: float | None = None,
+    store: str = "sqlite",
 ) -> Report:
     """Measure the sets asked for. What is missing is skipped, and the report says so."""
     gathered = Gathered()
-    with _folder(keep) as folder:
-        ground = Ground(folder=folder, min_confidence=min_confidence)
+    with _folder(keep) as folder, settling(store) as settle:
+        ground = Ground(folder=folder, min_confidence=min_confidence, settle=settle)
         with InProcess(folder / "empty") as opened:  # also stops here when there is no model
             model = opened.embedder.signature.name
         talks = _talks(data, quick)
@@ -88,6 +89,7 @@ def run(
             "quick": str(quick),
             "sets": "locomo" if quick else ", ".join(only),
             "model": model,
+            "store": store,
             "refusing below": "as shipped" if min_confidence is None else min_confidence,
         },
         tables={name: rows for one in sections for name, rows in one.tables().items()} | gathered.tables,

@@ -6,7 +6,8 @@ documents, the model and the schema; what else changed in how memories are writt
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -16,7 +17,8 @@ from benchmarks.client import Json
 from benchmarks.engine import OverStdio, Service, decisions_in
 from benchmarks.progress import track
 from benchmarks.quality.corpus import Corpus
-from vestige.settings import load_settings
+from testbed.postgres_server import server
+from vestige.settings import CONFIG_NAME, load_settings
 
 BATCH = 100
 _KEYS = "keys.json"
@@ -29,6 +31,8 @@ class Ground:
 
     folder: Path
     min_confidence: float | None = None
+    settle: Callable[[Path], None] = lambda data_dir: None
+    """Says in a new data directory which kind of store it is."""
 
     def asking(self, service: Service) -> Service:
         """The service, asked in this way."""
@@ -52,6 +56,25 @@ class Shelf:
     keys: Mapping[str, str]
 
 
+@contextmanager
+def settling(store: str) -> Iterator[Callable[[Path], None]]:
+    """How stores of a kind are settled: SQLite is what a data directory has by itself, PostgreSQL is a
+    database of its own for each, on a server that is there meanwhile."""
+    if store == "sqlite":
+        yield lambda data_dir: None
+        return
+    with server(durable=True) as running:
+
+        def settle(data_dir: Path) -> None:
+            data_dir.mkdir(parents=True)
+            told = (
+                f'[storage]\nbackend = "postgres"\n\n[storage.postgres]\nurl = "{running.new_database()}"\n'
+            )
+            (data_dir / CONFIG_NAME).write_text(told, encoding="utf-8")
+
+        yield settle
+
+
 def stock(corpus: Corpus, ground: Ground) -> Shelf:
     """A store that holds exactly this corpus."""
     home = ground.folder / _identity(corpus)
@@ -62,9 +85,10 @@ def stock(corpus: Corpus, ground: Ground) -> Shelf:
     keys: dict[str, str] = {}
     items = [(document.key, document.item()) for document in corpus.documents]
     batches = [items[at : at + BATCH] for at in range(0, len(items), BATCH)]
-    with OverStdio(folder) as server:
+    ground.settle(folder)
+    with OverStdio(folder) as opened:
         for batch in track(batches, f"{corpus.name}: remembering by {BATCH}"):
-            answered = server.call("smart_ingest", {"items": [item for _, item in batch]})
+            answered = opened.call("smart_ingest", {"items": [item for _, item in batch]})
             decisions_in(answered)
             for (key, _), result in zip(batch, answered["results"], strict=True):
                 keys[result["nodeId"]] = key

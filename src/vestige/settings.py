@@ -128,6 +128,16 @@ def without_password(url: str) -> str:
     return _PASS_PARAMETER.sub(r"\1***", bare)
 
 
+def forget_own_store() -> None:
+    """Keep what makes up memories, such as a benchmark, out of the store that the environment names."""
+    for name in (
+        DATABASE_URL,
+        "VESTIGE_CONFIG",
+        *(n for n in os.environ if n.startswith("VESTIGE_STORAGE_")),
+    ):
+        os.environ.pop(name, None)
+
+
 def forbid_telemetry() -> None:
     """Keep libraries from reporting home. To be called before they are imported.
 

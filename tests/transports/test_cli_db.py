@@ -127,6 +127,36 @@ def test_status_names_who_is_connected_and_who_writes(postgres_server: Server, t
 
 
 @pytest.mark.slow
+def test_a_backup_of_a_server_is_a_file_that_needs_none(postgres_server: Server, tmp_path: Path) -> None:
+    url = postgres_server.new_database()
+    there = {"VESTIGE_DATA_DIR": str(tmp_path / "there"), "VESTIGE_DATABASE_URL": url}
+    here = {"VESTIGE_DATA_DIR": str(tmp_path / "here")}
+    for text in (
+        "Ada drinks tea.",
+        "The harbour runs on PostgreSQL 14.",
+        "The harbour runs on PostgreSQL 16 now.",
+    ):
+        invoke(["ingest", text], environ=there)
+
+    made = [answer(invoke(["backup", "--rotate"], environ=there))["path"] for _ in range(2)]
+    packed = answer(invoke(["backup", str(tmp_path / "all.tar.gz")], environ=there))["path"]
+
+    assert {path.name for path in (tmp_path / "there" / "backups").iterdir()} == {
+        Path(one).name for one in made
+    }
+    for number, backup in enumerate([made[-1], packed]):
+        assert invoke(["restore", backup, "--yes"], environ=here).exit_code == 0
+        assert exported(there, tmp_path / f"there-{number}") == exported(here, tmp_path / f"here-{number}")
+        assert answer(invoke(["doctor"], environ=here))["status"] == "ok"
+    postgres_server.drop(url)
+
+
+def exported(environ: dict[str, str], path: Path) -> bytes:
+    invoke(["export", str(path), "--format", "portable"], environ=environ)
+    return path.read_bytes()
+
+
+@pytest.mark.slow
 def test_a_file_cannot_take_the_place_of_a_store_on_a_server(postgres_server: Server, tmp_path: Path) -> None:
     url = postgres_server.new_database()
     environ = {"VESTIGE_DATA_DIR": str(tmp_path / "data"), "VESTIGE_DATABASE_URL": url}

@@ -40,7 +40,7 @@ def register(db: Connection[Any], vector_oid: int) -> None:
 
     db.adapters.register_loader(vector_oid, _VectorLoader)
     db.adapters.register_dumper(VectorBytes, VectorDumper)
-    # One type for all of them, so that a statement is prepared once whatever the numbers are. In lists they go
-    # as text, and there too: else the first list of a statement would decide how wide the others are.
+    # One type for all of them, so that a statement is prepared once whatever the numbers are. In lists they
+    # go as text, and there too: else the first list of a statement would decide how wide the others are.
     db.adapters.register_dumper(int, Int8Dumper)
     db.adapters.register_dumper(int, Int8BinaryDumper)

@@ -9,6 +9,7 @@ import click
 
 from vestige.errors import InvalidInput, NotFound
 from vestige.nearest import nearest_name
+from vestige.settings import forget_own_store
 
 NAMES = (
     "quality", "speed", "peers", "gate", "planted", "simulate", "mechanisms", "prediction", "sleep",
@@ -54,6 +55,7 @@ def run(name: str | None, words: Sequence[str], *, project: Path = PROJECT) -> N
             hint="Clone the project, run `make model` there, then `.venv/bin/vestige bench` from it.",
         )
     module = f"{PACKAGE}.{name}"
+    forget_own_store()
     sys.path.insert(0, str(project))
     sys.argv = [module, *words]
     runpy.run_module(module, run_name="__main__", alter_sys=True)
