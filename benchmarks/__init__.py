@@ -1,5 +1,7 @@
-"""Speed and quality, measured. Like our own commands, a benchmark keeps BLAS to one thread."""
+"""Speed and quality, measured. Like our own commands, a benchmark keeps BLAS to one thread, and it
+stays out of the store that the environment names."""
 
-from vestige.settings import calm_blas
+from vestige.settings import calm_blas, forget_own_store
 
 calm_blas()
+forget_own_store()

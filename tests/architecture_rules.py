@@ -70,7 +70,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
         *BELOW_ENGINE, "engine", "operations", "transports", "directories", "store.transfer",
     ),
     "ends": (
-        *VALUES, *CONTRACT, "nearest", "settings", "databases", "store.sqlite", "store.postgres", "store.transfer",
+        *VALUES, *CONTRACT, "nearest", "settings", "databases", "store.sqlite", "store.postgres",
+        "store.transfer",
     ),
     "clock": (),
     "databases": (

@@ -49,7 +49,8 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_no_extra_is_installed(bare: Run) -> None:
-    code = "import importlib.util as u; print([n for n in ('onnxruntime', 'httpx', 'mcp') if u.find_spec(n)])"
+    extras = ("onnxruntime", "httpx", "mcp", "psycopg")
+    code = f"import importlib.util as u; print([n for n in {extras} if u.find_spec(n)])"
     assert bare("python", "-c", code).strip() == "[]"
 
 

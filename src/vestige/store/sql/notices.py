@@ -14,7 +14,8 @@ _AFTER = "SELECT id, process, message FROM notices WHERE id > ? ORDER BY id"
 
 def add(db: Database, process: str, messages: Sequence[str]) -> None:
     """Add these at the end, without those that quote a deleted memory, and keep the last ones."""
-    # json, because a query may hold half a character, which orjson refuses. Looked up in the transaction that adds them: another process may just have deleted what is quoted.
+    # Looked up in the transaction that adds them: another process may just have deleted what is quoted. A
+    # query may hold half a character, which orjson refuses to read.
     quotes = {message: json.loads(message).get("quotes", ()) for message in messages}
     gone = history.buried_among(db, {memory_id for quoted in quotes.values() for memory_id in quoted})
     db.executemany(_ADD, [(process, one) for one in messages if gone.isdisjoint(quotes[one])])

@@ -8,9 +8,10 @@ import click
 from vestige.engine.context import Call
 from vestige.errors import InvalidInput
 from vestige.settings import Settings
+from vestige.store.status import Upgrade
 from vestige.transports.cli import reembed as reembedding
 from vestige.transports.cli.reembed import Chosen, Work
-from vestige.transports.cli.session import ProgressLine, Session, Upgrade
+from vestige.transports.cli.session import ProgressLine, Session
 from vestige.transports.cli.transfer import transfer
 
 

@@ -18,8 +18,7 @@ from vestige.engine.context import Engine, Progress
 from vestige.errors import VestigeError
 from vestige.operations.registry import Operation, Wire
 from vestige.settings import Settings, load_settings
-from vestige.store.status import DatabaseStatus
-from vestige.store.status import Upgrade as Upgrade
+from vestige.store.status import DatabaseStatus, Upgrade
 from vestige.store.transfer.sides import End
 from vestige.store.trouble import Trouble
 from vestige.transports.mcp.service import Service
