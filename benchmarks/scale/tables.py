@@ -143,12 +143,14 @@ def _search(one: Grown, name: str) -> dict[str, Cell]:
 
 
 def _processor(one: Grown, name: str) -> dict[str, Cell]:
+    searches = one.timed[name].searches
     return {
         "store": one.store,
         "memories": one.memories,
         "filter": name,
         "p50": one.quantile(name, database, 50, cpu=True),
         "p95": one.quantile(name, database, 95, cpu=True),
+        "in the database's processes": 1000 * float(np.median([each.database.there for each in searches])),
     }
 
 
@@ -181,15 +183,16 @@ def _growth(grown: Sequence[Grown]) -> list[dict[str, Cell]]:
                     "store": store,
                     "filter": name,
                     "database": _slope(mine, name, database),
+                    "database, CPU": _slope(mine, name, database, cpu=True),
                     "whole search": _slope(mine, name, lambda each: each.whole),
                 }
             )
     return rows
 
 
-def _slope(grown: Sequence[Grown], name: str, part: Callable[[Parted], Cost]) -> float:
+def _slope(grown: Sequence[Grown], name: str, part: Callable[[Parted], Cost], *, cpu: bool = False) -> float:
     sizes = np.log([one.memories for one in grown])
-    times = np.log([one.quantile(name, part, 50) for one in grown])
+    times = np.log([one.quantile(name, part, 50, cpu=cpu) for one in grown])
     return float(np.polyfit(sizes, times, 1)[0])
 
 

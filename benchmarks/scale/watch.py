@@ -25,16 +25,18 @@ PARTS = (EMBEDDING, GATHER, OTHER, RANKING)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """Seconds that something took. CPU time is of this process and of the database's processes for it."""
+    """Seconds that something took. CPU time is of this process and of the database's processes for it;
+    `there` is what those had of it."""
 
     wall: float = 0.0
     cpu: float = 0.0
+    there: float = 0.0
 
     def __add__(self, other: "Cost") -> "Cost":
-        return Cost(wall=self.wall + other.wall, cpu=self.cpu + other.cpu)
+        return Cost(wall=self.wall + other.wall, cpu=self.cpu + other.cpu, there=self.there + other.there)
 
     def __sub__(self, other: "Cost") -> "Cost":
-        return Cost(wall=self.wall - other.wall, cpu=self.cpu - other.cpu)
+        return Cost(wall=self.wall - other.wall, cpu=self.cpu - other.cpu, there=self.there - other.there)
 
 
 @dataclass(slots=True)
@@ -44,8 +46,8 @@ class Meter:
     backends: Sequence[int] = ()
 
     def read(self) -> Cost:
-        others = sum(cpu_seconds(pid) for pid in self.backends)
-        return Cost(wall=time.perf_counter(), cpu=time.process_time() + others)
+        there = sum(cpu_seconds(pid) for pid in self.backends)
+        return Cost(wall=time.perf_counter(), cpu=time.process_time() + there, there=there)
 
     def cost(self, work: Callable[[], object]) -> Cost:
         """What a piece of work takes."""

@@ -1,8 +1,9 @@
 """The databases that memories are in: opening the store there, and looking after it. app.py picks one."""
 
+import platform
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -139,7 +140,7 @@ def open_postgres(
         monotonic=clock.monotonic,
         new_id=clock.new_id,
         now=clock.now,
-        who=who,
+        who=replace(who, host=platform.node()),  # others may be on other machines
         copy=lambda _, destination: copy_into_file(backup, destination),
         busy_seconds=settings.storage.busy_seconds,
         statement_seconds=chosen.statement_seconds,

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from testbed.fresh_databases import FreshDatabases, fresh_databases
-from testbed.postgres_server import Server, server
+from testbed.postgres_server import Server
 from tests.store.generators import T0, NewStore
 from tests.store.postgres_stores import open_at
 from vestige.store.inmemory import InMemoryStore
@@ -44,13 +44,6 @@ Open = Callable[[Path], MemoryStore]
 FILES: dict[str, Open] = {"inmemory": open_inmemory, "sqlite": open_sqlite}
 ORACLE = "inmemory"
 OTHERS = ("sqlite", pytest.param("postgres", marks=pytest.mark.slow))  # it starts a server
-
-
-@pytest.fixture(scope="session")
-def postgres_server() -> Iterator[Server]:
-    """One PostgreSQL for all tests that want one."""
-    with server() as started:
-        yield started
 
 
 @pytest.fixture(scope="session")

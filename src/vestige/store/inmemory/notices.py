@@ -1,8 +1,7 @@
 """What those who share an in-memory store tell each other."""
 
+import json
 from collections.abc import Sequence
-
-import orjson
 
 from vestige.store.answers import MOST_NOTICES, Notice
 from vestige.store.inmemory.state import State
@@ -18,5 +17,5 @@ def add(state: State, process: str, messages: Sequence[str]) -> None:
 
 
 def _quoted(message: str) -> list[str]:
-    quoted: list[str] = orjson.loads(message).get("quotes", [])
+    quoted: list[str] = json.loads(message).get("quotes", [])
     return quoted

@@ -7,14 +7,14 @@ import errno
 import logging
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from vestige.errors import StoreBusy, StoreError
-from vestige.store.processes import Who
+from vestige.store.processes import Who, refuse_beside
 from vestige.store.sqlite.locks import lock, read, unlock, write
 
 logger = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ def join(database: Path, who: Who, again: Callable[[], bool]) -> Presence | None
         if not who.server:
             return _register(folder, who)
         with _turn(folder, again):
-            _refuse(who, present(database))
+            refuse_beside(who, present(database), elsewhere="another --data-dir")
             return _register(folder, who)
     except OSError as exc:
         if who.exclusive:
@@ -144,20 +144,3 @@ def _turn(folder: Path, again: Callable[[], bool]) -> Iterator[None]:
         yield
     finally:
         unlock(handle)
-
-
-def _refuse(who: Who, others: Iterable[Who]) -> None:
-    for other in others:
-        if other.server and (who.exclusive or other.exclusive):
-            wanted = "This server wants" if who.exclusive else "That server was started to have"
-            raise StoreBusy(
-                f"A server is at work on this store: {other}.",
-                hint=f"{wanted} the store for itself (storage.exclusive). Stop process {other.pid} first, "
-                "or give this server another --data-dir. Commands work all the while.",
-                details={
-                    "pid": other.pid,
-                    "command": other.command,
-                    "since": other.since.isoformat(),
-                    "exclusive": other.exclusive,
-                },
-            )

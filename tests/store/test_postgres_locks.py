@@ -1,0 +1,38 @@
+"""The locks of a store in PostgreSQL: whoever holds one is in the way of nobody who asks for another."""
+
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+
+from tests.store.postgres_stores import ME, open_at, outside
+from vestige.errors import StoreBusy
+from vestige.store.postgres.locks import Lock, signed
+
+pytestmark = pytest.mark.slow  # starts a server
+
+SERVER = replace(ME, server=True)
+HOLD = "SELECT pg_advisory_lock(%s::int4, 'public'::regnamespace::oid::int4)"
+
+
+def test_no_two_locks_have_the_same_number() -> None:
+    assert len(Lock) == len(Lock.__members__) >= 6
+
+
+@pytest.mark.parametrize("lock", [*Lock])
+def test_a_server_starts_whatever_else_is_being_done(lock: Lock, postgres_url: str) -> None:
+    with outside(postgres_url) as other:
+        other.execute(HOLD, (lock,))
+        with closing(open_at(postgres_url, who=SERVER, busy_seconds=0.1)) as store:
+            assert store.processes() == [SERVER]
+
+
+def test_a_server_does_not_start_while_another_is_starting(postgres_url: str) -> None:
+    with outside(postgres_url) as other:
+        other.execute(HOLD, (Lock.STARTS,))
+        with pytest.raises(StoreBusy, match="Another server is starting"):
+            open_at(postgres_url, who=SERVER, busy_seconds=0.1)
+
+
+def test_a_lock_takes_any_number_of_a_schema() -> None:
+    assert [signed(oid) for oid in (0, 2**31 - 1, 2**31, 2**32 - 1)] == [0, 2**31 - 1, -(2**31), -1]
