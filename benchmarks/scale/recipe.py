@@ -41,7 +41,7 @@ FIRST = datetime(2025, 1, 1, tzinfo=UTC)
 EVERY = timedelta(seconds=30)
 MORE_NAMES = (
     "Ada", "Amir", "Anna", "Ben", "Bianca", "Carlos", "Chen", "Clara", "Dara", "David", "Elena", "Emil",
-    "Esra", "Farid", "Fiona", "George", "Grace", "Hana", "Hugo", "Ines", "Ivan", "Jana", "Jonas",
+    "Esra", "Farid", "Fiona", "George", "Grace", "Hana", "Hugo", "Iris", "Ivan", "Jana", "Jonas",
     "Julia", "Kai", "Karim", "Laura", "Leo", "Lin", "Lucia", "Marek", "Mina", "Nadia", "Nora", "Oleg",
     "Omar", "Paula", "Pedro", "Priya", "Quentin", "Rosa", "Ruben", "Sara", "Sven", "Tara", "Theo", "Uma",
     "Victor", "Wanda", "Yara", "Yusuf", "Zoe",

@@ -11,6 +11,11 @@ from vestige.errors import InvalidInput, TooLarge
 
 MAX_CONTENT_BYTES = 1_000_000
 MAX_LABEL_CHARS = 1_000
+MAX_LABEL_BYTES = 2_000
+MAX_NAME_BYTES = 500
+MAX_DOCUMENT_ID_BYTES = 1_100
+"""What a database can index: PostgreSQL takes 2,700 bytes a row, and there an edge is found by two ids, a kind
+and a node. The id of a document may be made of two others."""
 MAX_METADATA_BYTES = 100_000
 
 _NUL_IN_JSON = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
@@ -38,6 +43,26 @@ def check_label(name: str, label: str) -> None:
         raise TooLarge(f"`{name}` has {len(label):,} characters; at most {MAX_LABEL_CHARS:,} are taken.")
 
 
+def check_short(name: str, label: str, most_bytes: int = MAX_LABEL_BYTES) -> None:
+    """Refuse a label that a database could not index. Asked of what is written, not of what is there: earlier
+    versions took longer ones."""
+    check_label(name, label)
+    if 4 * len(label) <= most_bytes:
+        return
+    size = len(label.encode())
+    if size > most_bytes:
+        raise TooLarge(
+            f"`{name}` has {size:,} bytes in UTF-8; at most {most_bytes:,} are taken.",
+            hint="Shorten it.",
+            details={"bytes": size, "limit": most_bytes},
+        )
+
+
+def check_name(name: str, told: str) -> None:
+    """Refuse an id or kind that a database could not index beside others."""
+    check_short(name, told, MAX_NAME_BYTES)
+
+
 def check_text(name: str, text: str) -> bytes:
     """The text as UTF-8; InvalidInput for NUL characters and lone surrogates."""
     if "\0" in text:
@@ -54,15 +79,26 @@ def check_text(name: str, text: str) -> bytes:
 
 def check_metadata(metadata: Mapping[str, Any]) -> None:
     """Refuse metadata that is not a JSON object of text every store can keep, or too large."""
+    size = len(check_json("metadata", metadata))
+    if size > MAX_METADATA_BYTES:
+        raise TooLarge(f"`metadata` has {size:,} bytes; at most {MAX_METADATA_BYTES:,} are taken.")
+
+
+def check_json(name: str, value: object) -> bytes:
+    """The value as JSON; InvalidInput for what JSON cannot hold, NUL characters and lone surrogates."""
     try:
-        written = orjson.dumps(metadata, default=dict)
+        written = orjson.dumps(value, default=dict)
     except (orjson.JSONEncodeError, TypeError) as exc:
-        raise InvalidInput(f"`metadata` cannot be kept as JSON: {exc}.") from exc
-    if len(written) > MAX_METADATA_BYTES:
-        raise TooLarge(f"`metadata` has {len(written):,} bytes; at most {MAX_METADATA_BYTES:,} are taken.")
+        raise InvalidInput(f"`{name}` cannot be kept as JSON: {exc}.") from exc
+    if nul_in_json(written):
+        raise InvalidInput(f"`{name}` contains a NUL character.", hint="Remove it and send it again.")
+    return written
+
+
+def nul_in_json(written: bytes) -> bool:
+    """Whether a text in this JSON holds a NUL. PostgreSQL keeps it, and can then look into it no more."""
     # The plain search is much faster, and nearly always enough.
-    if b"\\u0000" in written and _NUL_IN_JSON.search(written):
-        raise InvalidInput("`metadata` contains a NUL character.", hint="Remove it and send it again.")
+    return b"\\u0000" in written and _NUL_IN_JSON.search(written) is not None
 
 
 def check_moment(name: str, moment: datetime | None) -> None:

@@ -4,8 +4,9 @@ What does not depend on the kind of store is tried from file to file, which is q
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,17 +18,22 @@ from tests.store.sqlite_files import open_at, query
 from tests.store.test_sqlite_migrations import old_store
 from tests.store.transfer_ends import (
     NOW,
+    AnyEnd,
     a_life,
     export_of,
     in_file,
     on_server,
+    opened,
     quietly,
     stop_after,
     write_one_more,
 )
+from vestige.embed.protocol import Signature
 from vestige.errors import InvalidInput, StoreBusy, StoreError
-from vestige.models import EVERYTHING
+from vestige.models import ANYTHING, EVERYTHING
 from vestige.store.changes import Add
+from vestige.store.protocol import MemoryStore
+from vestige.store.sql.columns import moment_text
 from vestige.store.transfer.moving import move, plan, verify
 from vestige.store.transfer.parts import COMPARED
 from vestige.store.transfer.sides import End
@@ -61,7 +67,7 @@ def source(lived: bytes, tmp_path: Path) -> Path:
 
 
 @pytest.fixture(params=["file", pytest.param("server", marks=pytest.mark.slow)])
-def goal(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[End]:
+def goal(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AnyEnd]:
     """An empty place for a store, of each kind in turn."""
     if request.param == "file":
         yield in_file(tmp_path / "goal" / "vestige.db")
@@ -190,6 +196,31 @@ def _stopped_and_finished(origin: End, goal: End, batches: int) -> None:
     assert export_of(goal) == export_of(origin)
 
 
+def test_a_store_that_is_there_in_part_is_opened_by_nobody_but_transfers(source: Path, goal: AnyEnd) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        move(in_file(source), goal, stop_after(3), batch=SMALL)
+    with pytest.raises(StoreError, match="not complete") as refused:
+        opened(goal)
+    assert "vestige migrate --from" in str(refused.value.hint)
+    assert move(in_file(source), goal, quietly, batch=SMALL).is_whole
+    with closing(opened(goal)) as store:
+        add(store, a_memory("next", "Now this is a store."))
+
+
+def test_a_store_that_is_there_in_part_is_carried_nowhere(source: Path, goal: End, tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        move(in_file(source), goal, stop_after(3), batch=SMALL)
+    elsewhere = in_file(tmp_path / "elsewhere.db")
+    for act in (move, plan):
+        with pytest.raises(StoreError, match="not complete"):
+            act(goal, elsewhere, quietly)
+    assert not elsewhere.path.exists()
+    with pytest.raises(StoreError, match="not complete"):
+        verify(goal, in_file(source), quietly)
+    missing = verify(in_file(source), goal, quietly)
+    assert {one.what for one in missing.comparison.differences} == {"is missing"}
+
+
 def test_after_a_stop_the_source_must_be_as_it_was(source: Path, goal: End) -> None:
     with pytest.raises(KeyboardInterrupt):
         move(in_file(source), goal, stop_after(3), batch=SMALL)
@@ -219,6 +250,41 @@ def test_what_others_write_to_the_source_meanwhile_is_told_to_be_missing(source:
     assert moved.comparison.differences == ()
     with goal.source() as side:
         assert side.store.get_many(["later"], access=EVERYTHING) == []
+
+
+ANOTHER = Signature(name="another", revision="1", dimension=8)
+
+
+def prepare_another_model(store: MemoryStore) -> None:
+    found = store.find(ANYTHING, access=EVERYTHING, limit=1_000)
+    vectors = {one.memory.id: embedded(one.memory, axis(0), signature=ANOTHER) for one in found}
+    assert store.put_vectors(vectors, coming=ANOTHER) == len(found)
+
+
+def change_a_strength(store: MemoryStore) -> None:
+    (one,) = store.find(ANYTHING, access=EVERYTHING, limit=1)
+    changed = replace(one.strength, stability=one.strength.stability * 2)
+    assert store.put_strengths({one.memory.id: changed}, after=10**9) == 1
+
+
+def switch_the_model(store: MemoryStore) -> None:
+    assert store.adopt(ANOTHER)
+
+
+@pytest.mark.parametrize("act", [change_a_strength, switch_the_model])
+def test_what_is_written_without_an_event_overtakes_too(
+    source: Path, tmp_path: Path, act: Callable[[MemoryStore], None]
+) -> None:
+    with closing(open_at(source)) as store:
+        prepare_another_model(store)
+    once = iter([True])
+
+    def progress(done: float, total: float | None, what: str | None) -> None:
+        if next(once, False):
+            with closing(open_at(source)) as store:
+                act(store)
+
+    assert move(in_file(source), in_file(tmp_path / "goal.db"), progress, batch=SMALL).overtaken
 
 
 # -- rows that cannot be carried --------------------------------------------------------------------------
@@ -277,6 +343,21 @@ BAD: dict[str, tuple[str, str, str]] = {
     "a vector of no profile": (
         "UPDATE vectors SET profile = 99 WHERE {tea}", "vectors", "",
     ),
+    "a deleted id that is no text": (
+        "UPDATE tombstones SET id = CAST(x'ff41' AS TEXT) || id", "tombstones", "id is not UTF-8",
+    ),
+    "a deleted id of bytes": ("UPDATE tombstones SET id = x'ff4100'", "tombstones", "id is no text"),
+    "a name of an edge that is no text": (
+        "UPDATE edges SET kind = CAST(x'ff41' AS TEXT) WHERE (source, target, kind) ="
+        " (SELECT source, target, kind FROM edges LIMIT 1)",
+        "edges",
+        "kind is not UTF-8",
+    ),
+    "an event of bytes": (
+        "UPDATE events SET node = x'ff' WHERE position = (SELECT max(position) FROM events)",
+        "events",
+        "node is no text",
+    ),
 }  # fmt: skip
 
 
@@ -297,6 +378,59 @@ def test_a_bad_row_is_told_and_the_others_are_carried(source: Path, tmp_path: Pa
     again = move(in_file(source), goal, quietly, batch=SMALL)
     assert (again.added, again.refused) == (0, moved.refused)
     assert source.read_bytes() == before
+
+
+def test_keys_that_are_none_are_told_one_by_one_wherever_a_batch_ends(source: Path, tmp_path: Path) -> None:
+    """They are in the middle of their table, and each of them is the last of a batch once."""
+    with closing(sqlite3.connect(source)) as db:
+        for number, key in enumerate(("CAST(x'ff' AS TEXT)", "CAST(x'41ff42' AS TEXT)", "x'00ff'", "x''")):
+            db.execute(f"INSERT INTO claims VALUES ({key}, 'd', 'a{number}', '{moment_text(NOW)}')")
+            db.execute(f"INSERT INTO tombstones VALUES ({key}, '/', '{moment_text(NOW)}')")
+        for name in ("A", "Z", "é", "\U0001f980"):
+            db.execute("INSERT INTO claims VALUES (?, 'd', 'a', ?)", (name, moment_text(NOW)))
+        db.commit()
+    before = source.read_bytes()
+    for batch in (1, 2, 3, 1_000):
+        goal = in_file(tmp_path / f"goal{batch}.db")
+        seen = plan(in_file(source), goal, quietly)
+        moved = move(in_file(source), goal, quietly, batch=batch)
+        assert sorted(one.table for one in moved.refused) == 4 * ["claims"] + 4 * ["tombstones"]
+        assert sorted(seen.refused, key=str) == sorted(moved.refused, key=str)
+        assert moved.added == sum(seen.rows.values()) - 8
+        assert moved.comparison.differences == ()
+        assert move(in_file(source), goal, quietly).added == 0
+    assert source.read_bytes() == before
+
+
+def test_a_stop_at_a_key_that_is_none_is_gone_on_from(source: Path, tmp_path: Path) -> None:
+    ids = [str(row[0]) for row in query(source, "SELECT id FROM tombstones")]
+    damage(
+        source, *(f"UPDATE tombstones SET id = x'ff{n:02x}' WHERE id = '{one}'" for n, one in enumerate(ids))
+    )
+    goal, stopped = in_file(tmp_path / "goal.db"), False
+
+    def progress(done: float, total: float | None, what: str | None) -> None:
+        nonlocal stopped
+        if what == "Carrying tombstones" and not stopped:
+            stopped = True
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        move(in_file(source), goal, progress, batch=1)
+    rest = move(in_file(source), goal, quietly, batch=1)
+    assert rest.resumed
+    assert {one.table for one in rest.refused} == {"tombstones"}
+    assert rest.comparison.differences == ()
+
+
+def test_stores_with_keys_that_are_none_are_compared_all_the_same(source: Path, tmp_path: Path) -> None:
+    """Without a receipt nobody knows that they could not be carried."""
+    goal = in_file(tmp_path / "goal.db")
+    move(in_file(source), goal, quietly)
+    damage(goal.path, "DROP TABLE transfer", "DROP TABLE transfer_refusals")
+    damage(source, "UPDATE tombstones SET id = x'ff'")
+    told = verify(in_file(source), goal, quietly).comparison.differences
+    assert sorted(one.what for one in told) == ["is missing", "was not there before"]
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.store.generators import a_memory, add
 from tests.store.old.make import Story, live
+from tests.store.postgres_stores import open_at as open_on_server
 from tests.store.sqlite_files import around, open_at
 from tests.world import HandClock, open_world
 from vestige.models import EVERYTHING
@@ -27,6 +28,8 @@ from vestige.store.transfer.sides import End
 NOW = datetime(2027, 1, 2, 3, 4, 5, tzinfo=UTC)
 ME = Who(pid=os.getpid(), command="vestige migrate", since=NOW)
 _NODES = count(1)
+
+AnyEnd = SqliteEnd | PostgresEnd
 
 
 def quietly(done: float, total: float | None, what: str | None) -> None:
@@ -58,6 +61,13 @@ def on_server(url: str) -> PostgresEnd:
         most_connections=4,
     )
     return PostgresEnd(place=Place(url=url), around=surroundings, who=ME)
+
+
+def opened(end: AnyEnd) -> MemoryStore:
+    """The store that is there, opened as everybody does."""
+    if isinstance(end, SqliteEnd):
+        return open_at(end.path)
+    return open_on_server(end.place.url, schema=end.place.schema)
 
 
 def a_life(folder: Path) -> Path:

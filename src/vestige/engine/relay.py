@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
-from vestige.errors import StoreBusy, VestigeError
+from vestige.errors import StoreBusy, StoreUnavailable, VestigeError
 from vestige.events import (
     EventBus,
     Happening,
@@ -77,7 +77,7 @@ class Relay:
                 if self._others():
                     messages = [_message(happening) for happening in taken if _may_travel(happening)]
                     self._store.notify(self._process, messages)
-            except StoreBusy:  # for the next time; of too many the oldest go
+            except (StoreBusy, StoreUnavailable):  # for the next time; of too many the oldest go
                 with self._changed:
                     self._waiting = deque([*taken, *self._waiting], maxlen=MOST_NOTICES)
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 import orjson
 
-from vestige.checks import MAX_LABEL_CHARS, check_label, utc
+from vestige.checks import MAX_LABEL_BYTES, MAX_LABEL_CHARS, check_short, utc
 from vestige.errors import VestigeError
 from vestige.models import MAX_TAGS
 
@@ -67,7 +67,8 @@ class Fields:
             return None
         label = str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
         if not isinstance(label, str) or not usable(label):
-            self.note(f"`{name}` is no text of at most {MAX_LABEL_CHARS:,} characters")
+            most = f"{MAX_LABEL_CHARS:,} characters and {MAX_LABEL_BYTES:,} bytes"
+            self.note(f"`{name}` is no text of at most {most}")
             return None
         del self._left[name]
         return label
@@ -134,7 +135,7 @@ class Fields:
 def usable(label: str) -> bool:
     """Whether this is a short text that a store takes."""
     try:
-        check_label("label", label)
+        check_short("label", label)
     except VestigeError:
         return False
     return True

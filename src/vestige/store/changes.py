@@ -9,11 +9,28 @@ from typing import Any, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
+from vestige.checks import (
+    MAX_DOCUMENT_ID_BYTES,
+    check_json,
+    check_name,
+    check_short,
+    check_text,
+)
 from vestige.cognition import strength
 from vestige.documents import Document
 from vestige.embed.protocol import Signature
 from vestige.errors import Forbidden, InvalidInput
-from vestige.models import EVERYTHING, NO_METADATA, Access, Edge, Evidence, Memory, MemoryState, Strength
+from vestige.models import (
+    EVERYTHING,
+    LABELS,
+    NO_METADATA,
+    Access,
+    Edge,
+    Evidence,
+    Memory,
+    MemoryState,
+    Strength,
+)
 
 CREATED = "memory.created"
 REVISED = "memory.revised"
@@ -68,6 +85,9 @@ class Add:
     memory: Memory
     embedded: Embedded | None = None
 
+    def __post_init__(self) -> None:
+        check_memory(self.memory)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revise:
@@ -81,6 +101,10 @@ class Revise:
     memory: Memory
     reason: str
     embedded: Embedded | None = None
+
+    def __post_init__(self) -> None:
+        check_memory(self.memory)
+        check_text("reason", self.reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +120,11 @@ class Remark:
     amount: float = 1.0
     details: Mapping[str, Any] = field(default_factory=lambda: NO_METADATA)
 
+    def __post_init__(self) -> None:
+        check_text("memory_id", self.memory_id)
+        if self.details:
+            check_json("details", self.details)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
@@ -103,6 +132,11 @@ class Link:
     InvalidInput."""
 
     edge: Edge
+
+    def __post_init__(self) -> None:
+        check_text("source", self.edge.source_id)
+        check_text("target", self.edge.target_id)
+        check_name("kind", self.edge.kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +147,11 @@ class Unlink:
     target_id: str
     kind: str
     at: datetime
+
+    def __post_init__(self) -> None:
+        check_text("source", self.source_id)
+        check_text("target", self.target_id)
+        check_text("kind", self.kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +165,10 @@ class Settle:
     after: MemoryState
     reason: str
 
+    def __post_init__(self) -> None:
+        check_text("memory_id", self.memory_id)
+        check_text("reason", self.reason)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Carry:
@@ -135,6 +178,9 @@ class Carry:
     memory_id: str
     strength: Strength
     at: datetime
+
+    def __post_init__(self) -> None:
+        check_text("memory_id", self.memory_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +203,9 @@ class Put:
     document: Document
     logged: bool = True
 
+    def __post_init__(self) -> None:
+        check_document(self.document)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drop:
@@ -165,6 +214,10 @@ class Drop:
     kind: str
     id: str
     at: datetime
+
+    def __post_init__(self) -> None:
+        check_text("kind", self.kind)
+        check_text("id", self.id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,6 +229,10 @@ class Forget:
     memory_id: str
     at: datetime
     reason: str
+
+    def __post_init__(self) -> None:
+        check_text("memory_id", self.memory_id)
+        check_text("reason", self.reason)
 
 
 Change = Add | Revise | Remark | Link | Unlink | Settle | Carry | Tune | Put | Drop | Forget
@@ -189,6 +246,32 @@ class Claim:
     digest: str
     answer: str
     at: datetime
+
+
+def check_memory(memory: Memory) -> None:
+    """Refuse a memory with a label that some database could not index: TooLarge."""
+    check_name("id", memory.id)
+    for name in LABELS:
+        label = getattr(memory, name)
+        if label is not None:
+            check_short(name, label)
+    for tag in (*memory.tags, *memory.domains):
+        check_short("tags", tag)
+    check_short("scope", memory.scope)
+
+
+def check_document(document: Document) -> None:
+    """Refuse a document with a name that some database could not index: TooLarge."""
+    check_name("kind", document.kind)
+    check_short("id", document.id, MAX_DOCUMENT_ID_BYTES)
+    check_short("scope", document.scope)
+
+
+def check_claim(claim: Claim) -> None:
+    """Refuse a claim that no store can keep."""
+    check_name("key", claim.key)
+    check_text("digest", claim.digest)
+    check_text("answer", claim.answer)
 
 
 def about(change: Change) -> tuple[str, ...]:

@@ -5,13 +5,23 @@ from itertools import pairwise
 from math import isfinite
 from typing import assert_never
 
-import orjson
-
-from vestige.checks import check_label, check_moment
+from vestige.checks import check_json, check_moment, check_name
 from vestige.documents import LOCAL
 from vestige.errors import InvalidInput
 from vestige.models import LogEvent, MemoryState, normal_scope
-from vestige.store.changes import CREATED, DELETED, DROPPED, LINKED, PUT, REVISED, STATE, TUNED, UNLINKED
+from vestige.store.changes import (
+    CREATED,
+    DELETED,
+    DROPPED,
+    LINKED,
+    PUT,
+    REVISED,
+    STATE,
+    TUNED,
+    UNLINKED,
+    check_document,
+    check_memory,
+)
 from vestige.store.clock import LAST_READING
 from vestige.store.evidence import EVIDENCE, sighting, w20_of
 from vestige.store.lives import CurveLife, DocumentLife, EdgeLife, Life, MemoryLife, stamp
@@ -39,7 +49,7 @@ def check(life: Life) -> None:
 
 def _check_events(life: Life) -> None:
     for event in life.events:
-        check_label("node", event.node)
+        check_name("node", event.node)
         check_moment("at", event.at)
         _check_payload(life, event)
         if event.scope != normal_scope(event.scope):
@@ -62,13 +72,13 @@ def _check_events(life: Life) -> None:
 def _check_payload(life: Life, event: LogEvent) -> None:
     """It can be written again: JSON may be nested deeper than what is written may."""
     try:
-        orjson.dumps(event.payload, default=dict)
-    except (orjson.JSONEncodeError, TypeError) as exc:
-        raise _refused(life, f"a payload cannot be kept as JSON ({exc})") from exc
+        check_json("payload", event.payload)
+    except InvalidInput as exc:
+        raise _refused(life, f"an event cannot be kept ({exc.message})") from exc
 
 
 def _check_memory(life: MemoryLife) -> None:
-    check_label("id", life.memory_id)
+    check_name("id", life.memory_id)
     written = writes(life.events)
     if not written or written[0].kind != CREATED:
         raise _refused(life, "it was never created")
@@ -78,13 +88,16 @@ def _check_memory(life: MemoryLife) -> None:
         return
     if len(life.versions) != len(written) or any(one.id != life.memory_id for one in life.versions):
         raise _refused(life, "its versions are not those of its events")
+    for version in life.versions:
+        check_memory(version)
     if folded(written, versions_of(life)) != life.versions:
         raise _refused(life, "a version differs from the one before in more than its event says")
 
 
 def _check_edge(life: EdgeLife) -> None:
-    check_label("source", life.source_id)
-    check_label("target", life.target_id)
+    check_name("source", life.source_id)
+    check_name("target", life.target_id)
+    check_name("kind", life.kind)
     if not life.events:
         raise _refused(life, "nothing ever happened to it")
     if life.source_id == life.target_id:
@@ -100,7 +113,8 @@ def _check_document(life: DocumentLife) -> None:
             raise _refused(life, "nothing ever happened to it")
         return
     put, document = held
-    check_label("node", life.node)
+    check_document(document)
+    check_name("node", life.node)
     if (document.kind, document.id) != (life.kind, life.id):
         raise _refused(life, "its document is another one")
     if not 0 < life.clock <= LAST_READING:

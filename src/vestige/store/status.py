@@ -44,7 +44,8 @@ class DatabaseStatus:
     """A database and the store in it, if there is one.
 
     `extensions` are those a store needs there, with their versions; one without a version is not installed.
-    `writer` is who holds the lock of all writers at this moment.
+    `writer` is who holds the lock of all writers at this moment. A store that is not `complete` is being
+    carried there from elsewhere, and cannot be opened yet.
     """
 
     place: str
@@ -56,3 +57,4 @@ class DatabaseStatus:
     tables: tuple[TableStatus, ...] = ()
     connections: tuple[Connected, ...] = ()
     writer: Connected | None = None
+    complete: bool = True

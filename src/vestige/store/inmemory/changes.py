@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any, assert_never
 
-from vestige.checks import check_label, utc
+from vestige.checks import utc
 from vestige.cognition import strength
 from vestige.cognition.text import text_hash
 from vestige.documents import Document
@@ -82,7 +82,6 @@ def touched(changes: Iterable[Change]) -> frozenset[str]:
 
 def _add(state: State, change: Add, node: str, access: Access) -> LogEvent:
     memory = apart(change.memory)
-    check_label("id", memory.id)
     _require_writable(memory, access)
     if memory.id in state.held or memory.id in state.buried:
         raise Conflict(

@@ -83,8 +83,10 @@ class InMemoryStore(SearchArms):
         """Apply all changes in order, or none; the events logged for them."""
         with self._writing() as state:
             signature = state.signature
-            if claim is not None and claim.key in state.claims:
-                raise IdempotencyConflict(details={"key": claim.key})
+            if claim is not None:
+                check_claim(claim)
+                if claim.key in state.claims:
+                    raise IdempotencyConflict(details={"key": claim.key})
             applied = [apply(state, change, node=self._node, access=access) for change in changes]
             if not any(held.pieces for held in state.held.values()):
                 state.signature = signature  # the first vectors choose it, if they outlive their commit

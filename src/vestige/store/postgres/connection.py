@@ -24,6 +24,7 @@ from vestige.store.postgres.place import Place
 from vestige.store.postgres.pool import Lost, Pool, Unreachable
 from vestige.store.postgres.trouble import HINTS, translated
 from vestige.store.postgres.values import register
+from vestige.store.sql.columns import askable, asks
 from vestige.store.sql.database import Params, Rows
 
 T = TypeVar("T")
@@ -76,7 +77,14 @@ class Session:
 
     def execute(self, sql: str, parameters: Params = (), /) -> Rows:
         """Run one statement that may be spelled as in `store.sql`."""
-        rows: Rows = self._run(lambda db: db.execute(respelled(sql).encode(), parameters, binary=True))
+        spelled = respelled(sql).encode()
+        try:
+            rows: Rows = self._run(lambda db: db.execute(spelled, parameters, binary=True))
+        except (psycopg.DataError, UnicodeEncodeError) as exc:
+            # Told by the driver: nothing was sent yet.
+            if getattr(exc, "sqlstate", None) is not None or not asks(sql):
+                raise
+            rows = self._run(lambda db: db.execute(spelled, askable(parameters), binary=True))
         return rows
 
     def executemany(self, sql: str, parameters: Iterable[Params], /) -> None:

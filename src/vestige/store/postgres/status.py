@@ -10,6 +10,7 @@ from vestige.store import migrate
 from vestige.store.postgres.connection import WRITERS, translated
 from vestige.store.postgres.opening import applied, check_server, schema
 from vestige.store.postgres.place import Place
+from vestige.store.sql import arrivals
 from vestige.store.status import Connected, DatabaseStatus, TableStatus, Upgrade
 
 CONNECT_SECONDS = 10
@@ -41,7 +42,7 @@ def status(place: Place) -> DatabaseStatus:
     """What can be said of a database and of the store in it. StoreError as when it is opened."""
     with translated(place), _looking(place) as db:
         version, size, read_only, extension, oid = _row(db, SERVER, (place.schema,))
-        sessions = _sessions(db, oid)
+        sessions, tables = _sessions(db, oid), _tables(db, place.schema, oid)
         return DatabaseStatus(
             place=str(place),
             server=f"PostgreSQL {version.split()[0]}",
@@ -49,9 +50,10 @@ def status(place: Place) -> DatabaseStatus:
             upgrade=_upgrade(db, oid),
             read_only=read_only,
             size_bytes=size,
-            tables=_tables(db, place.schema, oid),
+            tables=tables,
             connections=tuple(one for one, _ in sessions),
             writer=next((one for one, writes in sessions if writes), None),
+            complete=_complete(db, tables),
         )
 
 
@@ -91,6 +93,12 @@ def _tables(db: Connection[Any], schema_name: str, oid: int | None) -> tuple[Tab
         )
         for name, rows, size in found
     )
+
+
+def _complete(db: Connection[Any], tables: Sequence[TableStatus]) -> bool:
+    if not any(one.name == arrivals.TABLE and one.rows for one in tables):
+        return True
+    return arrivals.is_finished(_row(db, arrivals.RECEIPT)[0])
 
 
 def _rows(db: Connection[Any], schema_name: str, table: str) -> int:

@@ -10,7 +10,7 @@ from vestige.errors import StoreError
 from vestige.models import Access, LogEvent
 from vestige.store.changes import Change, Claim
 from vestige.store.lives import Absorbed, Life
-from vestige.store.postgres import checkup, mending
+from vestige.store.postgres import arrival, checkup, mending
 from vestige.store.postgres.arms import SearchArms
 from vestige.store.postgres.company import Company
 from vestige.store.postgres.connection import Connections
@@ -77,6 +77,8 @@ class PostgresStore(Tables, SearchArms, Company):
         connections, node = open_connections(Place(url=url, schema=schema), around)
         with ExitStack() as undo:
             undo.callback(connections.close)
+            with connections.reading(snapshot=False) as db:
+                arrival.require_complete(db, connections.place)
             store = cls(connections, node=node, who=who, copy=copy)
             undo.callback(store.close)
             if not store._words_are_current() and not store.read_only:

@@ -11,6 +11,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from vestige.errors import InvalidInput, StoreError, StoreReadOnly
 from vestige.store import migrate
+from vestige.store.postgres import arrival
 from vestige.store.postgres.connection import Connections, translated
 from vestige.store.postgres.opening import (
     Surroundings,
@@ -39,10 +40,6 @@ NUMBER_ON = (
 GROWN = (
     *("memories", "memory_tags", "fingerprints", "strengths", "revisions", "events", "edges", "documents"),
     *("vectors", "token_bits", "words", "postings", "terms", "places"),
-)
-HAS_TABLE = (
-    "SELECT EXISTS (SELECT 1 FROM pg_class c"
-    " WHERE c.relname = ? AND c.relnamespace = current_schema()::regnamespace)"
 )
 SEEN = (
     "SELECT n.oid IS NOT NULL,"
@@ -109,9 +106,9 @@ class PostgresSide:
             raise Unfit(str(exc)) from exc
         db.execute("RELEASE a_batch")
 
-    def has_table(self, db: Database, name: str) -> bool:
-        """Whether there is a table of this name in the store's schema."""
-        return bool(db.execute(HAS_TABLE, (name,)).fetchone()[0])
+    def has_receipt(self, db: Database) -> bool:
+        """Whether there is room for the receipt of a transfer."""
+        return arrival.has_receipt(db)
 
     def number_on(self, db: Database) -> None:
         """Numbers that were given by hand do not count for the server. After so many rows it also needs to

@@ -1,6 +1,6 @@
 """How values are written into columns and read back: times, JSON, float32 vectors."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any
@@ -9,13 +9,15 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from vestige.checks import utc
+from vestige.checks import check_text, nul_in_json, utc
 from vestige.errors import InvalidInput
 from vestige.models import NO_METADATA
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 MAX_INTEGER = 2**63 - 1
+NOBODY = "\u2028\u205f\u2028"
+"""Blank, so it is no label of anything."""
 
 
 def moment_text(moment: datetime) -> str:
@@ -66,7 +68,34 @@ class Listed(list[Any]):
     it is prepared once. SQLite gets a JSON array; PostgreSQL has arrays of its own."""
 
     def __conform__(self, _protocol: object) -> str:
-        return json_text(list(self))
+        try:
+            written = orjson.dumps(list(self))
+        except orjson.JSONEncodeError:
+            written = orjson.dumps(askable(self))
+        # SQLite would read a text only up to the NUL, and find what is called so.
+        return (orjson.dumps(askable(self)) if nul_in_json(written) else written).decode()
+
+
+def askable(values: Sequence[Any]) -> list[Any]:
+    """The values of a question, with a name that nothing has in place of text that no store can hold."""
+    return [
+        Listed(askable(one)) if isinstance(one, list) else NOBODY if _unfit(one) else one for one in values
+    ]
+
+
+def asks(sql: str) -> bool:
+    """Whether a statement only asks."""
+    return sql.startswith(("SELECT", "WITH"))
+
+
+def _unfit(value: object) -> bool:
+    if not isinstance(value, str):
+        return False
+    try:
+        check_text("text", value)
+    except InvalidInput:
+        return True
+    return False
 
 
 def listed(values: NDArray[np.int64] | Iterable[str] | Iterable[int]) -> Listed:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any
 
-from vestige.checks import check_label
 from vestige.cognition import strength as cognition
 from vestige.documents import Document
 from vestige.errors import Conflict, Forbidden, NotFound
@@ -157,7 +156,6 @@ class Work:
 
     def _add(self, change: Add, written: Written) -> None:
         memory = change.memory
-        check_label("id", memory.id)
         self._check_writable(memory)
         if memory.id in self.taken:
             raise Conflict(

@@ -114,6 +114,7 @@ def claimed(db: Database, key: str) -> Claim | None:
 
 def claim(db: Database, made: Claim) -> None:
     """Write a claim; IdempotencyConflict when its key is taken."""
+    check_claim(made)
     if claimed(db, made.key) is not None:
         raise IdempotencyConflict(details={"key": made.key})
     db.execute(

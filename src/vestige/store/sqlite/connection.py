@@ -176,6 +176,19 @@ def patiently(action: Callable[[], object], waiting: Waiting, path: Path) -> Non
             return
 
 
+class Connection(sqlite3.Connection):
+    """A connection that can be asked for any text: nothing is found by one that it cannot hold."""
+
+    def execute(self, sql: str, parameters: Params = (), /) -> sqlite3.Cursor:  # type: ignore[override]  # no mapping
+        """Run one statement."""
+        try:
+            return super().execute(sql, parameters)
+        except UnicodeEncodeError:
+            if not asks(sql):
+                raise
+            return super().execute(sql, askable(parameters))
+
+
 def connect(
     path: Path,
     *pragmas: str,
@@ -193,6 +206,7 @@ def connect(
         timeout=timeout if patience is None else patience,
         isolation_level=None,
         check_same_thread=False,  # lent to one thread at a time, by the pool and the writer's lock
+        factory=Connection,
         cached_statements=256,
         uri=uri is not None,
     )

@@ -5,6 +5,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from vestige.store.sql import arrivals
 from vestige.store.sqlite.connection import connect, translated
 from vestige.store.sqlite.opening import readable_uri
 from vestige.store.sqlite.upgrades import plan
@@ -21,10 +22,12 @@ def status(database: Path) -> DatabaseStatus:
     """What can be said of a file. StoreTooNew and StoreError as when it is opened."""
     upgrade = plan(database)
     tables: tuple[TableStatus, ...] = ()
+    complete = True
     if upgrade.schema:
         with translated(database), closing(connect(database, uri=readable_uri(database))) as db:
             names = [name for (name,) in db.execute(TABLES)]
             tables = tuple(TableStatus(name=name, rows=_rows(db, name)) for name in names)
+            complete = arrivals.TABLE not in names or arrivals.is_complete(db)
     return DatabaseStatus(
         place=str(database),
         server=f"SQLite {sqlite3.sqlite_version}",
@@ -32,6 +35,7 @@ def status(database: Path) -> DatabaseStatus:
         read_only=database.exists() and not os.access(database, os.W_OK),
         size_bytes=sum(one.stat().st_size for one in _files(database) if one.exists()),
         tables=tables,
+        complete=complete,
     )
 
 

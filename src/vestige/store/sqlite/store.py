@@ -21,7 +21,7 @@ from vestige.store.sql import (
 from vestige.store.sql import commit as committing
 from vestige.store.sql.database import Database
 from vestige.store.sql.tables import Tables
-from vestige.store.sqlite import backup, checkup, installation, mending, proof, segments
+from vestige.store.sqlite import arrival, backup, checkup, installation, mending, proof, segments
 from vestige.store.sqlite.arms import SearchArms
 from vestige.store.sqlite.company import Company
 from vestige.store.sqlite.connection import (
@@ -79,6 +79,8 @@ class SqliteStore(Tables, SearchArms, Company):
         connections, node = open_file(path, around, read_only=read_only)
         with ExitStack() as undo, translated(path):
             undo.callback(connections.close)
+            with connections.reading(snapshot=False) as db:
+                arrival.require_complete(db, path)
             store = cls(connections, node=node, who=who)
             undo.callback(store.close)
             if not store._words_are_current() and not store.read_only:

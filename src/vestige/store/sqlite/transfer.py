@@ -13,6 +13,7 @@ from vestige.errors import InvalidInput, StoreError
 from vestige.store import migrate
 from vestige.store.processes import Who
 from vestige.store.sql.database import Database
+from vestige.store.sqlite import arrival
 from vestige.store.sqlite import node as nodes
 from vestige.store.sqlite.connection import Connections, connect, translated
 from vestige.store.sqlite.opening import (
@@ -67,10 +68,9 @@ class SqliteSide:
             raise Unfit(str(exc)) from exc
         db.execute("RELEASE a_batch")
 
-    def has_table(self, db: Database, name: str) -> bool:
-        """Whether there is a table of this name."""
-        found = db.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,))
-        return found.fetchone() is not None
+    def has_receipt(self, db: Database) -> bool:
+        """Whether there is room for the receipt of a transfer."""
+        return arrival.has_receipt(db)
 
     def number_on(self, db: Database) -> None:
         """SQLite does so by itself, but for the keys of memories that were deleted before."""

@@ -1,6 +1,5 @@
 """Carrying the rows of a store into an empty one, in batches that are there whole or not at all."""
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -8,7 +7,7 @@ from datetime import datetime
 from vestige.store.sql import log, memories, reviews, words
 from vestige.store.sql.columns import moment_text
 from vestige.store.sql.database import Database, Row
-from vestige.store.transfer import receipts
+from vestige.store.transfer import keys, receipts
 from vestige.store.transfer.parts import MEMORIES, PARTS, Item, Part
 from vestige.store.transfer.receipts import Receipt, State
 from vestige.store.transfer.sides import Progress, Refusal, Side, Unfit
@@ -130,8 +129,8 @@ def refusal(there: Database, part: Part, row: Row, reason: str) -> Refusal:
 
 
 def key_text(part: Part, row: Row) -> str:
-    """What a row is found by, as a text; with what stands for bytes that are none."""
-    return json.dumps(part.key(row))
+    """What a row is found by, as a text."""
+    return keys.written(part.key(row))
 
 
 def _parted(
@@ -157,12 +156,11 @@ def _present(db: Database, part: Part, items: Sequence[Item]) -> set[int]:
 
 def _name(there: Database, part: Part, row: Row) -> str:
     """What a row is called: the ids of its memories rather than their keys."""
-    keys = [key for key in part.memory_keys(row) if isinstance(key, int)]
-    ids = memories.ids_of(there, keys)
+    ids = memories.ids_of(there, [key for key in part.memory_keys(row) if isinstance(key, int)])
     if part is MEMORIES:
         return printable(row[part.place("id")])
     told = [
-        ids.get(value, str(value)) if name in part.of_memories else str(value)
+        str(ids.get(value, value)) if name in part.of_memories else str(value)
         for name, value in zip(part.order, part.key(row), strict=True)
     ]
     return printable(", ".join(told))

@@ -1,6 +1,5 @@
 """What a column may hold, told before a database has to refuse it."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,10 +9,10 @@ from typing import Any
 import numpy as np
 import orjson
 
+from vestige.checks import nul_in_json
 from vestige.store.sql.columns import MAX_INTEGER, moment_text
 
 Fault = str | None
-_NUL_IN_JSON = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +68,7 @@ def _json(value: object) -> Fault:
         orjson.loads(str(value))
     except orjson.JSONDecodeError:
         return "is no JSON"
-    # PostgreSQL keeps such a text, and then no query that looks into the column works any more.
-    return "contains a NUL character" if _NUL_IN_JSON.search(str(value)) else None
+    return "contains a NUL character" if nul_in_json(str(value).encode()) else None
 
 
 def _integer(value: object) -> Fault:

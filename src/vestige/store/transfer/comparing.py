@@ -14,6 +14,7 @@ from vestige.store.protocol import MemoryStore
 from vestige.store.sql import memories
 from vestige.store.sql.database import Database, Row
 from vestige.store.transfer.carrying import BATCH, key_text, printable
+from vestige.store.transfer.keys import rank
 from vestige.store.transfer.parts import COMPARED, MEMORIES, STRENGTHS, Part
 from vestige.store.transfer.sides import Progress, Refusal
 
@@ -84,15 +85,15 @@ def _both(part: Part, left: Iterator[Row], right: Iterator[Row]) -> Iterator[tup
     """Every row of either side, and how it differs; both come in the order of their keys."""
     ours, theirs = next(left, None), next(right, None)
     while ours is not None or theirs is not None:
-        if theirs is None or (ours is not None and part.key(ours) < part.key(theirs)):
-            yield ours or (), "is missing"
-            ours = next(left, None)
-        elif ours is None or part.key(theirs) < part.key(ours):
-            yield theirs, "was not there before"
-            theirs = next(right, None)
-        else:
+        if ours is not None and theirs is not None and part.key(ours) == part.key(theirs):
             yield ours, _unlike(part, ours, theirs)
             ours, theirs = next(left, None), next(right, None)
+        elif ours is not None and (theirs is None or rank(part.key(ours)) < rank(part.key(theirs))):
+            yield ours, "is missing"
+            ours = next(left, None)
+        else:
+            yield theirs or (), "was not there before"
+            theirs = next(right, None)
 
 
 def _rows(part: Part, db: Database, left_out: frozenset[str] = frozenset()) -> Iterator[Row]:

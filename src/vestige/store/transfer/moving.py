@@ -1,8 +1,11 @@
 """Moving a store: looked at first, carried, compared, and the source seen to be as it was."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from vestige.store.protocol import MemoryStore
+from vestige.store.sql import arrivals
 from vestige.store.sql.database import Database
 from vestige.store.transfer import receipts
 from vestige.store.transfer.carrying import BATCH, Carrier, faulty
@@ -53,13 +56,13 @@ class Moved:
 
 def plan(origin: End, goal: End, progress: Progress) -> Plan:
     """Look at both ends and at every row; nothing is changed."""
-    with origin.source() as source, source.reading() as there:
+    with _whole(origin) as source, source.reading() as there:
         carried = receipts.state(there)
         outlook = goal.look()
         receipt = None
         if outlook.is_store:
             with goal.source() as taken, taken.reading() as here:
-                known = taken.has_table(here, receipts.TABLE)
+                known = taken.has_receipt(here)
                 receipt = receipts.admitted(here, goal.name, carried, known=known)
         rows = {part.table: part.count(there) for part in PARTS}
         return Plan(
@@ -75,7 +78,7 @@ def plan(origin: End, goal: End, progress: Progress) -> Plan:
 def move(origin: End, goal: End, progress: Progress, *, batch: int = BATCH) -> Moved:
     """Carry what is not at the goal yet, then compare both. Doing it again goes on where it was."""
     before = origin.seal()
-    with origin.source() as source, goal.destination() as taken:
+    with _whole(origin) as source, goal.destination() as taken:
         with source.reading() as there:
             carried = receipts.state(there)
             carrier = Carrier(
@@ -103,7 +106,7 @@ def move(origin: End, goal: End, progress: Progress, *, batch: int = BATCH) -> M
 def verify(origin: End, goal: End, progress: Progress) -> Moved:
     """Only compare; nothing is changed."""
     before = origin.seal()
-    with origin.source() as source, goal.source() as taken, source.reading() as there:
+    with _whole(origin) as source, goal.source() as taken, source.reading() as there:
         carried = receipts.state(there)
         comparison, refused = _compared(source, taken, there, progress)
         overtaken = _is_past(source, carried)
@@ -120,11 +123,21 @@ def verify(origin: End, goal: End, progress: Progress) -> Moved:
     )
 
 
+@contextmanager
+def _whole(origin: End) -> Iterator[Side]:
+    """A store to carry away; StoreError where only a part of one has arrived."""
+    with origin.source() as source:
+        with source.reading() as db:
+            if source.has_receipt(db) and not arrivals.is_complete(db):
+                raise arrivals.incomplete(origin.name)
+        yield source
+
+
 def _compared(
     source: Side, taken: Side, there: Database, progress: Progress
 ) -> tuple[Comparison, tuple[Refusal, ...]]:
     with taken.reading() as here:
-        refused = receipts.refused(here) if taken.has_table(here, receipts.TABLE) else []
+        refused = receipts.refused(here) if taken.has_receipt(here) else []
         comparison = compare(there, here, (source.store, taken.store), refused, progress)
     return comparison, tuple(refused)
 

@@ -8,7 +8,6 @@ work, its last backup, notices, and the files and journals of its caches.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 import orjson
 
@@ -20,10 +19,9 @@ from vestige.store.sql.columns import VectorBytes, json_mapping, listed
 from vestige.store.sql.database import Database, Row, Surfaces
 from vestige.store.sql.memories import Row as MemoryRow
 from vestige.store.sql.words import Analysis
+from vestige.store.transfer import keys
 from vestige.store.transfer.columns import Column, Fault, columns
-
-Key = tuple[Any, ...]
-"""The values by which rows of a table are told apart and ordered: numbers and texts."""
+from vestige.store.transfer.keys import Key
 
 DAMAGED = (InvalidInput, ValueError, TypeError, KeyError, AttributeError, OverflowError)
 """What reading a value from a damaged row raises."""
@@ -89,10 +87,10 @@ class Part:
     def after(self, db: Database, key: Key | None, limit: int) -> list[Row]:
         """The next rows in order; from the first one on without a key."""
         order = ", ".join(self.order)
-        further = f" AND ({order}) > ({', '.join('?' * len(self.order))})" if key is not None else ""
+        further = f" AND ({order}) > ({keys.blanks(key)})" if key is not None else ""
         rows = db.execute(
             f"SELECT {self.names} FROM {self.table} WHERE {self.where}{further} ORDER BY {order} LIMIT ?",
-            (*(key or ()), limit),
+            (*keys.bound(key or ()), limit),
         )
         return [tuple(row) for row in rows]
 
@@ -255,6 +253,11 @@ DOCUMENTS = Part(
     where=f"kind NOT IN ({_LOCAL})",
     value=_document,
 )
+PROFILES = Part(
+    table="profiles",
+    columns=columns("id:integer profile:text signature:json active:integer"),
+    order=("id",),
+)
 PARTS: tuple[Part, ...] = (
     MEMORIES,
     GRAVES,
@@ -306,11 +309,7 @@ PARTS: tuple[Part, ...] = (
         of_memories=("memory",),
         where=f"document NOT IN (SELECT key FROM documents WHERE kind IN ({_LOCAL}))",
     ),
-    Part(
-        table="profiles",
-        columns=columns("id:integer profile:text signature:json active:integer"),
-        order=("id",),
-    ),
+    PROFILES,
     Part(
         table="vectors",
         columns=columns(

@@ -11,12 +11,14 @@ from hashlib import blake2b
 import orjson
 
 from vestige.errors import StoreBusy, StoreError
+from vestige.store.sql import arrivals
 from vestige.store.sql.columns import json_text
 from vestige.store.sql.database import Database
-from vestige.store.transfer.parts import PARTS, Part
+from vestige.store.transfer import keys
+from vestige.store.transfer.keys import Key
+from vestige.store.transfer.parts import PARTS, PROFILES, STRENGTHS, Part
 from vestige.store.transfer.sides import Refusal
 
-TABLE = "transfer"
 MAKE = (
     "CREATE TABLE IF NOT EXISTS transfer (one BIGINT PRIMARY KEY CHECK (one = 1), receipt TEXT NOT NULL)",
     'CREATE TABLE IF NOT EXISTS transfer_refusals ("table" TEXT NOT NULL, key TEXT NOT NULL,'
@@ -28,6 +30,7 @@ KEEP = (
 )
 REFUSE = 'INSERT INTO transfer_refusals ("table", key, name, reason) VALUES (?, ?, ?, ?)'
 REFUSED = 'SELECT "table", key, name, reason FROM transfer_refusals ORDER BY "table", key'
+LOOKED_AT = 10_000
 GROWN = "SELECT coalesce(max(seq), 0) FROM places", "SELECT coalesce(max(position), 0) FROM dead_vectors"
 """Numbers that grow with a change that leaves the number of rows as it was."""
 
@@ -49,7 +52,7 @@ class Receipt:
     digest: str
     begun: str
     part: str = PARTS[0].table
-    after: tuple[str | int, ...] | None = None
+    after: Key | None = None
     finished: str | None = None
 
     def behind(self, part: Part) -> bool:
@@ -57,21 +60,27 @@ class Receipt:
         tables = [one.table for one in PARTS]
         return self.finished is not None or tables.index(part.table) < tables.index(self.part)
 
-    def reached(self, part: Part, after: tuple[str | int, ...] | None) -> "Receipt":
+    def reached(self, part: Part, after: Key | None) -> "Receipt":
         """The receipt when more is there."""
         return replace(self, part=part.table, after=after)
 
 
 def state(db: Database) -> State:
-    """The state of a store: it differs when anything was written to it."""
+    """The state of a store: it differs when anything was written to it.
+
+    Almost everything leaves an event, a row more or less, or a number that has grown. What is written over
+    without that is read whole: strengths that are made again from the log, and which profile is in use.
+    """
     (node,) = db.execute("SELECT node FROM installation").fetchone() or ("",)
     counts = [part.count(db) for part in PARTS]
     grown = [db.execute(sql).fetchone()[0] for sql in GROWN]
     (clock,) = db.execute("SELECT reading FROM clock").fetchone()
     last = db.execute("SELECT position, node, seq FROM events ORDER BY position DESC LIMIT 1").fetchone()
-    told = json_text([node, counts, grown, clock, list(last or ())])
-    digest = blake2b(told.encode(), digest_size=16).hexdigest()
-    return State(node=str(node), digest=digest, position=last[0] if last else 0)
+    told = blake2b(keys.written([node, counts, grown, clock, *(last or ())]).encode(), digest_size=16)
+    for part in (PROFILES, STRENGTHS):
+        for rows in part.batches(db, None, LOOKED_AT):
+            told.update(repr(rows).encode())
+    return State(node=str(node), digest=told.hexdigest(), position=last[0] if last else 0)
 
 
 def make(db: Database) -> None:
@@ -82,17 +91,18 @@ def make(db: Database) -> None:
 
 def found(db: Database) -> Receipt | None:
     """The receipt in a store whose tables have room for one."""
-    row = db.execute("SELECT receipt FROM transfer").fetchone()
+    row = db.execute(arrivals.RECEIPT).fetchone()
     if row is None:
         return None
     told = orjson.loads(row[0])
     after = told.pop("after")
-    return Receipt(**told, after=None if after is None else tuple(after))
+    return Receipt(**told, after=None if after is None else keys.read(after))
 
 
 def keep(db: Database, receipt: Receipt) -> None:
     """Write a receipt."""
-    db.execute(KEEP, (json_text(asdict(receipt)),))
+    after = None if receipt.after is None else keys.written(receipt.after)
+    db.execute(KEEP, (json_text(asdict(receipt) | {"after": after}),))
 
 
 def refuse(db: Database, refusals: list[Refusal]) -> None:

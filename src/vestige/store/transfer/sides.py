@@ -56,8 +56,8 @@ class Side(Protocol):
     def attempt(self, db: Database) -> AbstractContextManager[None]:
         """Write some rows, or none: Unfit when the database does not take one of them."""
 
-    def has_table(self, db: Database, name: str) -> bool:
-        """Whether there is a table of this name."""
+    def has_receipt(self, db: Database) -> bool:
+        """Whether there is room for the receipt of a transfer."""
 
     def number_on(self, db: Database) -> None:
         """Have the store give numbers that follow those of the rows that were put in with theirs."""

@@ -12,7 +12,7 @@ from vestige.store.protocol import MemoryStore
 from vestige.store.status import Connected, DatabaseStatus, Upgrade
 from vestige.transports.cli.session import Session
 
-State = Literal["ready", "outdated", "absent"]
+State = Literal["ready", "outdated", "absent", "incomplete"]
 
 # The model and the mechanisms have nothing to do here.
 _QUIET = {"embeddings.provider": "off", "mechanisms.autopilot": False}
@@ -36,11 +36,12 @@ def init(session: Session) -> None:
 def status(session: Session) -> None:
     """Say how the database is: versions, schema, sizes, vectors, who is connected and who writes.
 
-    Nothing is made. The exit code is 1 while there is no store yet, or one of an older schema.
+    Nothing is made. The exit code is 1 while there is no store yet, one of an older schema, or a part of one
+    that is being carried there.
     """
     found = session.database().status()
     value = {**_told(found), **_seen(found)}
-    if _state(found.upgrade) == "ready":
+    if value["state"] == "ready":
         with session.open(**_QUIET) as app:
             value |= _inside(app.engine.store)
     session.answer(value, lambda: _shown(value))
@@ -68,10 +69,12 @@ def _opened(session: Session) -> str:
         return app.engine.store.node
 
 
-def _state(upgrade: Upgrade) -> State:
-    if not upgrade.schema:
+def _state(found: DatabaseStatus) -> State:
+    if not found.upgrade.schema:
         return "absent"
-    return "outdated" if upgrade.steps else "ready"
+    if not found.complete:
+        return "incomplete"
+    return "outdated" if found.upgrade.steps else "ready"
 
 
 def _made(before: DatabaseStatus, after: DatabaseStatus) -> Iterator[str]:
@@ -90,7 +93,7 @@ def _made(before: DatabaseStatus, after: DatabaseStatus) -> Iterator[str]:
 
 def _told(found: DatabaseStatus) -> dict[str, Any]:
     return {
-        "state": _state(found.upgrade),
+        "state": _state(found),
         "place": found.place,
         "server": found.server,
         "extensions": dict(found.extensions),
@@ -185,6 +188,8 @@ def _in_words(told: Mapping[str, Any]) -> str:
         return "there is no store yet; `vestige db init` makes one"
     if told["state"] == "outdated":
         return f"{count(len(told['steps']), 'step')} behind this version; `vestige db migrate` catches up"
+    if told["state"] == "incomplete":
+        return "a transfer into it is not complete; run the same `vestige migrate --from … --to …` again"
     return "ready"
 
 
