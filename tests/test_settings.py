@@ -365,15 +365,61 @@ def test_what_is_no_address_of_a_server_is_refused_without_repeating_it(data_dir
     assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
-def test_a_name_that_no_schema_can_have_is_refused(data_dir: Path) -> None:
-    with pytest.raises(ConfigError, match=r"storage\.postgres\.schema"):
-        load(data_dir, {"VESTIGE_STORAGE_POSTGRES_SCHEMA": 'x"; DROP SCHEMA public'})
+@pytest.mark.parametrize("name", ['x"; DROP SCHEMA public', "a.b", "x" * 70, "Team", "1a", "pg_temp"])
+def test_a_name_that_no_schema_can_have_is_refused_with_the_rule(data_dir: Path, name: str) -> None:
+    with pytest.raises(ConfigError, match=r"storage\.postgres\.schema") as caught:
+        load(data_dir, {"VESTIGE_STORAGE_POSTGRES_SCHEMA": name})
+    assert "small letters" in str(caught.value.hint)
+    assert "63" in str(caught.value.hint)
+    assert "pg_" in str(caught.value.hint)
+    assert caught.value.details == {"setting": "storage.postgres.schema"}
 
 
 def test_a_password_is_not_shown_when_settings_are(data_dir: Path) -> None:
     settings = load(data_dir, {"VESTIGE_DATABASE_URL": URL})
     assert SECRET not in f"{settings!r} {settings} {settings.model_dump_json()}"
-    assert settings.place == "postgresql://ada@db.example:5432/memories?sslmode=verify-full (schema vestige)"
+    assert settings.place == "postgresql://ada@db.example:5432/memories, schema vestige"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://db.example:5433/memories",
+        "postgresql://db.example/memories?sslmode=require",
+        "postgres://[::1]:5432/memories",
+        "postgresql:///memories?host=/run/postgresql&port=5433",
+        "postgresql:///memories",
+        "postgresql://db.example/with%20space",
+        "postgresql://db.example?dbname=memories",
+    ],
+)
+def test_a_place_on_a_server_is_spelt_as_the_store_spells_it(data_dir: Path, url: str) -> None:
+    place = pytest.importorskip("vestige.store.postgres.place")
+    settings = load(data_dir, {"VESTIGE_DATABASE_URL": url})
+    assert settings.place == str(place.Place(url=url))
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "warned"),
+    [
+        (f'[storage.postgres]\nurl = "postgresql://ada:{SECRET}@db/x"\n', 0o644, True),
+        (f'[storage.postgres]\nurl = "postgresql://ada:{SECRET}@db/x"\n', 0o600, False),
+        ('[storage.postgres]\nurl = "postgresql://ada@db/x"\n', 0o644, False),
+        (f'[embeddings]\napi_key = "{SECRET}"\n', 0o640, True),
+        ("", 0o644, False),
+    ],
+)
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such permissions")
+def test_a_file_with_a_secret_that_others_may_read_is_known(
+    data_dir: Path, text: str, mode: int, warned: bool
+) -> None:
+    write(data_dir, text)
+    file = data_dir / "vestige.toml"
+    file.chmod(mode)
+    assert load(data_dir).exposed_file == (file if warned else None)
+    elsewhere = load(data_dir.parent / "other", {"VESTIGE_CONFIG": str(file)})
+    assert elsewhere.exposed_file == (file if warned else None)
+    assert load(data_dir.parent / "other").exposed_file is None
 
 
 @pytest.mark.parametrize(

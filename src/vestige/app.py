@@ -81,7 +81,7 @@ class App:
             engine.store,
             engine.events,
             process=uuid.uuid4().hex,
-            others=lambda: len(engine.store.processes()) > 1,
+            others=engine.store.has_company,
         )
         self.engine = replace(engine, background=self.autopilot.status)
 

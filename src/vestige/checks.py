@@ -14,10 +14,15 @@ MAX_LABEL_CHARS = 1_000
 MAX_LABEL_BYTES = 2_000
 MAX_NAME_BYTES = 500
 MAX_DOCUMENT_ID_BYTES = 1_100
-"""What a database can index: PostgreSQL takes 2,700 bytes a row, and there an edge is found by two ids, a kind
-and a node. The id of a document may be made of two others."""
+"""What a database can index: PostgreSQL takes 2,700 bytes a row, and there an edge is found by two ids, a
+kind and a node. The id of a document may be made of two others."""
 MAX_METADATA_BYTES = 100_000
 
+SCHEMA_NAMES = (
+    "It takes small letters, digits and _, at most 63 of them, begins with a letter or _, and not with pg_, "
+    "which is the server's."
+)
+_SCHEMA_NAME = re.compile(r"(?!pg_)[a-z_][a-z0-9_]{0,62}")
 _NUL_IN_JSON = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 
@@ -32,6 +37,11 @@ def check_content(content: str) -> None:
             hint="Split it into several memories that share a `thread`, with a `position` each.",
             details={"bytes": size, "limit": MAX_CONTENT_BYTES},
         )
+
+
+def is_schema_name(name: str) -> bool:
+    """Whether a schema of a database can have this name: `SCHEMA_NAMES` is the rule in words."""
+    return _SCHEMA_NAME.fullmatch(name) is not None
 
 
 def check_label(name: str, label: str) -> None:

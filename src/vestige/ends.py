@@ -70,12 +70,11 @@ class Ends:
             who=self.who,
             synchronous=settings.storage.synchronous,
         )
-        elsewhere = () if path == settings.database else (f"--data-dir {path.parent}",)
         return SqliteEnd(
             path=path,
             around=around,
             prepare=prepare_directory,
-            settings=('[storage] backend = "sqlite"', *elsewhere),
+            settings=('set [storage] backend = "sqlite"', *_way_to(path, settings)),
         )
 
     def _postgres(self, settings: Settings, word: str) -> End:
@@ -95,12 +94,12 @@ class Ends:
             statement_seconds=max(STATEMENT_SECONDS, chosen.statement_seconds),
             most_connections=CONNECTIONS,
         )
-        elsewhere = () if named else ("VESTIGE_DATABASE_URL, or [storage.postgres] url, to this address",)
+        elsewhere = () if named else ("set [storage.postgres] url to this address",)
         return PostgresEnd(
             place=Place(url=postgres_url(settings) if named else word, schema=chosen.schema_name),
             around=around,
             who=self.who,
-            settings=('[storage] backend = "postgres"', *elsewhere),
+            settings=('set [storage] backend = "postgres"', *elsewhere),
         )
 
 
@@ -126,6 +125,18 @@ def _kind(word: str) -> str:
 
 
 def _file(word: str) -> Path:
-    path = Path(word).expanduser()
+    path = Path(word).expanduser().absolute()
     is_folder = path.is_dir() or not (path.suffix or path.is_file())
     return path / DATABASE_NAME if is_folder else path
+
+
+def _way_to(path: Path, settings: Settings) -> tuple[str, ...]:
+    """How Vestige is brought to use a file, beside the backend."""
+    if path == settings.database:
+        return ()
+    if path.name == DATABASE_NAME:
+        return (f'give --data-dir "{path.parent}"',)
+    return (
+        f'run `vestige restore "{path}"`, which puts a copy of it into the data directory: a file is used '
+        f"under the name {DATABASE_NAME} only",
+    )

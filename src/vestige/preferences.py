@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, SecretStr
 
+from vestige.checks import SCHEMA_NAMES, is_schema_name
 from vestige.errors import ConfigError
 from vestige.models import normal_scope
 
@@ -132,6 +133,16 @@ def _server_address(url: SecretStr) -> SecretStr:
     return given
 
 
+def _schema_name(name: str) -> str:
+    if not is_schema_name(name):
+        raise ConfigError(
+            "The setting `storage.postgres.schema` is no name that a schema can have.",
+            hint=SCHEMA_NAMES,
+            details={"setting": "storage.postgres.schema"},
+        )
+    return name
+
+
 class PostgresSettings(Section):
     """The server and the database, for the backend `postgres`."""
 
@@ -141,11 +152,11 @@ class PostgresSettings(Section):
         "nowhere; ~/.pgpass keeps it out of the settings.",
     )
     # pydantic has a method of the setting's name.
-    schema_name: str = Field(
+    schema_name: Annotated[str, AfterValidator(_schema_name)] = Field(
         "vestige",
         alias="schema",
-        pattern=r"^[a-z_][a-z0-9_]{0,62}$",
-        description="The schema in that database which holds the store; several may be side by side.",
+        description="The schema in that database which holds the store; several may be side by side. Small "
+        "letters, digits and _.",
     )
     max_connections: int = Field(
         10, ge=2, le=1_000, description="Most connections that one process holds for reading and writing."

@@ -10,10 +10,12 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, get_args
+from urllib.parse import parse_qsl, unquote
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, PrivateAttr, ValidationError
 from pydantic.fields import FieldInfo
 
 from vestige.directories import default_data_directory
@@ -49,6 +51,8 @@ OLD_NAMES = {
 """Variables of the reference that set the same thing; ours wins where both are there."""
 DATABASE_URL = "VESTIGE_DATABASE_URL"
 """Sets `storage.postgres.url`, and the backend where nobody says which one."""
+OTHERS = 0o077
+"""What the mode of a file gives to others than its owner."""
 OTHER_NAMES = {**OLD_NAMES, DATABASE_URL: "storage.postgres.url"}
 
 # Up to the last @: who forgets to write %40 for one in a password must not see half of it told.
@@ -75,6 +79,7 @@ class Settings(Section):
     backup: BackupSettings = BackupSettings()
     mechanisms: MechanismSettings = MechanismSettings()
     sleep: SleepSettings = SleepSettings()
+    _file: Path | None = PrivateAttr(None)
 
     @property
     def database(self) -> Path:
@@ -85,9 +90,23 @@ class Settings(Section):
     def place(self) -> str | None:
         """Where memories are, for people; None where they end with the process."""
         server = self.storage.postgres
-        address = without_password(server.url.get_secret_value())
-        places = {"sqlite": str(self.database), "postgres": f"{address} (schema {server.schema_name})"}
+        there = _server_place(server.url.get_secret_value(), server.schema_name)
+        places = {"sqlite": str(self.database), "postgres": there}
         return places.get(self.storage.backend)
+
+    @property
+    def exposed_file(self) -> Path | None:
+        """The file these settings were read from, if it holds a secret and others than its owner may read
+        it."""
+        url = self.storage.postgres.url.get_secret_value()
+        secrets = [self.embeddings.api_key, url if url != without_password(url) else ""]
+        if self._file is None or os.name == "nt":  # there are no such permissions
+            return None
+        with suppress(OSError, UnicodeDecodeError):
+            if self._file.stat().st_mode & OTHERS:
+                text = self._file.read_text(encoding="utf-8")
+                return self._file if any(one and one in text for one in secrets) else None
+        return None
 
     @property
     def model_cache(self) -> Path:
@@ -104,7 +123,12 @@ def load_settings(
     data_dir = _directory(flags.pop("data_dir", environ.get("VESTIGE_DATA_DIR")), environ)
     explicit = flags.pop("config", None) or environ.get("VESTIGE_CONFIG")
     merged: dict[str, Any] = {}
-    for layer in (_from_file(explicit, data_dir), _from_environment(environ), _nested(flags)):
+    path = _expanded(explicit) if explicit else data_dir / CONFIG_NAME
+    for layer in (
+        _from_file(path, data_dir, named=bool(explicit)),
+        _from_environment(environ),
+        _nested(flags),
+    ):
         _merge(merged, layer)
     merged["data_dir"] = data_dir
     storage = merged.setdefault("storage", {})
@@ -115,17 +139,30 @@ def load_settings(
         given = chosen.get("cache_dir")
         chosen["cache_dir"] = str(_expanded(given) if given else _cache_root(environ) / "models")
     try:
-        return Settings.model_validate(merged)
+        settings = Settings.model_validate(merged)
     except ValidationError as exc:
         raise _refusal(exc) from exc
     except InvalidInput as exc:
         raise ConfigError(f"The setting `memory.scope` cannot be used: {exc.message}", hint=exc.hint) from exc
+    settings._file = path
+    return settings
 
 
 def without_password(url: str) -> str:
     """The address of a server as it may be shown."""
     bare = _CREDENTIALS.sub(lambda found: f"{found[1]}@" if found[1] is not None else f"{found[2]}", url)
     return _PASS_PARAMETER.sub(r"\1***", bare)
+
+
+def _server_place(url: str, schema: str) -> str:
+    """A store on a server, spelt as the store itself does, with the user. This works without the driver."""
+    address, _, query = without_password(url).partition("?")
+    where, _, database = address.partition("://")[2].partition("/")
+    user, at, hosts = where.rpartition("@")
+    told = dict(parse_qsl(query))
+    host = told.get("host") or told.get("hostaddr") or hosts or "local"
+    port = f":{told['port']}" if "port" in told else ""
+    return f"postgresql://{user}{at}{host}{port}/{told.get('dbname') or unquote(database)}, schema {schema}"
 
 
 def forget_own_store() -> None:
@@ -235,12 +272,11 @@ def _absolute(given: str | None, otherwise: Path) -> Path:
     return Path(given) if given and Path(given).is_absolute() else otherwise
 
 
-def _from_file(explicit: str | None, data_dir: Path) -> dict[str, Any]:
-    path = _expanded(explicit) if explicit else data_dir / CONFIG_NAME
+def _from_file(path: Path, data_dir: Path, *, named: bool) -> dict[str, Any]:
     try:
         raw = path.read_bytes()
     except FileNotFoundError as exc:
-        if explicit:
+        if named:
             raise ConfigError(f"There is no settings file {path}.", hint="Check --config.") from exc
         return {}
     except NotADirectoryError as exc:
@@ -258,7 +294,7 @@ def _from_file(explicit: str | None, data_dir: Path) -> dict[str, Any]:
             f"{path} sets `data_dir`, but it is found by way of it.",
             hint="Use --data-dir or VESTIGE_DATA_DIR.",
         )
-    if not explicit and is_project_directory(data_dir):
+    if not named and is_project_directory(data_dir):
         _check_project_file(path, values)
     return values
 

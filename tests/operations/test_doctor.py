@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.world import World, open_world
+from testbed.postgres_server import Server
+from tests.world import World, on_postgres, open_world
 from vestige.engine.context import Call
 from vestige.engine.doctor import CHECKS, doctor
 from vestige.errors import Forbidden, StoreCorrupt
@@ -89,7 +90,36 @@ def test_a_store_that_was_used_in_every_way_is_well(world: World) -> None:
     assert answer["status"] == "ok"
     assert answer["message"] == "Everything is as it should be."
     assert answer["checked"] == NAMES
-    assert sorted(answer["versions"]) == ["python", "sqlite", "vestige"]
+    assert {"python", "vestige"} <= answer["versions"].keys()
+
+
+def test_of_a_file_the_version_of_sqlite_is_told(folder: Path) -> None:
+    with open_world(folder) as world:
+        assert sorted(looked(world)["versions"]) == ["python", "sqlite", "vestige"]
+
+
+@pytest.mark.slow
+def test_on_a_server_its_version_and_that_of_its_vectors_are_told(
+    postgres_server: Server, tmp_path: Path
+) -> None:
+    url = postgres_server.new_database()
+    with open_world(tmp_path, **on_postgres(url)) as world:
+        versions = looked(world)["versions"]
+    postgres_server.drop(url)
+    assert sorted(versions) == ["pgvector", "postgresql", "python", "vestige"]
+    assert all(version[0].isdigit() for version in versions.values())
+
+
+def test_a_file_of_settings_with_a_password_that_others_may_read_is_a_warning(folder: Path) -> None:
+    folder.mkdir()
+    file = folder / "vestige.toml"
+    file.write_text('[storage.postgres]\nurl = "postgresql://ada:hunter2@db/x"\n', encoding="utf-8")
+    file.chmod(0o644)
+    with open_world(folder) as world:
+        found = [one for one in looked(world)["findings"] if one["check"] == "settings"]
+    assert [one["severity"] for one in found] == ["warning"]
+    assert f"chmod 600 {file}" in found[0]["message"]
+    assert "hunter2" not in str(found)
 
 
 def test_a_new_store_is_well(world: World) -> None:

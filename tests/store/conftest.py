@@ -9,8 +9,7 @@ from random import Random
 
 import pytest
 
-from testbed.fresh_databases import FreshDatabases, fresh_databases
-from testbed.postgres_server import Server
+from testbed.fresh_databases import FreshDatabases
 from tests.store.generators import T0, NewStore
 from tests.store.postgres_stores import open_at
 from vestige.store.inmemory import InMemoryStore
@@ -46,16 +45,9 @@ ORACLE = "inmemory"
 OTHERS = ("sqlite", pytest.param("postgres", marks=pytest.mark.slow))  # it starts a server
 
 
-@pytest.fixture(scope="session")
-def postgres_databases(postgres_server: Server) -> Iterator[FreshDatabases]:
-    """Databases there, each with an empty store."""
-    with fresh_databases(postgres_server, lambda url: open_at(url).close()) as databases:
-        yield databases
-
-
 @pytest.fixture
 def postgres_url(postgres_databases: FreshDatabases) -> Iterator[str]:
-    """Where such a database is."""
+    """A database on the tests' server, with an empty store."""
     url = postgres_databases.take()
     yield url
     postgres_databases.give_back(url)

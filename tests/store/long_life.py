@@ -13,7 +13,7 @@ from vestige.models import EVERYTHING, Edge, Evidence, Memory
 from vestige.store.changes import Add, Change, Claim, Forget, Link, Put, Remark, Revise, Tune, Unlink
 from vestige.store.protocol import MemoryStore
 
-TOGETHER = 500
+TOGETHER = 2_000
 EVIDENCE = (Evidence.GOOD, Evidence.EXPOSED, Evidence.PROMOTED, Evidence.HARD)
 
 

@@ -1,8 +1,9 @@
 """How the PostgreSQL tests open stores, and look into their databases."""
 
 import os
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from typing import Any
@@ -57,3 +58,13 @@ def query(url: str, statement: str, *params: object) -> list[tuple[Any, ...]]:
     with outside(url) as db:
         answer = db.execute(statement.encode(), params)
         return answer.fetchall() if answer.description else []
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Wait for what somebody else does soon."""
+    soon = threading.Event()
+    for _ in range(round(LONG / 0.01)):
+        if true():
+            return
+        soon.wait(0.01)
+    raise AssertionError("it did not happen")

@@ -47,6 +47,7 @@ USES: dict[str, Callable[[MemoryStore], object]] = {
     "rebuild_index": lambda store: store.rebuild_index(),
     "alone": lambda store: store.alone("purge").__enter__(),
     "processes": lambda store: store.processes(),
+    "has_company": lambda store: store.has_company(),
     "notify": lambda store: store.notify("one", []),
     "notices": lambda store: store.notices(0),
     "listening": lambda store: store.listening().__enter__(),
@@ -76,7 +77,7 @@ def test_closing_twice_is_safe(store: MemoryStore) -> None:
 
 def test_every_method_of_the_contract_is_tried_on_a_closed_store() -> None:
     methods = {name for name in vars(MemoryStore) if not name.startswith("_")}
-    assert methods - set(USES) == {"node", "read_only", "lingers_in", "close"}
+    assert methods - set(USES) == {"node", "read_only", "software", "lingers_in", "close"}
 
 
 def test_a_store_in_use_can_be_written(store: MemoryStore) -> None:

@@ -42,6 +42,12 @@ def test_nothing_was_told_in_a_fresh_store_and_telling_nothing_is_nothing(store:
     assert store.notices(0) == []
 
 
+def test_who_heard_more_than_there_is_hears_everything(store: MemoryStore) -> None:
+    assert store.notices(99) == []
+    store.notify("one", ['{"n": 1}', '{"n": 2}'])
+    assert messages(store, 99) == ['{"n": 1}', '{"n": 2}']
+
+
 def test_only_the_last_notices_are_kept(store: MemoryStore) -> None:
     store.notify("one", ['{"n": 0}'])
     last = store.notices(0)[-1].id

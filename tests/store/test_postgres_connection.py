@@ -10,7 +10,7 @@ from tests.store.generators import a_memory, add, held
 from tests.store.postgres_stores import LONG, open_at, outside, query
 from vestige.errors import InvalidInput, StoreBusy, StoreError, StoreUnavailable
 from vestige.models import EVERYTHING
-from vestige.store.postgres.connection import Connections, Session, signed
+from vestige.store.postgres.connection import Connections, Session
 from vestige.store.postgres.pool import IDLE_SECONDS, Pool, Unreachable, Waiting
 from vestige.store.postgres.store import PostgresStore
 from vestige.store.sql.columns import listed
@@ -282,7 +282,3 @@ def test_a_server_that_cannot_be_reached_is_tried_until_patience_ends(clock: Clo
     pool.close()
     with pytest.raises(StoreError, match="closed"):
         pool.borrow(1.0)
-
-
-def test_numbers_of_locks_fit_whatever_number_a_schema_has() -> None:
-    assert [signed(oid) for oid in (0, 2**31 - 1, 2**31, 2**32 - 1)] == [0, 2**31 - 1, -(2**31), -1]

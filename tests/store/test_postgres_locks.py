@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.store.postgres_stores import ME, open_at, outside
+from tests.store.postgres_stores import ME, open_at, outside, query
 from vestige.errors import StoreBusy
 from vestige.store.postgres.locks import Lock, signed
 
@@ -19,8 +19,9 @@ def test_no_two_locks_have_the_same_number() -> None:
     assert len(Lock) == len(Lock.__members__) >= 6
 
 
-@pytest.mark.parametrize("lock", [*Lock])
+@pytest.mark.parametrize("lock", [lock for lock in Lock if lock is not Lock.STARTS])
 def test_a_server_starts_whatever_else_is_being_done(lock: Lock, postgres_url: str) -> None:
+    open_at(postgres_url).close()
     with outside(postgres_url) as other:
         other.execute(HOLD, (lock,))
         with closing(open_at(postgres_url, who=SERVER, busy_seconds=0.1)) as store:
@@ -32,6 +33,15 @@ def test_a_server_does_not_start_while_another_is_starting(postgres_url: str) ->
         other.execute(HOLD, (Lock.STARTS,))
         with pytest.raises(StoreBusy, match="Another server is starting"):
             open_at(postgres_url, who=SERVER, busy_seconds=0.1)
+
+
+def test_a_copied_database_is_not_opened_behind_a_writer_that_does_not_finish(postgres_url: str) -> None:
+    query(postgres_url, "UPDATE installation SET fingerprint = 'elsewhere'")
+    with outside(postgres_url) as other:
+        other.execute(HOLD, (Lock.WRITERS,))
+        with pytest.raises(StoreBusy):
+            open_at(postgres_url, busy_seconds=0.1)
+    open_at(postgres_url).close()
 
 
 def test_a_lock_takes_any_number_of_a_schema() -> None:

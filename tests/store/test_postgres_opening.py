@@ -18,6 +18,7 @@ from vestige.errors import ConfigError, StoreError, StoreReadOnly, StoreTooNew, 
 from vestige.models import EVERYTHING
 from vestige.store.postgres import server as requirements
 from vestige.store.postgres.place import Place
+from vestige.store.postgres.status import status
 
 pytestmark = pytest.mark.slow  # starts a server
 
@@ -147,7 +148,7 @@ def test_a_server_that_is_too_old_is_refused(empty: str, monkeypatch: pytest.Mon
 
 def test_an_extension_that_is_too_old_is_refused(empty: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(requirements, "OLDEST_EXTENSION", (99, 0))
-    with pytest.raises(StoreError, match="extension `vector` is") as caught:
+    with pytest.raises(StoreError, match=r"extension `vector` is .* 99\.0 or later is needed") as caught:
         open_at(empty)
     assert "ALTER EXTENSION" in (caught.value.hint or "")
 
@@ -189,6 +190,20 @@ def test_a_user_who_may_not_use_or_fill_the_schema_is_told_so(empty: str, as_rol
         open_at(as_role(empty, ""), schema="vestige")
     with pytest.raises(StoreError, match="may not make or change tables"):
         open_at(as_role(empty, "GRANT USAGE ON SCHEMA vestige TO {role}"), schema="vestige")
+
+
+def test_a_user_who_may_not_use_the_extension_is_told_so(empty: str, as_role: NewRole) -> None:
+    query(empty, "CREATE SCHEMA elsewhere; CREATE EXTENSION vector SCHEMA elsewhere")
+    url = as_role(empty, "CREATE SCHEMA vestige AUTHORIZATION {role}")
+    with pytest.raises(StoreError, match="may not use the schema elsewhere, where the extension") as caught:
+        open_at(url, schema="vestige")
+    assert "GRANT USAGE ON SCHEMA elsewhere" in (caught.value.hint or "")
+
+
+def test_an_extension_in_a_schema_of_its_own_will_do(empty: str) -> None:
+    query(empty, "CREATE SCHEMA elsewhere; CREATE EXTENSION vector SCHEMA elsewhere")
+    with closing(open_at(empty, schema="vestige")) as store:
+        add(store, a_memory("m1"))
 
 
 def test_the_owner_of_a_schema_needs_no_other_rights(empty: str, as_role: NewRole) -> None:
@@ -275,15 +290,40 @@ def test_an_address_that_cannot_be_read_is_not_repeated(url: str) -> None:
     assert SECRET not in _told(caught.value)
 
 
+@pytest.mark.parametrize("password", ["hunter/2", "hunter@2", "1/2", "1/", "@", "/"])
+def test_a_password_with_special_characters_as_they_are_is_not_taken_for_an_address(password: str) -> None:
+    with pytest.raises(ConfigError, match="cannot be read") as caught:
+        Place(url=f"postgresql://ada:{password}@127.0.0.1/memories")
+    assert "%40 for @" in (caught.value.hint or "")
+    assert "hunter" not in _told(caught.value)
+    assert "ada" not in _told(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://one:1,two:2/memories", "postgresql:///memories", "port='' host=h"]
+)
+def test_addresses_of_several_servers_or_of_none_can_be_read(url: str) -> None:
+    assert Place(url=url)
+
+
+@pytest.mark.parametrize("password", ["d", "t", "no"])
+def test_a_short_password_is_hidden_where_it_stands_and_nowhere_else(password: str) -> None:
+    place = Place(url=f"postgresql://ada:{password}@127.0.0.1/memories")
+    said = "the database does not exist"
+    assert place.without_secrets(said) == said
+    assert place.without_secrets(f"tried ada:{password}@127.0.0.1") == "tried ada:***@127.0.0.1"
+    assert place.without_secrets(f"user=ada password={password} port=1") == "user=ada password=*** port=1"
+
+
 def test_the_name_of_a_schema_is_checked(postgres_url: str) -> None:
-    for name in ("", "Vestige", 'a"b', "a; DROP TABLE x", "x" * 64):
+    for name in ("", "Vestige", 'a"b', "a; DROP TABLE x", "x" * 64, "pg_own"):
         with pytest.raises(ConfigError):
             open_at(postgres_url, schema=name)
 
 
 def test_a_place_is_told_without_its_password() -> None:
     place = Place(url=f"postgresql://ada:{SECRET}@db.example:5433/memories")
-    assert str(place) == "postgresql://db.example:5433/memories (vestige)"
+    assert str(place) == "postgresql://db.example:5433/memories, schema vestige"
     assert SECRET not in repr(place)
     assert SECRET not in place.without_secrets(f"{place.url} and {SECRET}")
 
@@ -303,7 +343,18 @@ def test_a_wrong_password_is_said_and_never_shown(
     wrong = _coming_as(empty, user, f"not-{SECRET}")
     with caplog.at_level(logging.DEBUG), pytest.raises(StoreUnavailable, match="password") as caught:
         open_at(wrong, schema="vestige")
-    assert SECRET not in _told(caught.value) + caplog.text
+    assert "does not let this user in" in caught.value.message
+    assert "storage.postgres.url" in (caught.value.hint or "")
+    assert "server runs" not in (caught.value.hint or "")
+    with pytest.raises(StoreUnavailable) as looked:
+        status(Place(url=wrong))
+    assert looked.value.value() == {**caught.value.value(), "code": "store_unavailable"}
+    assert SECRET not in _told(caught.value) + _told(looked.value) + caplog.text
+
+
+def test_a_user_the_server_does_not_know_is_not_let_in(empty: str) -> None:
+    with pytest.raises(StoreUnavailable, match="does not let this user in"):
+        open_at(_coming_as(empty, "nobody_here"), schema="vestige")
 
 
 def _require_passwords(server: Server, user: str, url: str) -> None:
@@ -318,3 +369,19 @@ def _require_passwords(server: Server, user: str, url: str) -> None:
                 refused.enter_context(outside(_coming_as(url, user, "wrong")))
             except psycopg.OperationalError:
                 return
+
+
+@pytest.mark.parametrize(
+    "limit", ["ALTER ROLE {role} CONNECTION LIMIT 1", "ALTER DATABASE {database} CONNECTION LIMIT 1"]
+)
+def test_who_gets_no_connection_because_of_a_limit_is_told_which_to_change(
+    empty: str, as_role: NewRole, limit: str
+) -> None:
+    ((database,),) = query(empty, "SELECT quote_ident(current_database())")
+    url = as_role(empty, f"GRANT ALL ON DATABASE {database} TO {{role}}")
+    query(empty, "CREATE EXTENSION vector")
+    query(empty, limit.format(role=urlsplit(url).username, database=database))
+    with pytest.raises(StoreUnavailable, match="too many connections") as caught:
+        open_at(url, schema="vestige", busy_seconds=0.1)
+    assert "storage.postgres.max_connections" in (caught.value.hint or "")
+    assert "CONNECTION LIMIT" in (caught.value.hint or "")

@@ -8,7 +8,7 @@ import pytest
 
 from testbed.postgres_server import Server
 from tests.store.generators import SIGNATURE, a_memory, add, axis, embedded, some_tokens
-from tests.store.postgres_stores import open_at, query
+from tests.store.postgres_stores import open_at, outside, query
 from vestige.errors import StoreUnavailable
 from vestige.models import EVERYTHING
 from vestige.store.changes import Add
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow  # starts a server
 SET_BACK = """
 DELETE FROM postings WHERE key = 2; DELETE FROM places WHERE key = 2; DELETE FROM vectors WHERE key = 2;
 DELETE FROM token_bits WHERE key = 2; DELETE FROM memories WHERE key = 2;
-ALTER TABLE places ALTER seq RESTART WITH 2"""
+SELECT setval(pg_get_serial_sequence('places', 'seq'), 1)"""
 
 
 @pytest.fixture
@@ -96,14 +96,13 @@ def test_a_restored_database_is_searched_as_it_is_though_its_numbers_are_the_sam
 def _swap(server: Server, first: str, second: str) -> None:
     """Give each of two databases the other's name; whoever is connected is thrown out."""
     names = [query(url, "SELECT current_database()")[0][0] for url in (first, second)]
-    maintenance = server.url()
-    query(
-        maintenance,
-        "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = ANY(%s)",
-        names,
-    )
-    for name, another in ((names[0], "aside"), (names[1], names[0]), ("aside", names[1])):
-        query(maintenance, f"ALTER DATABASE {name} RENAME TO {another}")
+    ended = "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = ANY(%s)"
+    with outside(server.url()) as db:
+        db.execute(f"ALTER DATABASE {names[0]} ALLOW_CONNECTIONS false".encode())
+        db.execute(ended, (names,))
+        for name, another in ((names[0], "aside"), (names[1], names[0]), ("aside", names[1])):
+            db.execute(f"ALTER DATABASE {name} RENAME TO {another}".encode())
+        db.execute(f"ALTER DATABASE {names[1]} ALLOW_CONNECTIONS true".encode())
 
 
 def test_a_schema_that_was_made_anew_is_searched_as_it_is_and_not_written_to(empty: str) -> None:

@@ -3,19 +3,24 @@
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from testbed.postgres_server import NOT_RESTARTED, Mode, Server, server
-from tests.store.generators import a_memory, add, held
-from tests.store.postgres_stores import LONG, ME, open_at
-from vestige.errors import StoreUnavailable
+from tests.store.generators import T0, a_memory, add, held
+from tests.store.postgres_stores import LONG, ME, open_at, query, until
+from vestige.engine.relay import Relay
+from vestige.errors import StoreBusy, StoreUnavailable
+from vestige.events import EventBus, Happening, MemoryDeleted
 from vestige.models import ANYTHING, EVERYTHING
 from vestige.store.postgres.store import PostgresStore
 
 pytestmark = pytest.mark.slow  # starts a server
 
 ANOTHER = '{"type": "Another"}'
+HELD = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted"
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +79,55 @@ def test_who_listens_hears_what_is_told_after_a_restart(own: Server, store: Post
         assert wait(LONG)
         store.notify("other", [ANOTHER])
         assert wait(LONG)
+
+
+def test_what_could_not_be_told_while_the_server_was_away_is_told_when_it_is_back(own: Server) -> None:
+    url = own.new_database()
+    with closing(open_at(url, busy_seconds=0.2)) as away:
+        events = EventBus()
+        relay = Relay(away, events, process="one", others=lambda: True)
+        away.notify("other", [ANOTHER])
+        own.stop("fast")
+        events.emit(MemoryDeleted(timestamp=T0, id="gone"))
+        relay.tell()
+        own.start()
+        assert [notice.process for notice in away.notices(0)] == ["other"]
+        relay.tell()
+        assert [notice.process for notice in away.notices(0)] == ["other", "one"]
+        relay.close(LONG)
+    own.drop(url)
+
+
+def test_who_only_follows_hears_what_is_told_right_after_a_restart(own: Server, store: PostgresStore) -> None:
+    url = store._connections.place.url
+    with closing(open_at(url)) as other:
+        heard, here, there = list[Happening](), EventBus(), EventBus()
+        following = Relay(store, here, process="here", others=store.has_company)
+        writing = Relay(other, there, process="there", others=other.has_company)
+        following.start()
+        with here.listening(heard.append, everywhere=True):
+            for number in range(2):
+                own.stop("fast")
+                own.start()
+                told = MemoryDeleted(timestamp=T0, id=f"m{number}")
+                there.emit(told)
+                writing.tell()
+                until(partial(heard.__contains__, told))
+            until(lambda: len(other.processes()) == 2)
+        following.close(LONG)
+        writing.close(LONG)
+
+
+def test_no_server_starts_beside_an_exclusive_one_after_a_restart(own: Server) -> None:
+    url = own.new_database()
+    exclusive = replace(ME, server=True, exclusive=True)
+    with closing(open_at(url, who=exclusive)):
+        own.stop("immediate")
+        own.start()
+        until(lambda: query(url, HELD) == [(1,)])
+        with pytest.raises(StoreBusy, match="vestige test"):
+            open_at(url, who=replace(ME, server=True))
+    own.drop(url)
 
 
 def test_a_server_that_stays_away_is_unavailable_and_the_store_can_be_closed(own: Server) -> None:

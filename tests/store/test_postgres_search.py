@@ -1,6 +1,7 @@
 """Searching in PostgreSQL: three statements, side by side, by an index where vectors are many."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,15 +27,15 @@ from tests.store.generators import (
     rows,
     some_tokens,
 )
-from tests.store.postgres_stores import open_at, outside
+from tests.store.postgres_stores import open_at, outside, query
 from vestige.models import ANYTHING, EVERYTHING, Filter
 from vestige.store.changes import Add
 from vestige.store.pool import Probe
 from vestige.store.postgres import arrays, dense, literals
-from vestige.store.postgres.connection import Session, signed
-from vestige.store.postgres.shelf import Names, Shelf
+from vestige.store.postgres.connection import Session
+from vestige.store.postgres.locks import Lock, signed
+from vestige.store.postgres.shelf import Names, Past, Shelf
 from vestige.store.postgres.store import PostgresStore
-from vestige.store.postgres.tending import TENDERS
 from vestige.store.sql import tokens
 
 pytestmark = pytest.mark.slow
@@ -144,6 +145,10 @@ class Told:
     seq: int
 
     @property
+    def past(self) -> Past:
+        return Past(where="here", seq=self.seq)
+
+    @property
     def changed(self) -> NDArray[np.int64]:
         return np.array([[key, 0, 0, 0, 3, 0, 1, key] for key in self.keys], dtype=np.int64).reshape(-1, 8)
 
@@ -156,13 +161,13 @@ def test_a_search_keeps_the_directory_of_its_moment_while_another_sees_more() ->
     shelf = Shelf()
     with shelf.caught_up(lambda since: Told(keys=range(1, 3), seq=since + 2)) as (earlier, _):
         with shelf.caught_up(lambda since: Told(keys=range(3, 6), seq=since + 3)) as (later, _):
-            assert (earlier.memories, later.memories) == (2, 5)
+            assert (earlier.directory.memories, later.directory.memories) == (2, 5)
         with shelf.caught_up(lambda since: Told(keys=range(0), seq=since)) as (last, _):
             assert last is later, "nothing new, nothing copied"
-        assert (earlier.memories, earlier.seq, later.seq) == (2, 2, 5)
+        assert (earlier.directory.memories, earlier.directory.seq, later.directory.seq) == (2, 2, 5)
     with shelf.caught_up(lambda since: Told(keys=range(6, 7), seq=since + 1)) as (alone, _):
         assert alone is later, "who reads alone needs no copy"
-        assert alone.memories == 6
+        assert alone.directory.memories == 6
 
 
 def test_names_are_held_whatever_their_length_and_letters() -> None:
@@ -253,7 +258,6 @@ def test_the_index_of_a_model_goes_after_its_vectors(store: PostgresStore) -> No
     change_model(store, coming, *(a_memory(memory_id(at)) for at in range(60)))
     assert store.rebuild_index().indexed == 60
     store.drop_vectors(SIGNATURE)
-    store.rebuild_index()
     with store._connections.reading() as db:
         left = db.execute("SELECT relname FROM pg_class WHERE left(relname, 13) = 'vectors_near_'").fetchall()
     assert left == [("vectors_near_2",)]
@@ -262,13 +266,29 @@ def test_the_index_of_a_model_goes_after_its_vectors(store: PostgresStore) -> No
 @pytest.mark.usefixtures("few_are_many")
 def test_an_index_is_built_by_one_at_a_time_and_by_nobody_after_closing(store: PostgresStore) -> None:
     put(store, np.array([axis(0)] * 60))
-    lock = (TENDERS, signed(store._connections.schema_oid))
+    lock = (Lock.TENDERS, signed(store._connections.schema_oid))
     with outside(store._connections.place.url) as other:
         other.execute("SELECT pg_advisory_lock(%s::int, %s::int)", lock)
         assert store.rebuild_index().indexed == 0
     store._tending.close()
     near(store, axis(0))
     assert store.rebuild_index().indexed == 0
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_the_index_of_another_store_in_the_database_is_not_taken_for_ours(
+    store: PostgresStore, postgres_url: str
+) -> None:
+    put(store, np.array([axis(0)] * 60))
+    assert store.rebuild_index().indexed == 60
+    try:
+        with closing(open_at(postgres_url, schema="annex")) as annex:
+            put(annex, np.array([axis(0)] * 60))
+            near(annex, axis(0))
+            annex._tending.join()
+            assert annex.index_status().indexed == 60, "it was seen to be missing"
+    finally:
+        query(postgres_url, "DROP SCHEMA annex CASCADE")
 
 
 def test_few_vectors_have_no_index(store: PostgresStore) -> None:
@@ -319,7 +339,7 @@ def test_no_more_token_bits_are_read_than_a_sketch_holds_and_more_when_it_holds_
         memory = a_memory(f"m{number}")
         given = embedded(memory, axis(number), tokens=[some_tokens(*of_each[number])])
         store.commit([Add(memory=memory, embedded=given)], access=EVERYTHING)
-    cache = store._tokens
+    cache = store._shelf._edition.tokens
     for asked, kept in (((0,), 10), ((0, 1, 2), 5), ((1,), 10), ((0, 3), 8), ((3,), 10)):
         vector = sum((axis(number) for number in asked), start=0 * axis(0))
         probe = Probe(vector=vector, signature=SIGNATURE, least_cosine=0.5, per_arm=99)

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from vestige.app import open_app, open_database, open_ends, open_server
 from vestige.transports.cli import run
-from vestige.transports.cli.session import OpenApp
+from vestige.transports.cli.session import OpenApp, OpenEnds
 
 ENVIRONMENT = {"VESTIGE_EMBEDDINGS_PROVIDER": "hashing", "VESTIGE_OFFLINE": "1"}
 
@@ -24,6 +24,7 @@ def invoke(
     argv: Sequence[str],
     *,
     open_app: OpenApp = open_app,
+    open_ends: OpenEnds = open_ends,
     stdin: bytes | str = b"",
     environ: Mapping[str, str] | None = None,
 ) -> Outcome:

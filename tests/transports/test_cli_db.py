@@ -2,12 +2,15 @@
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from testbed.postgres_server import Server
@@ -96,6 +99,42 @@ def test_migrate_says_that_there_is_nothing_to_do(environ: dict[str, str]) -> No
     assert "nothing to do" in planned.stdout
 
 
+def test_status_tells_what_it_can_of_a_store_of_a_newer_version(environ: dict[str, str]) -> None:
+    assert invoke(["ingest", "Ada drinks tea."], environ=environ).exit_code == 0
+    _grow_old(environ)
+
+    seen = invoke(["db", "status"], environ=environ)
+
+    told = answer(seen)
+    assert (seen.exit_code, told["state"], told["schema"]) == (1, "newer", 99)
+    assert {one["name"]: one["rows"] for one in told["tables"]}["memories"] == 1
+    shown = invoke(["db", "status", "--table"], environ=environ).stdout
+    assert "9.9.9" in shown
+    assert "upgrade Vestige" in shown
+
+
+def test_what_is_newer_is_refused_with_advice_that_fits_the_store(environ: dict[str, str]) -> None:
+    invoke(["db", "init"], environ=environ)
+    _grow_old(environ)
+    elsewhere = "storage.postgres.schema" if "VESTIGE_DATABASE_URL" in environ else "data directory"
+    for words in (["db", "init"], ["db", "migrate"], ["search", "tea"]):
+        refused = invoke(words, environ=environ)
+        assert error(refused)["code"] == "store_too_new"
+        assert f"another {elsewhere}." in error(refused)["hint"]
+
+
+def _grow_old(environ: dict[str, str]) -> None:
+    """Let a later Vestige have written this store."""
+    step = "INSERT INTO schema_migrations VALUES (99, 'future', 'then', 'x', '9.9.9')"
+    if url := environ.get("VESTIGE_DATABASE_URL"):
+        with psycopg.connect(url, options="-c search_path=vestige") as server:
+            server.execute(step)
+        return
+    with closing(sqlite3.connect(Path(environ["VESTIGE_DATA_DIR"]) / "vestige.db")) as db:
+        db.execute(step)
+        db.commit()
+
+
 def test_a_memory_without_a_place_has_no_database(tmp_path: Path) -> None:
     refused = invoke(
         ["db", "status", "--data-dir", str(tmp_path)], environ={"VESTIGE_STORAGE_BACKEND": "memory"}
@@ -110,7 +149,7 @@ def test_a_memory_without_a_place_has_no_database(tmp_path: Path) -> None:
 def test_status_names_who_is_connected_and_who_writes(postgres_server: Server, tmp_path: Path) -> None:
     import psycopg
 
-    from vestige.store.postgres.connection import WRITERS
+    from vestige.store.postgres.locks import Lock
 
     url = postgres_server.new_database()
     environ = {"VESTIGE_DATA_DIR": str(tmp_path), "VESTIGE_DATABASE_URL": url}
@@ -118,7 +157,7 @@ def test_status_names_who_is_connected_and_who_writes(postgres_server: Server, t
     with psycopg.connect(url, application_name="somebody") as db:
         db.execute(
             "SELECT pg_advisory_xact_lock(%s::int4, oid::int4) FROM pg_namespace WHERE nspname = 'vestige'",
-            (WRITERS,),
+            (Lock.WRITERS,),
         )
         told = answer(invoke(["db", "status"], environ=environ))
     assert [one["program"] for one in told["connections"] if one["program"] != "vestige"] == ["somebody"]

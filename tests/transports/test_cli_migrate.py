@@ -2,9 +2,10 @@
 
 import json
 import sqlite3
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import psycopg
 import pytest
@@ -165,6 +166,12 @@ def test_rolling_back_puts_the_model_before_in_use_again_and_needs_none_for_it(o
     assert "go by words" in told["note"]
 
 
+def test_rolling_back_to_the_model_of_the_settings_asks_for_no_other_settings(outdated: Path) -> None:
+    said(migrate(outdated, "--reembed"))
+    assert "note" in said(migrate(outdated, "--rollback"))
+    assert "note" not in said(migrate(outdated, "--rollback"))
+
+
 def test_rolling_back_embeds_what_was_written_since_if_the_settings_name_that_model(outdated: Path) -> None:
     said(migrate(outdated, "--reembed"))
     remember(outdated, "The xylophone is in the attic.")
@@ -230,3 +237,23 @@ def test_the_model_of_a_store_on_a_server_is_changed_and_taken_back_the_same_way
     assert states(said(migrate(tmp_path, "--drop-old", **environ))) == [("in use", 2)]
     assert not (tmp_path / "vestige.db").exists()
     postgres_server.drop(url)
+
+
+def test_people_read_whether_the_old_vectors_were_removed_or_would_be(outdated: Path) -> None:
+    said(migrate(outdated, "--reembed"))
+    planned = migrate(outdated, "--drop-old", "--dry-run", "--table").stdout
+    assert "would be removed" in planned
+    assert "Removed" not in planned
+    assert "Removed the vectors of hashing@" in migrate(outdated, "--drop-old", "--table").stdout
+
+
+@pytest.mark.parametrize(("words", "goes_on"), [(("--reembed",), True), (("--drop-old",), False)])
+def test_whoever_interrupts_is_told_whether_it_goes_on_where_it_was(
+    outdated: Path, words: tuple[str, ...], goes_on: bool
+) -> None:
+    def interrupted(flags: Mapping[str, Any]) -> NoReturn:
+        raise KeyboardInterrupt
+
+    done = invoke(["migrate", *words, "--data-dir", str(outdated)], open_app=interrupted)
+    assert done.exit_code == 130
+    assert ("Interrupted. The same command goes on where it was." in done.stderr) == goes_on

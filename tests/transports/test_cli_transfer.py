@@ -4,15 +4,22 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from datetime import datetime
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 from testbed.postgres_server import Server
 from tests.store.old.make import Story, live
+from tests.store.transfer_ends import in_file, on_server, quietly, stop_after
 from tests.transports.cli_harness import Outcome, invoke
 from tests.world import HandClock, open_world
+from vestige.errors import StoreUnavailable
+from vestige.store.sqlite.transfer import SqliteEnd
+from vestige.store.transfer.moving import move
+from vestige.store.transfer.sides import End
 
 TABLES = {"memories", "events", "edges", "revisions", "vectors", "strengths"}
 
@@ -94,6 +101,81 @@ def test_a_server_that_cannot_be_reached_is_told_without_its_password(home: Path
     assert (home / "vestige.db").read_bytes() == before
 
 
+@pytest.mark.parametrize("name", ["mem.jsonl", "vestige.db"])
+def test_a_file_that_is_no_database_is_told_from_a_store(home: Path, tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    file.write_text('{"content": "Ada drinks tea."}\n', encoding="utf-8")
+    error = refused(migrate(home, "--from", str(file), "--to", "postgresql://127.0.0.1:1/none"))
+    assert error["message"] == f"{file} is no store of Vestige."
+    assert "`vestige import`" in error["hint"]
+
+
+# -- what is said when it is cut off ----------------------------------------------------------------------
+
+
+class Broken:
+    """An end of a transfer at which something happens as soon as it is reached for."""
+
+    name = "there"
+    settings = ()
+
+    def __init__(self, what: BaseException) -> None:
+        self.what = what
+
+    def now(self) -> datetime:
+        raise AssertionError("nothing is written")
+
+    def seal(self) -> None:
+        return None
+
+    def look(self) -> NoReturn:
+        raise self.what
+
+    source = destination = look
+
+
+def between(home: Path, origin: Any, goal: Any, *words: str) -> Outcome:
+    argv = ["migrate", "--from", "sqlite", "--to", "postgres", *words, "--data-dir", str(home), "--table"]
+    return invoke(argv, open_ends=lambda *_: (origin, goal))
+
+
+def cut_off(home: Path, what: BaseException, *words: str) -> Outcome:
+    return between(home, Broken(what), Broken(what), *words)
+
+
+def test_a_server_that_stops_in_the_middle_is_told_with_how_it_goes_on(home: Path, tmp_path: Path) -> None:
+    goal, asked = in_file(tmp_path / "goal.db"), count()
+
+    class Stopped(SqliteEnd):
+        """Gone when the last row has come: what begins a transfer asks for the time, and what ends it."""
+
+        def now(self) -> datetime:
+            if next(asked):
+                raise StoreUnavailable(hint="Check that the server runs. Nothing was half-written.")
+            return super().now()
+
+    stopped = Stopped(path=goal.path, around=goal.around, prepare=goal.prepare)
+    done = between(home, in_file(home / "vestige.db"), stopped)
+    assert done.exit_code == 3
+    assert "Run the same command again: it goes on where it was." in done.stderr
+    assert "half-written" not in done.stderr
+    assert between(home, in_file(home / "vestige.db"), goal).exit_code == 0
+
+
+def test_a_server_that_was_not_there_to_begin_with_keeps_its_own_hint(home: Path) -> None:
+    done = cut_off(home, StoreUnavailable(hint="Check the address."))
+    assert "Hint: Check the address.\n" in done.stderr
+    assert "goes on" not in done.stderr
+
+
+def test_an_interrupted_transfer_says_how_it_goes_on(home: Path) -> None:
+    done = cut_off(home, KeyboardInterrupt())
+    assert (done.exit_code, done.stdout) == (130, "")
+    assert done.stderr == "Interrupted. The same command goes on where it was.\n"
+    for words in ("--dry-run", "--verify-only"):
+        assert "goes on" not in cut_off(home, KeyboardInterrupt(), words).stderr
+
+
 # -- there and back ---------------------------------------------------------------------------------------
 
 
@@ -122,6 +204,10 @@ def test_there_and_back_again(home: Path, url: str, tmp_path: Path) -> None:
     assert (checked["added"], checked["whole"]) == (0, True)
     back = said(migrate(home, "--from", url, "--to", str(tmp_path / "back")))
     assert back["whole"]
+    assert any(f'--data-dir "{tmp_path / "back"}"' in one for one in back["settings"])
+    other = said(migrate(home, "--from", url, "--to", str(tmp_path / "other.db")))
+    assert any(f'`vestige restore "{tmp_path / "other.db"}"' in one for one in other["settings"])
+    assert not any("--data-dir" in one for one in other["settings"])
     assert back["sourceHash"] is None
     assert _exported(tmp_path / "back") == _exported(home)
 

@@ -18,7 +18,7 @@ from vestige.engine.retelling import Retold, moved_since, retell
 from vestige.errors import InvalidInput, StoreError, VestigeError
 from vestige.models import EVERYTHING
 from vestige.store.processes import Who
-from vestige.store.trouble import MOST_IDS, Severity, Trouble, about, database_version
+from vestige.store.trouble import MOST_IDS, Severity, Trouble, about, file_software
 
 OPENING = "opening"
 """The check that a store which cannot be opened does not pass."""
@@ -80,7 +80,7 @@ def doctor(call: Call, *, repair: bool = False, deep: bool = False) -> Report:
     return Report(
         findings=tuple(_compared(first, left)),
         checked=tuple(one.name for one in CHECKS),
-        versions=_versions(),
+        versions={**_versions(), **call.engine.store.software},
         others=tuple(call.engine.store.processes()),
     )
 
@@ -92,7 +92,7 @@ def post_mortem(why: StoreError, troubles: Sequence[Trouble]) -> Report:
     return Report(
         findings=tuple(Finding(trouble=one) for one in (refused, *troubles)),
         checked=(OPENING, *(["file"] if troubles else [])),
-        versions=_versions(),
+        versions={**_versions(), **(file_software() if troubles else {})},
         others=(),
     )
 
@@ -135,7 +135,7 @@ def _compared(first: list[Trouble], left: list[Trouble]) -> Iterator[Finding]:
 
 
 def _versions() -> dict[str, str]:
-    return {"vestige": __version__, "python": platform.python_version(), "sqlite": database_version()}
+    return {"vestige": __version__, "python": platform.python_version()}
 
 
 def _mend(call: Call, repairs: list[str]) -> None:
@@ -259,6 +259,14 @@ def _settings(visit: Visit) -> Iterator[Trouble]:
     if status.state is State.FAILED:
         message = f"The reranker of the settings cannot be used: {status.detail}"
         yield Trouble(check="settings", message=message, severity="warning")
+    file = visit.call.engine.settings.exposed_file
+    if file is not None:
+        yield Trouble(
+            check="settings",
+            message=f"{file} holds a password or a key, and its mode lets other users read it: "
+            f"chmod 600 {file}",
+            severity="warning",
+        )
 
 
 def _backup(visit: Visit) -> Iterator[Trouble]:

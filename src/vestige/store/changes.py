@@ -267,11 +267,12 @@ def check_document(document: Document) -> None:
     check_short("scope", document.scope)
 
 
-def check_claim(claim: Claim) -> None:
+def check_claim(claim: Claim | None) -> None:
     """Refuse a claim that no store can keep."""
-    check_name("key", claim.key)
-    check_text("digest", claim.digest)
-    check_text("answer", claim.answer)
+    if claim is not None:
+        check_name("key", claim.key)
+        check_text("digest", claim.digest)
+        check_text("answer", claim.answer)
 
 
 def about(change: Change) -> tuple[str, ...]:

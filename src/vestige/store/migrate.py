@@ -70,8 +70,11 @@ def load(folder: Traversable) -> list[Migration]:
     return found
 
 
-def pending(migrations: Sequence[Migration], applied: Sequence[Applied]) -> list[Migration]:
-    """What is still to do. StoreTooNew for a database from the future, StoreError for a strange one."""
+def pending(
+    migrations: Sequence[Migration], applied: Sequence[Applied], *, elsewhere: str = "data directory"
+) -> list[Migration]:
+    """What is still to do. StoreTooNew for a database from the future, StoreError for a strange one. What is
+    `elsewhere` another one, there could be another store."""
     known = {migration.version: migration for migration in migrations}
     for row in applied:
         if row.version not in known:
@@ -79,7 +82,7 @@ def pending(migrations: Sequence[Migration], applied: Sequence[Applied]) -> list
             raise StoreTooNew(
                 f"This database has schema {newest.version}, written by Vestige {newest.written_by};"
                 f" this Vestige knows schema {len(migrations)}.",
-                hint="Upgrade Vestige (pip install --upgrade vestige), or use another data directory.",
+                hint=f"Upgrade Vestige (pip install --upgrade vestige), or use another {elsewhere}.",
                 details={
                     "schema": newest.version,
                     "known": len(migrations),

@@ -7,6 +7,9 @@ What holds for all methods:
 - Ids are the caller's. Orders are total: ties go by id, ascending. Scores are higher-better. A
   negative limit or offset is InvalidInput, a limit of 0 an empty answer.
 - Metadata, details and payloads are JSON, copied in and out; weights and vectors are finite.
+- No text holds a NUL or a lone surrogate: a change with one is InvalidInput, and nothing is found by one.
+- What is written has labels that any database can index (`checks.MAX_LABEL_BYTES`, less for ids, kinds and
+  the keys of claims); others are TooLarge. What an older version wrote stays usable.
 - The store never embeds and has no clock: vectors and times are arguments.
 - `commit` is the only way canonical data changes; it is one transaction. Other writes touch derived
   data only, and are ignored where the text they were derived from has changed.
@@ -58,6 +61,10 @@ class MemoryStore(Protocol):
     @property
     def read_only(self) -> bool:
         """Whether writes are impossible here (read-only media)."""
+
+    @property
+    def software(self) -> dict[str, str]:
+        """What the store runs on, by name, with versions; nothing where it needs no other software."""
 
     # -- canonical writes ------------------------------------------------------------------------
 
@@ -342,6 +349,9 @@ class MemoryStore(Protocol):
     def processes(self) -> list[Who]:
         """Who has this store open, as far as that can be told, the one that came first before the others."""
 
+    def has_company(self) -> bool:
+        """Whether another process may have this store open; also when it cannot be seen at the moment."""
+
     @property
     def lingers_in(self) -> str | None:
         """The name of a file in which deleted text still lies, because somebody reads the store as it was
@@ -357,7 +367,8 @@ class MemoryStore(Protocol):
         """
 
     def notices(self, after: int) -> list[Notice]:
-        """What was told after a notice, oldest first."""
+        """What was told after a notice, oldest first; everything when all there is came before: then the
+        store was set back, by a restore or a server that lagged."""
 
     def listening(self) -> AbstractContextManager[Callable[[float], bool]]:
         """What it gives waits for a notice for so many seconds, and says whether there may be one: at the

@@ -5,16 +5,26 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from vestige.errors import StoreTooNew
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upgrade:
     """The schema a database has (0: there is none yet), the one it would have, the steps between them, and
-    where the backup is made that comes first (None: nothing is copied before)."""
+    where the backup is made that comes first (None: nothing is copied before). `newer` is the version of
+    Vestige that wrote a schema which this one does not know."""
 
     schema: int
     known: int
     steps: tuple[str, ...]
     backups: Path | None = None
+    newer: str | None = None
+
+
+def of_newer(why: StoreTooNew) -> Upgrade:
+    """What can be said of the schema of a store that is refused for it."""
+    told = why.details
+    return Upgrade(schema=told["schema"], known=told["known"], steps=(), newer=told["written_by"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,6 +53,6 @@ def no_repair(name: str) -> InvalidInput:
     return InvalidInput(f"There is no repair called {name!r}.", details={"repair": name})
 
 
-def database_version() -> str:
-    """Of the SQLite in this Python: it decides which files can be read, and how well they are checked."""
-    return sqlite3.sqlite_version
+def file_software() -> dict[str, str]:
+    """The SQLite in this Python: it decides which files can be read, and how well they are checked."""
+    return {"sqlite": sqlite3.sqlite_version}

@@ -24,6 +24,11 @@ from vestige.store.pool import POSTINGS_BUDGET, Probe, Reworded
 class SearchArms:
     """What finds candidates. What each method promises is said in `MemoryStore`."""
 
+    @property
+    def software(self) -> dict[str, str]:
+        """None: everything is found with what is here."""
+        return {}
+
     def _state(self) -> State:
         raise NotImplementedError  # never runs: the store gives it
 

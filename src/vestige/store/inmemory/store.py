@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -27,15 +27,15 @@ from vestige.models import (
     Tombstone,
     covers,
 )
-from vestige.store.answers import IndexStatus, Notice, ProfileStatus
-from vestige.store.changes import Change, Claim, Embedded
-from vestige.store.inmemory import checkup, documents, notices, profiles, search
+from vestige.store.answers import IndexStatus, ProfileStatus
+from vestige.store.changes import Change, Claim, Embedded, check_claim
+from vestige.store.inmemory import checkup, documents, profiles, search
 from vestige.store.inmemory import lives as telling
 from vestige.store.inmemory import stats as counting
 from vestige.store.inmemory.arms import SearchArms
 from vestige.store.inmemory.changes import apply, touched
+from vestige.store.inmemory.company import Company
 from vestige.store.inmemory.state import Claimed, State, apart, as_json, words_of
-from vestige.store.inmemory.turn import Turn
 from vestige.store.judging import in_scope
 from vestige.store.lives import Absorbed, Life
 from vestige.store.logquery import LogQuery
@@ -43,21 +43,17 @@ from vestige.store.processes import Who
 from vestige.store.trouble import Trouble, no_repair
 
 
-class InMemoryStore(SearchArms):
+class InMemoryStore(SearchArms, Company):
     """A `MemoryStore` of dicts and lists, scanned whole on every question.
 
     It is the oracle the other stores are compared with, and a fast double for tests of programs that
     use Vestige. Nothing survives the process. What each method promises is said in `MemoryStore`.
     """
 
-    lingers_in: str | None = None
-    """There are no files."""
-
     def __init__(self, *, node: str, who: Who | None = None) -> None:
         self._node = node
-        self._turn = Turn(who)
+        Company.__init__(self, who)
         self._lock = threading.Lock()
-        self._ended = threading.Event()
         self._published: State | None = State()
 
     @property
@@ -83,10 +79,9 @@ class InMemoryStore(SearchArms):
         """Apply all changes in order, or none; the events logged for them."""
         with self._writing() as state:
             signature = state.signature
-            if claim is not None:
-                check_claim(claim)
-                if claim.key in state.claims:
-                    raise IdempotencyConflict(details={"key": claim.key})
+            check_claim(claim)
+            if claim is not None and claim.key in state.claims:
+                raise IdempotencyConflict(details={"key": claim.key})
             applied = [apply(state, change, node=self._node, access=access) for change in changes]
             if not any(held.pieces for held in state.held.values()):
                 state.signature = signature  # the first vectors choose it, if they outlive their commit
@@ -316,41 +311,11 @@ class InMemoryStore(SearchArms):
 
     def index_status(self) -> IndexStatus:
         """The vectors are in memory: no files are needed."""
-        held = self._state().held.values()
-        return IndexStatus(vectors=sum(len(one.pieces) for one in held))
+        return IndexStatus(vectors=sum(len(one.pieces) for one in self._state().held.values()))
 
     def rebuild_index(self) -> IndexStatus:
         """Nothing to write."""
         return self.index_status()
-
-    # -- other processes -------------------------------------------------------------------------
-
-    @contextmanager
-    def alone(self, purpose: str) -> Iterator[None]:
-        """Hold what only one at a time may do; StoreBusy while another thread does."""
-        self._state()
-        with self._turn.taken(purpose):
-            yield
-
-    def processes(self) -> list[Who]:
-        """This process, if it said who it is."""
-        self._state()
-        return [self._turn.who] if self._turn.who else []
-
-    def notify(self, process: str, messages: Sequence[str]) -> None:
-        """Tell whoever else uses this store."""
-        with self._writing() as state:
-            notices.add(state, process, messages)
-
-    def notices(self, after: int) -> list[Notice]:
-        """What was told after a notice, oldest first."""
-        return [notice for notice in self._state().notices if notice.id > after]
-
-    @contextmanager
-    def listening(self) -> Iterator[Callable[[float], bool]]:
-        """Whoever waits looks again when the time is over."""
-        self._state()
-        yield lambda seconds: not self._ended.wait(seconds)
 
     # -- care ------------------------------------------------------------------------------------
 

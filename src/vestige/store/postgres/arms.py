@@ -19,7 +19,7 @@ from vestige.store.postgres.dense import Query
 from vestige.store.postgres.literals import Sought as Literals
 from vestige.store.postgres.news import News, Space
 from vestige.store.postgres.parts import together
-from vestige.store.postgres.shelf import Shelf
+from vestige.store.postgres.shelf import Edition, Shelf
 from vestige.store.postgres.tending import Tending
 from vestige.store.sql import history, registry, scoring
 from vestige.store.sql import vectors as stored
@@ -28,7 +28,6 @@ from vestige.store.sql.columns import natural
 from vestige.store.sql.database import Database
 from vestige.store.sql.directory import Directory
 from vestige.store.sql.scoring import Lexical, Sought
-from vestige.store.sql.tokens import TokenCache
 
 
 class SearchArms:
@@ -37,16 +36,15 @@ class SearchArms:
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
         self._shelf = Shelf()
-        self._tokens = TokenCache()
         self._tending = Tending(connections=connections)
 
     def reworded(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> Reworded:
         """What passes the filter and was worded otherwise at `where.known_at`, as it was then."""
         most = natural(limit)
         sought = Sought.of(terms)
-        with self._looking(sought.indexable) as (db, directory, seen):
-            found = _score(db, directory, sought, POSTINGS_BUDGET, seen)
-            return history.reworded(db, where, access, most, scoring.statistics(found, directory))
+        with self._looking(sought.indexable) as (db, held, seen):
+            found = _score(db, held.directory, sought, POSTINGS_BUDGET, seen)
+            return history.reworded(db, where, access, most, scoring.statistics(found, held.directory))
 
     def lexical(
         self,
@@ -60,10 +58,10 @@ class SearchArms:
         """The best memories by BM25 with their neighbours."""
         most = natural(limit)
         sought = Sought.of(terms)
-        with self._looking(sought.indexable, where, access) as (db, directory, seen):
-            found = _score(db, directory, sought, postings, seen)
-            mask = seen.passing.mask(directory.size)
-            return scoring.best(self._shelf.names.of, found.scores, mask, most)
+        with self._looking(sought.indexable, where, access) as (db, held, seen):
+            found = _score(db, held.directory, sought, postings, seen)
+            mask = seen.passing.mask(held.directory.size)
+            return scoring.best(held.names.of, found.scores, mask, most)
 
     def nearest(
         self,
@@ -96,19 +94,19 @@ class SearchArms:
         """Which of these names speak in a talk in reach, and whether any note is in reach."""
         if access != EVERYTHING:  # what is out of reach must not show
             return Voices(speakers=frozenset(), notes=True)
-        with self._looking(()) as (_, directory, _):
-            return directory.voices(names)
+        with self._looking(()) as (_, held, _):
+            return held.directory.voices(names)
 
     def gather(self, probe: Probe, *, access: Access) -> Pool:
         """The candidates of all arms with every signal, from one snapshot."""
         natural(probe.per_arm)
         terms = dict.fromkeys((*Sought.of(probe.terms).indexable, *Literals.terms(probe.literals)))
         reach = dense.reach(probe.per_arm)
-        with self._looking(tuple(terms), probe.where, access, reach=reach) as (db, directory, seen):
+        with self._looking(tuple(terms), probe.where, access, reach=reach) as (db, held, seen):
             query = _query(probe, seen.space)
             if query is not None:
-                self._tending.look_after(seen.space, directory.memories)
-            return gathering.gather(db, directory, self._shelf.names, self._tokens, seen, query, probe)
+                self._tending.look_after(seen.space, held.directory.memories)
+            return gathering.gather(db, held, seen, query, probe)
 
     def index_status(self) -> IndexStatus:
         """How much of the vectors in use is in an index."""
@@ -130,16 +128,16 @@ class SearchArms:
         access: Access = EVERYTHING,
         *,
         reach: int = dense.REACH,
-    ) -> Iterator[tuple[Database, Directory, News]]:
-        """A snapshot of the store, the directory of the same moment, and what the first statement tells."""
+    ) -> Iterator[tuple[Database, Edition, News]]:
+        """A snapshot of the store, what is held of the same moment, and what the first statement tells."""
         with self._connections.reading() as db:
 
             def look(since: int) -> News:
                 wanted = history.clause_at(db, where, access, worded=True)
                 return news.look(db, since, terms, wanted, reach=reach)
 
-            with self._shelf.caught_up(look) as (directory, seen):
-                yield db, directory, seen
+            with self._shelf.caught_up(look) as (held, seen):
+                yield db, held, seen
 
 
 def _score(db: Database, directory: Directory, sought: Sought, budget: int | None, seen: News) -> Lexical:

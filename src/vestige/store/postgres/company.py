@@ -1,6 +1,5 @@
 """A PostgreSQL store among the processes that share it: who they are, doing something alone, and news."""
 
-import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,21 +8,23 @@ from typing import Any
 import psycopg
 from psycopg import Connection
 
-from vestige.errors import StoreBusy, StoreError, StoreReadOnly
+from vestige.errors import StoreError, StoreReadOnly
 from vestige.store.answers import Notice
 from vestige.store.postgres import presence
 from vestige.store.postgres.connection import Connections
-from vestige.store.postgres.presence import Presence, Present
+from vestige.store.postgres.presence import Present
+from vestige.store.postgres.staying import Staying
 from vestige.store.postgres.trouble import HINTS, translated
 from vestige.store.processes import Who
 from vestige.store.sql import notices
-
-logger = logging.getLogger(__name__)
+from vestige.store.sql.database import Database
 
 PATIENCE_SECONDS = 0.2
 """How long notices wait for other writers: late ones are worth little."""
 LOOK_UP_SECONDS = 0.2
 """How soon one who waits for news sees that the store was closed."""
+SETTLING_SECONDS = 60.0
+"""How long after a restart of the server others may not be back: all notice a lost connection in a minute."""
 
 
 class Company:
@@ -32,10 +33,10 @@ class Company:
     def __init__(self, connections: Connections, who: Who) -> None:
         self._shared = connections
         self._who = who
-        self._here: Presence | None = None
+        self._here: Staying | None = None
         self._ended = threading.Event()
         if not connections.read_only:
-            self._here = presence.join(connections, who)
+            self._here = Staying(connections, who)
         elif who.exclusive:
             raise StoreError(
                 f"The store cannot be had exclusively: it can only be read here. ({connections.place})",
@@ -58,11 +59,18 @@ class Company:
 
     def processes(self) -> list[Who]:
         """Who has this store open, the one that came first before the others."""
+        here = self._here
+        number = -1 if here is None else here.id
         found = self._present()
-        if self._here is not None and self._here.id not in {one.id for one in found}:
-            self._return()
+        if here is not None and all(one.id != number for one in found):
+            here.come_back(number)
             found = self._present()
         return [one.who for one in found if not one.purpose]
+
+    def has_company(self) -> bool:
+        """Whether others may have this store open. After a restart of the server they may not be back yet."""
+        others = len(self.processes()) > 1
+        return others or self._shared.pool.renewed_within(SETTLING_SECONDS)
 
     @property
     def lingers_in(self) -> str | None:
@@ -71,10 +79,13 @@ class Company:
 
     def notify(self, process: str, messages: Sequence[str]) -> None:
         """Tell the other processes at work on this store."""
-        with self._shared.writing(PATIENCE_SECONDS) as db:
+
+        def tell(db: Database) -> None:
             notices.add(db, process, messages)
             # That there are some, not what they say: whoever may connect to the database may listen.
             db.execute(f"NOTIFY {self._channel}")
+
+        self._shared.written(tell, PATIENCE_SECONDS)
 
     def notices(self, after: int) -> list[Notice]:
         """What was told after a notice, oldest first."""
@@ -101,16 +112,6 @@ class Company:
     def _present(self) -> list[Present]:
         with self._shared.reading(snapshot=False) as db:
             return presence.present(db.execute(presence.question(self._shared.schema_oid)))
-
-    def _return(self) -> None:
-        """Be seen again after the server was restarted."""
-        gone, self._here = self._here, None
-        if gone is not None:
-            gone.db.close()
-        try:
-            self._here = presence.join(self._shared, self._who)
-        except StoreBusy as exc:  # another server began while nobody could see this one; both go on
-            logger.warning("After a restart of the database server: %s", exc.message)
 
     def _leave(self) -> None:
         """Be seen no more by the others."""

@@ -8,6 +8,7 @@ Sessions hold settings, locks and subscriptions, so a proxy that shares a sessio
 transaction mode) does not do. One that keeps sessions apart (session mode) does.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -20,17 +21,15 @@ from psycopg.pq import TransactionStatus
 
 from vestige.errors import StoreBusy, StoreReadOnly, StoreUnavailable
 from vestige.store.postgres.dialect import respelled
+from vestige.store.postgres.locks import Lock, signed
 from vestige.store.postgres.place import Place
-from vestige.store.postgres.pool import Lost, Pool, Unreachable
+from vestige.store.postgres.pool import Lost, Pool, Refused, Unreachable
 from vestige.store.postgres.trouble import HINTS, translated
 from vestige.store.postgres.values import register
 from vestige.store.sql.columns import askable, asks
 from vestige.store.sql.database import Params, Rows
 
 T = TypeVar("T")
-
-WRITERS = 0x56_57_54_45
-"""Names the lock that writers take; the second number of the lock is the schema's."""
 
 READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 HOLDER = (
@@ -46,6 +45,9 @@ KEPT_ALIVE = {
     "tcp_user_timeout": 30_000,
 }
 """A server that vanished without a word is noticed within a minute, not within two hours."""
+REFUSALS = re.compile(r'authentication failed|no password supplied|pg_hba\.conf|role ".*" does not exist')
+"""What a server says to a user it does not let in: before a session there is no code to tell it by. What one
+says in another language is told as any other trouble with connecting."""
 
 
 def is_lost(exc: psycopg.Error, db: Connection[Any]) -> bool:
@@ -96,6 +98,14 @@ class Session:
     def command(self, sql: str) -> None:
         """Run statements without values, in one trip."""
         self._run(lambda db: db.execute(sql.encode()))
+
+    def asked(self, sql: str) -> Any:  # whatever the column holds
+        """Run statements without values, in one trip; what the last one selects."""
+        answers: psycopg.Cursor[Any] = self._run(lambda db: db.execute(sql.encode()))
+        while answers.nextset():
+            pass
+        found = answers.fetchone()
+        return None if found is None else found[0]
 
     def commit(self, place: Place) -> None:
         """End a transaction that wrote something."""
@@ -198,11 +208,11 @@ class Connections:
                     session.roll_back()
                     session.command(f"SET statement_timeout TO {round(1000 * self.statement_seconds)}")
 
-    def apart(self) -> Connection[Any]:
+    def apart(self, patience_seconds: float | None = None) -> Connection[Any]:
         """A connection of its own, for what lasts; whoever asked for it closes it."""
         self.check_open()
         with translated(self.place):
-            again = self.pool.waiting.turns(self.wait_seconds)
+            again = self.pool.waiting.turns(self._patience(patience_seconds))
             while True:
                 try:
                     return self.pool.connect()
@@ -241,20 +251,28 @@ class Connections:
             session.commit(self.place)
 
     def _take_turn(self, session: Session, patience_seconds: float) -> None:
-        lock = f"{WRITERS}, {signed(self.schema_oid)}"
+        lock = f"{Lock.WRITERS}, {signed(self.schema_oid)}"
         try:
             # In one trip. A lock timeout of 0 would wait for ever.
-            session.command(
+            present = session.asked(
                 "BEGIN ISOLATION LEVEL READ COMMITTED;"
                 f" SET LOCAL lock_timeout = {max(1, round(1000 * patience_seconds))};"
-                f" SELECT pg_advisory_xact_lock({lock}); SET LOCAL lock_timeout = 0"
+                f" SELECT pg_advisory_xact_lock({lock}); SET LOCAL lock_timeout = 0;"
+                f" SELECT to_regnamespace('{self.place.schema}')::oid"
             )
         except errors.LockNotAvailable as exc:
             session.roll_back()
             raise self._kept_busy(session, patience_seconds) from exc
+        if present != self.schema_oid:  # our lock would be another one's, and so would the node
+            raise StoreUnavailable(
+                f"The schema {self.place.schema} is not the one that was opened: it was removed or made anew."
+                f" ({self.place})",
+                hint="Restart this process, so that it opens what is there now. Nothing was written.",
+                details={"store": str(self.place)},
+            )
 
     def _kept_busy(self, session: Session, waited_seconds: float) -> StoreBusy:
-        found = session.execute(HOLDER, (WRITERS, self.schema_oid)).fetchone()
+        found = session.execute(HOLDER, (Lock.WRITERS, self.schema_oid)).fetchone()
         details: dict[str, Any] = {"store": str(self.place), "waited_seconds": waited_seconds}
         stayed = f"The store stayed busy for {waited_seconds:.1f} s"
         if found is None:
@@ -271,13 +289,9 @@ class Connections:
         )
 
 
-def signed(oid: int) -> int:
-    """A number of 32 bits as the server's functions for locks take it."""
-    return oid - (1 << 32) if oid >= 1 << 31 else oid
-
-
 def connect(place: Place, *, program: str, wait_seconds: float) -> Connection[Any]:
-    """A connection in autocommit mode: transactions are always explicit here. Unreachable without one."""
+    """A connection in autocommit mode: transactions are always explicit here. Unreachable without one,
+    Refused if it is the user who is not let in."""
     waiting = {"connect_timeout": max(2, round(wait_seconds)), **KEPT_ALIVE}
     wanted = {"application_name": program, **{name: str(value) for name, value in waiting.items()}}
     ours = {name: value for name, value in wanted.items() if name not in place.options}
@@ -286,7 +300,7 @@ def connect(place: Place, *, program: str, wait_seconds: float) -> Connection[An
     except psycopg.OperationalError as exc:
         said = place.without_secrets(str(exc))
     # Not from within: the driver's error holds the connection, and that the password.
-    raise Unreachable(said)
+    raise (Refused if REFUSALS.search(said) else Unreachable)(said)
 
 
 def connector(
@@ -321,13 +335,11 @@ def _unanswered(place: Place) -> StoreUnavailable:
 
 
 __all__ = [
-    "WRITERS",
     "Connections",
     "Session",
     "connect",
     "connector",
     "is_lost",
     "prepare",
-    "signed",
     "translated",
 ]

@@ -10,28 +10,21 @@ from vestige.store.postgres import dense, literals, search, signals
 from vestige.store.postgres.dense import Query
 from vestige.store.postgres.news import News
 from vestige.store.postgres.parts import together
-from vestige.store.postgres.shelf import Names
+from vestige.store.postgres.shelf import Edition
 from vestige.store.sql import pooling, scoring, tokens
 from vestige.store.sql.closeness import Closest
 from vestige.store.sql.database import Database, Row
 from vestige.store.sql.directory import Directory
 from vestige.store.sql.scoring import Mask, Sought
-from vestige.store.sql.tokens import Entry, TokenCache
+from vestige.store.sql.tokens import Entry
 
 
-def gather(
-    db: Database,
-    directory: Directory,
-    names: Names,
-    cache: TokenCache,
-    news: News,
-    query: Query | None,
-    probe: Probe,
-) -> Pool:
+def gather(db: Database, held: Edition, news: News, query: Query | None, probe: Probe) -> Pool:
     """The candidates of all arms that are allowed, with every signal."""
-    mask = news.passing.mask(directory.size)
-    arms = _arms(db, directory, names, news, query, probe, mask)
-    told = signals.read(db, cache, query, probe.literals, arms.keys, tokens.around(directory, arms.keys))
+    directory = held.directory
+    arms = _arms(db, held, news, query, probe, news.passing.mask(directory.size))
+    beside = tokens.around(directory, arms.keys)
+    told = signals.read(db, held.tokens, query, probe.literals, arms.keys, beside)
     ordered = pooling.tell(directory, told.traits)
     return pooling.pool(
         directory,
@@ -45,15 +38,10 @@ def gather(
 
 
 def _arms(
-    db: Database,
-    directory: Directory,
-    names: Names,
-    news: News,
-    query: Query | None,
-    probe: Probe,
-    mask: Mask | None,
+    db: Database, held: Edition, news: News, query: Query | None, probe: Probe, mask: Mask | None
 ) -> pooling.Arms:
     """What each arm finds, from the second statement."""
+    directory, names = held.directory, held.names
     sought = Sought.of(probe.terms)
     common = None
     if sought.must_choose(directory.total, probe.postings):

@@ -3,10 +3,10 @@
 The first number of a lock is one of these, the second is that of the store's schema.
 """
 
-from enum import IntEnum
+from enum import IntEnum, unique
 
 
-# @unique
+@unique
 class Lock(IntEnum):
     """What only one session at a time may do in a store."""
 
@@ -20,7 +20,7 @@ class Lock(IntEnum):
     """Having the store alone for long."""
     BRIEFLY = 0x56_57_54_49
     """Having the store alone for a moment."""
-    TENDERS = 0x56_57_54_47
+    TENDERS = 0x56_57_54_4A
     """Building an index of vectors."""
 
 

@@ -1,6 +1,6 @@
 """Repairs of what a PostgreSQL store derives. Nothing that is canonical is written here."""
 
-from vestige.store.postgres.connection import Connections
+from vestige.store.postgres.connection import Connections, Session
 from vestige.store.postgres.words import PostgresSurfaces
 from vestige.store.sql.mending import REPAIRS
 from vestige.store.sql.tables import Tables
@@ -13,8 +13,11 @@ def mend(connections: Connections, repair: str) -> None:
     if repair == "words":
         Tables(connections, surfaces).rebuild_words()
     elif repair in REPAIRS:
-        with connections.writing() as db:
-            db.command("SET LOCAL statement_timeout = 0")
-            REPAIRS[repair](db, surfaces)
+        connections.written(lambda db: _repair(db, repair, surfaces))
     else:
         raise no_repair(repair)
+
+
+def _repair(db: Session, repair: str, surfaces: PostgresSurfaces) -> None:
+    db.command("SET LOCAL statement_timeout = 0")
+    REPAIRS[repair](db, surfaces)

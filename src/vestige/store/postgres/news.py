@@ -12,6 +12,7 @@ from vestige.embed.protocol import Signature
 from vestige.store.postgres import search
 from vestige.store.postgres.arrays import array_text, integers
 from vestige.store.postgres.parts import Part
+from vestige.store.postgres.shelf import Past
 from vestige.store.sql import memories
 from vestige.store.sql.database import Database
 from vestige.store.sql.directory import TOLD
@@ -20,9 +21,16 @@ from vestige.store.sql.registry import Profile
 from vestige.store.sql.scoring import NO_KEYS, Mask
 from vestige.store.sql.tokens import Version
 
+# The server's start, the database and the table: another one is another past, or one that goes on elsewhere.
+PAST = (
+    "SELECT concat_ws(' ', pg_postmaster_start_time(), d.oid, 'places'::regclass::oid,"
+    " pg_relation_filenode('places'::regclass)), (SELECT coalesce(max(p.seq), 0) FROM places p),"
+    " (SELECT coalesce(max(v.position), 0) FROM dead_vectors v)"
+    " FROM pg_database d WHERE d.datname = current_database()"
+)
 # The id of each by its key: a join would read all memories where the server expects many to have changed.
 CHANGED = (
-    "SELECT max(seq), array_send(array_agg(ARRAY[key, coalesce(thread, 0), coalesce(source, 0),"
+    "SELECT array_send(array_agg(ARRAY[key, coalesce(thread, 0), coalesce(source, 0),"
     " coalesce(position, 0), length, speaker,"
     " 256 * form + 2 * flags + CASE WHEN position IS NULL THEN 1 ELSE 0 END, born])),"
     " array_agg((SELECT m.id FROM memories m WHERE m.key = p.key)) FROM places p WHERE seq > ?"
@@ -30,9 +38,9 @@ CHANGED = (
 KEYS = "SELECT array_send(array_agg(m.key)) FROM memories m WHERE {where}"
 PROFILE = (
     "SELECT p.id, p.signature,"
-    " (SELECT i.indisvalid FROM pg_index i WHERE i.indexrelid = to_regclass('vectors_near_' || p.id)),"
+    " (SELECT i.indisvalid FROM pg_index i WHERE i.indexrelid = to_regclass('vectors_near_' || p.id)"
+    " AND i.indrelid = 'vectors'::regclass),"
     " (SELECT c.reltuples FROM pg_class c WHERE c.oid = 'vectors'::regclass),"
-    " (SELECT coalesce(max(d.position), 0) FROM dead_vectors d),"
     " set_config('hnsw.ef_search', ?::text, TRUE),"
     " set_config('hnsw.iterative_scan', 'relaxed_order', TRUE)"
     " FROM profiles p WHERE p.active = 1"
@@ -84,11 +92,11 @@ class Passing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class News:
-    """What the first statement tells; `changed`, `ids` and `seq` are for the shelf."""
+    """What the first statement tells; `past`, `changed` and `ids` are for the shelf."""
 
+    past: Past
     changed: Integers
     ids: Sequence[str | None]
-    seq: int
     space: Space | None
     common: dict[str, Frequency]
     passing: Passing
@@ -104,21 +112,23 @@ def look(db: Database, since: int, terms: Sequence[str], wanted: Clause, *, reac
     columns = [plain, begun, allowed, *left_out]
     selected = ", ".join(f"({one.sql})" for one in columns)
     row = db.execute(
-        f"SELECT n.*, p.*, {selected} FROM ({CHANGED}) n LEFT JOIN ({PROFILE}) p ON TRUE",
+        f"SELECT b.*, n.*, p.*, {selected} FROM ({PAST}) b CROSS JOIN ({CHANGED}) n"
+        f" LEFT JOIN ({PROFILE}) p ON TRUE",
         (*(param for one in columns for param in one.params), since, reach),
     ).fetchone()
-    seq, changed, ids, *space = row[:10]
-    frequencies, prefixes, keys, *gone = row[10:]
+    past = Past(where=row[0], seq=row[1], deaths=row[2])
+    changed, ids, *space = row[3:11]
+    frequencies, prefixes, keys, *gone = row[11:]
     limited = bool(through.conditions) or through.retained is not None
     if through.retained is not None:
         passed: Integers | None = memories.keys(db, through)
     else:
         passed = integers(keys) if limited else None
     return News(
+        past=past,
         changed=integers(changed).reshape(-1, 1 + TOLD),
         ids=ids or (),
-        seq=seq or since,
-        space=None if space[0] is None else _space(*space[:5]),
+        space=None if space[0] is None else _space(*space[:4], deaths=past.deaths),
         common=search.frequencies(terms, frequencies, prefixes),
         passing=Passing(keys=passed, left_out=np.concatenate((NO_KEYS, *map(integers, gone)))),
     )
@@ -131,6 +141,6 @@ def _keys(through: Clause) -> Part:
     return Part(sql=KEYS.format(where=through.sql), params=through.params)
 
 
-def _space(number: int, signature: str, indexed: bool | None, rows: float, deaths: int) -> Space:
+def _space(number: int, signature: str, indexed: bool | None, rows: float, *, deaths: int) -> Space:
     profile = Profile(id=number, signature=Signature(**orjson.loads(signature)))
     return Space(profile=profile, indexed=bool(indexed), rows=round(max(rows, 0)), deaths=deaths)

@@ -15,23 +15,26 @@ from vestige.errors import StoreBusy, StoreError, StoreReadOnly
 from vestige.store import migrate
 from vestige.store.migrate import Applied, Migration
 from vestige.store.postgres.connection import (
-    WRITERS,
     Connections,
     connect,
     connector,
     prepare,
-    signed,
 )
+from vestige.store.postgres.locks import Lock, signed
 from vestige.store.postgres.place import Place
 from vestige.store.postgres.pool import Pool, Unreachable, Waiting
-from vestige.store.postgres.server import check_server, extension_schema
+from vestige.store.postgres.server import (
+    check_server,
+    extension_schema,
+    no_schema_made,
+    no_tables_made,
+    strangers,
+)
 from vestige.store.postgres.trouble import HINTS, translated
 from vestige.store.sql.columns import moment_text
 
 MIGRATION_WAITS = 12
 """How many times longer than for a write one waits for another process that upgrades the store."""
-UPGRADES = WRITERS + 1
-"""Names the lock of whoever makes or upgrades a schema."""
 STARTING = ("starting up", "shutting down", "recovery", "not yet accepting connections")
 """What a server says that will soon do. One that speaks another language is not waited for."""
 
@@ -56,6 +59,11 @@ VECTOR_TYPE = (
     " WHERE t.typname = 'vector' AND e.extname = 'vector'"
 )
 READS_ONLY = "SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::bool"
+TIMELINE = "SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8)"
+MAY_ASK_TIMELINE = (
+    "SELECT has_function_privilege('pg_walfile_name(pg_lsn)', 'EXECUTE')"
+    " AND has_function_privilege('pg_current_wal_lsn()', 'EXECUTE')"
+)
 MAY_WRITE = "SELECT has_table_privilege('events', 'INSERT')"
 WRITE_LOCK = "SELECT pg_advisory_xact_lock(%s::int4, %s::int4)"
 
@@ -83,6 +91,11 @@ class Surroundings:
 def schema() -> tuple[Migration, ...]:
     """The migrations that belong to this version."""
     return tuple(migrate.load(files(__package__) / "migrations"))
+
+
+def pending(done: Sequence[Applied]) -> list[Migration]:
+    """What is still to do of those; StoreTooNew and StoreError as `migrate.pending` says."""
+    return migrate.pending(schema(), done, elsewhere="storage.postgres.schema")
 
 
 def open_connections(place: Place, around: Surroundings) -> tuple[Connections, str]:
@@ -168,18 +181,14 @@ def _create_schema(db: Connection[Any], place: Place, *, read_only: bool) -> Non
     except errors.UniqueViolation:
         pass  # another process was faster, which IF NOT EXISTS does not see
     except errors.InsufficientPrivilege as exc:
-        raise StoreError(
-            f"This user may not create the schema {place.schema}. ({place})",
-            hint=f"Let the database's owner run: CREATE SCHEMA {place.schema} AUTHORIZATION <user>;",
-            details={"store": str(place)},
-        ) from exc
+        raise no_schema_made(place) from exc
 
 
 def _bring_up_to_date(
     db: Connection[Any], place: Place, oid: int, around: Surroundings, *, read_only: bool
 ) -> None:
     """Apply what is missing, each step in one transaction with its record."""
-    todo = migrate.pending(schema(), applied(db))
+    todo = pending(applied(db))
     if todo and read_only:
         raise StoreReadOnly(
             f"There is no store of this version here, and none can be made: the server only reads. ({place})",
@@ -201,17 +210,12 @@ def _bring_up_to_date(
             details={"store": str(place)},
         ) from exc
     except errors.InsufficientPrivilege as exc:
-        raise StoreError(
-            f"This user may not make or change tables in the schema {place.schema}. ({place})",
-            hint=f"Let its owner run: GRANT CREATE, USAGE ON SCHEMA {place.schema} TO <user>; a store that is"
-            " there is brought up to date by the user who made it.",
-            details={"store": str(place)},
-        ) from exc
+        raise no_tables_made(place) from exc
 
 
 def _apply(db: Connection[Any], place: Place, oid: int, step: Migration, now: datetime) -> None:
     with db.transaction():
-        for lock in (UPGRADES, WRITERS):
+        for lock in (Lock.UPGRADES, Lock.WRITERS):
             db.execute(WRITE_LOCK, (lock, signed(oid)))
         done = {row.version for row in applied(db)}
         if step.version in done:
@@ -231,23 +235,22 @@ def _apply(db: Connection[Any], place: Place, oid: int, step: Migration, now: da
 def _refuse_strangers(db: Connection[Any], place: Place, oid: int) -> None:
     found = db.execute(STRANGERS, (oid,)).fetchone()
     if found is not None:
-        raise StoreError(
-            f"The schema {place.schema} holds tables of another program; it was left as it is. ({place})",
-            hint="Set storage.postgres.schema to another name.",
-            details={"store": str(place), "table": found[0]},
-        )
+        raise strangers(place, found[0])
 
 
 def _settle(db: Connection[Any], oid: int, around: Surroundings, *, read_only: bool) -> str:
     """The node id of this installation; a new one where the database was copied from elsewhere."""
-    fingerprint = _fingerprint(db, oid)
     known = db.execute("SELECT node, fingerprint FROM installation").fetchone()
-    if known is not None and (read_only or known[1] == fingerprint):
-        return str(known[0])
     if read_only:
-        raise StoreReadOnly(hint=HINTS[StoreReadOnly])
+        if known is None:
+            raise StoreReadOnly(hint=HINTS[StoreReadOnly])
+        return str(known[0])
+    fingerprint = _fingerprint(db, oid)
+    if known is not None and known[1] == fingerprint:
+        return str(known[0])
     with db.transaction():
-        db.execute(WRITE_LOCK, (WRITERS, signed(oid)))
+        db.execute(f"SET LOCAL lock_timeout = {max(1, round(1000 * around.wait_seconds))}".encode())
+        db.execute(WRITE_LOCK, (Lock.WRITERS, signed(oid)))
         known = db.execute("SELECT node, fingerprint FROM installation").fetchone()
         if known is not None and known[1] == fingerprint:
             return str(known[0])
@@ -261,12 +264,18 @@ def _settle(db: Connection[Any], oid: int, around: Surroundings, *, read_only: b
 
 
 def _fingerprint(db: Connection[Any], oid: int) -> str:
-    """What a copy of the database has otherwise: a restored dump has other numbers, a cloned server is told
-    by its own. A user who may not ask for the server's is content with the others."""
+    """What a copy of the database has otherwise: a restored dump has other numbers, and so has a copy within
+    the server; a standby that was promoted, or an archive restored up to some moment, has another timeline.
+
+    A copy of the server's files that is started as if it were the original has nothing otherwise: it is not
+    noticed. A user who may not ask for some of it is content with the rest.
+    """
     database = _one(db, "SELECT oid FROM pg_database WHERE datname = current_database()")
     allowed = _one(db, "SELECT has_function_privilege('pg_control_system()', 'EXECUTE')")
     server = _one(db, "SELECT system_identifier FROM pg_control_system()") if allowed else 0
-    return f"{server}-{database}-{oid}"
+    # Not the timeline of the last checkpoint: that comes some time after a standby was promoted.
+    timeline = _one(db, TIMELINE) if _one(db, MAY_ASK_TIMELINE) else 0
+    return f"{server}-{timeline}-{database}-{oid}"
 
 
 def _one(db: Connection[Any], query: str, params: Sequence[object] = ()) -> Any:  # whatever the column holds
@@ -274,4 +283,4 @@ def _one(db: Connection[Any], query: str, params: Sequence[object] = ()) -> Any:
     return None if row is None else row[0]
 
 
-__all__ = ["Surroundings", "applied", "check_server", "open_connections", "schema"]
+__all__ = ["Surroundings", "applied", "check_server", "open_connections", "pending", "schema"]

@@ -25,6 +25,10 @@ class Unreachable(psycopg.OperationalError):
     """No connection could be made. The driver's error would hold the password, this one does not."""
 
 
+class Refused(Unreachable):
+    """The server is there, and does not let this user in."""
+
+
 class Lost(psycopg.OperationalError):
     """The server ended a session before what was under way was committed: nothing of it was kept."""
 
@@ -59,6 +63,7 @@ class Pool:
     _idle: list[tuple[float, Connection[Any]]] = field(default_factory=list)
     _made: int = 0
     _closed: bool = False
+    _renewed: float | None = None
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
     def borrow(self, patience_seconds: float) -> Connection[Any]:
@@ -99,7 +104,12 @@ class Pool:
         """Close what is idle: one session has died, and others may have with it."""
         with self._changed:
             idle, self._idle = self._idle, []
+            self._renewed = self.waiting.monotonic()
         self._discard([db for _, db in idle])
+
+    def renewed_within(self, seconds: float) -> bool:
+        """Whether a session died so short a time ago."""
+        return self._renewed is not None and self.waiting.monotonic() - self._renewed < seconds
 
     def close(self) -> None:
         """Close what is idle now, and what is lent when it comes back. Safe to call twice."""

@@ -4,6 +4,7 @@ The lock ends with the session, however the process ends, and everybody sees who
 nobody holds is what a killed process left; whoever comes next takes it away.
 """
 
+import logging
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
@@ -15,15 +16,13 @@ import psycopg
 from psycopg import Connection, errors
 
 from vestige.errors import StoreBusy
-from vestige.store.postgres.connection import Connections, signed
+from vestige.store.postgres.connection import Connections
+from vestige.store.postgres.locks import Lock, signed
 from vestige.store.postgres.trouble import translated
 from vestige.store.processes import BRIEF, Holder, Who, kept, refuse_beside
 from vestige.store.sql.database import Row
 
-STARTS = 0x56_57_54_47
-ALONE = 0x56_57_54_48
-BRIEFLY = 0x56_57_54_49
-"""Names of locks; the second number of each is the schema's."""
+logger = logging.getLogger(__name__)
 
 # The lock of a row has one number of 64 bits, the schema's and the row's: no lock with two is the same.
 _HELD = (
@@ -76,14 +75,16 @@ def present(rows: Iterable[Row]) -> list[Present]:
     return sorted(found, key=lambda one: (one.who.since, one.who.pid, one.id))
 
 
-def join(connections: Connections, who: Who) -> Presence:
+def join(
+    connections: Connections, who: Who, *, patience_seconds: float | None = None, beside_any: bool = False
+) -> Presence:
     """Be among those that have this store open. StoreBusy for a server beside an exclusive one, and for an
     exclusive server beside any other; servers start one after another."""
     oid = connections.schema_oid
     with ExitStack() as undo:
-        db = undo.enter_context(connections.apart())
+        db = undo.enter_context(connections.apart(patience_seconds))
         with translated(connections.place), db.transaction():
-            if who.server:
+            if who.server and not beside_any:
                 _take_turn(db, connections)
                 others = (one.who for one in present(db.execute(question(oid).encode())) if not one.purpose)
                 refuse_beside(who, others, elsewhere="another storage.postgres.schema")
@@ -93,9 +94,23 @@ def join(connections: Connections, who: Who) -> Presence:
         return here
 
 
+def rejoin(connections: Connections, who: Who) -> Presence:
+    """Be seen again after the session has ended; tried once. A server that began meanwhile saw nobody, so
+    that both go on: all that is left is to say so."""
+    try:
+        return join(connections, who, patience_seconds=0.0)
+    except StoreBusy as exc:
+        logger.warning(
+            "storage.exclusive could not be kept while the database server was restarted. %s Both go on:"
+            " stop one of them.",
+            exc.message,
+        )
+        return join(connections, who, patience_seconds=0.0, beside_any=True)
+
+
 def take(connections: Connections, who: Who, purpose: str) -> Presence:
     """Have a store alone until this is closed; StoreBusy, naming who has it."""
-    lock = (BRIEFLY if purpose in BRIEF else ALONE, signed(connections.schema_oid))
+    lock = (Lock.BRIEFLY if purpose in BRIEF else Lock.ALONE, signed(connections.schema_oid))
     again = connections.pool.waiting.turns(connections.wait_seconds)
     with ExitStack() as undo:
         db = undo.enter_context(connections.apart())
@@ -113,7 +128,7 @@ def take(connections: Connections, who: Who, purpose: str) -> Presence:
 def _take_turn(db: Connection[Any], connections: Connections) -> None:
     db.execute(f"SET LOCAL lock_timeout = {max(1, round(1000 * connections.wait_seconds))}".encode())
     try:
-        db.execute(_TURN, (STARTS, signed(connections.schema_oid)))
+        db.execute(_TURN, (Lock.STARTS, signed(connections.schema_oid)))
     except errors.LockNotAvailable as exc:
         raise StoreBusy("Another server is starting and does not finish.", hint="Try again.") from exc
 

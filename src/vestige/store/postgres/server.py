@@ -8,11 +8,16 @@ from vestige.errors import StoreError
 from vestige.store.postgres.place import Place
 
 OLDEST_SERVER = 140_000
-OLDEST_EXTENSION = (0, 7)
+OLDEST_EXTENSION = (0, 8)
+"""The first that goes on looking when a filter leaves too few of the nearest: `hnsw.iterative_scan`."""
 
 EXTENSION = (
-    "SELECT e.extversion, n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace"
-    " WHERE e.extname = 'vector'"
+    "SELECT e.extversion, n.nspname, has_schema_privilege(n.oid, 'USAGE')"
+    " FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'"
+)
+SOFTWARE = (
+    "SELECT 'postgresql', split_part(current_setting('server_version'), ' ', 1)"
+    " UNION ALL SELECT 'pgvector', extversion FROM pg_extension WHERE extname = 'vector'"
 )
 INSTALLABLE = "SELECT default_version FROM pg_available_extensions WHERE name = 'vector'"
 
@@ -43,20 +48,27 @@ def extension_schema(db: Connection[Any], place: Place, *, read_only: bool) -> s
         _create_extension(db, place)
         found = db.execute(EXTENSION).fetchone()
     if found is None:
-        raise _no_extension(place)
+        raise no_extension(place)
     version = tuple(int(part) for part in found[0].split(".")[:2])
     if version < OLDEST_EXTENSION:
         raise StoreError(
-            f"The extension `vector` is {found[0]} here; 0.7 or later is needed. ({place})",
+            f"The extension `vector` is {found[0]} here;"
+            f" {'.'.join(map(str, OLDEST_EXTENSION))} or later is needed. ({place})",
             hint="Install a newer pgvector, then: ALTER EXTENSION vector UPDATE;",
             details={"store": str(place), "version": found[0]},
+        )
+    if not found[2]:
+        raise StoreError(
+            f"This user may not use the schema {found[1]}, where the extension `vector` is. ({place})",
+            hint=f"Let an administrator of the database run: GRANT USAGE ON SCHEMA {found[1]} TO <user>;",
+            details={"store": str(place)},
         )
     return str(found[1])
 
 
 def _create_extension(db: Connection[Any], place: Place) -> None:
     if db.execute(INSTALLABLE).fetchone() is None:
-        raise _no_extension(place)
+        raise no_extension(place)
     try:
         db.execute("CREATE EXTENSION IF NOT EXISTS vector")
     except (errors.UniqueViolation, errors.DuplicateObject):
@@ -69,10 +81,39 @@ def _create_extension(db: Connection[Any], place: Place) -> None:
         ) from exc
 
 
-def _no_extension(place: Place) -> StoreError:
+def no_extension(place: Place) -> StoreError:
+    """The error for a server on which pgvector is not installed."""
     return StoreError(
         f"The server has no extension `vector` (pgvector). ({place})",
         hint="Install pgvector on the server (a package such as postgresql-17-pgvector), then run "
         "`vestige db init` again.",
+        details={"store": str(place)},
+    )
+
+
+def strangers(place: Place, table: str) -> StoreError:
+    """The error for a schema that another program uses."""
+    return StoreError(
+        f"The schema {place.schema} holds tables of another program; it was left as it is. ({place})",
+        hint="Set storage.postgres.schema to another name.",
+        details={"store": str(place), "table": table},
+    )
+
+
+def no_schema_made(place: Place) -> StoreError:
+    """The error for a user who may not make the schema."""
+    return StoreError(
+        f"This user may not create the schema {place.schema}. ({place})",
+        hint=f"Let the database's owner run: CREATE SCHEMA {place.schema} AUTHORIZATION <user>;",
+        details={"store": str(place)},
+    )
+
+
+def no_tables_made(place: Place) -> StoreError:
+    """The error for a user who may not make tables in the schema, or change those that are there."""
+    return StoreError(
+        f"This user may not make or change tables in the schema {place.schema}. ({place})",
+        hint=f"Let its owner run: GRANT CREATE, USAGE ON SCHEMA {place.schema} TO <user>; a store that is"
+        " there is brought up to date by the user who made it.",
         details={"store": str(place)},
     )

@@ -1,4 +1,5 @@
-"""What every search of a process holds in memory: the directory of places, and the ids that decide ties."""
+"""What every search of a process holds in memory: the directory of places, the ids that decide ties, and the
+tokens it read last."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,12 +12,31 @@ from numpy.typing import NDArray
 
 from vestige.cognition.bm25 import Integers
 from vestige.store.sql.directory import Directory
+from vestige.store.sql.tokens import TokenCache
 
 FIRST_CAPACITY = 1_024
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """How far a store has come: where it is, the last `seq` of its places, how many vectors have gone."""
+
+    where: str
+    seq: int = 0
+    deaths: int = 0
+
+    def leads_to(self, later: "Past") -> bool:
+        """Whether what was known here still holds there. It does not after a restore, a fail-over to a server
+        that lags, or in tables that were made anew."""
+        return self.where == later.where and self.seq <= later.seq and self.deaths <= later.deaths
+
+
 class News(Protocol):
     """What was written after a `seq`."""
+
+    @property
+    def past(self) -> Past:
+        """How far the store has come with it."""
 
     @property
     def changed(self) -> Integers:
@@ -25,10 +45,6 @@ class News(Protocol):
     @property
     def ids(self) -> Sequence[str | None]:
         """The id of each row's memory; None for one that is gone."""
-
-    @property
-    def seq(self) -> int:
-        """The last one there is."""
 
 
 Told = TypeVar("Told", bound=News)
@@ -62,10 +78,16 @@ class Names:
 
 @dataclass(slots=True)
 class Edition:
-    """A directory, and how many searches use it."""
+    """A directory, how many searches use it, and what it shares with those made of it."""
 
-    directory: Directory
+    directory: Directory = field(default_factory=Directory)
+    names: Names = field(default_factory=Names)
+    tokens: TokenCache = field(default_factory=TokenCache)
     readers: int = 0
+
+    def copy(self) -> "Edition":
+        """Another one with a directory that goes its own way."""
+        return Edition(directory=self.directory.copy(), names=self.names, tokens=self.tokens)
 
 
 @dataclass(slots=True)
@@ -73,28 +95,33 @@ class Shelf:
     """The directory of a store, shared by its threads.
 
     Searches run side by side, each with the directory of its own transaction's moment: it changes only while
-    nobody uses it. Otherwise a copy is made that does.
+    nobody uses it. Otherwise a copy is made that does. Where the store has another past than was known, a new
+    one is begun.
     """
 
-    names: Names = field(default_factory=Names)
-    _edition: Edition = field(default_factory=lambda: Edition(Directory()))
+    _past: Past | None = None
+    _edition: Edition = field(default_factory=Edition)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
-    def caught_up(self, look: Callable[[int], Told]) -> Iterator[tuple[Directory, Told]]:
+    def caught_up(self, look: Callable[[int], Told]) -> Iterator[tuple[Edition, Told]]:
         """The directory as of a transaction. `look` runs the first statements of it and tells what is new
         since a `seq`; no other thread's transaction begins meanwhile, so none is older than the directory."""
         with self._lock:
             news = look(self._edition.directory.seq)
+            if self._past is not None and not self._past.leads_to(news.past):
+                self._edition = Edition()
+                news = look(0)
+            self._past = news.past
             if len(news.changed):
                 if self._edition.readers:
-                    self._edition = Edition(self._edition.directory.copy())
-                self._edition.directory.take(news.changed, news.seq)
-                self.names.take(news.changed[:, 0], news.ids)
+                    self._edition = self._edition.copy()
+                self._edition.directory.take(news.changed, news.past.seq)
+                self._edition.names.take(news.changed[:, 0], news.ids)
             edition = self._edition
             edition.readers += 1
         try:
-            yield edition.directory, news
+            yield edition, news
         finally:
             with self._lock:
                 edition.readers -= 1

@@ -1,17 +1,18 @@
 """How a database in PostgreSQL is, without opening it as a store: nothing is made or changed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-import psycopg
 from psycopg import Connection, sql
 
-from vestige.store import migrate
-from vestige.store.postgres.connection import WRITERS, translated
-from vestige.store.postgres.opening import applied, check_server, schema
+from vestige.errors import StoreTooNew
+from vestige.store.postgres.connection import connect, translated
+from vestige.store.postgres.locks import Lock
+from vestige.store.postgres.opening import applied, check_server, pending, schema
 from vestige.store.postgres.place import Place
 from vestige.store.sql import arrivals
-from vestige.store.status import Connected, DatabaseStatus, TableStatus, Upgrade
+from vestige.store.status import Connected, DatabaseStatus, TableStatus, Upgrade, of_newer
 
 CONNECT_SECONDS = 10
 MOST_COUNTED = 1_000_000
@@ -47,7 +48,7 @@ def status(place: Place) -> DatabaseStatus:
             place=str(place),
             server=f"PostgreSQL {version.split()[0]}",
             extensions={"vector": extension},
-            upgrade=_upgrade(db, oid),
+            upgrade=_upgrade_or_newer(db, oid),
             read_only=read_only,
             size_bytes=size,
             tables=tables,
@@ -64,23 +65,28 @@ def plan(place: Place) -> Upgrade:
         return _upgrade(db, _row(db, SERVER, (place.schema,))[4])
 
 
-def _looking(place: Place) -> Connection[Any]:
-    db = psycopg.connect(
-        place.url, autocommit=True, application_name="vestige", connect_timeout=CONNECT_SECONDS
-    )
-    check_server(db, place)
-    db.execute(place.settings(0).encode())
-    return db
+@contextmanager
+def _looking(place: Place) -> Iterator[Connection[Any]]:
+    with connect(place, program="vestige", wait_seconds=CONNECT_SECONDS) as db:
+        check_server(db, place)
+        db.execute(place.settings(0).encode())
+        yield db
+
+
+def _upgrade_or_newer(db: Connection[Any], oid: int | None) -> Upgrade:
+    try:
+        return _upgrade(db, oid)
+    except StoreTooNew as exc:
+        return of_newer(exc)
 
 
 def _upgrade(db: Connection[Any], oid: int | None) -> Upgrade:
     made = oid is not None and _row(db, RECORDED, (oid,))[0]
     done = applied(db) if made else []
-    steps = schema()
-    todo = migrate.pending(steps, done)
+    todo = pending(done)
     return Upgrade(
         schema=done[-1].version if done else 0,
-        known=len(steps),
+        known=len(schema()),
         steps=tuple(step.label for step in todo),
     )
 
@@ -107,7 +113,7 @@ def _rows(db: Connection[Any], schema_name: str, table: str) -> int:
 
 
 def _sessions(db: Connection[Any], oid: int | None) -> list[tuple[Connected, bool]]:
-    rows = db.execute(SESSIONS, (WRITERS, oid or 0)).fetchall()
+    rows = db.execute(SESSIONS, (Lock.WRITERS, oid or 0)).fetchall()
     return [(_connected(row), bool(row[-1])) for row in rows]
 
 

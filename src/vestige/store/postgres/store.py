@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 
+from vestige.embed.protocol import Signature
 from vestige.errors import StoreError
 from vestige.models import Access, LogEvent
 from vestige.store.changes import Change, Claim
@@ -16,6 +17,7 @@ from vestige.store.postgres.company import Company
 from vestige.store.postgres.connection import Connections
 from vestige.store.postgres.opening import Surroundings, open_connections
 from vestige.store.postgres.place import Place
+from vestige.store.postgres.server import SOFTWARE
 from vestige.store.postgres.words import PostgresSurfaces
 from vestige.store.processes import Who
 from vestige.store.sql import absorbing
@@ -96,6 +98,12 @@ class PostgresStore(Tables, SearchArms, Company):
         """Whether writes are impossible here."""
         return self._connections.read_only
 
+    @property
+    def software(self) -> dict[str, str]:
+        """The server and its extension."""
+        with self._connections.reading(snapshot=False) as db:
+            return dict(db.execute(SOFTWARE).fetchall())
+
     def commit(
         self,
         changes: Sequence[Change],
@@ -113,6 +121,11 @@ class PostgresStore(Tables, SearchArms, Company):
     def absorb(self, lives: Sequence[Life], *, access: Access) -> Absorbed:
         """Unite these lives with what is here; doing it again changes nothing."""
         return absorbing.absorb(self._connections, lives, access, self._surfaces)
+
+    def drop_vectors(self, signature: Signature) -> None:
+        """Remove the vectors of a signature that is not in use, and their index."""
+        super().drop_vectors(signature)
+        self.rebuild_index()
 
     def backup(self, destination: Path) -> None:
         """Write a complete, verified copy to a path that does not exist yet, while others write."""

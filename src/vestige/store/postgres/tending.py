@@ -11,14 +11,13 @@ from dataclasses import dataclass, field
 from vestige.errors import VestigeError
 from vestige.store.answers import IndexStatus
 from vestige.store.postgres import dense
-from vestige.store.postgres.connection import WRITERS, Connections, Session, signed
+from vestige.store.postgres.connection import Connections, Session
+from vestige.store.postgres.locks import Lock, signed
 from vestige.store.postgres.news import Space
 from vestige.store.sql import registry
 from vestige.store.sql.database import Database
 from vestige.store.sql.registry import Profile
 
-TENDERS = WRITERS + 2
-"""Names the lock of whoever builds an index."""
 GROWN = 1.1
 """After a look in vain, the next one is worth it when there is so much more."""
 ROOM = "256MB"
@@ -66,7 +65,7 @@ class Tending:
         """Build the index if it is missing and needed, and remove those nobody needs; unless somebody else is
         at it."""
         with self.connections.unhurried() as db:
-            lock = (TENDERS, signed(self.connections.schema_oid))
+            lock = (Lock.TENDERS, signed(self.connections.schema_oid))
             if not db.execute("SELECT pg_try_advisory_lock(?::int, ?::int)", lock).fetchone()[0]:
                 return
             with self._lock:
@@ -134,6 +133,8 @@ def _tend(db: Session) -> None:
         db.command(f"SET maintenance_work_mem TO '{ROOM}'")
         try:
             db.command(CREATE.format(name=_name(profile), dimension=dimension, profile=profile.id))
+            # Else the server notes some of them to plan with, and a deletion does not take those away.
+            db.command(f"ALTER INDEX {_name(profile)} ALTER COLUMN 1 SET STATISTICS 0")
         finally:
             db.command("RESET maintenance_work_mem")
 

@@ -9,18 +9,19 @@ import psycopg
 from psycopg import errors, sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from vestige.errors import InvalidInput, StoreError, StoreReadOnly
+from vestige.errors import InvalidInput, StoreReadOnly
 from vestige.store import migrate
 from vestige.store.postgres import arrival
-from vestige.store.postgres.connection import Connections, translated
+from vestige.store.postgres.connection import Connections, connect, translated
 from vestige.store.postgres.opening import (
     Surroundings,
     applied,
     check_server,
     open_connections,
-    schema,
+    pending,
 )
 from vestige.store.postgres.place import Place
+from vestige.store.postgres.server import extension_schema, no_schema_made, no_tables_made, strangers
 from vestige.store.postgres.store import PostgresStore
 from vestige.store.postgres.words import PostgresSurfaces
 from vestige.store.processes import Who
@@ -48,26 +49,13 @@ SEEN = (
     " (SELECT extversion FROM pg_extension WHERE extname = 'vector'),"
     " (SELECT default_version FROM pg_available_extensions WHERE name = 'vector'),"
     " pg_is_in_recovery() OR current_setting('default_transaction_read_only')::bool,"
-    " EXISTS (SELECT 1 FROM pg_class c WHERE c.relnamespace = n.oid AND c.relkind IN ('r', 'p', 'v', 'm')"
+    " (SELECT min(c.relname) FROM pg_class c WHERE c.relnamespace = n.oid"
+    " AND c.relkind IN ('r', 'p', 'v', 'm')"
     " AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e'))"
     " FROM (SELECT %s AS name) asked LEFT JOIN pg_namespace n ON n.nspname = asked.name"
 )
 """Whether there is the schema, the right to make tables in it, the extension in the database and on the
-server, whether that only reads, and whether the schema has tables."""
-
-
-NO_EXTENSION = (
-    "The server has no extension `vector` (pgvector).",
-    "Install pgvector on the server (a package such as postgresql-17-pgvector), then try again.",
-)
-STRANGERS = (
-    "The schema holds tables of another program.",
-    "Set storage.postgres.schema to another name.",
-)
-NO_RIGHT = (
-    "This user may not make tables there.",
-    "Let the database's owner make the schema for this user: CREATE SCHEMA … AUTHORIZATION …;",
-)
+server, whether that only reads, and a table of the schema if it has any."""
 
 
 class PostgresSide:
@@ -169,19 +157,22 @@ class PostgresEnd:
         with translated(self.place), self._connected() as db:
             check_server(db, self.place)
             row = db.execute(SEEN, (self.place.schema,)).fetchone()
-            exists, may, extension, installable, reads_only, tables = row or (None,) * 6
+            exists, may, extension, installable, reads_only, table = row or (None,) * 6
+            if extension or not installable:
+                extension_schema(db, self.place, read_only=True)
             done = self._applied(db)
-            missing = migrate.pending(schema(), done)
+            missing = pending(done)
             version = str(db.info.parameter_status("server_version"))
-        wrong = (
-            (reads_only, StoreReadOnly, "The server only reads.", "Connect to the primary server."),
-            (not extension and not installable, StoreError, *NO_EXTENSION),
-            (tables and not done, StoreError, *STRANGERS),
-            (missing and not may, StoreError, *NO_RIGHT),
-        )
-        for is_wrong, kind, what, hint in wrong:
-            if is_wrong:
-                raise kind(f"{what} ({self.place})", hint=hint, details={"store": str(self.place)})
+        if reads_only:
+            raise StoreReadOnly(
+                f"The server only reads. ({self.place})",
+                hint="Connect to the primary server.",
+                details={"store": str(self.place)},
+            )
+        if table and not done:
+            raise strangers(self.place, str(table))
+        if missing and not may:
+            raise no_tables_made(self.place) if exists else no_schema_made(self.place)
         return Outlook(
             is_store=not missing,
             facts={
@@ -195,7 +186,7 @@ class PostgresEnd:
         with translated(self.place), self._connected() as db:
             check_server(db, self.place)
             done = self._applied(db)
-            return bool(done) and not migrate.pending(schema(), done)
+            return bool(done) and not pending(done)
 
     def _applied(self, db: psycopg.Connection[tuple[object, ...]]) -> list[migrate.Applied]:
         db.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(self.place.schema)))
@@ -209,10 +200,6 @@ class PostgresEnd:
 
     def _connected(self) -> psycopg.Connection[tuple[object, ...]]:
         """A session whose one transaction can only read."""
-        db = psycopg.connect(
-            self.place.url,
-            application_name="vestige",
-            connect_timeout=max(2, round(self.around.wait_seconds)),
-        )
-        db.read_only = True
+        db = connect(self.place, program=self.around.program, wait_seconds=self.around.wait_seconds)
+        db.autocommit, db.read_only = False, True
         return db

@@ -16,7 +16,7 @@ from vestige.errors import (
     StoreUnavailable,
 )
 from vestige.store.postgres.place import Place
-from vestige.store.postgres.pool import Lost, Unreachable
+from vestige.store.postgres.pool import Lost, Refused, Unreachable
 
 HINTS = {
     StoreError: "Look into the server's log. `vestige db status` tells what this store has and lacks.",
@@ -30,7 +30,19 @@ NO_CONNECTION = (
     "Check storage.postgres.url (VESTIGE_DATABASE_URL): the host and port, the database, the user and the "
     "password; and that the server runs and lets this machine in (pg_hba.conf)."
 )
+NOT_LET_IN = (
+    "Check the user and the password in storage.postgres.url (VESTIGE_DATABASE_URL), or in the password file"
+    " (~/.pgpass), and that the server lets this user in from here (pg_hba.conf)."
+)
+# A server that does not let anybody in gives its code (53300) to the log only, and the driver these words.
+TOO_MANY = ("too many connections", "too many clients", "connection slots are reserved")
+FULL_HOUSE = (
+    "The server has no room for one more. Lower storage.postgres.max_connections of each process, stop some "
+    "of them, or let an administrator raise the limit of the role (ALTER ROLE … CONNECTION LIMIT), of the "
+    "database, or of the server (max_connections)."
+)
 TOO_LONG = "Try again; raise storage.postgres.statement_seconds if it lasts. Nothing was half-written."
+NO_ENTRY = (Refused, errors.InvalidPassword, errors.InvalidAuthorizationSpecification)
 KINDS: dict[type[psycopg.Error], type[StoreError]] = {
     Lost: StoreUnavailable,
     errors.LockNotAvailable: StoreBusy,
@@ -69,8 +81,13 @@ def store_error(exc: psycopg.Error, place: Place) -> StoreError | InvalidInput:
     if isinstance(exc, psycopg.DataError):
         return InvalidInput(f"A value cannot be stored: {said}.")
     details = {"store": str(place), "cause": said}
+    if isinstance(exc, NO_ENTRY):
+        return StoreUnavailable(
+            f"The server does not let this user in. ({place}: {said})", hint=NOT_LET_IN, details=details
+        )
     if isinstance(exc, Unreachable):
-        return StoreUnavailable(f"No connection to {place}: {said}", hint=NO_CONNECTION, details=details)
+        hint = FULL_HOUSE if any(words in said for words in TOO_MANY) else NO_CONNECTION
+        return StoreUnavailable(f"No connection to {place}: {said}", hint=hint, details=details)
     if isinstance(exc, errors.QueryCanceled):  # by the time limit, or by an administrator
         return StoreBusy(
             f"The server cancelled a statement. ({place}: {said})", hint=TOO_LONG, details=details

@@ -48,7 +48,8 @@ class PostgresSurfaces:
         _count(db, (), self._take_out(db, keys))
 
     def empty_words(self, db: Database) -> None:
-        """Make the index empty."""
+        """Make the index empty, in a transaction that may take as long as it takes."""
+        db.execute("SET LOCAL statement_timeout = 0")
         for table in ("words", "postings", "terms"):
             db.execute(f"DELETE FROM {table}")
 

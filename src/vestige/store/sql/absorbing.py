@@ -76,8 +76,7 @@ def absorb(connections: Transactions, told: Sequence[Life], access: Access, surf
         prepared = _prepare(db, given)
     if not prepared.given:
         return Absorbed()
-    with connections.writing() as db:
-        return _unite(db, prepared, surfaces).absorbed()
+    return connections.written(lambda db: _unite(db, prepared, surfaces).absorbed())
 
 
 def _prepare(db: Database, given: Mapping[Key, Life]) -> Prepared:

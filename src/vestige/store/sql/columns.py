@@ -71,9 +71,9 @@ class Listed(list[Any]):
         try:
             written = orjson.dumps(list(self))
         except orjson.JSONEncodeError:
-            written = orjson.dumps(askable(self))
+            return json_text(askable(self))
         # SQLite would read a text only up to the NUL, and find what is called so.
-        return (orjson.dumps(askable(self)) if nul_in_json(written) else written).decode()
+        return json_text(askable(self)) if nul_in_json(written) else written.decode()
 
 
 def askable(values: Sequence[Any]) -> list[Any]:

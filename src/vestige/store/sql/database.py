@@ -5,15 +5,16 @@ Their SQL is SQLite's, in the part that PostgreSQL has too or that `postgres.dia
 field of a JSON text.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from vestige.store.sql.words import Analysis
 
 Row = tuple[Any, ...]  # what a driver gives
 Params = Sequence[Any]  # what it takes
+T = TypeVar("T")
 
 
 class Rows(Protocol):
@@ -52,6 +53,10 @@ class Transactions(Protocol):
     def writing(self, patience_seconds: float | None = None) -> AbstractContextManager[Database]:
         """A connection inside the one write transaction: committed at the end, undone on any error."""
 
+    def written(self, work: Callable[[Database], T], patience_seconds: float | None = None) -> T:
+        """What `work` answers, done in such a transaction; done again where the database undid it for no
+        fault of ours."""
+
 
 class Surfaces(Protocol):
     """What a store keeps in its own way: the keys of memories, the index of their words, and whatever else
@@ -67,7 +72,8 @@ class Surfaces(Protocol):
         """Remove the terms of memories, wherever they are."""
 
     def empty_words(self, db: Database) -> None:
-        """Make the index of words anew and empty, whatever state it is in."""
+        """Make the index of words anew and empty, whatever state it is in. What comes next in the transaction
+        fills it again, however long that takes."""
 
     def erase(self, db: Database, keys: Sequence[int] = ()) -> None:
         """Before text is deleted: see to it that it leaves the files too, and with these memories' vectors

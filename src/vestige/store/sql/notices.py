@@ -9,7 +9,11 @@ from vestige.store.sql.database import Database
 
 _ADD = "INSERT INTO notices (process, message) VALUES (?, ?)"
 _TRIM = "DELETE FROM notices WHERE id <= (SELECT max(n.id) FROM notices n) - ?"
-_AFTER = "SELECT id, process, message FROM notices WHERE id > ? ORDER BY id"
+# Numbers only grow. Where the last one is below what was heard, the store was set back, and all is new.
+_AFTER = (
+    "SELECT id, process, message FROM notices"
+    " WHERE id > ? OR (SELECT max(n.id) FROM notices n) < ? ORDER BY id"
+)
 
 
 def add(db: Database, process: str, messages: Sequence[str]) -> None:
@@ -23,8 +27,8 @@ def add(db: Database, process: str, messages: Sequence[str]) -> None:
 
 
 def after(db: Database, position: int) -> list[Notice]:
-    """What was told after a notice, oldest first."""
-    rows = db.execute(_AFTER, (position,))
+    """What was told after a notice, oldest first; everything when none so late was told."""
+    rows = db.execute(_AFTER, (position, position))
     return [Notice(id=number, process=process, message=message) for number, process, message in rows]
 
 

@@ -9,7 +9,7 @@ import orjson
 from vestige.embed.protocol import Signature
 from vestige.errors import IdempotencyConflict
 from vestige.store.answers import ProfileState, other_model
-from vestige.store.changes import Claim
+from vestige.store.changes import Claim, check_claim
 from vestige.store.sql.columns import json_text, moment_text
 from vestige.store.sql.database import Database
 

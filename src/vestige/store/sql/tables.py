@@ -205,15 +205,19 @@ class Tables:
 
     def put_vectors(self, embedded: Mapping[str, Embedded], *, coming: Signature | None = None) -> int:
         """Add vectors made after the fact; how many memories took them."""
-        with self._tables.writing() as db:
-            return dense.put_by_id(db, embedded, coming)
+        return self._tables.written(lambda db: dense.put_by_id(db, embedded, coming))
 
     def adopt(self, signature: Signature) -> bool:
         """Put a signature in use if every memory has vectors of it; whether it is."""
-        with self._tables.writing() as db:
+
+        def put_in_use(db: Database) -> bool:
             if not dense.adopt(db, signature):
                 return False
             self._put_out_of_use(db)
+            return True
+
+        if not self._tables.written(put_in_use):
+            return False
         # What is in use now is not undone because others write: the rest is left for the next time.
         with suppress(StoreBusy):
             self._drop_unkept()
@@ -221,16 +225,13 @@ class Tables:
 
     def drop_vectors(self, signature: Signature) -> None:
         """Remove the vectors of a signature that is not in use."""
-        left = True
-        while left:
-            with self._tables.writing() as db:
-                left = dense.drop_some(db, signature)
+        while self._tables.written(lambda db: dense.drop_some(db, signature)):
+            pass
         self._drop_unkept()
 
     def put_strengths(self, strengths: Mapping[str, Strength], *, after: int) -> int:
         """Overwrite strengths with replayed ones, except where there is later evidence; how many."""
-        with self._tables.writing() as db:
-            return reviews.put_by_id(db, strengths, after)
+        return self._tables.written(lambda db: reviews.put_by_id(db, strengths, after))
 
     def rebuild_words(self) -> int:
         """Derive all lexical rows, places and fingerprints again from the text; how many memories. The slow
@@ -241,8 +242,7 @@ class Tables:
             with self._tables.reading() as db:
                 texts, reached = memories.texts_after(db, reached, ANALYSED_AT_ONCE)
             analysed.update((key, words.analyse(memory)) for key, memory in texts)
-        with self._tables.writing() as db:
-            return words.rebuild(db, analysed, self._surfaces)
+        return self._tables.written(lambda db: words.rebuild(db, analysed, self._surfaces))
 
     def _put_out_of_use(self, db: Database) -> None:
         """Let go of what a store made of vectors that are not in use any more, in the transaction that put
@@ -250,10 +250,8 @@ class Tables:
 
     def _drop_unkept(self) -> None:
         """Remove vectors that nobody waits for, some in each transaction."""
-        left = True
-        while left:
-            with self._tables.writing() as db:
-                left = dense.drop_unkept(db)
+        while self._tables.written(dense.drop_unkept):
+            pass
 
     def _words_are_current(self) -> bool:
         with self._tables.reading(snapshot=False) as db:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from vestige.models import Memory
 from vestige.store.sql import memories, places
 from vestige.store.sql.database import Database, Surfaces
 from vestige.store.sql.places import Place
+
+WRITTEN_AT_ONCE = 2_000
+"""The terms of so many memories go to the database together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +44,10 @@ def fingerprints(memory: Memory) -> frozenset[str]:
 
 def put(db: Database, analysed: Mapping[int, Analysis], surfaces: Surfaces) -> None:
     """Write the terms and places of memories, replacing what is there."""
-    surfaces.put_words(db, analysed)
-    places.put(db, {key: one.place for key, one in analysed.items()})
+    coming = iter(analysed.items())
+    while some := dict(islice(coming, WRITTEN_AT_ONCE)):
+        surfaces.put_words(db, some)
+        places.put(db, {key: one.place for key, one in some.items()})
 
 
 def delete(db: Database, keys: Sequence[int], surfaces: Surfaces) -> None:

@@ -60,6 +60,10 @@ class Company:
         self._shared.check_open()
         return present(self._shared.path)
 
+    def has_company(self) -> bool:
+        """Whether another process has this store open."""
+        return len(self.processes()) > 1
+
     @property
     def lingers_in(self) -> str | None:
         """The file in which deleted text still lies because somebody reads; None when there is none."""

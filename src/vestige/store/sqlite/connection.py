@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 from vestige.errors import (
     InvalidInput,
@@ -22,6 +22,8 @@ from vestige.errors import (
     StoreFull,
     StoreReadOnly,
 )
+from vestige.store.sql.columns import askable, asks
+from vestige.store.sql.database import Params
 from vestige.store.sqlite.busy import kept_busy
 from vestige.store.sqlite.journal import BYTES as JOURNAL_BYTES
 from vestige.store.sqlite.journal import Journal
@@ -31,6 +33,7 @@ BUSY_TIMEOUT_SECONDS = 0.01
 RETRY_SECONDS = (0.001, 0.010)
 IDLE_READERS = 8
 
+T = TypeVar("T")
 Synchronous = Literal["normal", "full"]
 
 # foreign_keys: deleting a memory deletes what hangs on it. secure_delete: deleted text is overwritten.
@@ -290,6 +293,11 @@ class Connections:
                 roll_back(db)
                 raise
             self.journal.tend(db)
+
+    def written(self, work: Callable[[sqlite3.Connection], T], patience_seconds: float | None = None) -> T:
+        """What `work` answers, done in the one write transaction."""
+        with self.writing(patience_seconds) as db:
+            return work(db)
 
     def empty_journal(self) -> None:
         """Wait for a moment for those who keep deleted text in the write-ahead log, if any is there. What was

@@ -5,11 +5,12 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from vestige.errors import StoreTooNew
 from vestige.store.sql import arrivals
 from vestige.store.sqlite.connection import connect, translated
 from vestige.store.sqlite.opening import readable_uri
 from vestige.store.sqlite.upgrades import plan
-from vestige.store.status import DatabaseStatus, TableStatus
+from vestige.store.status import DatabaseStatus, TableStatus, of_newer
 
 TABLES = (
     "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
@@ -19,8 +20,11 @@ TABLES = (
 
 
 def status(database: Path) -> DatabaseStatus:
-    """What can be said of a file. StoreTooNew and StoreError as when it is opened."""
-    upgrade = plan(database)
+    """What can be said of a file. StoreError as when it is opened."""
+    try:
+        upgrade = plan(database)
+    except StoreTooNew as exc:
+        upgrade = of_newer(exc)
     tables: tuple[TableStatus, ...] = ()
     complete = True
     if upgrade.schema:

@@ -34,7 +34,7 @@ from vestige.store.sqlite.connection import (
 )
 from vestige.store.sqlite.opening import Surroundings, open_file, upgrading
 from vestige.store.sqlite.words import SqliteSurfaces
-from vestige.store.trouble import Trouble
+from vestige.store.trouble import Trouble, file_software
 
 
 class SqliteStore(Tables, SearchArms, Company):
@@ -99,6 +99,11 @@ class SqliteStore(Tables, SearchArms, Company):
     def read_only(self) -> bool:
         """Whether writes are impossible here."""
         return self._connections.read_only
+
+    @property
+    def software(self) -> dict[str, str]:
+        """The SQLite in this Python."""
+        return file_software()
 
     # -- canonical writes ------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 
@@ -29,9 +30,10 @@ from vestige.store.sqlite.words import SqliteSurfaces
 from vestige.store.transfer.sides import Outlook, Unfit
 
 CHUNK = 1 << 20
+HEADER = b"SQLite format 3\0"
 ROWS = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError, sqlite3.ProgrammingError)
 """What the driver raises for a row that does not fit, whatever the state of the database."""
-
+LENIENT_TEXT = partial(str, encoding="utf-8", errors="surrogateescape")
 LAST_KEY = "SELECT coalesce(max(key), 0) FROM places"
 
 
@@ -47,7 +49,7 @@ class SqliteSide:
     def reading(self) -> Iterator[Database]:
         """A connection that sees one moment, and reads text that is none."""
         with self._connections.reading() as db:
-            db.text_factory = _text
+            db.text_factory = LENIENT_TEXT
             yield db
 
     @contextmanager
@@ -78,10 +80,6 @@ class SqliteSide:
         changed = db.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'memories'", (last,))
         if not changed.rowcount:
             db.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('memories', ?)", (last,))
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "surrogateescape")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +124,7 @@ class SqliteEnd:
                 details={"path": str(self.path)},
             )
         with translated(self.path):
+            self._require_database()
             uri = readable_uri(self.path)
             with closing(connect(self.path, uri=uri, timeout=self.around.waiting.deadline_seconds)) as db:
                 self._require_present_schema(db)
@@ -164,6 +163,18 @@ class SqliteEnd:
                 f"{path} cannot be written.",
                 hint="Give another place with --to PATH.",
                 details={"path": str(path)},
+            )
+
+    def _require_database(self) -> None:
+        """A look at the first bytes: SQLite would call any other file a damaged database."""
+        with self.path.open("rb") as file:
+            begun = file.read(len(HEADER))
+        if begun and begun != HEADER:
+            raise InvalidInput(
+                f"{self.path} is no store of Vestige.",
+                hint="`vestige import` takes exports and files of other programs. Was this a store, `vestige "
+                "doctor` says more.",
+                details={"path": str(self.path)},
             )
 
     def _require_present_schema(self, db: sqlite3.Connection) -> None:

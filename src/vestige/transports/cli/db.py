@@ -12,7 +12,7 @@ from vestige.store.protocol import MemoryStore
 from vestige.store.status import Connected, DatabaseStatus, Upgrade
 from vestige.transports.cli.session import Session
 
-State = Literal["ready", "outdated", "absent", "incomplete"]
+State = Literal["ready", "outdated", "newer", "absent", "incomplete"]
 
 # The model and the mechanisms have nothing to do here.
 _QUIET = {"embeddings.provider": "off", "mechanisms.autopilot": False}
@@ -36,8 +36,8 @@ def init(session: Session) -> None:
 def status(session: Session) -> None:
     """Say how the database is: versions, schema, sizes, vectors, who is connected and who writes.
 
-    Nothing is made. The exit code is 1 while there is no store yet, one of an older schema, or a part of one
-    that is being carried there.
+    Nothing is made. The exit code is 1 while there is no store yet, one of an older or a newer schema, or a
+    part of one that is being carried there.
     """
     found = session.database().status()
     value = {**_told(found), **_seen(found)}
@@ -72,6 +72,8 @@ def _opened(session: Session) -> str:
 def _state(found: DatabaseStatus) -> State:
     if not found.upgrade.schema:
         return "absent"
+    if found.upgrade.newer is not None:
+        return "newer"
     if not found.complete:
         return "incomplete"
     return "outdated" if found.upgrade.steps else "ready"
@@ -112,7 +114,8 @@ def _seen(found: DatabaseStatus) -> dict[str, Any]:
 
 
 def _schema(upgrade: Upgrade) -> dict[str, Any]:
-    return {"schema": upgrade.schema, "known": upgrade.known, "steps": list(upgrade.steps)}
+    newer = {} if upgrade.newer is None else {"writtenBy": upgrade.newer}
+    return {"schema": upgrade.schema, "known": upgrade.known, "steps": list(upgrade.steps), **newer}
 
 
 def _connected(one: Connected) -> dict[str, Any]:
@@ -188,6 +191,8 @@ def _in_words(told: Mapping[str, Any]) -> str:
         return "there is no store yet; `vestige db init` makes one"
     if told["state"] == "outdated":
         return f"{count(len(told['steps']), 'step')} behind this version; `vestige db migrate` catches up"
+    if told["state"] == "newer":
+        return f"written by Vestige {told['writtenBy']} and not to be opened with this one: upgrade Vestige"
     if told["state"] == "incomplete":
         return "a transfer into it is not complete; run the same `vestige migrate --from … --to …` again"
     return "ready"

@@ -1,6 +1,7 @@
 """`vestige migrate`: a store of an older schema or of another embedding model is brought up to date."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import click
@@ -11,7 +12,7 @@ from vestige.settings import Settings
 from vestige.store.status import Upgrade
 from vestige.transports.cli import reembed as reembedding
 from vestige.transports.cli.reembed import Chosen, Work
-from vestige.transports.cli.session import ProgressLine, Session
+from vestige.transports.cli.session import ProgressLine, Session, resumable
 from vestige.transports.cli.transfer import transfer
 
 
@@ -101,7 +102,12 @@ def _check_alone(works: Mapping[Work, bool]) -> None:
 
 def _work(session: Session, settings: Settings, chosen: Chosen | None, *, dry_run: bool) -> dict[str, Any]:
     """Open the store, which upgrades it, and do what is asked for or only plan it."""
-    with session.open(**(chosen.flags() if chosen else {})) as app, ProgressLine() as progress:
+    resumes = chosen is not None and chosen.work is not Work.DROP_OLD and not dry_run
+    with (
+        resumable() if resumes else nullcontext(),
+        session.open(**(chosen.flags() if chosen else {})) as app,
+        ProgressLine() as progress,
+    ):
         if chosen is None:
             return {}
         call = Call(engine=app.engine, progress=progress)
@@ -112,7 +118,11 @@ def _work(session: Session, settings: Settings, chosen: Chosen | None, *, dry_ru
 
 def _lines(found: Mapping[str, Any], done: Mapping[str, Any], *, dry_run: bool) -> list[str]:
     schema = [] if dry_run else [_done(found)]
-    return [*schema, *(reembedding.told(done) if done else []), *(["Nothing has been changed."] * dry_run)]
+    return [
+        *schema,
+        *(reembedding.told(done, dry_run=dry_run) if done else []),
+        *(["Nothing has been changed."] * dry_run),
+    ]
 
 
 def _told(found: Upgrade) -> dict[str, Any]:

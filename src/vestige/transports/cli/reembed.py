@@ -7,6 +7,7 @@ from typing import Any
 
 from vestige.engine import reembedding
 from vestige.engine.context import Call
+from vestige.engine.embedding import embedder_or_none, is_foreign
 from vestige.engine.reembedding import Outlook
 from vestige.errors import InvalidInput
 from vestige.operations.prose import count
@@ -87,7 +88,7 @@ def do(call: Call, chosen: Chosen, settings: Settings) -> dict[str, Any]:
     signature = call.engine.store.signature()
     name = None if signature is None else signature.name
     done = {"embedded": embedded, "model": name, **_profiles(call)}
-    if chosen.work is Work.ROLLBACK or chosen.differs_from(settings):
+    if chosen.differs_from(settings) or not _is_in_use(call):
         done["note"] = (
             f"The embeddings in vestige.toml must be those of {name}: until then other commands go by words "
             "only."
@@ -95,7 +96,13 @@ def do(call: Call, chosen: Chosen, settings: Settings) -> dict[str, Any]:
     return done
 
 
-def told(done: Mapping[str, Any]) -> list[str]:
+def _is_in_use(call: Call) -> bool:
+    """Whether the model that this command was run with is that of the vectors in use."""
+    embedder = embedder_or_none(call.engine)
+    return embedder is not None and not is_foreign(call.engine, embedder)
+
+
+def told(done: Mapping[str, Any], *, dry_run: bool) -> list[str]:
     """What was done or would be, in lines for a person."""
     lines = []
     if "pieces" in done:
@@ -103,7 +110,7 @@ def told(done: Mapping[str, Any]) -> list[str]:
     if "embedded" in done:
         lines.append(f"{count(done['embedded'], 'memory')} embedded; the store's model is {done['model']}.")
     if "former" in done:
-        lines.append(_told_former(done["former"]))
+        lines.append(_told_former(done["former"], dry_run=dry_run))
     for one in done["profiles"]:
         having = f"{count(one['memories'], 'memory')} in {count(one['pieces'], 'piece')}"
         lines.append(f"{one['state']}: {one['profile']}, {having}")
@@ -153,10 +160,13 @@ def _told_outlook(done: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _told_former(left: Mapping[str, Any] | None) -> str:
+def _told_former(left: Mapping[str, Any] | None, *, dry_run: bool) -> str:
     if left is None:
         return "There is no former model."
-    return f"Vectors of {left['profile']}, the former model: {count(left['memories'], 'memory')}."
+    memories = count(left["memories"], "memory")
+    if dry_run:
+        return f"The vectors of {left['profile']}, the former model, would be removed: {memories}."
+    return f"Removed the vectors of {left['profile']}, the former model: {memories}."
 
 
 def _duration(seconds: float) -> str:

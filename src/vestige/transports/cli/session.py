@@ -4,8 +4,8 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -220,6 +220,16 @@ class ProgressLine:
     def _draw(self, text: str) -> None:
         # Back to the beginning of the line, and clear what is left of the previous text.
         click.echo(f"\r{text}\x1b[K", nl=False, err=True, color=True)
+
+
+@contextmanager
+def resumable() -> Iterator[None]:
+    """Tell whoever interrupts a long command that the work so far is not lost."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo("Interrupted. The same command goes on where it was.", err=True)
+        raise click.Abort from None
 
 
 def write_text(text: str) -> bool:

@@ -3,13 +3,21 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from vestige.errors import StoreBusy, StoreError, StoreFull, StoreUnavailable
 from vestige.operations.prose import count, fields, table
 from vestige.store.transfer import moving
 from vestige.store.transfer.comparing import Difference
 from vestige.store.transfer.moving import Moved, Plan
-from vestige.store.transfer.sides import Refusal
-from vestige.transports.cli.session import ProgressLine, Session
+from vestige.store.transfer.sides import End, Progress, Refusal
+from vestige.transports.cli.session import ProgressLine, Session, resumable
 
+GOES_ON = "Run the same command again: it goes on where it was."
+CUT_OFF: dict[type[StoreError], str] = {
+    StoreUnavailable: "Check that the server runs.",
+    StoreBusy: "Wait for the others.",
+    StoreFull: "Make room on the disk.",
+}
+"""What to do first about an error that can end a transfer anywhere."""
 MOST_SHOWN = 20
 """Rows that are told to people; programs get all of them."""
 
@@ -29,8 +37,7 @@ def transfer(
         if dry_run:
             plan = moving.plan(origin, goal, progress)
         else:
-            work = moving.verify if verify_only else moving.move
-            moved = work(origin, goal, progress)
+            moved = (moving.verify if verify_only else _move)(origin, goal, progress)
     ends = {"from": origin.name, "to": goal.name}
     if dry_run:
         planned = {**ends, **_planned(plan)}
@@ -39,6 +46,24 @@ def transfer(
     done = {**ends, **_done(moved), "settings": list(goal.settings)}
     session.answer(done, lambda: _done_text(done, verify_only=verify_only))
     return moved.is_whole
+
+
+def _move(origin: End, goal: End, progress: Progress) -> Moved:
+    """Carry; whoever is cut off in the middle is told that what arrived stays."""
+    begun = False
+
+    def carrying(done: float, total: float | None, what: str | None) -> None:
+        nonlocal begun
+        begun = True
+        progress(done, total, what)
+
+    try:
+        with resumable():
+            return moving.move(origin, goal, carrying)
+    except StoreError as exc:
+        if begun and type(exc) in CUT_OFF:
+            exc.hint = f"{CUT_OFF[type(exc)]} {GOES_ON}"
+        raise
 
 
 def _planned(plan: Plan) -> dict[str, Any]:
@@ -111,7 +136,7 @@ def _done_text(told: Mapping[str, Any], *, verify_only: bool) -> str:
     elif told["sourceHash"]:
         lines.append(f"The source is as it was, byte for byte ({told['sourceHash'][:16]}…).")
     if told["whole"] and not verify_only:
-        lines.append(f"To work with {told['to']}, set {'; and '.join(told['settings'])}.")
+        lines.append(f"To work with {told['to']}: {'; and '.join(told['settings'])}.")
         lines.append(f"{told['from']} was left in its place: remove it when you no longer need it.")
     return "\n".join(lines)
 

@@ -281,6 +281,33 @@ CREATE TABLE installation (
     since TEXT COLLATE "C" NOT NULL
 );
 
+-- The server notes samples of a column's values to plan with, and a deletion does not take them away: of what
+-- people wrote, and of what was computed from it, it is to note nothing. A term, a label and a tag are found by an
+-- index in any case.
+ALTER TABLE memories
+    ALTER content SET STATISTICS 0,
+    ALTER phrasings SET STATISTICS 0,
+    ALTER metadata SET STATISTICS 0,
+    ALTER tags SET STATISTICS 0,
+    ALTER domains SET STATISTICS 0,
+    ALTER domain_scores SET STATISTICS 0,
+    ALTER node_type SET STATISTICS 0,
+    ALTER source SET STATISTICS 0,
+    ALTER author SET STATISTICS 0,
+    ALTER agent_id SET STATISTICS 0,
+    ALTER session_id SET STATISTICS 0,
+    ALTER thread SET STATISTICS 0;
+ALTER TABLE memory_tags ALTER tag SET STATISTICS 0;
+ALTER TABLE revisions ALTER memory SET STATISTICS 0, ALTER reason SET STATISTICS 0;
+ALTER TABLE words ALTER terms SET STATISTICS 0;
+ALTER TABLE postings ALTER term SET STATISTICS 0;
+ALTER TABLE terms ALTER term SET STATISTICS 0;
+ALTER TABLE documents ALTER body SET STATISTICS 0;
+ALTER TABLE claims ALTER answer SET STATISTICS 0;
+ALTER TABLE notices ALTER message SET STATISTICS 0;
+ALTER TABLE vectors ALTER vector SET STATISTICS 0;
+ALTER TABLE token_bits ALTER bits SET STATISTICS 0, ALTER asked SET STATISTICS 0;
+
 -- For people with a SQL client: the documented names.
 CREATE VIEW knowledge_nodes AS
 SELECT

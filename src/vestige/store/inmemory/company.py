@@ -1,0 +1,64 @@
+"""What concerns others who use an in-memory store: other threads only, because no process can see it."""
+
+import threading
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+
+from vestige.store.answers import Notice
+from vestige.store.inmemory import notices
+from vestige.store.inmemory.state import State
+from vestige.store.inmemory.turn import Turn
+from vestige.store.processes import Who
+
+
+class Company:
+    """What each method promises is said in `MemoryStore`."""
+
+    lingers_in: str | None = None
+    """There are no files."""
+
+    def __init__(self, who: Who | None) -> None:
+        self._turn = Turn(who)
+        self._ended = threading.Event()
+
+    @abstractmethod
+    def _state(self) -> State:
+        """What is in the store now; StoreError once it was closed."""
+
+    @abstractmethod
+    def _writing(self) -> AbstractContextManager[State]:
+        """A draft of it, which is published at the end."""
+
+    @contextmanager
+    def alone(self, purpose: str) -> Iterator[None]:
+        """Hold what only one at a time may do; StoreBusy while another thread does."""
+        self._state()
+        with self._turn.taken(purpose):
+            yield
+
+    def processes(self) -> list[Who]:
+        """This process, if it said who it is."""
+        self._state()
+        return [self._turn.who] if self._turn.who else []
+
+    def has_company(self) -> bool:
+        """No: no other process can see it."""
+        self._state()
+        return False
+
+    def notify(self, process: str, messages: Sequence[str]) -> None:
+        """Tell whoever else uses this store."""
+        with self._writing() as state:
+            notices.add(state, process, messages)
+
+    def notices(self, after: int) -> list[Notice]:
+        """What was told after a notice, oldest first; everything when all there is came before."""
+        told = self._state().notices
+        return [notice for notice in told if notice.id > after or told[-1].id < after]
+
+    @contextmanager
+    def listening(self) -> Iterator[Callable[[float], bool]]:
+        """Whoever waits looks again when the time is over."""
+        self._state()
+        yield lambda seconds: not self._ended.wait(seconds)

@@ -1,0 +1,130 @@
+"""Writes that the server interrupts: by a session that ends, which is made good for by doing them again, and
+by its time limit, which does not hold for what must be done as a whole."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+
+from tests.store.generators import SIGNATURE, T0, a_memory, add, axis, change_model, embedded, held
+from tests.store.postgres_stores import LONG, open_at, query
+from vestige.models import EVERYTHING
+from vestige.store.postgres import company
+from vestige.store.postgres.store import PostgresStore
+from vestige.store.sql import words
+
+pytestmark = pytest.mark.slow  # starts a server
+
+COMING = replace(SIGNATURE, name="another")
+FIRST, SECOND = a_memory("m1", "zinc"), a_memory("m2", "zinc and cobalt")
+# A number that was taken stays taken, whatever becomes of the transaction.
+ENDS_ONCE = """
+CREATE SEQUENCE endings;
+CREATE FUNCTION end_once() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    IF nextval('endings') = 1 THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;
+    RETURN NULL; END $$;
+CREATE TRIGGER ends AFTER {doing} FOR EACH STATEMENT EXECUTE FUNCTION end_once()"""
+IS_SLOW = """
+CREATE FUNCTION be_slow() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN PERFORM pg_sleep(0.6); RETURN NULL; END $$;
+CREATE TRIGGER slow AFTER INSERT ON words FOR EACH STATEMENT EXECUTE FUNCTION be_slow()"""
+
+
+@pytest.fixture
+def store(postgres_url: str) -> Iterator[PostgresStore]:
+    with closing(open_at(postgres_url)) as opened:
+        yield opened
+
+
+def put_vectors(store: PostgresStore) -> None:
+    assert store.put_vectors({"m1": embedded(FIRST, axis(1))}) == 1
+    assert store.vectors(["m1"], SIGNATURE, access=EVERYTHING)["m1"].tolist() == [axis(1).tolist()]
+
+
+def adopt(store: PostgresStore) -> None:
+    store.put_vectors({"m1": embedded(FIRST, axis(1), signature=COMING)}, coming=COMING)
+    assert store.adopt(COMING)
+    assert store.signature() == COMING
+
+
+def drop_vectors(store: PostgresStore) -> None:
+    change_model(store, COMING, FIRST)
+    store.drop_vectors(SIGNATURE)
+    assert [one.signature for one in store.profiles()] == [COMING]
+
+
+def put_strengths(store: PostgresStore) -> None:
+    stronger = replace(held(store, "m1").strength, stability=42.0)
+    after = store.log(access=EVERYTHING)[-1].position
+    assert store.put_strengths({"m1": stronger}, after=after) == 1
+    assert held(store, "m1").strength.stability == 42.0
+
+
+def notify(store: PostgresStore) -> None:
+    store.notify("a process", ['{"type": "Another"}'])
+    assert len(store.notices(0)) == 1
+
+
+def rebuild_words(store: PostgresStore) -> None:
+    assert store.rebuild_words() == 1
+    assert store.examine(T0) == []
+
+
+@pytest.mark.parametrize(
+    ("doing", "work"),
+    [
+        ("INSERT ON vectors", put_vectors),
+        ("UPDATE ON profiles", adopt),
+        ("DELETE ON vectors", drop_vectors),
+        ("UPDATE ON strengths", put_strengths),
+        ("INSERT ON notices", notify),
+        ("INSERT ON words", rebuild_words),
+    ],
+)
+def test_what_is_safe_to_repeat_is_done_again_when_its_session_ends(
+    store: PostgresStore,
+    postgres_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    doing: str,
+    work: Callable[[PostgresStore], None],
+) -> None:
+    monkeypatch.setattr(company, "PATIENCE_SECONDS", LONG)
+    add(store, FIRST)
+    store.put_vectors({"m1": embedded(FIRST, axis(0))})
+    query(postgres_url, ENDS_ONCE.format(doing=doing))
+    work(store)
+    assert query(postgres_url, "SELECT last_value > 1 FROM endings") == [(True,)]
+    query(postgres_url, "DROP FUNCTION end_once CASCADE")
+
+
+def test_lives_are_taken_in_again_when_the_session_ends(store: PostgresStore, postgres_url: str) -> None:
+    add(store, FIRST, SECOND)
+    (told,) = store.lives(access=EVERYTHING)
+    query(postgres_url, "DROP SCHEMA IF EXISTS annex CASCADE")
+    try:
+        with closing(open_at(postgres_url, schema="annex")) as annex:
+            query(postgres_url, "SET search_path TO annex; " + ENDS_ONCE.format(doing="INSERT ON memories"))
+            query(postgres_url, "ALTER FUNCTION annex.end_once SET search_path TO annex")
+            annex.absorb(told, access=EVERYTHING)
+            assert query(postgres_url, "SELECT last_value > 1 FROM annex.endings") == [(True,)]
+            (here,) = annex.lives(access=EVERYTHING)
+            assert here == told
+    finally:
+        query(postgres_url, "DROP SCHEMA annex CASCADE")
+
+
+def test_the_words_of_a_large_store_are_made_anew_however_long_it_takes(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(open_at(postgres_url)) as store:
+        add(store, FIRST, SECOND, a_memory("m3", "zinc and nickel"))
+    query(postgres_url, IS_SLOW)
+    query(postgres_url, "DELETE FROM analysed")  # as if it was written by another version
+    monkeypatch.setattr(words, "WRITTEN_AT_ONCE", 2)
+    with closing(open_at(postgres_url, statement_seconds=0.5)) as store:
+        query(postgres_url, "DROP FUNCTION be_slow CASCADE")
+        assert store.examine(T0) == []
+        query(postgres_url, "DELETE FROM words WHERE key = 2")
+        store.mend("words", T0)
+        assert store.examine(T0) == []
