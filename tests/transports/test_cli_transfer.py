@@ -13,13 +13,11 @@ import pytest
 
 from testbed.postgres_server import Server
 from tests.store.old.make import Story, live
-from tests.store.transfer_ends import in_file, on_server, quietly, stop_after
+from tests.store.transfer_ends import in_file
 from tests.transports.cli_harness import Outcome, invoke
 from tests.world import HandClock, open_world
 from vestige.errors import StoreUnavailable
 from vestige.store.sqlite.transfer import SqliteEnd
-from vestige.store.transfer.moving import move
-from vestige.store.transfer.sides import End
 
 TABLES = {"memories", "events", "edges", "revisions", "vectors", "strengths"}
 
