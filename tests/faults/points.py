@@ -12,6 +12,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+from vestige.store.sqlite.connection import Connection
+
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
@@ -61,8 +63,8 @@ def _between_points(function: Callable[Parameters, Result]) -> Callable[Paramete
     return between
 
 
-class Watched(sqlite3.Connection):
-    """A connection whose commits are points."""
+class Watched(Connection):
+    """A connection of a store whose commits are points."""
 
     _began = 0
 
@@ -96,4 +98,4 @@ _original = sqlite3.connect
 
 
 def _connect(*args: Any, **options: Any) -> sqlite3.Connection:
-    return _original(*args, factory=Watched, **options)
+    return _original(*args, **options | {"factory": Watched})

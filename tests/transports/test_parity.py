@@ -176,7 +176,7 @@ EVERYWHERE = [
 ]
 
 
-OWN = ("store", "path", "sizeBytes", "segments", "indexed", "dead", "problems")
+OWN = ("store", "path", "sizeBytes", "segments", "indexed", "dead", "problems", "versions", "processes")
 """What an answer tells of the place it comes from, and every kind of store has in its own way."""
 
 
