@@ -98,4 +98,5 @@ _original = sqlite3.connect
 
 
 def _connect(*args: Any, **options: Any) -> sqlite3.Connection:
-    return _original(*args, **options | {"factory": Watched})
+    watched: Watched = _original(*args, **options | {"factory": Watched})
+    return watched
