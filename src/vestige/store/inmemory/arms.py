@@ -1,5 +1,6 @@
 """The search arms of an in-memory store: every question scans everything."""
 
+from abc import abstractmethod
 from collections.abc import Collection, Sequence
 
 import numpy as np
@@ -29,8 +30,9 @@ class SearchArms:
         """None: everything is found with what is here."""
         return {}
 
+    @abstractmethod
     def _state(self) -> State:
-        raise NotImplementedError  # never runs: the store gives it
+        """What is in the store now; StoreError once it was closed."""
 
     def reworded(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> Reworded:
         """What passes the filter and was worded otherwise at `where.known_at`, as it was then."""

@@ -22,7 +22,6 @@ from vestige.store.postgres.parts import together
 from vestige.store.postgres.shelf import Edition, Shelf
 from vestige.store.postgres.tending import Tending
 from vestige.store.sql import history, registry, scoring
-from vestige.store.sql import vectors as stored
 from vestige.store.sql.closeness import check_queries
 from vestige.store.sql.columns import natural
 from vestige.store.sql.database import Database
@@ -80,15 +79,6 @@ class SearchArms:
             if seen.space is None:
                 return [[] for _ in queries]
             return dense.nearest(db, seen.space, queries, seen.passing, most)
-
-    def vectors(
-        self, memory_ids: Sequence[str], signature: Signature, *, access: Access
-    ) -> dict[str, NDArray[np.float32]]:
-        """The vectors of these memories, a row for each piece."""
-        with self._connections.reading() as db:
-            profile = registry.profile(db)
-            registry.require(profile, signature)
-            return {} if profile is None else stored.by_id(db, profile, memory_ids, access)
 
     def voices(self, names: Collection[int], *, access: Access) -> Voices:
         """Which of these names speak in a talk in reach, and whether any note is in reach."""

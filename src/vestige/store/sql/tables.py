@@ -6,6 +6,9 @@ from contextlib import suppress
 from datetime import datetime
 from itertools import islice
 
+import numpy as np
+from numpy.typing import NDArray
+
 from vestige.documents import Document
 from vestige.embed.protocol import Signature
 from vestige.errors import InvalidInput, StoreBusy
@@ -195,6 +198,15 @@ class Tables:
         """The signatures there are vectors of, the one in use first."""
         with self._tables.reading() as db:
             return dense.profiles(db)
+
+    def vectors(
+        self, memory_ids: Sequence[str], signature: Signature, *, access: Access
+    ) -> dict[str, NDArray[np.float32]]:
+        """The vectors of these memories, a row for each piece."""
+        with self._tables.reading() as db:
+            profile = registry.profile(db)
+            registry.require(profile, signature)
+            return {} if profile is None else dense.by_id(db, profile, memory_ids, access)
 
     def unembedded(self, signature: Signature, *, limit: int) -> list[Memory]:
         """Memories without vectors of their present text, oldest first."""

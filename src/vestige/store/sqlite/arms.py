@@ -17,7 +17,6 @@ from vestige.pool import Pool, Worded
 from vestige.store.answers import Scored
 from vestige.store.pool import POSTINGS_BUDGET, Probe, Reworded, Voices
 from vestige.store.sql import history, memories, registry
-from vestige.store.sql import vectors as dense
 from vestige.store.sql.closeness import check_queries
 from vestige.store.sql.columns import natural
 from vestige.store.sql.directory import Directory
@@ -84,15 +83,6 @@ class SearchArms:
                 view = self._matrix.catch_up(db, profile)
             allowed = memories.allowed(db, history.clause_at(db, where, access, worded=True), next_key(db))
             return scan.nearest(db, view, queries, allowed, most)
-
-    def vectors(
-        self, memory_ids: Sequence[str], signature: Signature, *, access: Access
-    ) -> dict[str, NDArray[np.float32]]:
-        """The vectors of these memories, a row for each piece."""
-        with self._connections.reading() as db:
-            profile = registry.profile(db)
-            registry.require(profile, signature)
-            return {} if profile is None else dense.by_id(db, profile, memory_ids, access)
 
     def voices(self, names: Collection[int], *, access: Access) -> Voices:
         """Which of these names speak in a talk in reach, and whether any note is in reach."""
