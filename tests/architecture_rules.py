@@ -23,8 +23,8 @@ CONTRACT = (
     "store.clock", "store.processes", "store.status",
 )  # fmt: skip
 BELOW_ENGINE = (
-    *VALUES, *CONTRACT, "nearest", "schema_words", "events", "settings", "identity", "cognition", "embed",
-    "portable", "importers",
+    *VALUES, *CONTRACT, "callers", "nearest", "schema_words", "events", "settings", "identity", "cognition",
+    "embed", "portable", "importers",
 )  # fmt: skip
 LAYERS: dict[str, tuple[str, ...]] = {
     "": (),
@@ -37,6 +37,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "schema_words": (),
     "identity": (),
     "place": VALUES,
+    "callers": VALUES,
     "directories": (),
     "events": VALUES,
     "preferences": VALUES,

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self
 
+from vestige.callers import LOCAL_USER, Caller
 from vestige.clock import Clock as Clock
 from vestige.databases import PostgresDatabase, SqliteDatabase, no_database, open_postgres, open_sqlite
 from vestige.embed.protocol import Embedder
@@ -29,7 +30,8 @@ from vestige.events import EventBus
 from vestige.identity import Uuid7
 from vestige.models import ROOT_SCOPE
 from vestige.operations.all import registry
-from vestige.operations.registry import Operation, Wire
+from vestige.operations.registry import Operation
+from vestige.operations.wire import Wire
 from vestige.place import folder_of, scope_of
 from vestige.settings import Settings, load_settings, unknown_variables
 from vestige.store.processes import Who, command_of
@@ -43,8 +45,6 @@ logger = logging.getLogger(__name__)
 
 CLOSE_SECONDS = 10.0
 """How long closing waits for what runs in the background: texts being embedded, a reaction."""
-
-LOCAL_USER = frozenset({"read", "write", "admin"})
 
 
 class Signal(Protocol):
@@ -94,10 +94,11 @@ class App:
         progress: Progress,
         cancelled: Signal,
         roots: Sequence[str] = (),
+        caller: Caller = LOCAL_USER,
     ) -> dict[str, Any]:
         """Run an MCP tool by name for a client with these root folders; the answer as JSON-able data."""
         operation, given = registry.resolve(name, arguments)
-        return self._answer(operation, given, self._call(request_id, progress, cancelled, roots))
+        return self._answer(operation, given, self._call(request_id, progress, cancelled, roots, caller))
 
     def read_resource(
         self,
@@ -107,10 +108,24 @@ class App:
         progress: Progress,
         cancelled: Signal,
         roots: Sequence[str] = (),
+        caller: Caller = LOCAL_USER,
     ) -> dict[str, Any]:
         """Read an MCP resource; its content as JSON-able data."""
         operation, given = registry.match_resource(uri)
-        return self._answer(operation, given, self._call(request_id, progress, cancelled, roots))
+        return self._answer(operation, given, self._call(request_id, progress, cancelled, roots, caller))
+
+    def answer(
+        self,
+        operation: Operation,
+        arguments: Mapping[str, Any],
+        *,
+        caller: Caller,
+        request_id: str,
+        progress: Progress,
+        cancelled: Signal,
+    ) -> dict[str, Any]:
+        """Run an operation for somebody on the network; the answer as JSON-able data."""
+        return self._answer(operation, arguments, self._call(request_id, progress, cancelled, caller=caller))
 
     def run(self, operation: Operation, arguments: Mapping[str, Any], progress: Progress) -> Wire:
         """Run an operation for the local user; the typed answer."""
@@ -194,13 +209,19 @@ class App:
         return home
 
     def _call(
-        self, request_id: str, progress: Progress, cancelled: Signal, roots: Sequence[str] = ()
+        self,
+        request_id: str,
+        progress: Progress,
+        cancelled: Signal,
+        roots: Sequence[str] = (),
+        caller: Caller = LOCAL_USER,
     ) -> Call:
         self.autopilot.touch()
         return Call(
             engine=self.engine,
-            scope=self._scope(roots),
-            permissions=LOCAL_USER,
+            access=caller.access,
+            scope=caller.home(self._scope(roots)),
+            permissions=caller.permissions,
             progress=progress,
             cancelled=cancelled.is_set,
             request_id=request_id,

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, SecretStr
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, SecretStr
 
 from vestige.checks import SCHEMA_NAMES, is_schema_name
 from vestige.errors import ConfigError
@@ -21,6 +21,14 @@ class Section(BaseModel):
 
 def _switch(description: str) -> Any:  # what pydantic's Field is typed as
     return Field(True, description=description, json_schema_extra=FROM_PROJECT)
+
+
+def _parted(given: object) -> object:
+    """The environment has only text, with a comma between several."""
+    return tuple(one.strip() for one in given.split(",") if one.strip()) if isinstance(given, str) else given
+
+
+Several = Annotated[tuple[str, ...], BeforeValidator(_parted)]
 
 
 def _scope_or_none(scope: str) -> str:
@@ -232,3 +240,64 @@ class SleepSettings(Section):
     dream_memories: int = Field(
         50, ge=5, le=500, description="Memories replayed in a dream.", json_schema_extra=FROM_PROJECT
     )
+
+
+class ServerSettings(Section):
+    """The server that `vestige serve` starts."""
+
+    bind: str = Field(
+        "127.0.0.1:3927",
+        description="Where the server listens: host:port, [v6 address]:port; port 0 takes a free one. Other "
+        "machines reach it only if this is no loopback address.",
+    )
+    allowed_hosts: Several = Field(
+        (),
+        description="Names by which clients reach the server, beside the one it is bound to and localhost. "
+        "Requests for another Host are refused.",
+    )
+    allowed_origins: Several = Field(
+        (),
+        description="Origins of web pages on other sites that may use the server, such as https://a.example.",
+    )
+    trusted_proxies: Several = Field(
+        (), description="Addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed."
+    )
+    max_body_bytes: int = Field(
+        4_194_304, ge=1_024, le=1_073_741_824, description="Largest body of a request."
+    )
+    max_concurrent: int = Field(
+        64,
+        ge=1,
+        le=10_000,
+        description="Requests served at once; more of them wait a little, then are refused.",
+    )
+    requests_per_minute: int = Field(
+        6_000, ge=0, le=1_000_000, description="Most requests of one key or address in a minute; 0: no limit."
+    )
+    max_sessions: int = Field(
+        100, ge=1, le=100_000, description="MCP sessions of the handshake era that are open at once."
+    )
+    session_idle_minutes: float = Field(
+        30.0, gt=0, le=10_080, description="Minutes after which an MCP session that is not used ends."
+    )
+    max_listeners: int = Field(1_000, ge=1, le=100_000, description="Live event streams open at once.")
+    shutdown_seconds: float = Field(
+        10.0, ge=0, le=3_600, description="How long requests under way may take to end when the server stops."
+    )
+
+
+class AuthSettings(Section):
+    """Who may use the server."""
+
+    enabled: bool = Field(
+        True, description="Whether a key is needed. Without, the server listens on loopback addresses only."
+    )
+    token: SecretStr = Field(
+        SecretStr(""), description="Deprecated: one token that may read and write everything. Use keys."
+    )
+    session_secret: SecretStr = Field(
+        SecretStr(""),
+        description="Signs the cookies of people who logged in, 64 bytes or more in base64url; several "
+        "servers share one. Empty: a file in the data directory.",
+    )
+    session_hours: float = Field(8.0, gt=0, le=720, description="How long a person stays logged in.")

@@ -23,6 +23,7 @@ from vestige.errors import ConfigError, InvalidInput
 from vestige.nearest import nearest_name
 from vestige.preferences import (
     FROM_PROJECT,
+    AuthSettings,
     BackupSettings,
     EmbeddingSettings,
     McpSettings,
@@ -30,6 +31,7 @@ from vestige.preferences import (
     MemorySettings,
     SearchSettings,
     Section,
+    ServerSettings,
     SleepSettings,
     StorageSettings,
 )
@@ -47,6 +49,8 @@ OLD_NAMES = {
     "VESTIGE_STATE_TTL_DAYS": "memory.state_ttl_days",
     "VESTIGE_CONSOLIDATION_INTERVAL_HOURS": "sleep.interval_hours",
     "VESTIGE_AUTOPILOT_ENABLED": "mechanisms.autopilot",
+    "VESTIGE_HTTP_BIND": "server.bind",
+    "VESTIGE_SESSION_SECRET": "auth.session_secret",
 }
 """Variables of the reference that set the same thing; ours wins where both are there."""
 DATABASE_URL = "VESTIGE_DATABASE_URL"
@@ -79,6 +83,8 @@ class Settings(Section):
     backup: BackupSettings = BackupSettings()
     mechanisms: MechanismSettings = MechanismSettings()
     sleep: SleepSettings = SleepSettings()
+    server: ServerSettings = ServerSettings()
+    auth: AuthSettings = AuthSettings()
     _file: Path | None = PrivateAttr(None)
 
     @property

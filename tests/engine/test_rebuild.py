@@ -19,7 +19,7 @@ from vestige.engine.rebuild import rebuild
 from vestige.errors import ModelUnavailable
 from vestige.models import ANYTHING, EVERYTHING, Evidence, Memory, MemoryState, Record
 from vestige.operations.all import registry
-from vestige.operations.registry import Wire
+from vestige.operations.wire import Wire
 from vestige.store.changes import Add, Carry, Change, Forget, Remark, Settle, Tune
 from vestige.store.inmemory import InMemoryStore
 from vestige.store.protocol import MemoryStore

@@ -10,7 +10,8 @@ from pydantic import Field
 from tests.transports.cli_harness import ENVIRONMENT, Outcome, invoke
 from vestige.app import open_app, open_database, open_ends, open_server
 from vestige.engine.context import Call
-from vestige.operations.registry import Registry, Wire
+from vestige.operations.registry import Registry
+from vestige.operations.wire import Wire
 from vestige.transports.arguments import arguments_of
 from vestige.transports.cli.commands import CommandGroup, add_operations
 from vestige.transports.cli.session import Session

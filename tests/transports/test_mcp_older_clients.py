@@ -8,7 +8,8 @@ import pytest
 from tests.world import World
 from vestige.engine.context import Call
 from vestige.operations.all import registry
-from vestige.operations.registry import Registry, Wire
+from vestige.operations.registry import Registry
+from vestige.operations.wire import Wire
 from vestige.transports.mcp import describe
 from vestige.transports.mcp.catalog import Catalog
 

@@ -71,3 +71,11 @@ class Call:
         """Raise Forbidden unless the caller has this permission."""
         if permission not in self.permissions:
             raise Forbidden(f"This needs the permission `{permission}`.", details={"permission": permission})
+
+    def require_everything(self) -> None:
+        """Raise Forbidden if there are memories that the caller may not reach."""
+        if self.access != EVERYTHING:
+            raise Forbidden(
+                "This is about the whole store, and you may reach only a part of it.",
+                hint="Use a key without filters for scopes and domains.",
+            )

@@ -14,7 +14,7 @@ from vestige.engine.health import health
 from vestige.engine.rebuild import rebuild
 from vestige.operations.catalog import registry
 from vestige.operations.prose import count, day, fields, percent
-from vestige.operations.registry import Wire
+from vestige.operations.wire import Wire
 
 
 class ModelView(Wire):

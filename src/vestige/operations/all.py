@@ -246,3 +246,5 @@ registry.list_in_core(
 )
 registry.list_in_core("memory", "action", "id", "ids", "content", "order", "limit", "due")
 registry.list_in_core("vestige", "tool", "arguments")
+
+registry.concerns_everything("backup", "doctor", "index.rebuild", "index.status", "rebuild", "scan", "sync")

@@ -14,8 +14,8 @@ from vestige.models import Record
 from vestige.operations.catalog import registry
 from vestige.operations.fields import Scope, Switch
 from vestige.operations.prose import clip, count, day, percent, table
-from vestige.operations.registry import Arguments, Wire
 from vestige.operations.scoping import used
+from vestige.operations.wire import Arguments, Wire
 
 SAMPLE = 10
 PREVIEW_CHARS = 120

@@ -10,7 +10,7 @@ from vestige.engine.backup import Wanted, backup
 from vestige.engine.context import Call
 from vestige.operations.catalog import registry
 from vestige.operations.prose import count
-from vestige.operations.registry import Wire
+from vestige.operations.wire import Wire
 
 
 class BackedUp(Wire):

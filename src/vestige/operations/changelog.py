@@ -14,8 +14,8 @@ from vestige.models import Filter, LogEvent, Record
 from vestige.operations.catalog import registry
 from vestige.operations.fields import EndMoment, Moment, Scope
 from vestige.operations.prose import day, table
-from vestige.operations.registry import Arguments, Wire
 from vestige.operations.scoping import used
+from vestige.operations.wire import Arguments, Wire
 from vestige.store.changes import CARRIED, CREATED, DROPPED, LINKED, PUT, REMARKED, STATE, TUNED, UNLINKED
 from vestige.store.judging import stands
 from vestige.store.logquery import LogQuery

@@ -24,10 +24,10 @@ from vestige.operations.catalog import registry
 from vestige.operations.fields import Scope
 from vestige.operations.ingest import IngestArguments, SmartIngested, render_ingested, smart_ingest
 from vestige.operations.prose import count, table
-from vestige.operations.registry import Arguments, Wire
 from vestige.operations.scoping import scoped, used
 from vestige.operations.secrecy import Secrets, cleaned
 from vestige.operations.views import MemoryView, view_fields
+from vestige.operations.wire import Arguments, Wire
 
 MAX_ITEMS = 100
 

@@ -16,8 +16,8 @@ from vestige.operations.fields import MemoryId
 from vestige.operations.memory import EXAMPLE_ID
 from vestige.operations.prose import clip, count, percent, table
 from vestige.operations.reasoning import quoted
-from vestige.operations.registry import Wire
 from vestige.operations.views import EdgeView, edge_view
+from vestige.operations.wire import Wire
 
 PREVIEW_CHARS = 120
 EXAMPLE_PART = "01890000-0000-7000-8000-0000000000d3"

@@ -15,8 +15,8 @@ from vestige.operations.exhibits import ContradictionView, ExhibitView, exhibit_
 from vestige.operations.fields import Moment, Scope
 from vestige.operations.prose import count, percent
 from vestige.operations.reasoning import quoted
-from vestige.operations.registry import Arguments, Wire
 from vestige.operations.scoping import scoped, used
+from vestige.operations.wire import Arguments, Wire
 
 
 class SettledView(ContradictionView):

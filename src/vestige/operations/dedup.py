@@ -17,9 +17,9 @@ from vestige.operations.catalog import registry
 from vestige.operations.fields import MemoryId, Scope, Switch, Tags
 from vestige.operations.prose import clip, count, day, fields, percent
 from vestige.operations.reasoning import quoted
-from vestige.operations.registry import Arguments, Wire
 from vestige.operations.scoping import scoped, used
 from vestige.operations.views import MemoryView, memory_card, view
+from vestige.operations.wire import Arguments, Wire
 
 PREVIEW_CHARS = 120
 EXAMPLE_PARTS = ["01890000-0000-7000-8000-0000000000d1", "01890000-0000-7000-8000-0000000000d2"]

@@ -11,7 +11,7 @@ from vestige.errors import StoreError
 from vestige.operations.catalog import registry
 from vestige.operations.fields import Switch
 from vestige.operations.prose import count
-from vestige.operations.registry import Wire
+from vestige.operations.wire import Wire
 from vestige.store.trouble import Trouble
 
 

@@ -8,7 +8,7 @@ from pydantic import Field
 from vestige.cognition.relation import told_at
 from vestige.models import Memory
 from vestige.operations.prose import clip
-from vestige.operations.registry import Wire
+from vestige.operations.wire import Wire
 
 PREVIEW_CHARS = 200
 

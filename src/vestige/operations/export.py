@@ -14,9 +14,9 @@ from vestige.models import ANYTHING, ROOT_SCOPE, Filter, Record
 from vestige.operations.catalog import registry
 from vestige.operations.fields import EndMoment, Moment, Scope, Switch, Tags
 from vestige.operations.prose import count
-from vestige.operations.registry import Arguments, Wire
 from vestige.operations.scoping import scoped, used
 from vestige.operations.views import MemoryView, view_fields
+from vestige.operations.wire import Arguments, Wire
 
 Format = Literal["json", "jsonl", "portable"]
 ENDINGS: tuple[tuple[str, Format], ...] = (

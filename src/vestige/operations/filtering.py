@@ -12,8 +12,8 @@ from vestige.errors import InvalidInput
 from vestige.models import ROOT_SCOPE, Filter
 from vestige.operations.fields import EndMoment, Moment, Names, Scope, Tags
 from vestige.operations.prose import clip, day
-from vestige.operations.registry import Arguments
 from vestige.operations.scoping import scoped, used
+from vestige.operations.wire import Arguments
 
 DESCRIBED_CHARS = 300
 _LABELS = (

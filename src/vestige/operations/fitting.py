@@ -11,7 +11,7 @@ import orjson
 from vestige.cognition.pieces import estimate_tokens
 from vestige.operations.found import Found, HitView
 from vestige.operations.prose import clip
-from vestige.operations.registry import Wire
+from vestige.operations.wire import Wire
 
 ECHOED_CHARS = 100
 """Of the query, in an answer that has a budget."""

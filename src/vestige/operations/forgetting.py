@@ -16,7 +16,7 @@ from vestige.operations.fields import MemoryId, Reason, Switch
 from vestige.operations.memory import EXAMPLE_ID
 from vestige.operations.memory_changes import archived_note
 from vestige.operations.prose import count, day, percent
-from vestige.operations.registry import Wire
+from vestige.operations.wire import Wire
 
 MOST_COPIES = 50
 """How many backups and exports an answer names."""

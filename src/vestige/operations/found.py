@@ -15,8 +15,8 @@ from vestige.engine.recall import Recalled, RecallQuery
 from vestige.models import ROOT_SCOPE
 from vestige.operations.fields import DetailLevel
 from vestige.operations.prose import clip, count, day, percent
-from vestige.operations.registry import Wire
 from vestige.operations.views import MemoryView, view_fields
+from vestige.operations.wire import Wire
 
 MATCHED_CHARS = 1_000
 LONG_CHARS = 500

@@ -19,9 +19,9 @@ from vestige.operations.catalog import registry
 from vestige.operations.drawing import Line, Spot, mermaid, svg
 from vestige.operations.fields import MemoryId, Scope
 from vestige.operations.prose import clip, count, percent, table
-from vestige.operations.registry import Arguments, Wire
 from vestige.operations.scoping import scoped
 from vestige.operations.views import EdgeView, edge_view
+from vestige.operations.wire import Arguments, Wire
 
 LABEL_CHARS = 60
 

@@ -11,7 +11,7 @@ from vestige.engine.context import Call
 from vestige.engine.health import snapshots
 from vestige.operations.catalog import registry
 from vestige.operations.prose import fields, percent
-from vestige.operations.registry import Wire
+from vestige.operations.wire import Wire
 
 
 class Bucket(Wire):

@@ -20,8 +20,8 @@ from vestige.models import Filter, normal_scope
 from vestige.operations.catalog import registry
 from vestige.operations.fields import Names, Scope
 from vestige.operations.prose import count, fields
-from vestige.operations.registry import Arguments, Wire
 from vestige.operations.scoping import scoped, used
+from vestige.operations.wire import Arguments, Wire
 
 WORTH_SAVING = 0.6
 

@@ -20,8 +20,8 @@ from vestige.importers.recognition import Format, recognise
 from vestige.operations.catalog import registry
 from vestige.operations.fields import Scope, Switch
 from vestige.operations.prose import count, table
-from vestige.operations.registry import Wire
 from vestige.operations.scan import HoldingsView, told_holdings, view_holdings
+from vestige.operations.wire import Wire
 
 SHOWN = 20
 """Reasons and notes that are shown; the counts are of all."""

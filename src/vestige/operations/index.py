@@ -5,7 +5,7 @@ from dataclasses import asdict
 from vestige.engine.context import Call
 from vestige.operations.catalog import registry
 from vestige.operations.prose import count, fields
-from vestige.operations.registry import Wire
+from vestige.operations.wire import Wire
 from vestige.store.answers import IndexStatus
 
 

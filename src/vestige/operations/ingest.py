@@ -18,8 +18,8 @@ from vestige.models import Memory, covers
 from vestige.operations.catalog import registry
 from vestige.operations.fields import EndMoment, Moment, Names, Scope, Tags, check_some_time
 from vestige.operations.prose import count, day, table
-from vestige.operations.registry import Arguments, Wire
 from vestige.operations.secrecy import Secrets, cleaned
+from vestige.operations.wire import Arguments, Wire
 
 MAX_BATCH = 500
 

@@ -13,8 +13,8 @@ from vestige.engine.runs import CONSOLIDATION, DREAM, Row, rows
 from vestige.operations.catalog import registry
 from vestige.operations.fields import Scope
 from vestige.operations.prose import count, day, percent, table
-from vestige.operations.registry import Arguments, Wire
 from vestige.operations.scoping import used
+from vestige.operations.wire import Arguments, Wire
 
 EXAMPLE_INSIGHT = "00000000000000000000000000000000"
 

@@ -8,8 +8,8 @@ from vestige.cognition.prospective import Intention, Looked
 from vestige.cognition.prospective_triggers import Manual, repeats
 from vestige.cognition.prospective_words import in_words, moment_text
 from vestige.operations.prose import clip, count, day, table
-from vestige.operations.registry import Wire
 from vestige.operations.triggers import shown
+from vestige.operations.wire import Wire
 
 
 class IntentionView(Wire):

@@ -43,10 +43,10 @@ from vestige.operations.intended import (
     understood,
     view,
 )
-from vestige.operations.registry import Arguments
 from vestige.operations.scoping import scoped, used
 from vestige.operations.secrecy import Secrets, cleaned
 from vestige.operations.triggers import TriggerArguments, trigger_from
+from vestige.operations.wire import Arguments
 
 EXAMPLE_INTENTION = "0197a000-0000-7000-8000-00000000c0de"
 SNOOZE_MINUTES = 30

@@ -25,9 +25,9 @@ from vestige.operations.catalog import registry
 from vestige.operations.fields import DetailLevel, MemoryId, Moment
 from vestige.operations.filtering import FilterArguments
 from vestige.operations.prose import clip, count, day, fields, percent, table
-from vestige.operations.registry import Wire
 from vestige.operations.scoping import used
 from vestige.operations.views import EdgeView, MemoryView, edge_view, memory_card, memory_lines, view
+from vestige.operations.wire import Wire
 
 EXAMPLE_ID = "01890000-0000-7000-8000-000000000001"
 """The id of the memory that examples are about; the parity tests put one there."""

@@ -19,10 +19,10 @@ from vestige.operations.catalog import registry
 from vestige.operations.fields import EndMoment, MemoryId, Moment, Reason, Scope, Tags, check_some_time
 from vestige.operations.memory import EXAMPLE_ID
 from vestige.operations.prose import count, percent
-from vestige.operations.registry import Arguments, Wire
 from vestige.operations.scoping import used
 from vestige.operations.secrecy import Secrets
 from vestige.operations.views import MemoryView, memory_card, view
+from vestige.operations.wire import Arguments, Wire
 
 GRADES = {1: Evidence.AGAIN, 2: Evidence.HARD, 3: Evidence.GOOD, 4: Evidence.EASY}
 

@@ -13,8 +13,8 @@ from vestige.models import Filter
 from vestige.operations.catalog import registry
 from vestige.operations.fields import Names, Scope
 from vestige.operations.prose import percent
-from vestige.operations.registry import Arguments, Wire
 from vestige.operations.scoping import scoped, used
+from vestige.operations.wire import Arguments, Wire
 
 PREVIEW_CHARS = 200
 

@@ -14,8 +14,8 @@ from vestige.operations.asking import MAX_QUERY_CHARS, check_query
 from vestige.operations.catalog import registry
 from vestige.operations.fields import Moment, Scope
 from vestige.operations.referenced import LEAST_BUDGET, Referenced, referenced, render_reference, within
-from vestige.operations.registry import Arguments
 from vestige.operations.scoping import scoped, used
+from vestige.operations.wire import Arguments
 
 
 class ReferenceArguments(Arguments):

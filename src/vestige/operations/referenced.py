@@ -22,7 +22,7 @@ from vestige.operations.found import UNREAD
 from vestige.operations.insights import InsightView, insight_view
 from vestige.operations.prose import clip, count, day
 from vestige.operations.reasoning import guidance, quoted, reasoning
-from vestige.operations.registry import Wire
+from vestige.operations.wire import Wire
 
 ANSWER_CHARS = 300
 MOST_EVIDENCE = 10

@@ -12,7 +12,7 @@ from vestige.engine.scanning import Finding, Scanned, scan
 from vestige.operations.catalog import registry
 from vestige.operations.fields import Switch
 from vestige.operations.prose import count, table
-from vestige.operations.registry import Wire
+from vestige.operations.wire import Wire
 
 MOST_COPIES = 50
 """How many backups and exports an answer names."""

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from vestige.engine.context import Call
 from vestige.engine.hygiene import Policy, screened
-from vestige.operations.registry import Arguments
+from vestige.operations.wire import Arguments
 
 Told = TypeVar("Told", bound=Arguments)
 Secrets = Annotated[

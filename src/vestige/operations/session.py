@@ -18,8 +18,8 @@ from vestige.operations.fields import Names, Scope
 from vestige.operations.intended import intention_line
 from vestige.operations.intentions import situation_of
 from vestige.operations.prose import count
-from vestige.operations.registry import Arguments, Wire
 from vestige.operations.scoping import scoped, used
+from vestige.operations.wire import Arguments, Wire
 
 MAX_QUERIES = 20
 LEAST_LINE_TOKENS = 10

@@ -16,8 +16,8 @@ from vestige.operations.catalog import registry
 from vestige.operations.fields import Scope
 from vestige.operations.insights import InsightView, insight_lines, insight_view
 from vestige.operations.prose import count, table
-from vestige.operations.registry import Arguments, Wire
 from vestige.operations.scoping import scoped, used
+from vestige.operations.wire import Arguments, Wire
 
 SHOWN_LINKS = 20
 

@@ -9,8 +9,8 @@ from vestige.engine.context import Call
 from vestige.engine.sync import sync
 from vestige.operations.catalog import registry
 from vestige.operations.prose import count, table
-from vestige.operations.registry import Wire
 from vestige.operations.scan import HoldingsView, told_holdings, view_holdings
+from vestige.operations.wire import Wire
 
 
 class MetView(Wire):

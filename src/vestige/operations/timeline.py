@@ -13,9 +13,9 @@ from vestige.models import Filter
 from vestige.operations.catalog import registry
 from vestige.operations.fields import DetailLevel, EndMoment, Moment, Scope, Tags
 from vestige.operations.prose import count
-from vestige.operations.registry import Arguments, Wire
 from vestige.operations.scoping import scoped, used
 from vestige.operations.views import MemoryView, memory_lines, view
+from vestige.operations.wire import Arguments, Wire
 
 
 class Day(Wire):

@@ -7,8 +7,9 @@ from pydantic import Field
 from vestige.engine.context import Call
 from vestige.operations.catalog import registry
 from vestige.operations.prose import count, fields, table
-from vestige.operations.registry import Tool, Wire
+from vestige.operations.registry import Tool
 from vestige.operations.schemas import tool_schema
+from vestige.operations.wire import Wire
 
 
 class ToolLine(Wire):

@@ -35,7 +35,7 @@ from vestige.cognition.prospective_triggers import (
 from vestige.errors import InvalidInput
 from vestige.operations.fields import EndMoment, Moment
 from vestige.operations.refusals import refusal
-from vestige.operations.registry import Arguments
+from vestige.operations.wire import Arguments
 
 DEEPEST = 3
 """How deep `all` and `any` may be nested."""

@@ -8,7 +8,7 @@ from vestige.cognition.strength import accessibility, retention_of, retrieval_of
 from vestige.models import Edge, Record
 from vestige.operations.fields import DetailLevel
 from vestige.operations.prose import clip, day, fields, percent
-from vestige.operations.registry import Wire
+from vestige.operations.wire import Wire
 
 SUMMARY_CHARS = 4_000
 """Of a longer text only the beginning is shown outside `full`: an answer must not grow with one memory."""

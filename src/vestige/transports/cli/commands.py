@@ -9,7 +9,8 @@ import click
 
 from vestige.errors import Cancelled, InvalidInput, StoreError
 from vestige.nearest import nearest_name
-from vestige.operations.registry import Operation, Registry, Wire
+from vestige.operations.registry import Operation, Registry
+from vestige.operations.wire import Wire
 from vestige.transports.arguments import Argument, Reader, arguments_of, words_of
 from vestige.transports.cli.options import everywhere
 from vestige.transports.cli.session import ProgressLine, Session

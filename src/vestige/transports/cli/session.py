@@ -16,7 +16,8 @@ import orjson
 
 from vestige.engine.context import Engine, Progress
 from vestige.errors import VestigeError
-from vestige.operations.registry import Operation, Wire
+from vestige.operations.registry import Operation
+from vestige.operations.wire import Wire
 from vestige.settings import Settings, load_settings
 from vestige.store.status import DatabaseStatus, Upgrade
 from vestige.store.transfer.sides import End
