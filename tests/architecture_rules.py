@@ -16,11 +16,14 @@ MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 40
 """Lines from `def` to the end, less those of the docstring: explaining is not complexity."""
 
-VALUES = ("errors", "checks", "models", "documents", "pool")
+GENERATED = ("client.operations", "client.values")
+"""Written by `vestige docs --write`: nobody reads them from top to bottom, or changes them."""
+
+VALUES = ("errors", "checks", "models", "documents", "pool", "keys")
 CONTRACT = (
     "store.protocol", "store.answers", "store.trouble", "store.changes", "store.pool", "store.judging",
     "store.logquery", "store.lives", "store.uniting", "store.plausible", "store.absorbing", "store.evidence",
-    "store.clock", "store.processes", "store.status",
+    "store.clock", "store.processes", "store.status", "store.keyring",
 )  # fmt: skip
 BELOW_ENGINE = (
     *VALUES, *CONTRACT, "callers", "nearest", "schema_words", "events", "settings", "identity", "cognition",
@@ -38,6 +41,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "identity": (),
     "place": VALUES,
     "callers": VALUES,
+    "keys": ("errors", "checks", "models", "callers"),
     "directories": (),
     "events": VALUES,
     "preferences": VALUES,
@@ -52,7 +56,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
         *VALUES, "cognition", "embed.protocol", *CONTRACT, "store.migrate", "store.sql", "store.sqlite",
     ),
     "store.postgres": (
-        *VALUES, "cognition", "embed.protocol", *CONTRACT, "store.migrate", "store.sql", "store.postgres",
+        *VALUES, "nearest", "cognition", "embed.protocol", *CONTRACT, "store.migrate", "store.sql",
+        "store.postgres",
     ),
     # Rows go from one backend to another through what both have: it knows neither of them.
     "store.transfer": (*VALUES, "cognition", "embed.protocol", *CONTRACT, "store.sql", "store.transfer"),
@@ -68,8 +73,12 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "engine": (*BELOW_ENGINE, "engine"),
     "operations": (*BELOW_ENGINE, "engine", "operations"),
     "transports": (
-        *BELOW_ENGINE, "engine", "operations", "transports", "directories", "store.transfer",
+        *BELOW_ENGINE, "engine", "operations", "transports", "directories", "store.transfer", "connect",
     ),
+    # A program of its own, which names the tools that it calls. Of the server it shares what every HTTP API
+    # has to have.
+    "bridge": (*VALUES, "settings", "transports.http", "bridge"),
+    "transports.cli.bridge": ("errors", "transports.cli", "transports.http", "bridge"),
     "ends": (
         *VALUES, *CONTRACT, "nearest", "settings", "databases", "store.sqlite", "store.postgres",
         "store.transfer",
@@ -78,6 +87,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "databases": (
         *VALUES, *CONTRACT, "clock", "settings", "store.sqlite", "store.postgres", "store.transfer",
     ),
+    "connect": ("errors", "nearest", "connect"),
+    # A program of its own, which speaks to a server: of the rest it shares the errors.
+    "client": ("errors", "client"),
     "app": ("",),
     "demo": ("",),
     "__main__": ("",),
@@ -91,6 +103,8 @@ but app.py and databases.py knows a backend.
 LAZY_EXCEPTIONS = {
     # A console entry that answers the client before anything heavy is imported opens the app itself.
     ("vestige.transports.mcp.stdio", "vestige.app"),
+    # A process without an engine takes its clock and its ids from where they are made.
+    ("vestige.transports.cli.bridge", "vestige.app"),
 }
 """Imports upward that are allowed inside a function, each for the reason beside it."""
 
@@ -319,11 +333,11 @@ def _names_backend(side: ast.expr) -> bool:
 
 
 def middle_is_plain(module: Module) -> Iterator[Violation]:
-    """Everything below transports/ is plain `def`."""
-    if not _covers("transports", module.part):
+    """Everything below transports/ is plain `def`; the bridge is a transport in front of another one."""
+    if not any(_covers(part, module.part) for part in ("transports", "bridge")):
         for node in ast.walk(module.tree):
             if isinstance(node, ast.AsyncFunctionDef | ast.Await):
-                yield _found(module, node, "async belongs in transports/")
+                yield _found(module, node, "async belongs in transports/ and bridge/")
 
 
 def transports_name_no_operation(module: Module, operations: frozenset[str]) -> Iterator[Violation]:
@@ -338,15 +352,17 @@ def transports_name_no_operation(module: Module, operations: frozenset[str]) -> 
 
 
 def modules_are_short(module: Module) -> Iterator[Violation]:
-    """A module has at most 400 lines."""
+    """A module has at most 400 lines, unless it is generated."""
+    if module.part in GENERATED:
+        return
     lines = len(module.source.splitlines())
     if lines > MAX_MODULE_LINES:
         yield _found(module, module.tree, f"{lines} lines; split it by noun below {MAX_MODULE_LINES}")
 
 
 def functions_are_short(module: Module) -> Iterator[Violation]:
-    """A function has at most 40 lines, its docstring not counted."""
-    for node in ast.walk(module.tree):
+    """A function has at most 40 lines, its docstring not counted, unless it is generated."""
+    for node in ast.walk(module.tree) if module.part not in GENERATED else ():
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             lines = _span(node) - (_span(node.body[0]) if ast.get_docstring(node) is not None else 0)
             if lines > MAX_FUNCTION_LINES:

@@ -1,6 +1,8 @@
 """The composition root: when the model is loaded, installed or refused, and how everything ends."""
 
 import logging
+import subprocess
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -35,6 +37,21 @@ def call(app: App, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     return app.call_tool(
         tool, arguments, request_id="test", progress=lambda *_: None, cancelled=threading.Event()
     )
+
+
+def test_ctrl_c_while_everything_is_imported_leaves_no_traceback() -> None:
+    code = (
+        "import sys\n"
+        "class Interrupted:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'vestige.app':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupted())\n"
+        "from vestige.__main__ import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")
 
 
 # -- when the model is brought ------------------------------------------------------------------------

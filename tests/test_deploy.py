@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 import yaml
 
@@ -28,8 +29,6 @@ SECRETS = (
     "VESTIGE_DATABASE_URL", "VESTIGE_AUTH_TOKEN", "VESTIGE_SESSION_SECRET", "VESTIGE_EMBEDDINGS_API_KEY",
     "PGPASSWORD",
 )  # fmt: skip
-OF_THE_SERVER = {"VESTIGE_AUTH_TOKEN", "VESTIGE_SESSION_SECRET"}
-"""Variables that `vestige serve` and `vestige bridge` bring; the settings do not know them yet."""
 
 Tree = dict[str, Any]  # what a YAML file holds
 
@@ -218,7 +217,7 @@ def test_no_secret_is_in_the_environment_of_a_service(service: Tree) -> None:
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_the_settings_of_a_service_exist(service: Tree) -> None:
-    names = {name.removesuffix("_FILE") for name in service["environment"]} - OF_THE_SERVER
+    names = {name.removesuffix("_FILE") for name in service["environment"]}
     assert unknown_variables(dict.fromkeys(names, "x")) == []
 
 
@@ -236,13 +235,24 @@ def test_whatever_serves_waits_for_the_schema_and_the_schema_for_the_database() 
         assert services[name]["depends_on"]["schema"] == {"condition": "service_completed_successfully"}
 
 
-def test_without_a_profile_only_what_works_today_is_started() -> None:
+def test_without_a_profile_the_database_and_its_schema_are_started() -> None:
     services = COMPOSE["compose.yaml"]["services"]
     assert {name for name, service in services.items() if "profiles" not in service} == {"postgres", "schema"}
-    for words in (services["schema"]["command"], services["cli"]["command"]):
-        command: Any = root_command()
-        for word in words[1:]:
-            command = command.commands[word]
+
+
+@pytest.mark.parametrize("service", [one for one in SERVICES if "postgres" not in str(one.id).split("-")])
+def test_what_a_service_runs_is_a_command_with_such_options(service: Tree) -> None:
+    program, *words = service["command"]
+    assert program == "vestige"
+    command: click.Command = root_command()
+    while words and isinstance(command, click.Group):
+        command = command.commands[words.pop(0)]
+    command.make_context("vestige", words)  # which reads them all, or refuses
+
+
+def test_the_image_has_what_the_server_and_the_bridge_need() -> None:
+    [extras] = re.findall(r"^ARG EXTRAS=(.*)$", DOCKERFILE, re.MULTILINE)
+    assert {"postgres", "server"} <= set(extras.split(","))
 
 
 def test_memories_in_sqlite_are_on_a_volume() -> None:

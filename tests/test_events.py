@@ -2,7 +2,7 @@
 
 import json
 import logging
-from dataclasses import FrozenInstanceError, fields
+from dataclasses import FrozenInstanceError, fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -32,17 +32,25 @@ from vestige.events import (
     MemorySuppressed,
     MemoryUnsuppressed,
     MemoryUpdated,
+    Place,
     Rac1CascadeSwept,
     RetentionDecayed,
     SearchPerformed,
     StoreMerged,
     happening_from,
     preview,
+    told_fields,
 )
+from vestige.models import EVERYTHING, Access
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-DELETED = MemoryDeleted(timestamp=NOON, id="1")
-CREATED = MemoryCreated(timestamp=NOON, id="2", content_preview="Tea.", node_type="fact", tags=("a", "b"))
+HOME = Place(scope="/project/tea", domains=("drinks",))
+DELETED = MemoryDeleted(timestamp=NOON, places=(HOME,), id="1")
+CREATED = MemoryCreated(
+    timestamp=NOON, places=(HOME,), id="2", content_preview="Tea.", node_type="fact", tags=("a", "b")
+)
+PLACES = [["/project/tea", ["drinks"]]]
+"""Where both happened, as it travels."""
 
 
 def test_listeners_hear_every_event_in_order() -> None:
@@ -120,26 +128,78 @@ EXAMPLES: dict[object, Any] = {
     datetime: NOON,
     tuple[str, ...]: ("a", "b"),
     str | None: None,
+    tuple[Place, ...] | None: (HOME, Place(scope="/")),
 }
 
 
 @pytest.mark.parametrize("kind", events.KINDS.values(), ids=events.KINDS.keys())
 def test_every_event_comes_back_from_its_journey_as_it_was(kind: type[Happening]) -> None:
     event = kind(**{field.name: EXAMPLES[field.type] for field in fields(kind)})
-    assert happening_from(json.loads(json.dumps(event.message()))) == event
+    carried = {**event.message(), "places": [["/project/tea", ["drinks"]], ["/", []]]}
+    assert happening_from(json.loads(json.dumps(carried))) == event
+
+
+@pytest.mark.parametrize("kind", events.KINDS.values(), ids=events.KINDS.keys())
+def test_no_event_can_be_told_without_saying_where_it_happened(kind: type[Happening]) -> None:
+    told: dict[str, Any] = {field.name: EXAMPLES[field.type] for field in told_fields(kind)}
+    with pytest.raises(TypeError, match="places"):
+        kind(**told)
+    event = kind(**told, places=(HOME,))
+    assert "places" not in event.message()["data"]
+    assert event.within(Access(scopes=("/project",), domains=("drinks",)))
+    assert not event.within(Access(scopes=("/private",)))
+
+
+def test_a_listener_hears_what_lies_within_its_reach_and_nothing_else() -> None:
+    assert DELETED.within(EVERYTHING)
+    assert DELETED.within(Access(scopes=("/a", "/project/tea")))
+    assert DELETED.within(Access(domains=("food", "drinks")))
+    assert not DELETED.within(Access(scopes=("/project/te",)))
+    assert not DELETED.within(Access(scopes=()))
+    assert not DELETED.within(Access(domains=()))
+    assert not DELETED.within(Access(scopes=("/project",), domains=("food",)))
+
+
+def test_what_happened_in_several_places_is_heard_by_who_reaches_all_of_them() -> None:
+    both = replace(DELETED, places=(HOME, Place(scope="/project/coffee", domains=("drinks",))))
+    assert both.within(Access(scopes=("/project",), domains=("drinks",)))
+    assert not both.within(Access(scopes=("/project/tea",)))
+
+
+def test_what_concerns_a_scope_as_such_is_not_heard_by_who_reaches_only_domains_in_it() -> None:
+    search = replace(DELETED, places=(Place(scope="/project/tea"),))
+    assert search.within(Access(scopes=("/project",)))
+    assert not search.within(Access(scopes=("/project",), domains=("drinks",)))
+
+
+@pytest.mark.parametrize("places", [None, ()])
+def test_what_happened_everywhere_or_nowhere_is_heard_by_who_reaches_everything(
+    places: tuple[Place, ...] | None,
+) -> None:
+    event = replace(DELETED, places=places)
+    assert event.within(EVERYTHING)
+    assert not event.within(Access(scopes=("/",)))
+
+
+def test_what_an_older_version_tells_concerns_the_whole_store() -> None:
+    told = happening_from(DELETED.message())
+    assert told == replace(DELETED, places=None)
 
 
 def test_what_a_newer_version_tells_is_understood_as_far_as_it_goes() -> None:
     told = DELETED.message()
     assert happening_from({**told, "type": "MemoryPainted"}) is None
     assert happening_from({"data": told["data"]}) is None
-    assert happening_from({**told, "data": {**told["data"], "colour": "red"}, "quotes": []}) == DELETED
+    newer = {**told, "data": {**told["data"], "colour": "red"}, "quotes": [], "places": PLACES}
+    assert happening_from(newer) == DELETED
     assert happening_from({**told, "data": {"timestamp": "2026-03-01T12:00:00+00:00"}}) is None
 
 
 def test_a_field_that_an_older_version_did_not_tell_has_its_default() -> None:
-    search = SearchPerformed(timestamp=NOON, query="tea", result_count=0, result_ids=(), duration_ms=1.0)
-    told = search.message()
+    search = SearchPerformed(
+        timestamp=NOON, places=(HOME,), query="tea", result_count=0, result_ids=(), duration_ms=1.0
+    )
+    told = {**search.message(), "places": PLACES}
     del told["data"]["scope"], told["data"]["recorded"]
     assert happening_from(told) == search
 
@@ -197,7 +257,7 @@ EXPECTED: dict[type[Happening], set[str]] = {
 
 @pytest.mark.parametrize("kind", EXPECTED)
 def test_an_event_has_the_fields_that_clients_know(kind: type[Happening]) -> None:
-    assert {field.name for field in fields(kind)} == EXPECTED[kind] | {"timestamp"}
+    assert {field.name for field in told_fields(kind)} == EXPECTED[kind] | {"timestamp"}
 
 
 def test_every_event_is_expected_and_documented() -> None:

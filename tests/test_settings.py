@@ -391,6 +391,9 @@ def test_a_password_is_not_shown_when_settings_are(data_dir: Path) -> None:
         "postgresql:///memories",
         "postgresql://db.example/with%20space",
         "postgresql://db.example?dbname=memories",
+        "postgresql://ada:s3cret@db.example/memories",
+        "postgresql://ada%20l@db.example/memories",
+        "postgresql://db.example/memories?user=ada",
     ],
 )
 def test_a_place_on_a_server_is_spelt_as_the_store_spells_it(data_dir: Path, url: str) -> None:
@@ -510,6 +513,13 @@ def test_a_variable_that_sets_nothing_is_named_with_the_nearest_that_would() -> 
     assert unknown_variables(environ) == [
         "VESTIGE_EMBEDDING_PROVIDER is no setting; did you mean VESTIGE_EMBEDDINGS_PROVIDER?"
     ]
+
+
+@pytest.mark.parametrize("value", ["", "  "])
+def test_an_address_that_is_set_and_blank_is_complained_about(value: str) -> None:
+    (told,) = unknown_variables({"VESTIGE_DATABASE_URL": value})
+    assert "VESTIGE_DATABASE_URL is blank" in told
+    assert "SQLite" in told
 
 
 @pytest.mark.parametrize("below", ["agent1", "a/b"])

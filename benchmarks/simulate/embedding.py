@@ -33,6 +33,11 @@ class Remembering:
         """The model's own."""
         return self._inner.max_tokens
 
+    @property
+    def token_states(self) -> bool:
+        """The model's own."""
+        return self._inner.token_states
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """How many tokens each text has."""
         return _through(self._counts, texts, self._inner.count_tokens)

@@ -272,6 +272,7 @@ def open_app(
         now=clock.now,
         monotonic=clock.monotonic,
         new_id=clock.new_id,
+        entropy=clock.rng.randbytes,
     )
     return App(engine, folder=folder)
 

@@ -20,9 +20,9 @@ MAX_METADATA_BYTES = 100_000
 
 SCHEMA_NAMES = (
     "It takes small letters, digits and _, at most 63 of them, begins with a letter or _, and not with pg_, "
-    "which is the server's."
+    "which is the server's; nor is it information_schema."
 )
-_SCHEMA_NAME = re.compile(r"(?!pg_)[a-z_][a-z0-9_]{0,62}")
+_SCHEMA_NAME = re.compile(r"(?!pg_|information_schema$)[a-z_][a-z0-9_]{0,62}")
 _NUL_IN_JSON = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 

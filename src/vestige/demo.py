@@ -102,7 +102,10 @@ def connecting(command: Path) -> list[str]:
     desktop = {"mcpServers": {"vestige": {"command": path}}}
     return [
         *_heading("Give it to your agent"),
-        "Claude Code, in a terminal:",
+        "This does it for many of them, and shows first what it would change:",
+        f"  {shlex.quote(str(command.with_name('vestige')))} connect",
+        "",
+        "By hand. Claude Code, in a terminal:",
         f"  claude mcp add vestige -s user -- {shlex.quote(path)}",
         "",
         "Codex, in ~/.codex/config.toml:",

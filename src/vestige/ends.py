@@ -112,6 +112,8 @@ def _kind(word: str) -> str:
         return KINDS[word]
     if word.startswith(SCHEMES):
         return "postgres"
+    if Path(word).expanduser().exists():
+        return "sqlite"
     if "://" in word or not ("/" in word or "\\" in word or "." in word):
         close = nearest_name(word, KINDS)
         raise InvalidInput(

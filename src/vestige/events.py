@@ -9,9 +9,11 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields
 from datetime import datetime
 from typing import Any, get_origin
+
+from vestige.models import EVERYTHING, Access, Memory, covers
 
 logger = logging.getLogger(__name__)
 
@@ -19,18 +21,54 @@ PREVIEW_CHARS = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where something happened: in a scope; to a memory, then with the domains it had."""
+
+    scope: str
+    domains: tuple[str, ...] = ()
+
+    def reached_by(self, access: Access) -> bool:
+        """Whether this access reaches what is there; one limited by domains reaches no scope as such."""
+        if access.scopes is not None and not any(covers(scope, self.scope) for scope in access.scopes):
+            return False
+        return access.domains is None or not set(access.domains).isdisjoint(self.domains)
+
+
+def places_of(*memories: Memory) -> tuple[Place, ...]:
+    """Where these memories are, each place once."""
+    return tuple(dict.fromkeys(Place(scope=one.scope, domains=one.domains) for one in memories))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Happening:
-    """Something that happened, and when."""
+    """Something that happened, when, and where."""
 
     timestamp: datetime
+    places: tuple[Place, ...] | None
+    """Of everything it is about; None is the whole store. They decide who is told, and are not told."""
+
+    def within(self, access: Access) -> bool:
+        """Whether all of it lies in reach. What concerns the whole store does only for who reaches that."""
+        if access == EVERYTHING:
+            return True
+        return bool(self.places) and all(place.reached_by(access) for place in self.places or ())
+
+    def details(self) -> dict[str, Any]:
+        """What listeners are told of it, by name."""
+        return {one.name: getattr(self, one.name) for one in told_fields(type(self))}
 
     def message(self) -> dict[str, Any]:
         """The event as listeners outside this process get it: `{type, data}`."""
         data = {
             name: value.isoformat() if isinstance(value, datetime) else value
-            for name, value in asdict(self).items()
+            for name, value in self.details().items()
         }
         return {"type": type(self).__name__, "data": data}
+
+
+def told_fields(kind: type[Happening]) -> tuple[Field[Any], ...]:
+    """The fields of an event that listeners are told."""
+    return tuple(one for one in fields(kind) if one.name != "places")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,15 +286,24 @@ KINDS: Mapping[str, type[Happening]] = {
 
 
 def happening_from(message: Mapping[str, Any]) -> Happening | None:
-    """The event that `Happening.message` told; None for one that this version does not know.
+    """The event that `Happening.message` told, with the `places` beside it; None for one that this version
+    does not know.
 
-    Fields that a newer version added are left out.
+    Fields that a newer version added are left out. An older one told no places: that concerns the whole
+    store as far as anybody knows.
     """
     kind, data = KINDS.get(message.get("type", "")), message.get("data", {})
-    if kind is None or any(one.name not in data and one.default is MISSING for one in fields(kind)):
+    if kind is None or any(one.name not in data and one.default is MISSING for one in told_fields(kind)):
         return None
-    told = {one.name: _read(one.type, data[one.name]) for one in fields(kind) if one.name in data}
-    return kind(**told)
+    told = {one.name: _read(one.type, data[one.name]) for one in told_fields(kind) if one.name in data}
+    return kind(**told, places=_places(message.get("places")))
+
+
+def _places(told: Any) -> tuple[Place, ...] | None:
+    """Places from what JSON made of them: pairs of a scope and its domains."""
+    if told is None:
+        return None
+    return tuple(Place(scope=scope, domains=tuple(domains)) for scope, domains in told)
 
 
 def _read(kind: object, value: Any) -> Any:

@@ -272,7 +272,11 @@ class ServerSettings(Section):
         description="Requests served at once; more of them wait a little, then are refused.",
     )
     requests_per_minute: int = Field(
-        6_000, ge=0, le=1_000_000, description="Most requests of one key or address in a minute; 0: no limit."
+        6_000,
+        ge=0,
+        le=1_000_000,
+        description="Requests a minute that one key, or one address without a key, may go on making; as many "
+        "may come at once after a rest. 0: no limit.",
     )
     max_sessions: int = Field(
         100, ge=1, le=100_000, description="MCP sessions of the handshake era that are open at once."
@@ -293,11 +297,42 @@ class AuthSettings(Section):
         True, description="Whether a key is needed. Without, the server listens on loopback addresses only."
     )
     token: SecretStr = Field(
-        SecretStr(""), description="Deprecated: one token that may read and write everything. Use keys."
+        SecretStr(""),
+        description="The token that the bridge needs. For the server it is deprecated: one token that may "
+        "read and write everything. Use keys.",
+        repr=False,
     )
     session_secret: SecretStr = Field(
         SecretStr(""),
+        repr=False,
         description="Signs the cookies of people who logged in, 64 bytes or more in base64url; several "
         "servers share one. Empty: a file in the data directory.",
     )
     session_hours: float = Field(8.0, gt=0, le=720, description="How long a person stays logged in.")
+
+
+class BridgeSettings(Section):
+    """The bridge for OpenClaw that `vestige bridge` starts. Its token is `auth.token`; its limits are those
+    of the server."""
+
+    bind: str = Field(
+        "127.0.0.1:8000",
+        description="Where the bridge listens: host:port, [v6 address]:port; port 0 takes a free one.",
+    )
+    allow_anonymous: bool = Field(
+        False, description="Whether the bridge may start without a token and let everybody in."
+    )
+    binary: str = Field(
+        "", description="The `vestige-mcp` that the bridge starts; empty means that of this installation."
+    )
+    request_timeout: float = Field(
+        30.0, gt=0, le=3_600, description="Seconds that a call may take before it is taken back."
+    )
+    long_timeout: float = Field(
+        180.0, gt=0, le=86_400, description="The same for dreams, consolidations and backups."
+    )
+    isolate_agents: bool = Field(
+        False,
+        description="Whether each agent (`X-Agent-Id`) has memories of its own in /agent/<id>, beside what "
+        "all read in /shared.",
+    )

@@ -25,6 +25,7 @@ from vestige.preferences import (
     FROM_PROJECT,
     AuthSettings,
     BackupSettings,
+    BridgeSettings,
     EmbeddingSettings,
     McpSettings,
     MechanismSettings,
@@ -40,8 +41,8 @@ from vestige.schema_words import in_words
 CONFIG_NAME = "vestige.toml"
 DATABASE_NAME = "vestige.db"
 PROJECT_DIRECTORY = ".vestige"
-NOT_SETTINGS = ("VESTIGE_TEST_", "VESTIGE_MODEL_DIR")
-"""Variables of the test suite; they share the prefix and set nothing here."""
+NOT_SETTINGS = ("VESTIGE_TEST_", "VESTIGE_MODEL_DIR", "VESTIGE_KEY")
+"""Variables of the test suite and of clients; they share the prefix and set nothing here."""
 
 OLD_NAMES = {
     "VESTIGE_SYSTEM_PROMPT_MODE": "mcp.instructions",
@@ -51,6 +52,9 @@ OLD_NAMES = {
     "VESTIGE_AUTOPILOT_ENABLED": "mechanisms.autopilot",
     "VESTIGE_HTTP_BIND": "server.bind",
     "VESTIGE_SESSION_SECRET": "auth.session_secret",
+    "VESTIGE_ALLOW_ANONYMOUS": "bridge.allow_anonymous",
+    "VESTIGE_BINARY": "bridge.binary",
+    "VESTIGE_REQUEST_TIMEOUT": "bridge.request_timeout",
 }
 """Variables of the reference that set the same thing; ours wins where both are there."""
 DATABASE_URL = "VESTIGE_DATABASE_URL"
@@ -85,6 +89,7 @@ class Settings(Section):
     sleep: SleepSettings = SleepSettings()
     server: ServerSettings = ServerSettings()
     auth: AuthSettings = AuthSettings()
+    bridge: BridgeSettings = BridgeSettings()
     _file: Path | None = PrivateAttr(None)
 
     @property
@@ -105,7 +110,12 @@ class Settings(Section):
         """The file these settings were read from, if it holds a secret and others than its owner may read
         it."""
         url = self.storage.postgres.url.get_secret_value()
-        secrets = [self.embeddings.api_key, url if url != without_password(url) else ""]
+        secrets = [
+            self.embeddings.api_key,
+            url if url != without_password(url) else "",
+            self.auth.token.get_secret_value(),
+            self.auth.session_secret.get_secret_value(),
+        ]
         if self._file is None or os.name == "nt":  # there are no such permissions
             return None
         with suppress(OSError, UnicodeDecodeError):
@@ -164,11 +174,13 @@ def _server_place(url: str, schema: str) -> str:
     """A store on a server, spelt as the store itself does, with the user. This works without the driver."""
     address, _, query = without_password(url).partition("?")
     where, _, database = address.partition("://")[2].partition("/")
-    user, at, hosts = where.rpartition("@")
+    named, _, hosts = where.rpartition("@")
     told = dict(parse_qsl(query))
+    user = told.get("user") or unquote(named)
     host = told.get("host") or told.get("hostaddr") or hosts or "local"
     port = f":{told['port']}" if "port" in told else ""
-    return f"postgresql://{user}{at}{host}{port}/{told.get('dbname') or unquote(database)}, schema {schema}"
+    who = f"{user}@" if user else ""
+    return f"postgresql://{who}{host}{port}/{told.get('dbname') or unquote(database)}, schema {schema}"
 
 
 def forget_own_store() -> None:
@@ -228,13 +240,21 @@ def documented_fields(
 
 def unknown_variables(environ: Mapping[str, str] | None = None) -> list[str]:
     """Complaints about `VESTIGE_*` variables that set nothing, each with the nearest one that would."""
+    environ = os.environ if environ is None else environ
     known = {environment_name(name) for name, _ in documented_fields()} | {"VESTIGE_CONFIG", *OTHER_NAMES}
     complaints = []
-    for name in sorted(os.environ if environ is None else environ):
+    if not environ.get(DATABASE_URL, "x").strip():
+        complaints.append(f"{DATABASE_URL} is blank: unless other settings say so, memories are in SQLite.")
+    for name in sorted(environ):
         if name.startswith("VESTIGE_") and name not in known and not name.startswith(NOT_SETTINGS):
             close = nearest_name(name, known)
             complaints.append(f"{name} is no setting" + (f"; did you mean {close}?" if close else "."))
     return complaints
+
+
+def is_empty_variable(name: str) -> bool:
+    """Whether a variable is set to nothing, which counts as not set everywhere else."""
+    return not os.environ.get(name, "x").strip()
 
 
 def environment_name(dotted: str) -> str:

@@ -138,7 +138,7 @@ def test_how_well_two_merge_is_weighed_from_meaning_tags_and_words() -> None:
     [
         (replace(memory(), pinned=True), "pinned"),
         (replace(memory(), thread="talk"), "thread"),
-        (replace(memory(), superseded_by="b"), "superseded by b"),
+        (replace(memory(), superseded_by="b"), "was superseded"),
         (replace(memory(), valid_until=NOW - DAY), "not true now"),
         (replace(memory(), valid_from=NOW + DAY), "not true now"),
         (replace(memory(), suppression_count=1), "suppressed"),

@@ -141,6 +141,33 @@ def test_a_chore_is_told_when_somebody_last_asked_for_something(world: World) ->
     assert told == [active]
 
 
+def test_of_two_processes_one_leads_and_both_react(tmp_path: Path) -> None:
+    done: list[str] = []
+
+    def pilot(world: World, name: str) -> Autopilot:
+        def on_created(_call: Call, _happening: MemoryCreated) -> None:
+            done.append(f"{name} reacted")
+
+        def rest(_call: Call, _last_activity: datetime) -> None:
+            done.append(f"{name} rested")
+
+        reactions, chores = [on(MemoryCreated, on_created)], [Chore(name="rest", run=rest)]
+        return Autopilot(world.app.engine, reactions=reactions, chores=chores)
+
+    with open_world(tmp_path) as here, open_world(tmp_path) as there:
+        with piloted(pilot(here, "one")) as one, piloted(pilot(there, "other")) as other:
+            here.remember("Ada prefers tea.")
+            there.remember("Bob prefers coffee.")
+            for autopilot in (one, other):
+                autopilot.settle()
+                autopilot.tick()
+            assert done == ["one reacted", "one rested", "other reacted"]
+            assert (one.status().leader, other.status().leader) == (True, False)
+        here.app.engine.store.close()
+        there.app.autopilot.tick()
+        assert there.call("system_status")["autopilot"]["leader"]
+
+
 def test_a_server_works_in_the_background_until_it_is_closed(tmp_path: Path) -> None:
     with open_server({"data_dir": str(tmp_path), "embeddings.provider": "hashing"}) as app:
         assert app.autopilot.status().running

@@ -15,6 +15,7 @@ from vestige.embed.hashing import HashingEmbedder
 from vestige.embed.progress import Progress
 from vestige.embed.protocol import Embedder
 from vestige.engine.context import Call, Engine
+from vestige.engine.embedding import embed_memories
 from vestige.engine.rebuild import rebuild
 from vestige.errors import ModelUnavailable
 from vestige.models import ANYTHING, EVERYTHING, Evidence, Memory, MemoryState, Record
@@ -110,6 +111,18 @@ def test_without_a_choice_everything_is_derived_again(world: World) -> None:
 
     assert answer == {"success": True, "strengths": 1, "drifted": 1, "words": 1, "vectors": 1}
     assert store.signature() == HashingEmbedder().signature
+
+
+def test_vectors_that_lost_their_tokens_are_made_again(world: World) -> None:
+    world.remember("The door is painted green.")
+    wordless = world.remember("… !? …")
+    store = world.app.engine.store
+    assert run(world, vectors=True).wire()["vectors"] == 0
+    (memory,) = [one.memory for one in store.get_many([wordless], access=EVERYTHING)]
+    (made,) = embed_memories(Call(engine=world.app.engine), HashingEmbedder(), [memory])
+    store.put_vectors({wordless: replace(made, pieces=(replace(made.pieces[0], tokens=None),))})
+    assert run(world, vectors=True).wire()["vectors"] == 1
+    assert run(world, vectors=True).wire()["vectors"] == 0
 
 
 def test_without_a_choice_vectors_are_left_out_when_the_embeddings_are_off(tmp_path: Path) -> None:

@@ -18,21 +18,29 @@ from tests.store.sqlite_files import open_at
 from vestige.engine.relay import Relay
 from vestige.events import (
     PREVIEW_CHARS,
+    ConnectionDiscovered,
     EventBus,
     Happening,
     ImportanceScored,
     IntentionTriggered,
     MemoryCreated,
     MemoryDeleted,
+    Place,
     SearchPerformed,
 )
 from vestige.store.answers import MOST_NOTICES
 from vestige.store.protocol import MemoryStore
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-DELETED = MemoryDeleted(timestamp=NOON, id="1")
-CREATED = MemoryCreated(timestamp=NOON, id="a", content_preview="Tea.", node_type="fact", tags=("x",))
-SEARCH = SearchPerformed(timestamp=NOON, query="tea", result_count=1, result_ids=("a",), duration_ms=1.0)
+HOME = Place(scope="/project/tea", domains=("drinks",))
+SCOPE = Place(scope="/project/tea")
+DELETED = MemoryDeleted(timestamp=NOON, places=(SCOPE,), id="1")
+CREATED = MemoryCreated(
+    timestamp=NOON, places=(HOME,), id="a", content_preview="Tea.", node_type="fact", tags=("x",)
+)
+SEARCH = SearchPerformed(
+    timestamp=NOON, places=(SCOPE, HOME), query="tea", result_count=1, result_ids=("a",), duration_ms=1.0
+)
 LONG = 30.0
 """A limit no passing test reaches."""
 
@@ -141,6 +149,7 @@ def test_a_search_that_leaves_no_trace_is_not_written_down(
 def test_what_belongs_to_no_memory_is_written_down_cut_or_not_at_all(one: Process, two: Process) -> None:
     scored = ImportanceScored(
         timestamp=NOON,
+        places=(SCOPE,),
         memory_id=None,
         content_preview="Not stored.",
         composite_score=0.5,
@@ -158,11 +167,39 @@ def test_what_belongs_to_no_memory_is_written_down_cut_or_not_at_all(one: Proces
 
 
 def test_the_text_of_an_intention_is_not_written_down(store: MemoryStore, one: Process, two: Process) -> None:
-    due = IntentionTriggered(timestamp=NOON, id="i", description="Call the clinic.", priority="high")
+    due = IntentionTriggered(
+        timestamp=NOON, places=(SCOPE,), id="i", description="Call the clinic.", priority="high"
+    )
     one.bus.emit(due)
     exchange(one, two)
     assert two.everywhere == [replace(due, description="")]
     assert "clinic" not in store.notices(0)[0].message
+
+
+def test_of_a_deleted_memory_the_others_are_told_the_scope_only(
+    store: MemoryStore, one: Process, two: Process
+) -> None:
+    one.bus.emit(replace(DELETED, places=(HOME,)))
+    exchange(one, two)
+    assert two.everywhere == [DELETED]
+    assert "drinks" not in store.notices(0)[0].message
+
+
+def test_the_domains_of_a_memory_that_another_process_deleted_meanwhile_are_not_written_down(
+    store: MemoryStore, one: Process, two: Process
+) -> None:
+    add(store, a_memory("a"), a_memory("b"))
+    linked = ConnectionDiscovered(
+        timestamp=NOON, places=(HOME,), source_id="b", target_id="a", connection_type="semantic", weight=0.5
+    )
+    one.bus.emit(linked)
+    exchange(one, two)
+    assert two.everywhere == [linked]
+
+    one.bus.emit(linked)
+    forget(store, "a")
+    exchange(one, two)
+    assert store.notices(0) == []
 
 
 def test_half_a_character_in_a_query_travels(tmp_path: Path) -> None:
@@ -191,9 +228,10 @@ def test_the_text_of_a_memory_that_another_process_deleted_meanwhile_is_not_writ
 def test_what_is_not_understood_is_passed_over(store: MemoryStore, two: Process) -> None:
     strange = ["{}", '{"type": "Newer", "data": {}}', '{"type": "MemoryDeleted", "data": 3}']
     undated = json.dumps({"type": "MemoryDeleted", "data": {"timestamp": "noon", "id": "1"}})
-    store.notify("newer", [*strange, undated, json.dumps(DELETED.message())])
+    placeless = json.dumps({**DELETED.message(), "places": ["/project"]})
+    store.notify("newer", [*strange, undated, placeless, json.dumps(DELETED.message())])
     two.relay.hear()
-    assert two.everywhere == [DELETED]
+    assert two.everywhere == [replace(DELETED, places=None)]
 
 
 def test_a_store_that_others_keep_busy_gets_the_news_the_next_time(tmp_path: Path) -> None:

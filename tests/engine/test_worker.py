@@ -6,8 +6,8 @@ from itertools import count
 
 import pytest
 
-from vestige.engine.worker import Job, Stop, Worker
-from vestige.errors import Cancelled, StoreBusy, StoreError, StoreFull, StoreReadOnly
+from vestige.engine.worker import MOST_TRIES, Job, Stop, Worker
+from vestige.errors import Cancelled, StoreBusy, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
 
 LONG = 30.0
 """A limit no passing test reaches."""
@@ -84,6 +84,59 @@ def test_what_stands_in_the_way_of_a_job_is_told_in_one_line_of_ours(
     assert (record.levelname, record.exc_info) == ("WARNING", None)
     assert record.getMessage() == f"capture was not done: {told}"
     assert worker.status().failed == 1
+
+
+def test_a_job_that_finds_no_store_waits_until_there_is_one(caplog: pytest.LogCaptureFixture) -> None:
+    tries: list[int] = []
+
+    def reaching() -> None:
+        tries.append(1)
+        if len(tries) < 4:
+            raise StoreUnavailable("No connection to postgresql://db: refused")
+
+    worker = Worker(monotonic=still, pause_seconds=0.0)
+    worker.start()
+    worker.put(job(reaching, name="capture"))
+    assert worker.settle(LONG)
+    assert worker.stop(LONG)
+    assert len(tries) == 4
+    assert (worker.status().handled, worker.status().failed) == (1, 0)
+    (record,) = caplog.records
+    assert (record.getMessage(), record.exc_info) == ("capture waits: the store cannot be reached", None)
+
+
+@pytest.mark.parametrize(("outcome", "tried"), [({}, MOST_TRIES + 1), ({"outcome": "unknown"}, 1)])
+def test_a_job_that_finds_no_store_is_given_up_at_last_and_one_that_may_be_done_at_once(
+    outcome: dict[str, str], tried: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    tries: list[int] = []
+
+    def reaching() -> None:
+        tries.append(1)
+        raise StoreUnavailable("No connection to postgresql://db: refused", details=outcome)
+
+    worker = Worker(monotonic=still, pause_seconds=0.0)
+    worker.start()
+    worker.put(job(reaching, name="capture"))
+    assert worker.settle(LONG)
+    assert worker.stop(LONG)
+    assert len(tries) == tried
+    assert (worker.status().handled, worker.status().failed) == (1, 1)
+    assert worker.status().last_error == "capture: StoreUnavailable"
+    assert not any(record.exc_info for record in caplog.records)
+
+
+def test_without_a_thread_nobody_waits_for_a_store(caplog: pytest.LogCaptureFixture) -> None:
+    tries: list[int] = []
+
+    def reaching() -> None:
+        tries.append(1)
+        raise StoreUnavailable("No connection to postgresql://db: refused")
+
+    worker = Worker(monotonic=still)
+    worker.put(job(reaching, name="capture"))
+    worker.settle()
+    assert (len(tries), worker.status().failed) == (1, 1)
 
 
 def test_a_loop_that_breaks_down_is_begun_again() -> None:
@@ -183,3 +236,87 @@ def test_jobs_that_make_jobs_come_to_an_end() -> None:
     again()
     worker.settle()
     assert worker.status().handled == 5
+
+
+class Ticking:
+    """A clock that another thread moves, and a worker that sees it at once."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def test_only_a_leader_does_chores_and_who_becomes_one_does_them_at_once() -> None:
+    leading, asked, rested, clock = threading.Event(), threading.Semaphore(0), threading.Event(), Ticking()
+
+    def leads() -> bool:
+        asked.release()
+        return leading.is_set()
+
+    worker = Worker(
+        monotonic=clock, chores=[job(rested.set)], leads=leads, idle_seconds=60.0, look_seconds=0.0
+    )
+    clock.seconds = 3600.0
+    worker.start()
+    for _ in range(3):
+        assert asked.acquire(timeout=LONG)
+    clock.seconds += 3600.0
+    for _ in range(3):
+        assert asked.acquire(timeout=LONG)
+    assert (rested.is_set(), worker.status().leader) == (False, False)
+    leading.set()
+    assert rested.wait(LONG)
+    assert worker.status().leader
+    assert worker.stop(LONG)
+    assert not worker.status().leader
+
+
+def test_who_leads_is_seen_also_while_there_is_always_something_to_do() -> None:
+    seen, stop = threading.Event(), threading.Event()
+
+    def leads() -> bool:
+        seen.set()
+        return True
+
+    worker = Worker(monotonic=still, chores=[job(lambda: None)], leads=leads, look_seconds=0.0)
+
+    def again() -> None:
+        if not stop.is_set():
+            worker.put(job(again))
+
+    worker.put(job(again))
+    worker.start()
+    for _ in range(3):
+        assert seen.wait(LONG)
+        seen.clear()
+    stop.set()
+    assert worker.stop(LONG)
+
+
+def test_a_store_that_cannot_say_has_no_leader_here() -> None:
+    done: list[str] = []
+    answers = iter([True, False, True])
+
+    def leads() -> bool:
+        if next(answers):
+            return True
+        raise StoreError("The server is away.")
+
+    worker = Worker(monotonic=still, chores=[job(lambda: done.append("swept"))], leads=leads)
+    told = []
+    for _ in range(3):
+        worker.rest(lambda: False)
+        told.append((worker.status().leader, len(done)))
+    assert told == [(True, 1), (False, 1), (True, 2)]
+    assert worker.status().failed == 0
+
+
+def test_who_has_no_chores_leaves_the_lead_to_others() -> None:
+    def leads() -> bool:
+        raise AssertionError("nobody should ask")
+
+    worker = Worker(monotonic=still, leads=leads)
+    worker.rest(lambda: False)
+    assert not worker.status().leader

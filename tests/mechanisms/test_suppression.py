@@ -81,7 +81,10 @@ def test_the_neighbours_of_a_suppressed_memory_are_weakened_once_when_it_is_fina
     living.clock.advance(hours=25)
     world = living.restart()
     suppress(world, loose)  # somebody suppresses something else: what is final by now is seen
-    assert Rac1CascadeSwept(timestamp=living.clock.now, seeds=1, neighbors_affected=1) in world.heard
+    assert (
+        Rac1CascadeSwept(timestamp=living.clock.now, places=None, seeds=1, neighbors_affected=1)
+        in world.heard
+    )
     once = strength(world, linked)["stability"]
     assert once == round(0.7 * untouched["stability"], 4)
 

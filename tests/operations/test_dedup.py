@@ -170,7 +170,7 @@ def test_a_merge_with_its_own_part_would_be_a_circle(world: World, three: tuple[
 
     error = world.refused("dedup", action="plan", ids=[merged, three[0]])
 
-    assert f"{three[0]} was superseded by {merged}" in error["message"]
+    assert f"{three[0]} was superseded" in error["message"]
     undo(world, merged)
     assert "not true now" in world.refused("dedup", action="plan", ids=[merged, three[0]])["message"]
     assert everything(world).keys() == before.keys()

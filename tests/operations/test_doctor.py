@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from testbed.postgres_server import Server
+from tests.store.postgres_stores import query
 from tests.world import World, on_postgres, open_world
 from vestige.engine.context import Call
 from vestige.engine.doctor import CHECKS, doctor
@@ -175,6 +176,11 @@ DERIVED = {
         "DELETE FROM token_bits; DELETE FROM vectors",
         ("coverage", "warning", "embedding"),
     ),
+    "token bits that are gone": (
+        "DELETE FROM token_bits WHERE key = (SELECT min(key) FROM token_bits)",
+        ("coverage", "warning", "embedding"),
+    ),
+    "all token bits": ("DELETE FROM token_bits", ("coverage", "warning", "embedding")),
     "vectors of another text": (
         "UPDATE vectors SET text_hash = 'x' WHERE key = (SELECT min(key) FROM vectors)",
         ("vectors", "broken", "vectors"),
@@ -193,6 +199,40 @@ def test_what_is_derived_is_seen_mended_and_then_well(lived: World, folder: Path
     assert mended["status"] == "ok"
     assert looked(lived)["findings"] == []
     assert canonical(lived.app.engine.store) == told
+
+
+DAMAGED = "UPDATE memories SET {} WHERE key = (SELECT min(key) FROM memories)"
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("metadata", "{broken"), ("tags", "x"), ("valid_until", "soon"), ("created_at", "")]
+)
+def test_a_value_that_cannot_be_read_is_told_with_its_memory_and_its_column(
+    folder: Path, column: str, value: str
+) -> None:
+    with open_world(folder) as world:
+        memory_id = world.remember("The office plant is called Fern.")
+        world.remember("We deploy with Ansible.")
+        broken(folder, DAMAGED.format(f"{column} = '{value}'"))
+        answer = looked(world)
+    (found,) = [one for one in answer["findings"] if one["check"] == "values"]
+    assert found["ids"] == [memory_id]
+    assert column in found["message"]
+    assert "vestige restore FILE" in answer["message"]
+    assert "vestige migrate --from sqlite" in answer["message"]
+
+
+@pytest.mark.slow
+def test_on_a_server_no_way_is_told_that_only_files_have(postgres_server: Server, tmp_path: Path) -> None:
+    url = postgres_server.new_database()
+    with open_world(tmp_path, **on_postgres(url)) as world:
+        memory_id = world.remember("The office plant is called Fern.")
+        query(url, DAMAGED.format("metadata = '{broken'"))
+        answer = looked(world)
+    postgres_server.drop(url)
+    assert [one["ids"] for one in answer["findings"] if one["check"] == "values"] == [[memory_id]]
+    assert "vestige restore" not in answer["message"]
+    assert "vestige migrate --from postgres --to PATH" in answer["message"]
 
 
 LOSE_EVIDENCE = (

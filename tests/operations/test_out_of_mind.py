@@ -36,6 +36,7 @@ DOORS: dict[str, Callable[[Ids], Arguments]] = {
     "connections.chain": lambda ids: {"from": ids["visible"], "to": ids["rival"]},
     "contradictions": lambda ids: {},
     "deep_reference": lambda ids: {"query": QUERY},
+    "keys.list": lambda ids: {},
     "find_duplicates": lambda ids: {"similarity_threshold": 0.5},
     "gc": lambda ids: {"min_retention": 0.5},
     "importance_score": lambda ids: {"content": FACT.replace(WORD, "somebody")},

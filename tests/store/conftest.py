@@ -1,11 +1,12 @@
 """The only place in the tests that names a store. To add one, write how it opens and list it."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from testbed.fresh_databases import FreshDatabases
 from tests.store.generators import T0, NewStore
 from tests.store.postgres_stores import open_at
 from vestige.store.inmemory import InMemoryStore
+from vestige.store.postgres.connection import Session
 from vestige.store.postgres.store import PostgresStore
 from vestige.store.processes import Who
 from vestige.store.protocol import MemoryStore
@@ -51,6 +53,20 @@ def postgres_url(postgres_databases: FreshDatabases) -> Iterator[str]:
     url = postgres_databases.take()
     yield url
     postgres_databases.give_back(url)
+
+
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every statement that is run from now on, but for those that begin and end transactions."""
+    run: list[str] = []
+    execute = Session.execute
+
+    def watched(self: Session, sql: str, parameters: Sequence[Any] = ()) -> Any:  # whatever the driver gives
+        run.append(sql)
+        return execute(self, sql, parameters)
+
+    monkeypatch.setattr(Session, "execute", watched)
+    return run
 
 
 @contextmanager

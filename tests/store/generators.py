@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from vestige.cognition.text import text_hash
 from vestige.embed.protocol import Signature
+from vestige.keys import ApiKey
 from vestige.models import EVERYTHING, Access, Edge, Evidence, Filter, LogEvent, Memory, Record
 from vestige.pool import Worded
 from vestige.store.answers import Scored
@@ -69,6 +70,12 @@ def memory_id(number: int) -> str:
 
 def a_memory(name: str, content: str = "zinc and cobalt", at: datetime = T0) -> Memory:
     return Memory(id=name, content=content, created_at=at, updated_at=at)
+
+
+def a_key(name: str, at: datetime = T0) -> ApiKey:
+    """A key whose hash is made of its name."""
+    hashed = name.encode().hex().ljust(64, "0")
+    return ApiKey(id=name, hash=hashed, label=f"label of {name}", permissions=("read",), created_at=at)
 
 
 def axis(number: int, dimension: int = SIGNATURE.dimension) -> NDArray[np.float32]:

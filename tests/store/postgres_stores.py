@@ -5,12 +5,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
+import numpy as np
 import psycopg
+from numpy.typing import NDArray
 
-from tests.store.generators import T0
+from tests.store.generators import T0, a_memory, embedded, memory_id
+from vestige.models import EVERYTHING
+from vestige.store.changes import Add
 from vestige.store.postgres.store import PostgresStore
 from vestige.store.processes import Who
 
@@ -44,6 +49,16 @@ def open_at(
         statement_seconds=statement_seconds,
         max_connections=max_connections,
     )
+
+
+def put(store: PostgresStore, vectors: NDArray[np.float32], scope: str = "/", first: int = 0) -> list[str]:
+    """Memories with these vectors; their ids."""
+    memories = [replace(a_memory(memory_id(first + at)), scope=scope) for at in range(len(vectors))]
+    added = [
+        Add(memory=one, embedded=embedded(one, vector)) for one, vector in zip(memories, vectors, strict=True)
+    ]
+    store.commit(added, access=EVERYTHING)
+    return [one.id for one in memories]
 
 
 @contextmanager

@@ -23,9 +23,11 @@ from tests.store.generators import (
     rows,
 )
 from vestige.cognition.text import fingerprint
+from vestige.documents import Document
 from vestige.errors import Conflict, Forbidden, NotFound
 from vestige.models import ANYTHING, EVERYTHING, Access, Edge, Evidence, Filter
-from vestige.store.changes import Add, Change, Forget, Link, Remark, Revise
+from vestige.store.changes import Add, Change, Drop, Forget, Link, Put, Remark, Revise
+from vestige.store.lives import MemoryLife
 from vestige.store.protocol import MemoryStore
 
 MINE = Access(scopes=("/user/ada",))
@@ -194,7 +196,9 @@ def test_the_log_of_a_memory_that_moved_away_is_not_there(shared: MemoryStore) -
 def test_what_happened_before_a_memory_moved_into_reach_stays_out_of_it(shared: MemoryStore) -> None:
     revise(shared, replace(held(shared, "near").memory, scope="/user/ada", revision=2), "moved")
     assert [event.kind for event in shared.log(access=MINE, memory_id="near")] == ["memory.revised"]
-    assert len(shared.history("near", access=MINE)) == 1
+    assert shared.history("near", access=MINE) == []
+    assert shared.earlier(["near"], T0, access=MINE) == {}
+    assert len(shared.history("near", access=EVERYTHING)) == 1
 
 
 def test_a_log_limited_to_domains_leaves_out_memories_that_are_gone(shared: MemoryStore) -> None:
@@ -260,3 +264,37 @@ def test_an_id_taken_out_of_reach_cannot_be_taken_again(shared: MemoryStore) -> 
     with pytest.raises(Conflict):
         shared.commit([Add(memory=replace(a_memory("near"), scope="/user/ada"))], access=MINE)
     assert held(shared, "near").memory.scope == "/user/adam"
+
+
+def test_the_log_tells_of_a_document_to_who_reaches_it(shared: MemoryStore) -> None:
+    for name, cited in (("ours", "below"), ("of both", "near"), ("of nothing", None)):
+        cites = ("mine", cited) if cited else ()
+        note = Document(kind="note", id=name, scope="/user/ada", cites=cites, created_at=T0, updated_at=T0)
+        shared.commit([Put(document=note)], access=EVERYTHING)
+    told = [event.payload.get("id") for event in shared.log(access=MINE) if event.kind == "document.put"]
+    assert told == ["ours", "of nothing"]
+    shared.commit([Drop(kind="note", id="of nothing", at=T0)], access=EVERYTHING)
+    kinds = {event.kind for event in shared.log(access=MINE) if event.payload.get("id") == "of nothing"}
+    assert kinds == set()
+    assert "document.dropped" in {event.kind for event in shared.log(access=EVERYTHING)}
+
+
+def lives_told(store: MemoryStore, access: Access) -> list[str]:
+    told = [life for batch in store.lives(access=access) for life in batch]
+    return [life.memory_id for life in told if isinstance(life, MemoryLife)]
+
+
+def test_a_life_that_was_in_another_domain_is_not_told(shared: MemoryStore) -> None:
+    assert lives_told(shared, HOME) == ["mine", "root"]
+    revise(shared, replace(held(shared, "below").memory, domains=("home",), revision=2))
+    assert lives_told(shared, HOME) == ["mine", "root"]
+    assert [one.memory.domains for one in shared.history("below", access=EVERYTHING)] == [()]
+    assert shared.history("below", access=HOME) == []
+
+
+def test_a_life_that_names_a_memory_out_of_reach_is_not_told(shared: MemoryStore) -> None:
+    revise(shared, replace(held(shared, "below").memory, superseded_by="near", revision=2))
+    assert lives_told(shared, MINE) == ["mine"]
+    revise(shared, replace(held(shared, "mine").memory, superseded_by="below", revision=2))
+    assert lives_told(shared, MINE) == ["mine"]
+    assert lives_told(shared, EVERYTHING) == ["below", "mine", "near", "root"]

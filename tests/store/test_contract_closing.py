@@ -3,9 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.store.generators import SIGNATURE, T0, a_memory, add, axis, rows
+from tests.store.generators import SIGNATURE, T0, a_key, a_memory, add, axis, rows
 from vestige.errors import StoreError
 from vestige.models import ANYTHING, EVERYTHING
+from vestige.store.keyring import Keyring
 from vestige.store.logquery import LogQuery
 from vestige.store.pool import Probe
 from vestige.store.protocol import MemoryStore
@@ -48,11 +49,17 @@ USES: dict[str, Callable[[MemoryStore], object]] = {
     "alone": lambda store: store.alone("purge").__enter__(),
     "processes": lambda store: store.processes(),
     "has_company": lambda store: store.has_company(),
+    "leading": lambda store: store.leading(),
     "notify": lambda store: store.notify("one", []),
     "notices": lambda store: store.notices(0),
     "listening": lambda store: store.listening().__enter__(),
     "lives": lambda store: list(store.lives(access=EVERYTHING)),
     "absorb": lambda store: store.absorb([], access=EVERYTHING),
+    "put_key": lambda store: store.put_key(a_key("k")),
+    "list_keys": lambda store: store.list_keys(),
+    "key_by_hash": lambda store: store.key_by_hash("0" * 64),
+    "revoke_key": lambda store: store.revoke_key("k", T0),
+    "note_keys_used": lambda store: store.note_keys_used({"k": T0}),
     "examine": lambda store: store.examine(T0, deep=False),
     "mend": lambda store: store.mend("words", T0),
     "backup": lambda store: store.backup(Path("nowhere/copy.db")),
@@ -76,7 +83,8 @@ def test_closing_twice_is_safe(store: MemoryStore) -> None:
 
 
 def test_every_method_of_the_contract_is_tried_on_a_closed_store() -> None:
-    methods = {name for name in vars(MemoryStore) if not name.startswith("_")}
+    contract = {**vars(Keyring), **vars(MemoryStore)}
+    methods = {name for name in contract if not name.startswith("_")}
     assert methods - set(USES) == {"node", "read_only", "software", "lingers_in", "close"}
 
 

@@ -19,6 +19,7 @@ from tests.store.generators import (
     revise,
     some_tokens,
 )
+from vestige.embed.protocol import Signature
 from vestige.errors import InvalidInput
 from vestige.models import EVERYTHING, Memory
 from vestige.pool import OFFSETS, Pool
@@ -65,6 +66,28 @@ def test_neighbours_two_places_to_each_side_bring_their_tokens(store: MemoryStor
     assert sketched(pool) == [told(0, None, 1, None, 2), told(None, None, 0, None, 1)]
 
 
+def test_vectors_without_tokens_are_lacking_where_tokens_are_asked_for(store: MemoryStore) -> None:
+    with_tokens(store, a_memory("a"), some_tokens(1))
+    with_tokens(store, a_memory("b"), None, None)
+    with_tokens(store, a_memory("c"), some_tokens())
+    with_tokens(store, a_memory("d"), None, some_tokens(2))
+    add(store, a_memory("e"))
+
+    def lacking(*, tokens: bool) -> list[str]:
+        return [memory.id for memory in store.unembedded(SIGNATURE, limit=9, tokens=tokens)]
+
+    assert lacking(tokens=False) == ["e"]
+    assert lacking(tokens=True) == ["b", "e"]
+    store.put_vectors({"b": embedded(a_memory("b"), axis(0), tokens=[some_tokens()])})
+    assert lacking(tokens=True) == ["e"]
+    assert [row[0] for row in sketched(gather(store, MEANT))] == [
+        ([[1]], [False]),
+        None,
+        None,
+        ([[2]], [False]),
+    ]
+
+
 def test_without_any_tokens_there_is_no_sketch(store: MemoryStore) -> None:
     with_tokens(store, a_memory("a"), None)
     assert gather(store, MEANT).sketch is None
@@ -73,8 +96,10 @@ def test_without_any_tokens_there_is_no_sketch(store: MemoryStore) -> None:
     assert gather(store, Probe(terms=("zinc",), per_arm=9)).sketch is None
 
 
-def tokens_of(store: MemoryStore, name: str = "a") -> list[list[int]] | None:
-    pool = gather(store, MEANT)
+def tokens_of(
+    store: MemoryStore, name: str = "a", signature: Signature = SIGNATURE
+) -> list[list[int]] | None:
+    pool = gather(store, replace(MEANT, signature=signature))
     if pool.sketch is None or name not in pool.ids:
         return None
     own = sketched(pool)[pool.ids.index(name)][0]
@@ -100,6 +125,19 @@ def test_tokens_go_with_the_text_they_were_made_from(store: MemoryStore) -> None
     assert tokens_of(store, "b") == [[7]]
     forget(store, "a")
     assert gather(store, MEANT).ids == ("b",)
+
+
+def test_tokens_are_those_of_the_model_in_use_after_each_change_of_it(store: MemoryStore) -> None:
+    memory = a_memory("a", "zinc")
+    with_tokens(store, memory, some_tokens(1))
+    assert tokens_of(store) == [[1]]
+    coming = embedded(memory, axis(0), signature=OTHER_SIGNATURE, tokens=[some_tokens(9)])
+    store.put_vectors({"a": coming}, coming=OTHER_SIGNATURE)
+    assert tokens_of(store) == [[1]]
+    assert store.adopt(OTHER_SIGNATURE)
+    assert tokens_of(store, signature=OTHER_SIGNATURE) == [[9]]
+    assert store.adopt(SIGNATURE)
+    assert tokens_of(store) == [[1]]
 
 
 def test_tokens_of_another_model_are_gone(store: MemoryStore) -> None:

@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from tests.store.generators import a_memory, add
-from vestige.errors import StoreError
+from vestige.errors import InvalidInput
 from vestige.store.inmemory import InMemoryStore
 
 
 def test_it_says_that_it_has_no_file_to_back_up(tmp_path: Path) -> None:
     store = InMemoryStore(node="n")
     add(store, a_memory("a"))
-    with pytest.raises(StoreError) as refused:
+    with pytest.raises(InvalidInput) as refused:
         store.backup(tmp_path / "copy.db")
     assert refused.value.hint is not None
     assert "no file" in refused.value.hint

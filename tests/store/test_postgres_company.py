@@ -74,6 +74,26 @@ def test_what_is_over_in_a_moment_waits_for_its_like(postgres_url: str) -> None:
         assert done == ["purged"]
 
 
+ENDS = """
+CREATE FUNCTION end_it() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$;
+CREATE TRIGGER ends AFTER INSERT ON present FOR EACH STATEMENT EXECUTE FUNCTION end_it()"""
+
+
+def test_who_loses_its_session_while_it_takes_the_store_alone_is_told_that_the_server_is_away(
+    postgres_url: str,
+) -> None:
+    with closing(open_at(postgres_url)) as store:
+        query(postgres_url, ENDS)
+        try:
+            with pytest.raises(StoreUnavailable, match="administrator command"), store.alone("purge"):
+                pass
+        finally:
+            query(postgres_url, "DROP FUNCTION end_it CASCADE")
+        with store.alone("purge"):
+            pass
+
+
 def test_a_killed_process_is_alone_no_more(postgres_url: str) -> None:
     with (
         closing(open_at(postgres_url)) as store,

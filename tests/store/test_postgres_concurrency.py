@@ -106,10 +106,7 @@ class Crowd:
             seen = 0
             while not self.done:
                 seen = self.more(than=seen + SEARCHERS)
-                try:
-                    store.gather(probe, access=EVERYTHING)
-                except StoreUnavailable:  # it was in the middle of its answer: the next one is whole
-                    continue
+                store.gather(probe, access=EVERYTHING)
                 self.searches += 1
 
     def follow(self) -> None:
@@ -119,10 +116,7 @@ class Crowd:
                 ending = self.done
                 seen = self.more(than=seen)
                 after = self.followed[-1].position if self.followed else 0
-                try:
-                    news = store.log(access=EVERYTHING, after=after, limit=50)
-                except StoreUnavailable:
-                    continue
+                news = store.log(access=EVERYTHING, after=after, limit=50)
                 self.followed += news
                 if ending and not news:
                     return

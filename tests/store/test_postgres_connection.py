@@ -1,18 +1,22 @@
 """Connections to PostgreSQL: how they are lent, how long is waited, what becomes of a failed transaction."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
 
 import psycopg
 import pytest
+from psycopg import errors
 
 from tests.store.generators import a_memory, add, held
 from tests.store.postgres_stores import LONG, open_at, outside, query
 from vestige.errors import InvalidInput, StoreBusy, StoreError, StoreUnavailable
 from vestige.models import EVERYTHING
 from vestige.store.postgres.connection import Connections, Session
-from vestige.store.postgres.pool import IDLE_SECONDS, Pool, Unreachable, Waiting
+from vestige.store.postgres.place import Place
+from vestige.store.postgres.pool import IDLE_SECONDS, RETRY_SECONDS, Pool, Unreachable, Waiting
 from vestige.store.postgres.store import PostgresStore
+from vestige.store.postgres.trouble import store_error
 from vestige.store.sql.columns import listed
 
 pytestmark = pytest.mark.slow  # starts a server
@@ -89,6 +93,19 @@ def test_writers_come_one_after_the_other_and_the_one_in_the_way_is_named(
         pass
 
 
+def test_who_waits_for_other_writers_may_wait_longer_than_a_statement_may_take(
+    connections: Connections, postgres_url: str
+) -> None:
+    with closing(open_at(postgres_url, statement_seconds=0.2, busy_seconds=0.6)) as waiting:
+        with connections.writing(), pytest.raises(StoreBusy, match=r"stayed busy for 0\.6 s"):
+            add(waiting, a_memory("m1"))
+        with waiting._connections.writing() as db:
+            limits = db.execute(
+                "SELECT current_setting('lock_timeout'), current_setting('statement_timeout')"
+            ).fetchone()
+        assert limits == ("0", "200ms"), "which hold for the waiting only"
+
+
 def test_a_snapshot_sees_one_moment(connections: Connections) -> None:
     with connections.reading() as db:
         before = db.execute("SELECT count(*) FROM tombstones").fetchone()
@@ -120,6 +137,19 @@ def test_what_the_server_undoes_for_anothers_sake_is_done_again(
 
     assert connections.written(work) == "done"
     assert names(postgres_url) == ["once"]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow, errors.DatabaseDropped),
+        *(errors.IdleSessionTimeout, errors.ConnectionFailure, errors.ProtocolViolation),
+    ],
+)
+def test_a_server_that_ends_a_session_is_unavailable(kind: type[psycopg.Error]) -> None:
+    told = store_error(kind("It ends."), Place(url="postgresql://ada@db.example/memories"))
+    assert isinstance(told, StoreUnavailable)
+    assert "It ends." in told.message
 
 
 def test_a_value_that_the_server_refuses_is_bad_input(connections: Connections) -> None:
@@ -258,6 +288,20 @@ def test_a_connection_is_used_again_until_it_was_idle_for_long(postgres_url: str
         pool.give_back(second)
 
 
+def test_when_one_session_has_died_those_that_are_idle_are_not_tried_one_by_one(
+    postgres_url: str, clock: Clock
+) -> None:
+    with closing(pool_of(postgres_url, clock)) as pool:
+        both = [pool.borrow(LONG), pool.borrow(LONG)]
+        for one in both:
+            pool.give_back(one)
+            query(postgres_url, "SELECT pg_terminate_backend(%s, 60000)", one.info.backend_pid)
+        session = Session(pool, LONG)
+        assert session.execute("SELECT 1").fetchone() == (1,)
+        session.end()
+        assert clock.seconds == RETRY_SECONDS, "after one that failed"
+
+
 def test_a_connection_that_comes_back_within_a_transaction_is_closed(postgres_url: str, clock: Clock) -> None:
     with closing(pool_of(postgres_url, clock, most=1)) as pool:
         left = pool.borrow(LONG)
@@ -282,3 +326,8 @@ def test_a_server_that_cannot_be_reached_is_tried_until_patience_ends(clock: Clo
     pool.close()
     with pytest.raises(StoreError, match="closed"):
         pool.borrow(1.0)
+
+
+def test_the_driver_does_not_warn_of_what_it_ignores(postgres_url: str) -> None:
+    with closing(open_at(postgres_url)):
+        assert not logging.getLogger("psycopg").isEnabledFor(logging.WARNING)

@@ -13,9 +13,10 @@ import pytest
 
 from testbed.postgres_server import Server
 from tests.store.generators import a_memory, add, held
-from tests.store.postgres_stores import open_at, outside, query
+from tests.store.postgres_stores import LONG, open_at, outside, query
 from vestige.errors import ConfigError, StoreError, StoreReadOnly, StoreTooNew, StoreUnavailable
 from vestige.models import EVERYTHING
+from vestige.store.postgres import opening
 from vestige.store.postgres import server as requirements
 from vestige.store.postgres.place import Place
 from vestige.store.postgres.status import status
@@ -96,7 +97,9 @@ def test_those_who_open_an_empty_database_at_once_get_one_store(empty: str) -> N
         nodes = set(threads.map(begin, range(count)))
     assert len(nodes) == 1
     assert query(empty, "SELECT count(*) FROM vestige.memories") == [(count,)]
-    assert query(empty, "SELECT version FROM vestige.schema_migrations") == [(1,)]
+    assert query(empty, "SELECT version FROM vestige.schema_migrations") == [
+        (one.version,) for one in opening.schema()
+    ]
 
 
 def test_a_copied_database_is_another_installation(postgres_server: Server, empty: str) -> None:
@@ -227,6 +230,31 @@ def test_a_user_who_may_only_read_gets_a_store_to_read(empty: str, as_role: NewR
             add(reader, a_memory("m2"))
 
 
+def test_a_user_who_may_not_read_the_tables_is_not_told_that_reading_works(
+    empty: str, as_role: NewRole
+) -> None:
+    with closing(open_at(empty, schema="vestige")):
+        pass
+    url = as_role(empty, "GRANT USAGE ON SCHEMA vestige TO {role}")
+    for act in (lambda: open_at(url, schema="vestige"), lambda: status(Place(url=url))):
+        with pytest.raises(StoreError, match="may not") as caught:
+            act()
+        assert not isinstance(caught.value, StoreReadOnly)
+        assert "GRANT SELECT" in (caught.value.hint or "")
+        assert "Reading works" not in (caught.value.hint or "")
+
+
+def test_a_schema_that_was_removed_under_a_store_is_told_of(empty: str) -> None:
+    with closing(open_at(empty, schema="vestige")) as store:
+        add(store, a_memory("m1"))
+        query(empty, "DROP SCHEMA vestige CASCADE")
+        with pytest.raises(StoreUnavailable, match="removed or made anew") as read:
+            held(store, "m1")
+        with pytest.raises(StoreUnavailable, match="removed or made anew"):
+            add(store, a_memory("m2"))
+    assert "Restart" in (read.value.hint or "")
+
+
 def test_a_session_that_may_only_read_gets_a_store_to_read(postgres_url: str) -> None:
     with closing(open_at(postgres_url)) as store:
         add(store, a_memory("m1"))
@@ -246,8 +274,9 @@ def test_no_store_is_made_where_only_reading_is_allowed(empty: str) -> None:
     query(empty, "CREATE EXTENSION vector")
     standby = _with_option(empty, "-c default_transaction_read_only=on")
     for schema in ("vestige", "public"):
-        with pytest.raises(StoreReadOnly, match="none can be made"):
+        with pytest.raises(StoreReadOnly, match="none can be made") as caught:
             open_at(standby, schema=schema)
+        assert "Reading works" not in (caught.value.hint or "")
 
 
 # -- addresses and passwords -----------------------------------------------------------------------
@@ -272,11 +301,9 @@ def _told(error: BaseException) -> str:
     ],
     ids=["refused", "unknown host", "no socket"],
 )
-def test_a_server_that_is_not_there_is_unavailable_at_once(
-    url: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_server_that_does_not_come_is_unavailable(url: str, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG), pytest.raises(StoreUnavailable) as caught:
-        open_at(url)
+        open_at(url, busy_seconds=0.2)
     assert "storage.postgres.url" in (caught.value.hint or "")
     assert SECRET not in _told(caught.value) + caplog.text
 
@@ -288,6 +315,31 @@ def test_an_address_that_cannot_be_read_is_not_repeated(url: str) -> None:
     with pytest.raises(ConfigError) as caught:
         open_at(url)
     assert SECRET not in _told(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("end", "name", "helps"),
+    [
+        ("/x?conect_timeout=3", "conect_timeout", "connect_timeout"),
+        ("/x?nonsense=1", "nonsense", "SSL"),
+        ("/x?connect_timeout=abc", "connect_timeout", "number"),
+        ("/x?keepalives_idle=", "keepalives_idle", "number"),
+        (":54x/x", "port", "%40 for @"),
+        (":99999/x", "port", "65535"),
+        ("/x?port=0", "port", "65535"),
+    ],
+)
+def test_what_is_wrong_in_an_address_is_named(end: str, name: str, helps: str) -> None:
+    with pytest.raises(ConfigError, match=f"`{name}`") as caught:
+        Place(url=f"postgresql://ada:{SECRET}@127.0.0.1{end}")
+    assert helps in f"{caught.value.message} {caught.value.hint}"
+    assert SECRET not in _told(caught.value)
+
+
+def test_a_piece_of_a_password_is_not_named_as_a_parameter() -> None:
+    with pytest.raises(ConfigError) as caught:
+        Place(url="postgresql://ada:a/b?plugh=1@127.0.0.1/x")
+    assert "plugh" not in _told(caught.value)
 
 
 @pytest.mark.parametrize("password", ["hunter/2", "hunter@2", "1/2", "1/", "@", "/"])
@@ -316,16 +368,21 @@ def test_a_short_password_is_hidden_where_it_stands_and_nowhere_else(password: s
 
 
 def test_the_name_of_a_schema_is_checked(postgres_url: str) -> None:
-    for name in ("", "Vestige", 'a"b', "a; DROP TABLE x", "x" * 64, "pg_own"):
+    for name in ("", "Vestige", 'a"b', "a; DROP TABLE x", "x" * 64, "pg_own", "information_schema"):
         with pytest.raises(ConfigError):
             open_at(postgres_url, schema=name)
 
 
 def test_a_place_is_told_without_its_password() -> None:
     place = Place(url=f"postgresql://ada:{SECRET}@db.example:5433/memories")
-    assert str(place) == "postgresql://db.example:5433/memories, schema vestige"
+    assert str(place) == "postgresql://ada@db.example:5433/memories, schema vestige"
     assert SECRET not in repr(place)
     assert SECRET not in place.without_secrets(f"{place.url} and {SECRET}")
+
+
+def test_a_host_that_is_not_known_is_not_waited_for() -> None:
+    with pytest.raises(StoreUnavailable, match=r"no\.such\.host"):
+        open_at("postgresql://no.such.host.invalid/vestige", busy_seconds=10 * LONG)
 
 
 def test_a_database_that_does_not_exist_is_named(postgres_server: Server) -> None:

@@ -102,6 +102,26 @@ def test_the_server_notes_no_text_to_plan_with(store: PostgresStore, postgres_ur
     assert {word: query(postgres_url, NOTED, f"%{word}%") for word in TEXT} == {word: [] for word in TEXT}
 
 
+NOTED_BEFORE = """
+ALTER TABLE memories ALTER text_hash SET STATISTICS -1;
+ALTER TABLE vectors ALTER text_hash SET STATISTICS -1;
+DELETE FROM schema_migrations WHERE name = 'statistics'"""
+
+
+def test_the_hashes_of_texts_that_an_earlier_schema_noted_are_forgotten(
+    store: PostgresStore, postgres_url: str
+) -> None:
+    fill(store)
+    ((of_text,),) = query(postgres_url, "SELECT text_hash FROM memories WHERE id = 'a'")
+    query(postgres_url, NOTED_BEFORE)
+    query(postgres_url, "ANALYZE")
+    assert query(postgres_url, NOTED, f"%{of_text}%") == [("memories.text_hash",), ("vectors.text_hash",)]
+    with closing(open_at(postgres_url)):
+        assert query(postgres_url, NOTED, f"%{of_text}%") == []
+        query(postgres_url, "ANALYZE")
+        assert query(postgres_url, NOTED, f"%{of_text}%") == []
+
+
 def test_the_server_notes_no_vectors_to_plan_with(
     store: PostgresStore, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -67,6 +67,17 @@ def test_a_call_waits_for_a_server_that_comes_back(own: Server, store: PostgresS
     assert held(store, "before").memory.id == "before"
 
 
+def test_opening_waits_for_a_server_that_comes_back(own: Server) -> None:
+    url = own.new_database()
+    own.stop("fast")
+    starting = threading.Timer(0.2, own.start)
+    starting.start()
+    with closing(open_at(url)) as opened:
+        add(opened, a_memory("after"))
+    starting.join(LONG)
+    own.drop(url)
+
+
 def test_who_listens_hears_what_is_told_after_a_restart(own: Server, store: PostgresStore) -> None:
     with store.listening() as wait:
         wait(LONG)
@@ -88,7 +99,7 @@ def test_what_could_not_be_told_while_the_server_was_away_is_told_when_it_is_bac
         relay = Relay(away, events, process="one", others=lambda: True)
         away.notify("other", [ANOTHER])
         own.stop("fast")
-        events.emit(MemoryDeleted(timestamp=T0, id="gone"))
+        events.emit(MemoryDeleted(timestamp=T0, places=None, id="gone"))
         relay.tell()
         own.start()
         assert [notice.process for notice in away.notices(0)] == ["other"]
@@ -109,7 +120,7 @@ def test_who_only_follows_hears_what_is_told_right_after_a_restart(own: Server, 
             for number in range(2):
                 own.stop("fast")
                 own.start()
-                told = MemoryDeleted(timestamp=T0, id=f"m{number}")
+                told = MemoryDeleted(timestamp=T0, places=None, id=f"m{number}")
                 there.emit(told)
                 writing.tell()
                 until(partial(heard.__contains__, told))
@@ -142,7 +153,7 @@ def test_a_server_that_stays_away_is_unavailable_and_the_store_can_be_closed(own
             waiting.get_many(["before"], access=EVERYTHING)
         leaving.close()
         with pytest.raises(StoreUnavailable):
-            open_at(url)
+            open_at(url, busy_seconds=0.2)
     finally:
         own.start()
     assert held(waiting, "before").memory.id == "before"

@@ -1,9 +1,8 @@
 """Searching in PostgreSQL: three statements, side by side, by an index where vectors are many."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,27 +12,23 @@ from tests.store.generators import (
     DAY,
     SIGNATURE,
     T0,
-    Dice,
     a_memory,
     a_turn,
     add,
     axis,
     between,
-    change_model,
     embedded,
     hits,
-    memory_id,
     revise,
     rows,
     some_tokens,
 )
-from tests.store.postgres_stores import open_at, outside, query
+from tests.store.postgres_stores import open_at, put, query
 from vestige.models import ANYTHING, EVERYTHING, Filter
 from vestige.store.changes import Add
+from vestige.store.inmemory import InMemoryStore
 from vestige.store.pool import Probe
-from vestige.store.postgres import arrays, dense, literals
-from vestige.store.postgres.connection import Session
-from vestige.store.postgres.locks import Lock, signed
+from vestige.store.postgres import arrays, literals
 from vestige.store.postgres.shelf import Names, Past, Shelf
 from vestige.store.postgres.store import PostgresStore
 from vestige.store.sql import tokens
@@ -47,38 +42,6 @@ def store(postgres_url: str) -> Iterator[PostgresStore]:
     yield opened
     opened._tending.close()
     opened.close()
-
-
-@pytest.fixture
-def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Every statement that is run from now on, but for those that begin and end transactions."""
-    run: list[str] = []
-    execute = Session.execute
-
-    def watched(self: Session, sql: str, parameters: Sequence[Any] = ()) -> Any:  # whatever the driver gives
-        run.append(sql)
-        return execute(self, sql, parameters)
-
-    monkeypatch.setattr(Session, "execute", watched)
-    return run
-
-
-def put(store: PostgresStore, vectors: NDArray[np.float32], scope: str = "/", first: int = 0) -> list[str]:
-    """Memories with these vectors; their ids."""
-    memories = [replace(a_memory(memory_id(first + at)), scope=scope) for at in range(len(vectors))]
-    added = [
-        Add(memory=one, embedded=embedded(one, vector)) for one, vector in zip(memories, vectors, strict=True)
-    ]
-    store.commit(added, access=EVERYTHING)
-    return [one.id for one in memories]
-
-
-def near(
-    store: PostgresStore, vector: NDArray[np.float32], where: Filter = ANYTHING, most: int = 10
-) -> set[str]:
-    """What the dense arm finds."""
-    probe = Probe(vector=vector, signature=SIGNATURE, where=where, per_arm=most)
-    return set(store.gather(probe, access=EVERYTHING).ids)
 
 
 # -- statements ------------------------------------------------------------------------------------
@@ -121,6 +84,18 @@ def test_a_search_takes_three_statements_at_most(
         pool = store.gather(PROBES[name], access=EVERYTHING)
         assert len(statements) <= 3, statements
         assert bool(pool.ids) == (name != "nothing")
+
+
+def test_a_word_counts_as_often_as_a_text_has_it(store: PostgresStore) -> None:
+    other = InMemoryStore(node="other")
+    for one in (store, other):
+        add(one, a_memory("often", "zinc " * 70_000), a_memory("once", "zinc and cobalt"), a_memory("never"))
+    found, expected = (
+        one.lexical(["zinc", "cob*"], ANYTHING, access=EVERYTHING, limit=10, postings=None)
+        for one in (store, other)
+    )
+    assert [one.memory_id for one in found] == [one.memory_id for one in expected]
+    assert [one.own for one in found] == pytest.approx([one.own for one in expected])
 
 
 def test_a_filter_that_looks_back_or_weighs_retention_takes_two_more_at_most(
@@ -184,116 +159,11 @@ def test_arrays_come_back_as_they_were_sent(store: PostgresStore, values: list[i
         sent, table, real = db.execute(
             "SELECT array_send(a), array_send((SELECT array_agg(ARRAY[x, x::int]) FROM unnest(a[:1]) x)),"
             " array_send(a::float8[]) FROM (SELECT ?::bigint[] AS a) s",
-            (arrays.array_text(values),),
+            (arrays.sent_keys(np.array(values, dtype=np.int64)),),
         ).fetchone()
     assert arrays.integers(sent).tolist() == values
     assert arrays.integers(table).tolist() == 2 * values[:1]
     assert arrays.floats(real).tolist() == [float(one) for one in values]
-
-
-# -- the index of vectors --------------------------------------------------------------------------
-
-
-@pytest.fixture
-def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dense, "EXACT_ROWS", 50)
-
-
-@pytest.mark.usefixtures("few_are_many")
-def test_a_search_that_sees_many_vectors_has_an_index_built_and_finds_the_same_by_it(
-    store: PostgresStore,
-) -> None:
-    dice = Dice(41)
-    put(store, np.array([dice.unit() for _ in range(300)]))
-    assert store.index_status().indexed == 0
-    near(store, axis(0))
-    store._tending.join()
-    status = store.index_status()
-    assert (status.vectors, status.indexed, status.segments) == (300, 300, 1)
-    assert status.size_bytes > 0
-    shares = []
-    for _ in range(40):
-        query = dice.unit()
-        exact = store.nearest(rows(query), SIGNATURE, ANYTHING, access=EVERYTHING, limit=10)[0]
-        shares.append(len(near(store, query) & set(hits(exact))) / 10)
-    assert np.mean(shares) >= 0.98
-
-
-@pytest.mark.usefixtures("few_are_many")
-def test_the_index_finds_enough_behind_a_filter_and_sees_what_comes_and_goes(
-    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(dense, "REACH", 20)
-    close = np.array([between(0, 1 + at % 7, 0.99 - at / 10_000) for at in range(300)])
-    far = np.array([between(0, 1 + at % 7, 0.5 - at / 1_000) for at in range(100)])
-    put(store, close)
-    wanted = put(store, far, scope="/project", first=300)
-    assert store.rebuild_index().indexed == 400
-    assert len(near(store, axis(0), Filter(scope="/project"))) == 10
-    assert near(store, axis(0), Filter(scope="/project")) <= set(wanted)
-    (newest,) = put(store, rows(axis(0)), first=400)
-    assert newest in near(store, axis(0))
-
-
-@pytest.mark.usefixtures("few_are_many")
-def test_an_index_that_was_not_finished_is_told_not_used_and_built_again(store: PostgresStore) -> None:
-    dice = Dice(42)
-    put(store, np.array([dice.unit() for _ in range(60)]))
-    store.rebuild_index()
-    with outside(store._connections.place.url) as db:
-        db.execute("UPDATE pg_index SET indisvalid = FALSE WHERE indexrelid = 'vectors_near_1'::regclass")
-    status = store.index_status()
-    assert (status.indexed, list(status.problems)) == (0, ["vectors_near_1"])
-    assert len(near(store, dice.unit())) == 10
-    status = store.rebuild_index()
-    assert (status.indexed, status.problems) == (60, {})
-
-
-@pytest.mark.usefixtures("few_are_many")
-def test_the_index_of_a_model_goes_after_its_vectors(store: PostgresStore) -> None:
-    dice = Dice(43)
-    put(store, np.array([dice.unit() for _ in range(60)]))
-    store.rebuild_index()
-    coming = replace(SIGNATURE, name="another")
-    change_model(store, coming, *(a_memory(memory_id(at)) for at in range(60)))
-    assert store.rebuild_index().indexed == 60
-    store.drop_vectors(SIGNATURE)
-    with store._connections.reading() as db:
-        left = db.execute("SELECT relname FROM pg_class WHERE left(relname, 13) = 'vectors_near_'").fetchall()
-    assert left == [("vectors_near_2",)]
-
-
-@pytest.mark.usefixtures("few_are_many")
-def test_an_index_is_built_by_one_at_a_time_and_by_nobody_after_closing(store: PostgresStore) -> None:
-    put(store, np.array([axis(0)] * 60))
-    lock = (Lock.TENDERS, signed(store._connections.schema_oid))
-    with outside(store._connections.place.url) as other:
-        other.execute("SELECT pg_advisory_lock(%s::int, %s::int)", lock)
-        assert store.rebuild_index().indexed == 0
-    store._tending.close()
-    near(store, axis(0))
-    assert store.rebuild_index().indexed == 0
-
-
-@pytest.mark.usefixtures("few_are_many")
-def test_the_index_of_another_store_in_the_database_is_not_taken_for_ours(
-    store: PostgresStore, postgres_url: str
-) -> None:
-    put(store, np.array([axis(0)] * 60))
-    assert store.rebuild_index().indexed == 60
-    try:
-        with closing(open_at(postgres_url, schema="annex")) as annex:
-            put(annex, np.array([axis(0)] * 60))
-            near(annex, axis(0))
-            annex._tending.join()
-            assert annex.index_status().indexed == 60, "it was seen to be missing"
-    finally:
-        query(postgres_url, "DROP SCHEMA annex CASCADE")
-
-
-def test_few_vectors_have_no_index(store: PostgresStore) -> None:
-    put(store, np.array([axis(0)] * 60))
-    assert store.rebuild_index().segments == 0
 
 
 # -- bounds ----------------------------------------------------------------------------------------
@@ -348,6 +218,27 @@ def test_no_more_token_bits_are_read_than_a_sketch_holds_and_more_when_it_holds_
         assert sketch.bits.tolist() == [[bits] for number in asked for bits in of_each[number][:kept]], asked
         assert cache._bytes == sum(entry.size for entry in cache._held.values())
         assert len(cache._held) <= max(2, len(asked))
+
+
+# -- damage ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", [2, 3])
+def test_a_memory_without_a_place_stops_no_search_and_no_write_and_can_be_mended(
+    store: PostgresStore, postgres_url: str, key: int
+) -> None:
+    memories = [replace(a_memory(f"m{number}", "zinc"), scope="/project") for number in range(1, 4)]
+    add(store, *memories)
+    query(postgres_url, f"DELETE FROM places WHERE key = {key}")
+    with closing(open_at(postgres_url)) as damaged:
+        probe = Probe(terms=("zinc",), where=Filter(scope="/project"), per_arm=5)
+        others = {"m1", "m2", "m3"} - {f"m{key}"}
+        assert set(damaged.gather(probe, access=EVERYTHING).ids) == others
+        add(damaged, replace(a_memory("m4", "zinc"), scope="/project"))
+        assert set(damaged.gather(probe, access=EVERYTHING).ids) == others | {"m4"}
+        (trouble,) = damaged.examine(T0)
+        damaged.mend(trouble.repair or "", T0)
+        assert set(damaged.gather(probe, access=EVERYTHING).ids) == {"m1", "m2", "m3", "m4"}
 
 
 # -- the nearest -----------------------------------------------------------------------------------

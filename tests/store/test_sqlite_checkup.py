@@ -60,6 +60,27 @@ class Damage:
 KEY = "(SELECT key FROM memories WHERE id = '{}')"
 A, B = KEY.format("a"), KEY.format("b")
 DAMAGES = {
+    "an index that is gone": Damage(
+        sql="DROP INDEX edges_by_target",
+        check="schema",
+        says="the index edges_by_target",
+        repair="schema",
+        severity="warning",
+    ),
+    "a view that is gone": Damage(
+        sql="DROP VIEW knowledge_nodes",
+        check="schema",
+        says="the view knowledge_nodes",
+        repair="schema",
+        severity="warning",
+    ),
+    "a trigger that is gone": Damage(
+        sql="DROP TRIGGER places_born",
+        check="schema",
+        says="the trigger places_born",
+        repair="schema",
+        severity="warning",
+    ),
     "an edge of nothing": Damage(
         sql="INSERT INTO edges VALUES (998, 999, 'related', 1.0, '2026')",
         check="references",

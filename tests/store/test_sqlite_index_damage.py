@@ -2,6 +2,7 @@
 
 import logging
 import os
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,6 +43,19 @@ def test_files_cut_while_they_are_mapped_are_left_aside(
     assert whole
     assert 0 < reader._matrix._rows.filed < before, "the others are still used"
     reader.close()
+
+
+def test_a_copy_that_came_without_its_files_is_no_cause_for_a_warning(
+    path: Path, store: SqliteStore, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    vectors = fill(store, 1, 60)
+    asked(store, units(0, 1))
+    assert listed(path)
+    copy = tmp_path / "elsewhere.db"
+    store.backup(copy)
+    with caplog.at_level(logging.WARNING), closing(open_at(copy, read_only=True)) as reader:
+        assert answers_rightly(reader, vectors)
+    assert caplog.text == ""
 
 
 def test_the_next_publication_mends_what_was_cut(path: Path, store: SqliteStore) -> None:

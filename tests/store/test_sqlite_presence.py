@@ -79,3 +79,12 @@ def test_an_exclusive_server_does_not_start_on_a_store_that_can_only_be_read(pat
         serve(path, exclusive=True, read_only=True)
     with closing(serve(path, exclusive=False, read_only=True)) as reader:
         assert held(reader, "m1").memory.id == "m1"
+
+
+def test_who_cannot_be_seen_leads_because_work_that_is_done_twice_is_better_than_none(
+    path: Path, unseen: Callable[[], None]
+) -> None:
+    unseen()
+    with closing(serve(path, exclusive=False)) as one, closing(serve(path, exclusive=False)) as other:
+        assert one.leading()
+        assert other.leading()

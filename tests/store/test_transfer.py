@@ -28,12 +28,14 @@ from tests.store.transfer_ends import (
     stop_after,
     write_one_more,
 )
+from vestige.documents import Document
 from vestige.embed.protocol import Signature
 from vestige.errors import InvalidInput, StoreBusy, StoreError
 from vestige.models import ANYTHING, EVERYTHING
-from vestige.store.changes import Add
+from vestige.store.changes import Add, Put, Tune
 from vestige.store.protocol import MemoryStore
 from vestige.store.sql.columns import moment_text
+from vestige.store.transfer.comparing import compare
 from vestige.store.transfer.moving import move, plan, verify
 from vestige.store.transfer.parts import COMPARED
 from vestige.store.transfer.sides import End
@@ -100,8 +102,9 @@ def test_everything_is_carried_and_found_to_be_the_same(source: Path, goal: End)
     assert moved.comparison.rows["events"] == query(source, "SELECT count(*) FROM events")[0][0]
     assert moved.comparison.questions > 5
     assert export_of(goal) == export_of(in_file(source))
-    with goal.source() as side:
+    with goal.source() as side, in_file(source).source() as before_it:
         assert side.store.examine(NOW) == []
+        assert side.store.list_keys() == before_it.store.list_keys()
 
 
 def test_carried_there_and_back_it_is_the_same_byte_for_byte(source: Path, goal: End, tmp_path: Path) -> None:
@@ -136,7 +139,18 @@ def test_what_is_written_afterwards_follows_what_was_carried(source: Path, goal:
             (key,) = db.execute("SELECT key FROM memories WHERE id = 'next'").fetchone()
             (used,) = db.execute("SELECT max(key) FROM places WHERE key <> ?", (key,)).fetchone()
         assert key > used
+        note = Document(kind="note", id="next", body={}, created_at=NOW, updated_at=NOW)
+        side.store.commit([Put(document=note)], access=EVERYTHING)
+        prepare_another_model(side.store)
+        assert side.store.adopt(ANOTHER)
         assert side.store.examine(NOW) == []
+
+
+def test_the_curve_of_forgetting_is_carried(source: Path, goal: End) -> None:
+    with closing(open_at(source)) as store:
+        store.commit([Tune(w20=0.3, at=NOW)], access=EVERYTHING)
+    assert move(in_file(source), goal, quietly).is_whole
+    assert export_of(goal) == export_of(in_file(source))
 
 
 @pytest.mark.slow
@@ -229,12 +243,34 @@ def test_after_a_stop_the_source_must_be_as_it_was(source: Path, goal: End) -> N
         move(in_file(source), goal, quietly, batch=SMALL)
 
 
+def test_after_a_stop_no_key_may_have_been_revoked(source: Path, goal: End) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        move(in_file(source), goal, stop_after(3), batch=SMALL)
+    with closing(open_at(source)) as store:
+        (key,) = (key for key in store.list_keys() if key.revoked_at is None)
+        store.revoke_key(key.id, NOW)
+    with pytest.raises(StoreError, match="was written to since it began"):
+        move(in_file(source), goal, quietly, batch=SMALL)
+
+
 def test_what_came_after_a_finished_transfer_is_not_added_by_another_one(source: Path, goal: End) -> None:
     move(in_file(source), goal, quietly)
     write_one_more(source)
     with pytest.raises(StoreError, match=r"was carried to .* already") as refused:
         move(in_file(source), goal, quietly)
     assert "vestige sync" in str(refused.value.hint)
+
+
+def test_a_destination_that_was_used_since_is_told_to_be_a_store_of_its_own(
+    source: Path, goal: AnyEnd
+) -> None:
+    assert move(in_file(source), goal, quietly, batch=SMALL).is_whole
+    with closing(opened(goal)) as store:
+        add(store, a_memory("next", "This is written there."))
+    for act in (move, plan):
+        with pytest.raises(StoreError, match="was used since") as caught:
+            act(in_file(source), goal, quietly)
+        assert "vestige sync" in (caught.value.hint or "")
 
 
 def test_what_others_write_to_the_source_meanwhile_is_told_to_be_missing(source: Path, goal: End) -> None:
@@ -246,6 +282,7 @@ def test_what_others_write_to_the_source_meanwhile_is_told_to_be_missing(source:
 
     moved = move(in_file(source), goal, progress, batch=SMALL)
     assert moved.overtaken
+    assert not moved.untouched
     assert not moved.is_whole
     assert moved.comparison.differences == ()
     with goal.source() as side:
@@ -540,6 +577,21 @@ def test_a_difference_is_found_and_named(source: Path, tmp_path: Path) -> None:
         ("events", "4", "is missing"),
         ("vectors", "3", "differs in vector"),
     }
+
+
+def test_answers_that_differ_are_told_by_the_arm_that_gives_them(source: Path, tmp_path: Path) -> None:
+    with closing(open_at(tmp_path / "other.db")) as other, in_file(source).source() as side:
+        found = side.store.find(ANYTHING, access=EVERYTHING, limit=1_000)
+        signature = side.store.signature()
+        assert signature is not None
+        for at, one in enumerate(found):  # the same texts, and vectors by which others are near
+            told = embedded(one.memory, axis(at % 2, signature.dimension), signature=signature)
+            other.commit([Add(memory=one.memory, embedded=told)], access=EVERYTHING)
+        with side.reading() as db:
+            comparison = compare(db, db, (side.store, other), [], quietly)
+    assert comparison.questions > 5
+    assert {one.table for one in comparison.differences} == {"search"}
+    assert any("by vectors" in one.what for one in comparison.differences)
 
 
 # -- sources that cannot be read --------------------------------------------------------------------------

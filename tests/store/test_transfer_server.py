@@ -164,6 +164,19 @@ def test_a_user_who_may_not_use_the_extension(source: Path, url: str, stranger: 
     assert "may not use the schema elsewhere" in error.message
 
 
+def test_a_user_who_may_not_create_the_extension(source: Path, url: str, stranger: str) -> None:
+    execute(url, f"CREATE SCHEMA vestige AUTHORIZATION {stranger}")
+    error = refused(source, on_server(as_role(url, stranger)))
+    execute(url, "DROP SCHEMA vestige")
+    assert "may not create the extension" in error.message
+
+
+def test_looking_ahead_creates_no_extension(source: Path, url: str) -> None:
+    plan(in_file(source), on_server(url), quietly)
+    with psycopg.connect(url) as db:
+        assert db.execute("SELECT extname FROM pg_extension WHERE extname = 'vector'").fetchone() is None
+
+
 def test_a_schema_of_another_program(source: Path, url: str) -> None:
     execute(url, "CREATE SCHEMA vestige", "CREATE TABLE vestige.photos (id int)")
     assert "another program" in refused(source, on_server(url)).message
@@ -240,6 +253,15 @@ def test_a_source_on_a_server_cannot_be_written(source: Path, url: str) -> None:
         assert side.store.read_only
         with pytest.raises(StoreReadOnly):
             add(side.store, a_memory("mine", "This cannot be."))
+
+
+def test_the_server_knows_what_was_carried_when_it_plans(source: Path, url: str) -> None:
+    moved = move(in_file(source), on_server(url), quietly)
+    with psycopg.connect(url) as db:
+        known = db.execute(
+            "SELECT reltuples FROM pg_class WHERE oid = 'vestige.memories'::regclass"
+        ).fetchone()
+    assert known == (moved.comparison.rows["memories"],)
 
 
 # -- many, and killed -------------------------------------------------------------------------------------

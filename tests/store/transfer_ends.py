@@ -76,6 +76,8 @@ def a_life(folder: Path) -> Path:
         live(Story(world))
         cited = world.remember("A note is kept about this one.")
         world.call("memory", action="tag", id=cited, add=["kept"], remove=[])
+        world.call("keys", action="create", label="Ada", scopes=["/project/a"], expires="30d")
+        world.call("keys", action="rotate", id="Ada")
     return folder / "vestige.db"
 
 

@@ -1,37 +1,45 @@
-"""The official MCP client against our stdio server, in this process or as a child, without async.
+"""The official MCP client against our server, on pipes, on a socket or as a child process, without async.
 
     with sdk_client(app, mode="2026-07-28") as call:
         call.tool("search", {"query": "tea"}).structured_content
 
-`mode` is the client's: "auto" probes, "legacy" handshakes, "2026-07-28" goes straight ahead.
+`mode` is the client's: "auto" probes, "legacy" handshakes, "2026-07-28" goes straight ahead. After "http " it
+speaks Streamable HTTP, else it is on pipes as with a child process.
 """
 
 import os
 import threading
 import warnings
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from io import BufferedReader, FileIO
 from typing import Any
 
 import anyio
 import anyio.to_thread
+import httpx2
 import mcp_types as types
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client
 from mcp.client._transport import Transport, TransportStreams
 from mcp.client.session import ClientRequestContext
 from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp.shared.message import SessionMessage
 from pydantic import FileUrl
 
+from tests.transports.http_socket import served
+from tests.transports.mcp_endpoint import Borrowed, endpoint
+from vestige.transports.http.mcp import PATH
 from vestige.transports.mcp.catalog import Catalog
-from vestige.transports.mcp.jsonrpc import Message
-from vestige.transports.mcp.service import Progress, Service, Signal
+from vestige.transports.mcp.service import Service
 from vestige.transports.mcp.stdio import Server
 
-MODES = ("auto", "legacy", "2026-07-28")
+READ_SECONDS = 60
+STDIO_MODES = ("auto", "legacy", "2026-07-28")
+HTTP = "http "
+MODES = (*STDIO_MODES, *(HTTP + mode for mode in STDIO_MODES))
 
 
 class SdkClient:
@@ -86,43 +94,6 @@ class SdkClient:
         return self._portal.call(call)
 
 
-class _Borrowed:
-    """An application that belongs to the test, so the server's closing it does nothing."""
-
-    def __init__(self, app: Service) -> None:
-        self._app = app
-
-    def call_tool(
-        self,
-        name: str,
-        arguments: Message,
-        *,
-        request_id: str,
-        progress: Progress,
-        cancelled: Signal,
-        roots: Sequence[str] = (),
-    ) -> Message:
-        return self._app.call_tool(
-            name, arguments, request_id=request_id, progress=progress, cancelled=cancelled, roots=roots
-        )
-
-    def read_resource(
-        self,
-        uri: str,
-        *,
-        request_id: str,
-        progress: Progress,
-        cancelled: Signal,
-        roots: Sequence[str] = (),
-    ) -> Message:
-        return self._app.read_resource(
-            uri, request_id=request_id, progress=progress, cancelled=cancelled, roots=roots
-        )
-
-    def close(self) -> None:
-        pass
-
-
 @contextmanager
 def sdk_client(
     app: Service, *, mode: str = "auto", catalog: Catalog | None = None, roots: Sequence[str] | None = None
@@ -131,8 +102,15 @@ def sdk_client(
 
     A client with `roots` says that it has some, and tells them when asked.
     """
-    with _connected(_piped(_Borrowed(app), catalog), mode, roots) as client:
-        yield client
+    if mode.startswith(HTTP):
+        with (
+            served(endpoint(app, catalog)) as url,
+            _connected(f"{url}{PATH}", mode.removeprefix(HTTP), roots) as client,
+        ):
+            yield client
+    else:
+        with _connected(_piped(Borrowed(app), catalog), mode, roots) as client:
+            yield client
 
 
 @contextmanager
@@ -151,8 +129,24 @@ def sdk_process(
 
 
 @contextmanager
+def sdk_remote(url: str, *, mode: str = "auto", headers: Mapping[str, str]) -> Iterator[SdkClient]:
+    """Connect to a server at an address, with headers such as the key's."""
+
+    @asynccontextmanager
+    async def transport() -> AsyncIterator[TransportStreams]:
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=READ_SECONDS) as http,
+            streamable_http_client(url, http_client=http) as streams,
+        ):
+            yield streams
+
+    with _connected(transport(), mode, None) as client:
+        yield client
+
+
+@contextmanager
 def _connected(
-    server: Transport | StdioServerParameters, mode: str, roots: Sequence[str] | None
+    server: Transport | StdioServerParameters | str, mode: str, roots: Sequence[str] | None
 ) -> Iterator[SdkClient]:
     folders = list(roots or ())
 
@@ -162,7 +156,7 @@ def _connected(
     client = Client(
         server,
         mode=mode,
-        read_timeout_seconds=60,
+        read_timeout_seconds=READ_SECONDS,
         list_roots_callback=None if roots is None else list_roots,
     )
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(client) as connected:

@@ -61,10 +61,15 @@ CATALOG = Catalog(DATA, "full")
 
 
 def connect(
-    version: str | None = None, *, catalog: Catalog = CATALOG, capabilities: dict[str, Any] | None = None
+    version: str | None = None,
+    *,
+    catalog: Catalog = CATALOG,
+    capabilities: dict[str, Any] | None = None,
+    stateless: bool = False,
+    local: bool = True,
 ) -> Connection:
     """A connection, after the handshake for `version` when one is given."""
-    connection = Connection(catalog, "9.9")
+    connection = Connection(catalog, "9.9", stateless=stateless, local=local)
     if version:
         hello = {"protocolVersion": version, "capabilities": capabilities or {}}
         ask(connection, "initialize", hello, request_id="hello")

@@ -65,7 +65,7 @@ def test_the_reference_is_written_checked_and_found_stale(tmp_path: Path) -> Non
     assert written == json.loads(missing.stderr)["error"]["details"]["files"]
     assert invoke(["docs", "--check", project]).exit_code == 0
     (tmp_path / "docs/reference/errors.md").write_text("edited by hand", encoding="utf-8")
-    (tmp_path / "docs/reference/gone.md").write_text("of an older version", encoding="utf-8")
+    (tmp_path / "docs/reference/gone.md").write_bytes((tmp_path / "docs/reference/tools.md").read_bytes())
     stale = ["docs/reference/errors.md", "docs/reference/gone.md"]
     assert json.loads(invoke(["docs", "--check", project]).stderr)["error"]["details"]["files"] == stale
     assert json.loads(invoke(["docs", "--write", project]).stdout)["written"] == stale

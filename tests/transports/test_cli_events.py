@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.transports.cli_harness import invoke
-from vestige.events import ConsolidationStarted, MemoryPromoted, SearchPerformed
+from vestige.events import ConsolidationStarted, MemoryPromoted, Place, SearchPerformed
 from vestige.transports.cli.events import in_a_line
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -25,13 +25,21 @@ def test_an_unknown_type_is_refused_before_anything_is_opened(given: str, hint: 
 
 
 def test_an_event_is_a_line_with_what_there_is_to_say() -> None:
-    promoted = MemoryPromoted(timestamp=NOON, id="m", new_retention=0.912345)
+    promoted = MemoryPromoted(timestamp=NOON, places=None, id="m", new_retention=0.912345)
     assert in_a_line(promoted) == "2026-03-01 12:00:00  MemoryPromoted          id=m  new_retention=0.9123"
     search = SearchPerformed(
-        timestamp=NOON, query="tea\nor coffee", result_count=2, result_ids=("a", "b"), duration_ms=1.0
+        timestamp=NOON,
+        places=(Place(scope="/"),),
+        query="tea\nor coffee",
+        result_count=2,
+        result_ids=("a", "b"),
+        duration_ms=1.0,
     )
     assert in_a_line(search) == (
         "2026-03-01 12:00:00  SearchPerformed         query=tea or coffee  result_count=2  result_ids=a, b  "
         "duration_ms=1  scope=/  recorded=True"
     )
-    assert in_a_line(ConsolidationStarted(timestamp=NOON)) == "2026-03-01 12:00:00  ConsolidationStarted"
+    assert (
+        in_a_line(ConsolidationStarted(timestamp=NOON, places=None))
+        == "2026-03-01 12:00:00  ConsolidationStarted"
+    )

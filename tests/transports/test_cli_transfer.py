@@ -108,6 +108,15 @@ def test_a_file_that_is_no_database_is_told_from_a_store(home: Path, tmp_path: P
     assert "`vestige import`" in error["hint"]
 
 
+def test_a_folder_that_is_there_is_a_path_without_a_slash(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "back").mkdir()
+    monkeypatch.chdir(tmp_path)
+    error = refused(migrate(home, "--from", "back", "--to", "postgresql://127.0.0.1:1/none"))
+    assert str(tmp_path / "back" / "vestige.db") in error["message"]
+
+
 # -- what is said when it is cut off ----------------------------------------------------------------------
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from tests.embed.silent_index import SilentIndex
 from tests.transports.mcp_apps import TIMEOUT_SECONDS
-from tests.transports.mcp_harness import MODES, sdk_process
+from tests.transports.mcp_harness import STDIO_MODES, sdk_process
 from vestige import __version__
 from vestige.transports.mcp.catalog import packaged
 
@@ -215,7 +215,7 @@ def test_nothing_heavy_is_imported_before_the_first_answers() -> None:
     assert {name for name in ours if "transports" not in name} == {"vestige.nearest", "vestige.directories"}
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", STDIO_MODES)
 def test_the_installed_command_serves_the_official_client(mode: str, tmp_path: Path) -> None:
     with sdk_process(COMMAND, "--data-dir", str(tmp_path), mode=mode, VESTIGE_OFFLINE="1") as call:
         assert "search" in [tool.name for tool in call.tools()]

@@ -296,7 +296,7 @@ def test_a_client_without_roots_calls_without_them(mode: str) -> None:
     assert app.roots == [()]
 
 
-@pytest.mark.parametrize("mode", ["auto", "2026-07-28"])
+@pytest.mark.parametrize("mode", [mode for mode in MODES if not mode.endswith("legacy")])
 def test_the_official_stateless_client_brings_its_roots(mode: str) -> None:
     app = SmallApp()
     with sdk_client(app, mode=mode, catalog=CATALOG, roots=[HERE, THERE]) as call:
@@ -307,9 +307,12 @@ def test_the_official_stateless_client_brings_its_roots(mode: str) -> None:
     assert app.roots == [(HERE, THERE), (HERE, THERE)]
 
 
-def test_the_first_call_of_the_official_handshake_client_has_its_roots_and_so_after_a_change() -> None:
+@pytest.mark.parametrize("mode", ["legacy", "http legacy"])
+def test_the_first_call_of_the_official_handshake_client_has_its_roots_and_so_after_a_change(
+    mode: str,
+) -> None:
     app = SmallApp()
-    with sdk_client(app, mode="legacy", catalog=CATALOG, roots=[HERE]) as client:
+    with sdk_client(app, mode=mode, catalog=CATALOG, roots=[HERE]) as client:
         client.tool("search")
         client.change_roots(THERE)
         client.tool("search")
@@ -336,7 +339,7 @@ def test_what_a_client_stores_first_is_not_filed_where_its_server_was_started(
     assert kept.structured_content["node"]["scope"] == scope_of(folder)
 
 
-@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28", "http legacy", "http 2026-07-28"])
 def test_two_clients_in_two_repositories_on_one_store_do_not_see_each_other(
     world: World, tmp_path: Path, mode: str
 ) -> None:

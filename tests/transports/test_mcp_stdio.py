@@ -26,7 +26,7 @@ def structured(reply: dict[str, Any]) -> Any:
 @pytest.mark.parametrize("mode", MODES)
 def test_the_official_client_lists_calls_and_reads(mode: str) -> None:
     with sdk_client(SmallApp(), mode=mode, catalog=CATALOG) as call:
-        assert call.version == ("2025-11-25" if mode == "legacy" else "2026-07-28")
+        assert call.version == ("2025-11-25" if mode.endswith("legacy") else "2026-07-28")
         assert [tool.name for tool in call.tools()] == ["search", "dream", "tidy"]
         assert [str(resource.uri) for resource in call.resources()] == ["memory://stats"]
         templates = [template.uri_template for template in call.templates()]

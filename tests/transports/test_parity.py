@@ -10,16 +10,20 @@ from contextlib import chdir, contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import mcp_types as types
 import pytest
 
 from testbed.fresh_databases import FreshDatabases
 from tests.transports.cli_harness import invoke
+from tests.transports.http_inside import URL, inside
 from tests.transports.intention_examples import intention_example
+from tests.transports.key_examples import key_example
 from tests.transports.mcp_harness import MODES, sdk_client
 from tests.transports.merge_examples import merge_examples
 from tests.world import HandClock, World, on_postgres, open_world
 from vestige.app import App
+from vestige.client import Client
 from vestige.engine.context import Call
 from vestige.engine.embedding import embed_memories
 from vestige.errors import VestigeError
@@ -54,6 +58,7 @@ def planted(folder: Path, settings: Answer | None = None) -> Iterator[World]:
         world.app.engine.store.commit([Add(memory=memory, embedded=made)], access=EVERYTHING)
         examples = [*merge_examples(clock.now), intention_example(clock.now)]
         world.app.engine.store.commit(examples, access=EVERYTHING)
+        world.app.engine.store.put_key(key_example(clock.now))
         clock.advance(days=2)
         world.remember("Grace maintains the parser.", tags=["people"])
         world.remember("The parser is written in Rust.")
@@ -132,6 +137,38 @@ def over_cli(world: World, operation: Operation, arguments: Answer) -> Answer:
     return refused
 
 
+def over_rest(world: World, operation: Operation, arguments: Answer) -> Answer:
+    """Any client of HTTP that has read the OpenAPI document."""
+    (route,) = (one for one in registry.routes() if one.operation == operation.name)
+    rest = {name: value for name, value in arguments.items() if name not in route.places}
+    path = "/api/v1" + route.path.format_map(arguments)
+    with inside(world.app) as transport, httpx.Client(transport=transport, base_url=URL) as http:
+        sent: Answer = {"json": rest} if route.has_body else {"params": rest}
+        response = http.request(route.method, path, **sent)
+    answer: Answer = response.json()
+    if response.is_success:
+        return answer
+    assert response.headers["content-type"] == "application/problem+json"
+    assert answer["status"] == response.status_code
+    named = {"code": "code", "message": "detail", "hint": "hint", "details": "details"}
+    return {"error": {name: answer[told] for name, told in named.items() if told in answer}}
+
+
+def over_client(world: World, operation: Operation, arguments: Answer) -> Answer:
+    """The Python client."""
+    group, _, name = operation.name.rpartition(".")
+    given = {"from_" if name == "from" else name: value for name, value in arguments.items()}
+    with inside(world.app) as transport, Client(URL, transport=transport) as client:
+        method = getattr(getattr(client, group) if group else client, "import_" if name == "import" else name)
+        try:
+            answer: Answer = method(**given)
+        except VestigeError as error:
+            return {"error": error.value()}
+        except TypeError as error:  # a name that Python itself refuses
+            return {"error": {"code": "unknown_argument", "message": str(error)}}
+    return answer
+
+
 def tool_of(operation: Operation) -> tuple[str, Answer]:
     """The tool, and its action, that run an operation over MCP."""
     for tool in registry.tools.values():
@@ -166,12 +203,14 @@ TRANSPORTS: dict[str, Transport] = {
     **{f"mcp {mode}": over_mcp(mode) for mode in MODES},
     "mcp core tools": over_core_tools,
     "command line": over_cli,
+    "rest": over_rest,
+    "client": over_client,
 }
 
 
-# The stateless era and the command line in every run, the others when there is time.
+# One of each in every run, the others when there is time.
 EVERYWHERE = [
-    name if name in ("mcp 2026-07-28", "command line") else pytest.param(name, marks=pytest.mark.slow)
+    name if name in ("mcp 2026-07-28", "command line", "rest") else pytest.param(name, marks=pytest.mark.slow)
     for name in TRANSPORTS
 ]
 
@@ -196,7 +235,7 @@ def asked(
 
 
 def offered(operation: Operation, transport: str) -> bool:
-    return not (operation.command_only and transport.startswith("mcp"))
+    return not operation.command_only or transport in ("direct", "command line")
 
 
 @pytest.mark.parametrize("name", list(registry.operations))

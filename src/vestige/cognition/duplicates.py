@@ -123,7 +123,7 @@ def merge_score(one: Memory, other: Memory, similarity: float, words: tuple[Word
 def unfit(memory: Memory, now: datetime) -> str | None:
     """Why a memory cannot be part of any merge now; None when it can."""
     if memory.superseded_by is not None:
-        return f"{memory.id} was superseded by {memory.superseded_by}"
+        return f"{memory.id} was superseded"  # by what, its reader may not reach
     if not memory.valid_at(now):
         return f"{memory.id} is not true now"
     if memory.pinned:

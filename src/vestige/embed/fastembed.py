@@ -58,6 +58,11 @@ class FastembedEmbedder:
         """How long a piece should be at most. Short pieces are found better, so not the model's limit."""
         return self._max_tokens
 
+    @property
+    def token_states(self) -> bool:
+        """No: fastembed does not show them."""
+        return False
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """An estimate: fastembed counts only whole batches."""
         return estimated_tokens(texts)

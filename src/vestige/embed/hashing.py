@@ -35,6 +35,11 @@ class HashingEmbedder:
         """As many as the default model sees, so that tests cut texts where it would."""
         return 256
 
+    @property
+    def token_states(self) -> bool:
+        """Yes: each word has one."""
+        return True
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """One token per word."""
         return [len(_WORD.findall(text)) for text in texts]

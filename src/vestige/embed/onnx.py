@@ -66,6 +66,11 @@ class OnnxEmbedder:
         """How many word pieces of a text are seen."""
         return MAX_TOKENS - _SPECIAL
 
+    @property
+    def token_states(self) -> bool:
+        """Yes: the model's last hidden states."""
+        return True
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """How many word pieces each text has."""
         return [len(self._pieces(text)[0]) for text in texts]

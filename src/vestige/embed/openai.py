@@ -63,6 +63,11 @@ class OpenAIEmbedder:
         """How long a piece should be at most."""
         return self._max_tokens
 
+    @property
+    def token_states(self) -> bool:
+        """No: the protocol does not carry them."""
+        return False
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """An estimate: the model's tokenizer is on the other side."""
         return estimated_tokens(texts)

@@ -67,6 +67,10 @@ class Embedder(Protocol):
     def max_tokens(self) -> int:
         """How many tokens of a text are seen; the rest is cut off, so callers cut it up first."""
 
+    @property
+    def token_states(self) -> bool:
+        """Whether texts are encoded with token states."""
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """How many tokens each text has, uncut, special tokens not counted."""
 

@@ -11,8 +11,8 @@ from vestige.cognition.strength import encode
 from vestige.cognition.validity import reworded
 from vestige.engine.batch import Batch, Draft, identity, place_of
 from vestige.engine.embedding import vectors_for
+from vestige.engine.news import connected, created, updated
 from vestige.engine.revising import TEXT_FIELDS, changed_fields, next_revision
-from vestige.events import ConnectionDiscovered, MemoryCreated, MemoryUpdated, preview
 from vestige.models import MAX_TAGS, Edge, Evidence, Memory, Record
 from vestige.store.changes import Add, Embedded, Link, Remark, Revise
 
@@ -60,15 +60,7 @@ def _add(batch: Batch, index: int, memory: Memory) -> None:
     _note(batch, memory)
     if memory.thread is None:
         batch.fresh.append((memory.id, index))
-    batch.happenings.append(
-        MemoryCreated(
-            timestamp=batch.now,
-            id=memory.id,
-            content_preview=preview(memory.content),
-            node_type=memory.node_type,
-            tags=memory.tags,
-        )
-    )
+    batch.happenings.append(created(memory, batch.now))
 
 
 def _note(batch: Batch, memory: Memory) -> None:
@@ -100,15 +92,8 @@ def _link(batch: Batch, memory: Memory, others: Sequence[str], kind: str, weight
             created_at=batch.now,
         )
         batch.changes.append(Link(edge=edge))
-        batch.happenings.append(
-            ConnectionDiscovered(
-                timestamp=batch.now,
-                source_id=edge.source_id,
-                target_id=edge.target_id,
-                connection_type=kind,
-                weight=edge.weight,
-            )
-        )
+        ends = {one: batch.known[one].memory for one in (memory.id, other) if one in batch.known}
+        batch.happenings.append(connected(edge, ends))
 
 
 def _supersede(batch: Batch, index: int, memory: Memory, old_id: str, decision: Supersede) -> None:
@@ -174,14 +159,7 @@ def _revise(batch: Batch, wanted: Memory, *, reason: str) -> None:
     if not {"content", "valid_from", "valid_until"}.isdisjoint(names):
         _forget_notes(batch, memory.id)
     _note(batch, memory)
-    batch.happenings.append(
-        MemoryUpdated(
-            timestamp=batch.now,
-            id=memory.id,
-            content_preview=preview(memory.content),
-            field=", ".join(names),
-        )
-    )
+    batch.happenings.append(updated(memory, batch.now, names))
 
 
 def _remark(batch: Batch, memory_id: str) -> None:

@@ -16,7 +16,7 @@ from vestige.documents import Document
 from vestige.engine.context import Call
 from vestige.engine.revising import next_revision, persistently
 from vestige.errors import Conflict, InvalidInput, NotFound
-from vestige.events import MemoriesArchived, MemoriesRestored
+from vestige.events import MemoriesArchived, MemoriesRestored, places_of
 from vestige.models import Filter, Memory, Order, Record
 from vestige.store.changes import Change, Put, Revise
 
@@ -119,7 +119,10 @@ def archive(call: Call, asked: GcQuery) -> Run:
         changes = _moved([record.memory for record in taken], now, now)
         call.engine.store.commit([*changes, Put(document=document)], access=call.access)
         ids = tuple(record.memory.id for record in taken)
-        call.engine.events.emit(MemoriesArchived(timestamp=now, ids=ids, archive_id=document.id))
+        places = places_of(*(record.memory for record in taken))
+        call.engine.events.emit(
+            MemoriesArchived(timestamp=now, places=places, ids=ids, archive_id=document.id)
+        )
         return Run(archive_id=document.id, taken=ids, left=len(there.candidates) - len(taken))
 
     return persistently(call, attempt)
@@ -213,7 +216,9 @@ def _undo_run(call: Call, run: Document) -> Restored:
     same = _said_again(call, held, now)
     call.engine.store.commit([*_moved(held, None, now), Put(document=after)], access=call.access)
     restored = tuple(memory.id for memory in held)
-    call.engine.events.emit(MemoriesRestored(timestamp=now, ids=restored, archive_id=run.id))
+    call.engine.events.emit(
+        MemoriesRestored(timestamp=now, places=places_of(*held), ids=restored, archive_id=run.id)
+    )
     return Restored(archive_id=run.id, ids=restored, missing=len(ids) - len(restored), duplicates=same)
 
 
@@ -235,7 +240,9 @@ def _undo_one(call: Call, memory_id: str) -> Restored:
         )
     same = _said_again(call, [memory], now)
     call.engine.store.commit(restoring(memory, now), access=call.access)
-    call.engine.events.emit(MemoriesRestored(timestamp=now, ids=(memory_id,), archive_id=""))
+    call.engine.events.emit(
+        MemoriesRestored(timestamp=now, places=places_of(memory), ids=(memory_id,), archive_id="")
+    )
     return Restored(archive_id=None, ids=(memory_id,), duplicates=same)
 
 

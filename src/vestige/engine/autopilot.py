@@ -1,7 +1,8 @@
 """What reacts to what: events drive the mechanisms, one reaction at a time, after the commit they tell of.
 
 Nobody waits for a reaction, and none runs where nothing can be written. A server has a thread for them;
-a single command works them off when it ends.
+a single command works them off when it ends. Each process reacts to what happens in it; what is done from
+time to time is done by the one that leads.
 """
 
 import logging
@@ -23,6 +24,7 @@ from vestige.engine import (
     sleep,
     suppression,
 )
+from vestige.engine.behalf import on_behalf_of, reach_of_cause
 from vestige.engine.context import Call, Engine
 from vestige.engine.worker import Job, Stop, Worker, WorkerStatus
 from vestige.events import (
@@ -33,6 +35,7 @@ from vestige.events import (
     MemorySuppressed,
     SearchPerformed,
 )
+from vestige.models import EVERYTHING, Access
 from vestige.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -47,11 +50,13 @@ Event = TypeVar("Event", bound=Happening)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reaction:
-    """What a mechanism does when something happened."""
+    """What a mechanism does when something happened. It goes as far as who caused that reaches, unless it is
+    only about what the store itself knows (`own`)."""
 
     name: str
     event: type[Happening]
     run: Callable[[Call, Happening], None]
+    own: bool = False
 
 
 def _driven(settings: Settings) -> bool:
@@ -72,16 +77,15 @@ class Chore:
     wanted: Callable[[Settings], bool] = _driven
 
 
-def on(event: type[Event], reaction: Callable[[Call, Event], None]) -> Reaction:
+def on(event: type[Event], reaction: Callable[[Call, Event], None], *, own: bool = False) -> Reaction:
     """A reaction to events of one type."""
 
     def run(call: Call, happening: Happening) -> None:
         if isinstance(happening, event):
             reaction(call, happening)
 
-    return Reaction(
-        name=f"{reaction.__module__.rpartition('.')[2]}.{reaction.__name__}", event=event, run=run
-    )
+    name = f"{reaction.__module__.rpartition('.')[2]}.{reaction.__name__}"
+    return Reaction(name=name, event=event, run=run, own=own)
 
 
 def _poll(call: Call, _last_activity: datetime) -> None:
@@ -103,14 +107,14 @@ def _back_up(call: Call, _last_activity: datetime) -> None:
 
 REACTIONS: tuple[Reaction, ...] = (
     on(MemoryCreated, capture.on_created),
-    on(MemoryCreated, intentions.on_created),
+    on(MemoryCreated, intentions.on_created, own=True),
     on(ImportanceScored, capture.on_scored),
     on(MemoryPromoted, capture.on_promoted),
     on(MemoryPromoted, linking.on_promoted),
     on(MemoryPromoted, competition.on_promoted),
-    on(MemoryPromoted, patterns.on_promoted),
+    on(MemoryPromoted, patterns.on_promoted, own=True),
     on(SearchPerformed, reconsolidation.on_search),
-    on(SearchPerformed, patterns.on_search),
+    on(SearchPerformed, patterns.on_search, own=True),
     on(MemorySuppressed, suppression.on_suppressed),
 )
 CHORES: tuple[Chore, ...] = (
@@ -139,6 +143,7 @@ class Autopilot:
         wanted = [chore for chore in chores if writable and chore.wanted(engine.settings)]
         self._worker = Worker(
             monotonic=engine.monotonic,
+            leads=engine.store.leading,
             chores=[Job(name=chore.name, run=partial(self._rest, chore)) for chore in wanted],
         )
         self._listening = ExitStack()
@@ -156,7 +161,7 @@ class Autopilot:
         self._worker.settle()
 
     def tick(self) -> None:
-        """Do now what is otherwise done from time to time."""
+        """Do now what is otherwise done from time to time, if this process leads."""
         if self.enabled:
             self._worker.rest(lambda: False)
 
@@ -184,11 +189,15 @@ class Autopilot:
     def _hear(self, happening: Happening) -> None:
         for reaction in self._reactions:
             if isinstance(happening, reaction.event):
-                self._worker.put(Job(name=reaction.name, run=partial(self._react, reaction, happening)))
+                reach = EVERYTHING if reaction.own else reach_of_cause()
+                run = partial(self._react, reaction, happening, reach)
+                self._worker.put(Job(name=reaction.name, run=run))
 
-    def _react(self, reaction: Reaction, happening: Happening, stop: Stop) -> None:
-        call = Call(engine=self._engine, cancelled=stop, patience_seconds=self._patience_seconds)
-        reaction.run(call, happening)
+    def _react(self, reaction: Reaction, happening: Happening, reach: Access, stop: Stop) -> None:
+        patience = self._patience_seconds
+        call = Call(engine=self._engine, access=reach, cancelled=stop, patience_seconds=patience)
+        with on_behalf_of(reach):
+            reaction.run(call, happening)
 
     def _rest(self, chore: Chore, stop: Stop) -> None:
         chore.run(Call(engine=self._engine, cancelled=stop), self._active_at)

@@ -235,7 +235,9 @@ def last_backup(call: Call) -> Last | None:
 
 
 def neglect(call: Call, memories: int) -> str | None:
-    """What to say to who has much to lose and no backup of it."""
+    """What to say to who has much to lose and no backup of it, and could make one."""
+    if call.access != EVERYTHING:
+        return None
     last = last_backup(call)
     age = call.engine.now() - last.at if last else None
     if memories <= WORTH_A_BACKUP or (age is not None and age < NEGLECTED):
@@ -254,6 +256,7 @@ def _made(call: Call, made: Made) -> Made:
     call.engine.events.emit(
         BackupCompleted(
             timestamp=call.engine.now(),
+            places=None,
             path=str(made.path),
             size_bytes=made.size,
             rotated=_ROTATED.fullmatch(made.path.name) is not None,

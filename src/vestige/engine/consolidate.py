@@ -36,7 +36,7 @@ from vestige.engine.settling import settle
 from vestige.engine.suppression import sweep
 from vestige.engine.tuning import Tuned, tune
 from vestige.errors import Cancelled, DeadlineExceeded, VestigeError
-from vestige.events import ConsolidationCompleted, ConsolidationStarted
+from vestige.events import ConsolidationCompleted, ConsolidationStarted, Place
 from vestige.models import ROOT_SCOPE, Filter
 
 logger = logging.getLogger(__name__)
@@ -92,7 +92,8 @@ def consolidate(call: Call, *, dreaming: DreamQuery | None) -> Consolidated:
     started = engine.monotonic()
     with alone(call, CONSOLIDATION) as lease:
         call = paced(call, lease.renew)
-        engine.events.emit(ConsolidationStarted(timestamp=engine.now()))
+        here = (Place(scope=scope),)
+        engine.events.emit(ConsolidationStarted(timestamp=engine.now(), places=here))
         before = last(call, CONSOLIDATION, scope)
         # A step tells how far it is on a scale of its own, which is none of the caller's.
         silent = replace(call, progress=lambda done, total, what: None)
@@ -107,6 +108,7 @@ def consolidate(call: Call, *, dreaming: DreamQuery | None) -> Consolidated:
     engine.events.emit(
         ConsolidationCompleted(
             timestamp=engine.now(),
+            places=here,
             nodes_processed=done.memories,
             decay_applied=done.count("states"),
             embeddings_generated=done.count("embeddings"),

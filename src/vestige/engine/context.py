@@ -37,6 +37,7 @@ class Engine:
     now: Callable[[], datetime]
     monotonic: Callable[[], float]
     new_id: Callable[[], str]
+    entropy: Callable[[int], bytes]
     background: Callable[[], WorkerStatus] = WorkerStatus
 
 

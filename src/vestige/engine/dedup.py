@@ -7,9 +7,11 @@ from vestige.cognition.links import MERGES
 from vestige.cognition.merging import MERGED_FROM, in_order, join, plan_id, refusals, unchecked
 from vestige.engine.context import Call
 from vestige.engine.embedding import vectors_for
+from vestige.engine.news import connected, created, updated
+from vestige.engine.reach import unseen
 from vestige.engine.revising import TEXT_FIELDS, changed_fields, load, next_revision, persistently
 from vestige.errors import Conflict, InvalidInput, ModelMismatch, NotFound
-from vestige.events import ConnectionDiscovered, Happening, MemoryCreated, MemoryUpdated, preview
+from vestige.events import Happening
 from vestige.models import Edge, Evidence, Memory, Record, Revision
 from vestige.store.changes import Add, Change, Link, Remark, Revise
 
@@ -91,7 +93,12 @@ def apply(call: Call, memory_ids: Sequence[str], planned: str) -> Record:
         raise
     except (Conflict, NotFound) as exc:
         raise _outdated(planned) from exc
-    call.engine.events.emit(_created(merged), *map(_updated, ended), *map(_connected, edges))
+    ends = {memory.id: memory for memory in (merged, *ended)}
+    call.engine.events.emit(
+        created(merged, merged.created_at),
+        *map(_updated, ended),
+        *(connected(edge, ends) for edge in edges),
+    )
     return load(call, merged.id)
 
 
@@ -165,11 +172,13 @@ def _check_merged(call: Call, memory: Memory, past: Sequence[Revision]) -> None:
         )
     if any(revision.reason == UNDONE for revision in past):
         raise InvalidInput(f"The merge {memory.id} was undone already.", details={"id": memory.id})
-    if memory.superseded_by is not None:
+    by = memory.superseded_by
+    if by is not None:
+        told = by not in unseen(call, [by])
         raise InvalidInput(
-            f"{memory.id} was merged further or superseded, by {memory.superseded_by}.",
-            hint=f"Undo or delete {memory.superseded_by} first.",
-            details={"id": memory.id, "supersededBy": memory.superseded_by},
+            f"{memory.id} was merged further or superseded{f', by {by}' if told else ''}.",
+            hint=f"Undo or delete {by} first." if told else None,
+            details={"id": memory.id, **({"supersededBy": by} if told else {})},
         )
 
 
@@ -197,30 +206,5 @@ def _undoable(merged: Memory, reason: str) -> InvalidInput:
     )
 
 
-def _created(memory: Memory) -> Happening:
-    return MemoryCreated(
-        timestamp=memory.created_at,
-        id=memory.id,
-        content_preview=preview(memory.content),
-        node_type=memory.node_type,
-        tags=memory.tags,
-    )
-
-
 def _updated(memory: Memory) -> Happening:
-    return MemoryUpdated(
-        timestamp=memory.updated_at,
-        id=memory.id,
-        content_preview=preview(memory.content),
-        field="valid_until, superseded_by",
-    )
-
-
-def _connected(edge: Edge) -> Happening:
-    return ConnectionDiscovered(
-        timestamp=edge.created_at,
-        source_id=edge.source_id,
-        target_id=edge.target_id,
-        connection_type=edge.kind,
-        weight=edge.weight,
-    )
+    return updated(memory, memory.updated_at, ("valid_until", "superseded_by"))

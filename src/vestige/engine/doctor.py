@@ -11,7 +11,7 @@ from vestige import __version__
 from vestige.embed.background import State
 from vestige.engine.backup import neglect
 from vestige.engine.context import Call
-from vestige.engine.embedding import backfill, embedder_or_none, is_foreign
+from vestige.engine.embedding import backfill, embedder_or_none, is_foreign, lacking
 from vestige.engine.health import AT_WORK, why_no_model
 from vestige.engine.rebuild import rebuild_strengths
 from vestige.engine.retelling import Retold, moved_since, retell
@@ -251,6 +251,14 @@ def _coverage(visit: Visit) -> Iterator[Trouble]:
         return
     bare = [one.id for one in engine.store.unembedded(embedder.signature, limit=MOST_BARE)]
     yield from about("coverage", "Memories have no vectors.", bare, repair=EMBEDDING, severity="warning")
+    some = [one.id for one in lacking(engine.store, embedder, limit=len(bare) + MOST_BARE)]
+    yield from about(
+        "coverage",
+        "Memories have vectors and no token bits: they are ranked by less than others.",
+        sorted(set(some) - set(bare)),
+        repair=EMBEDDING,
+        severity="warning",
+    )
 
 
 def _settings(visit: Visit) -> Iterator[Trouble]:
@@ -315,7 +323,7 @@ CHECKS: tuple[Check, ...] = (
     Check(name="edges", about="every edge, against the log", look=_edges),
     Check(name="documents", about="whether the memories that documents cite are here", look=_documents),
     Check(name="model", about="whether the model of the settings is the one of the vectors", look=_model),
-    Check(name="coverage", about="whether every memory has vectors", look=_coverage),
+    Check(name="coverage", about="whether every memory has vectors, with their token bits", look=_coverage),
     Check(name="settings", about="whether what the settings ask for can be used", look=_settings),
     Check(name="backup", about="the age of the last backup", look=_backup),
 )

@@ -24,10 +24,11 @@ from vestige.engine.context import Call
 from vestige.engine.dream_keeping import Found, keep
 from vestige.engine.dream_replay import Replay, choose, compare, edges_of, groups
 from vestige.engine.insights import Held, known
+from vestige.engine.news import connected
 from vestige.engine.pace import paced
 from vestige.engine.runs import DREAM, alone, last, within_reach
 from vestige.errors import InvalidInput
-from vestige.events import ConnectionDiscovered, DreamCompleted, DreamProgress, DreamStarted
+from vestige.events import DreamCompleted, DreamProgress, DreamStarted, Place
 from vestige.models import Edge, Filter, Memory
 
 JUDGED = 100
@@ -74,9 +75,10 @@ def dream(call: Call, query: DreamQuery) -> Dreamed:
     started = engine.monotonic()
     with alone(call, DREAM) as lease:
         call = paced(call, lease.renew)
-        engine.events.emit(DreamStarted(timestamp=engine.now(), memory_count=query.memories))
+        here = (Place(scope=query.scope),)
+        engine.events.emit(DreamStarted(timestamp=engine.now(), places=here, memory_count=query.memories))
         found = _dreamt(call, query)
-        _enter(call, "commit")
+        _enter(call, query, "commit")
         done = keep(call, found)
     dreamed = Dreamed(
         id=done.run,
@@ -109,16 +111,16 @@ def _dreamt(call: Call, query: DreamQuery) -> Found:
     """Everything that takes long. Only reads."""
     before = last(call, DREAM, query.scope)
     turn = before.body["turn"] + 1 if before else 0
-    _enter(call, "replay")
+    _enter(call, query, "replay")
     records, mattered = choose(call, query.where, query.memories, turn)
-    _enter(call, "cross-reference")
+    _enter(call, query, "cross-reference")
     replay = compare(call, query.where, records, mattered, query.least)
     edges = edges_of(call, list(replay.memories))
     linked = frozenset(pair(edge.source_id, edge.target_id) for edge in edges)
     near = {both: similarity for both, similarity in replay.near.items() if similarity >= query.least}
     vocabulary = _vocabulary(call, replay)
     proposals = propose(replay.memories, near, linked, degrees_of(edges), vocabulary, query.links_each)
-    _enter(call, "insight")
+    _enter(call, query, "insight")
     woven = _Woven(replay=replay, proposals=proposals, linked=linked, vocabulary=vocabulary)
     return Found(
         scope=query.scope,
@@ -191,29 +193,31 @@ def _states(memory: Memory) -> bool:
     return features(memory).form is not Form.TURN
 
 
-def _enter(call: Call, phase: str) -> None:
+def _enter(call: Call, query: DreamQuery, phase: str) -> None:
     call.check()
     done = PHASES[phase]
     call.progress(done, 100, phase)
-    call.engine.events.emit(DreamProgress(timestamp=call.engine.now(), phase=phase, progress_pct=float(done)))
+    call.engine.events.emit(
+        DreamProgress(
+            timestamp=call.engine.now(),
+            places=(Place(scope=query.scope),),
+            phase=phase,
+            progress_pct=float(done),
+        )
+    )
 
 
 def _tell(call: Call, dreamed: Dreamed) -> None:
     now = call.engine.now()
     call.progress(100, 100, "awake")
+    linked = sorted({end for edge in dreamed.linked for end in (edge.source_id, edge.target_id)})
+    records = call.engine.store.get_many(linked, access=call.access) if linked else []
+    ends = {record.memory.id: record.memory for record in records}
     call.engine.events.emit(
-        *(
-            ConnectionDiscovered(
-                timestamp=edge.created_at,
-                source_id=edge.source_id,
-                target_id=edge.target_id,
-                connection_type=edge.kind,
-                weight=edge.weight,
-            )
-            for edge in dreamed.linked
-        ),
+        *(connected(edge, ends) for edge in dreamed.linked),
         DreamCompleted(
             timestamp=now,
+            places=(Place(scope=dreamed.scope),),
             memories_replayed=dreamed.replayed,
             connections_found=len(dreamed.linked),
             insights_generated=len(dreamed.insights),

@@ -13,6 +13,7 @@ from vestige.engine.context import Call, Engine
 from vestige.errors import EmbedderError
 from vestige.models import Memory
 from vestige.store.changes import Embedded, Piece, Tokens
+from vestige.store.protocol import MemoryStore
 
 logger = logging.getLogger(__name__)
 
@@ -102,14 +103,19 @@ def backfill(call: Call, embedder: Embedder) -> int:
     return 0 if is_foreign(call.engine, embedder) else embed_missing(call, embedder)
 
 
+def lacking(store: MemoryStore, embedder: Embedder, *, limit: int) -> list[Memory]:
+    """Memories for which this model would make something that is not there."""
+    return store.unembedded(embedder.signature, limit=limit, tokens=embedder.token_states)
+
+
 def embed_missing(call: Call, embedder: Embedder, *, coming: bool = False) -> int:
-    """Embed all that has no vectors of this model; how many memories got them. With `coming`, beside those of
-    the model that is in use."""
+    """Embed all that has no vectors of this model, or lost their tokens; how many memories got them. With
+    `coming`, beside those of the model that is in use."""
     store = call.engine.store
     anew = embedder.signature if coming else None
     quiet = Call(engine=call.engine, cancelled=call.cancelled, deadline=call.deadline)
     done = 0
-    while missing := store.unembedded(embedder.signature, limit=SLICE):
+    while missing := lacking(store, embedder, limit=SLICE):
         call.check()
         vectors = embed_memories(quiet, embedder, missing)
         made = {memory.id: one for memory, one in zip(missing, vectors, strict=True)}

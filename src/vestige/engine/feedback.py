@@ -8,7 +8,14 @@ from vestige.engine.archive import restoring
 from vestige.engine.context import Call
 from vestige.engine.revising import load, persistently
 from vestige.engine.suppression import lifting
-from vestige.events import Happening, MemoriesRestored, MemoryDemoted, MemoryPromoted, MemoryUnsuppressed
+from vestige.events import (
+    Happening,
+    MemoriesRestored,
+    MemoryDemoted,
+    MemoryPromoted,
+    MemoryUnsuppressed,
+    places_of,
+)
 from vestige.models import Evidence, Record
 from vestige.store.changes import Change, Remark, Revise
 
@@ -38,11 +45,11 @@ def remark(call: Call, memory_id: str, evidence: Evidence) -> Remarked:
     before, news = persistently(call, attempt)
     engine.events.emit(*news)
     after = load(call, memory_id)
-    kept = retention_of(after.strength, now)
+    kept, here = retention_of(after.strength, now), places_of(after.memory)
     if evidence is Evidence.PROMOTED:
-        engine.events.emit(MemoryPromoted(timestamp=now, id=memory_id, new_retention=kept))
+        engine.events.emit(MemoryPromoted(timestamp=now, places=here, id=memory_id, new_retention=kept))
     elif evidence is Evidence.DEMOTED:
-        engine.events.emit(MemoryDemoted(timestamp=now, id=memory_id, new_retention=kept))
+        engine.events.emit(MemoryDemoted(timestamp=now, places=here, id=memory_id, new_retention=kept))
     return Remarked(
         before=before,
         after=after,
@@ -53,12 +60,12 @@ def remark(call: Call, memory_id: str, evidence: Evidence) -> Remarked:
 
 def _wanted(record: Record, now: datetime) -> tuple[list[Change], list[Happening]]:
     """What brings a memory back to mind, and the news of it; nothing for one that is there."""
-    memory, news = record.memory, list[Happening]()
+    memory, news, here = record.memory, list[Happening](), places_of(record.memory)
     freed = lifting(record, now)
     if freed:
         memory = next(change.memory for change in freed if isinstance(change, Revise))
-        news.append(MemoryUnsuppressed(timestamp=now, id=memory.id, remaining_count=0))
+        news.append(MemoryUnsuppressed(timestamp=now, places=here, id=memory.id, remaining_count=0))
     back = restoring(memory, now)
     if back:
-        news.append(MemoriesRestored(timestamp=now, ids=(memory.id,), archive_id=""))
+        news.append(MemoriesRestored(timestamp=now, places=here, ids=(memory.id,), archive_id=""))
     return [*freed, *back], news

@@ -23,7 +23,7 @@ from vestige.engine.linking import FADED, LINKS
 from vestige.engine.scanning import texts_of
 from vestige.engine.tally import Outcome
 from vestige.errors import EmbedderError, Forbidden, InvalidInput, ModelMismatch
-from vestige.events import StoreMerged
+from vestige.events import Place, StoreMerged
 from vestige.importers.brought import (
     Brought,
     BroughtEdge,
@@ -69,8 +69,16 @@ def import_foreign(call: Call, path: Path, form: Format, scope: str, *, dry_run:
         return Foreign(outcome=outcome)
     if memories.imported:
         now = call.engine.now()
-        merged = StoreMerged(timestamp=now, source=path.name, added=memories.imported, changed=0, ended=0)
-        call.engine.events.emit(merged)
+        call.engine.events.emit(
+            StoreMerged(
+                timestamp=now,
+                places=(Place(scope=scope),),
+                source=path.name,
+                added=memories.imported,
+                changed=0,
+                ended=0,
+            )
+        )
     return _embedded(call, outcome)
 
 

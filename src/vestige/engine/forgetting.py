@@ -9,10 +9,10 @@ from vestige.engine.backup import BACKUPS
 from vestige.engine.context import Call
 from vestige.engine.dedup import MERGED
 from vestige.engine.export import EXPORTS
+from vestige.engine.news import deleted
 from vestige.engine.revising import load, next_revision, persistently
 from vestige.engine.unlearning import unlearn
 from vestige.errors import Conflict
-from vestige.events import MemoryDeleted
 from vestige.models import Edge, Memory
 from vestige.store.changes import Change, Forget, Link, Revise
 
@@ -79,7 +79,7 @@ def _forget(call: Call, ids: list[str], still_in: tuple[str, ...], even_pinned: 
     heirs = _heirs(call, gone, now)
     endings = [Forget(memory_id=one, at=now, reason="deleted") for one in gone]
     call.engine.store.commit([*heirs, *endings], access=call.access)
-    call.engine.events.emit(*(MemoryDeleted(timestamp=now, id=one) for one in gone))
+    call.engine.events.emit(*(deleted(memory, now) for memory in gone.values()))
     revived = (one.memory.id for one in heirs if isinstance(one, Revise) and one.reason == "revived")
     return Forgotten(
         deleted=tuple(gone),

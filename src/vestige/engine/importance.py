@@ -23,7 +23,7 @@ from vestige.engine.context import Call
 from vestige.engine.embedding import vectors_for
 from vestige.engine.prediction import recent_queries
 from vestige.errors import ModelMismatch
-from vestige.events import ImportanceScored, preview
+from vestige.events import ImportanceScored, Place, places_of, preview
 from vestige.models import Evidence, Filter, Memory, Record
 from vestige.store.answers import Scored
 from vestige.store.changes import Embedded, Put, Remark
@@ -131,7 +131,7 @@ def mark(batch: Batch, memory: Memory, judged: Judgement) -> None:
     )
     # The remark above is in the log; that its reasons are kept would be told twice.
     batch.changes.append(Put(document=document, logged=False))
-    batch.happenings.append(_scored(judged, memory.content, memory.id, batch.now))
+    batch.happenings.append(_scored(judged, memory.content, memory.id, batch.now, places_of(memory)))
 
 
 def encodings(call: Call, memory_ids: Sequence[str]) -> dict[str, Encoding]:
@@ -170,7 +170,7 @@ def assess(call: Call, content: str, topics: Sequence[str], where: Filter) -> Ju
         queries=(*_asked(call), *busy),
         now=now,
     )
-    call.engine.events.emit(_scored(judged, content, None, now))
+    call.engine.events.emit(_scored(judged, content, None, now, (Place(scope=call.scope),)))
     return judged
 
 
@@ -231,10 +231,13 @@ def _terms(text: str) -> frozenset[str]:
     return frozenset(query_terms(text[:READ_CHARS]))
 
 
-def _scored(judged: Judgement, content: str, memory_id: str | None, at: datetime) -> ImportanceScored:
+def _scored(
+    judged: Judgement, content: str, memory_id: str | None, at: datetime, places: tuple[Place, ...]
+) -> ImportanceScored:
     channels = {name: round(value, DIGITS) for name, value in judged.channels.values().items()}
     return ImportanceScored(
         timestamp=at,
+        places=places,
         memory_id=memory_id,
         content_preview=preview(content),
         composite_score=round(judged.channels.composite, DIGITS),

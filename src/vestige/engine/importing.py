@@ -116,6 +116,7 @@ def _absorb(call: Call, path: Path, step: Step, dangling: Dangling) -> tuple[Abs
         call.engine.events.emit(
             StoreMerged(
                 timestamp=call.engine.now(),
+                places=None,
                 source=path.name,
                 added=done.memories_added,
                 changed=done.memories_changed,

@@ -4,11 +4,12 @@ A batch is decided item by item, each seeing what the earlier ones did, and writ
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vestige.engine.batch import Batch, Draft, Ingested
 from vestige.engine.context import Call
 from vestige.engine.deciding import decide_all
+from vestige.engine.reach import placed
 from vestige.engine.revising import persistently
 from vestige.errors import Conflict, IdempotencyConflict, NotFound
 from vestige.store.changes import Claim
@@ -34,6 +35,7 @@ def ingest(
     call: Call, drafts: Sequence[Draft], *, promise: Promise | None = None
 ) -> list[Ingested] | Replayed:
     """Remember every draft or none; a promise kept before gives its answer again."""
+    drafts = [replace(draft, memory=placed(call, draft.memory)) for draft in drafts]
     try:
         return persistently(call, lambda: _attempt(call, drafts, promise))
     except IdempotencyConflict:

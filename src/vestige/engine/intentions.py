@@ -12,8 +12,8 @@ from vestige.cognition.prospective_triggers import Event, Situation, Trigger, le
 from vestige.documents import Document
 from vestige.engine.context import Call
 from vestige.engine.revising import persistently
-from vestige.errors import Conflict, InvalidInput, NotFound
-from vestige.events import IntentionTriggered, MemoryCreated, preview
+from vestige.errors import Conflict, Forbidden, InvalidInput, NotFound
+from vestige.events import IntentionTriggered, MemoryCreated, Place, preview
 from vestige.models import Filter
 from vestige.store.changes import Drop, Put
 
@@ -48,7 +48,12 @@ class Checked:
 
 
 def intend(call: Call, wanted: Wanted) -> Intention:
-    """Set an intention."""
+    """Set an intention. It belongs to no domain, so who is limited to domains has none."""
+    if call.access.domains is not None:
+        raise Forbidden(
+            "An intention belongs to no domain, and this caller is limited to domains.",
+            hint="Use a key that is limited by scopes only.",
+        )
     now = call.engine.now()
     _check_room(call, wanted.scope)
     made = Intention(
@@ -254,6 +259,7 @@ def _announce(call: Call, news: Sequence[Intention], now: datetime) -> None:
         *(
             IntentionTriggered(
                 timestamp=now,
+                places=(Place(scope=one.scope),),
                 id=one.id,
                 description=preview(one.description),
                 priority=one.priority_at(now).name.casefold(),

@@ -8,10 +8,11 @@ from vestige.cognition.forgetting import neighbours
 from vestige.cognition.links import LEARNED, PRUNE_BELOW, SILENT, faded, fading_days, reinforced
 from vestige.documents import Document
 from vestige.engine.context import Call
+from vestige.engine.news import connected
 from vestige.engine.revising import load, persistently
 from vestige.engine.situating import MOST_EDGES
 from vestige.errors import Conflict, InvalidInput, NotFound
-from vestige.events import ActivationSpread, ConnectionDiscovered, MemoryPromoted
+from vestige.events import ActivationSpread, MemoryPromoted, Place, places_of
 from vestige.models import Edge, Filter
 from vestige.store.changes import Link, Put, Unlink
 from vestige.store.judging import passes
@@ -47,8 +48,7 @@ def link(call: Call, source_id: str, target_id: str, kind: str, weight: float) -
             hint="Name another memory as its `target`.",
             details={"id": source_id},
         )
-    for memory_id in (source_id, target_id):
-        load(call, memory_id)
+    ends = {memory_id: load(call, memory_id).memory for memory_id in (source_id, target_id)}
     present = [
         edge
         for edge in _between(call, source_id, target_id)
@@ -60,7 +60,7 @@ def link(call: Call, source_id: str, target_id: str, kind: str, weight: float) -
     edge = Edge(source_id=source_id, target_id=target_id, kind=kind, weight=weight, created_at=now)
     call.engine.store.commit([Link(edge=edge)], access=call.access)
     if not present:
-        _tell(call, [edge])
+        call.engine.events.emit(connected(edge, ends))
     return Linked(edge=edge, changed=True)
 
 
@@ -191,21 +191,6 @@ def _possible(call: Call, changes: Sequence[Link | Unlink]) -> list[Link | Unlin
     ]
 
 
-def _tell(call: Call, edges: Sequence[Edge]) -> None:
-    call.engine.events.emit(
-        *(
-            ConnectionDiscovered(
-                timestamp=edge.created_at,
-                source_id=edge.source_id,
-                target_id=edge.target_id,
-                connection_type=edge.kind,
-                weight=edge.weight,
-            )
-            for edge in edges
-        )
-    )
-
-
 def on_promoted(call: Call, happening: MemoryPromoted) -> None:
     """What was promoted wakes what is linked to it, and its learned links become stronger, however weak."""
     engine = call.engine
@@ -213,7 +198,7 @@ def on_promoted(call: Call, happening: MemoryPromoted) -> None:
         return
     edges = engine.store.edges([happening.id], access=call.access, heaviest=MOST_EDGES)
     near = neighbours(happening.id, edges)
-    awake = _awake(call, sorted(near, key=lambda one: (-near[one], one)))
+    awake, places = _awake(call, happening.id, sorted(near, key=lambda one: (-near[one], one)))
     if not awake:
         return
     now = engine.now()
@@ -225,11 +210,15 @@ def on_promoted(call: Call, happening: MemoryPromoted) -> None:
         and not {edge.source_id, edge.target_id}.isdisjoint(awake)
     ]
     _save(call, [Link(edge=_weighed(edge, reinforced(edge.weight), now)) for edge in used])
-    engine.events.emit(ActivationSpread(timestamp=now, source_id=happening.id, activated_ids=tuple(awake)))
+    engine.events.emit(
+        ActivationSpread(timestamp=now, places=places, source_id=happening.id, activated_ids=tuple(awake))
+    )
 
 
-def _awake(call: Call, memory_ids: Sequence[str]) -> list[str]:
-    """Those that nobody holds back, in the same order."""
-    records = call.engine.store.get_many(memory_ids, access=call.access)
+def _awake(call: Call, source: str, near: Sequence[str]) -> tuple[list[str], tuple[Place, ...]]:
+    """Those near a memory that nobody holds back, in the same order, and where all of them are."""
+    records = call.engine.store.get_many([source, *near], access=call.access)
     shown = Filter(include_suppressed=False)
-    return [record.memory.id for record in records if passes(record.memory, shown, call.access)]
+    found = [one.memory for one in records]
+    awake = [one for one in found if one.id == source or passes(one, shown, call.access)]
+    return [one.id for one in awake if one.id != source], places_of(*awake)

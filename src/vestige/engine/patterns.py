@@ -32,6 +32,7 @@ from vestige.cognition.links import CO_ACCESS
 from vestige.cognition.prediction import Forecast, forecast_body, forecast_from, settled
 from vestige.documents import Document
 from vestige.engine.context import Call
+from vestige.engine.news import connected
 from vestige.engine.revising import persistently, save
 from vestige.errors import Conflict
 from vestige.events import ConnectionDiscovered, MemoryPromoted, SearchPerformed
@@ -125,7 +126,7 @@ def _learn(call: Call, happening: SearchPerformed) -> list[ConnectionDiscovered]
     if _deleted_since(call, at - DELETING):
         return []  # words of what is gone may have been typed, whatever was shown
     save(call, changes)
-    return [_told(edge) for edge, is_new in links if is_new]
+    return [connected(edge, memories) for edge, is_new in links if is_new]
 
 
 def _came_true(call: Call, happening: MemoryPromoted) -> None:
@@ -202,16 +203,6 @@ def _links(call: Call, weights: Mapping[tuple[str, str], float], at: datetime) -
         for pair, weight in pairs.items()
         if weight > known.get(pair, 0.0)
     ]
-
-
-def _told(edge: Edge) -> ConnectionDiscovered:
-    return ConnectionDiscovered(
-        timestamp=edge.created_at,
-        source_id=edge.source_id,
-        target_id=edge.target_id,
-        connection_type=edge.kind,
-        weight=edge.weight,
-    )
 
 
 def _slots(call: Call, scope: str) -> list[tuple[Search, Document]]:

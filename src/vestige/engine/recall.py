@@ -16,10 +16,11 @@ from vestige.engine.exposure import leave_trace
 from vestige.engine.hygiene import unsaid
 from vestige.engine.missing import missing
 from vestige.engine.probing import Depth, Mode, Probed
+from vestige.engine.reach import searched
 from vestige.engine.reranking import rerank
 from vestige.engine.rewording import probe_as_known
 from vestige.engine.situating import situate
-from vestige.events import SearchPerformed
+from vestige.events import Place, SearchPerformed, places_of
 from vestige.models import ROOT_SCOPE, Filter
 
 
@@ -122,15 +123,17 @@ def show(call: Call, query: RecallQuery, recalled: Recalled, shown: Sequence[Hit
 
 
 def tell(call: Call, query: RecallQuery, recalled: Recalled, shown: Sequence[Hit], *, recorded: bool) -> None:
-    """Tell that these hits were shown."""
+    """Tell that these hits were shown: where it was searched, and where they are."""
+    scope = searched(call, query.where.scope or ROOT_SCOPE)
     call.engine.events.emit(
         SearchPerformed(
             timestamp=call.engine.now(),
+            places=(Place(scope=scope), *places_of(*(hit.record.memory for hit in shown))),
             query=unsaid(call, query.text),
             result_count=len(shown),
             result_ids=tuple(hit.record.memory.id for hit in shown),
             duration_ms=1000 * recalled.seconds,
-            scope=query.where.scope or ROOT_SCOPE,
+            scope=scope,
             topics=tuple(unsaid(call, topic) for topic in query.context.topics),
             recorded=recorded,
         )

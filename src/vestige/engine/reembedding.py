@@ -44,7 +44,7 @@ def change_over(call: Call, embedder: Embedder) -> int:
     Searches and writes go on with the vectors in use until those of this model are complete. Whatever ends it
     before, the store is as it was, and what was made is there when it is begun again.
     """
-    return _change_over(call, embedder.signature, lambda: embedder)
+    return _change_over(call, embedder.signature, lambda: embedder, tokens=embedder.token_states)
 
 
 def roll_back(call: Call) -> int:
@@ -111,13 +111,15 @@ def no_model(status: EmbedderStatus) -> ModelUnavailable:
     return ModelUnavailable(f"No vectors can be made: {why_no_model(status)}.", hint=hint)
 
 
-def _change_over(call: Call, signature: Signature, bring: Callable[[], Embedder]) -> int:
+def _change_over(
+    call: Call, signature: Signature, bring: Callable[[], Embedder], *, tokens: bool = False
+) -> int:
     store = call.engine.store
     with store.alone(PURPOSE):
         done = 0
         for _ in range(ROUNDS):
             # What others wrote or changed since the last round is what this one finds.
-            if store.unembedded(signature, limit=1):
+            if store.unembedded(signature, limit=1, tokens=tokens):
                 done += embed_missing(call, bring(), coming=True)
             if store.adopt(signature):
                 return done

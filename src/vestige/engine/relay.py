@@ -19,8 +19,7 @@ from vestige.events import (
     Happening,
     ImportanceScored,
     IntentionTriggered,
-    MemoryCreated,
-    MemoryUpdated,
+    MemoryDeleted,
     SearchPerformed,
     happening_from,
     preview,
@@ -33,6 +32,8 @@ logger = logging.getLogger(__name__)
 STEP_SECONDS = 0.2
 """How often news is told, and looked for where the store cannot say that there is some; never while there is
 none and nobody wants any."""
+MEMORIES = ("id", "ids", "memory_id", "source_id", "target_id", "result_ids", "activated_ids")
+"""The fields of events that hold ids of memories."""
 
 
 class Relay:
@@ -162,22 +163,32 @@ def _may_travel(happening: Happening) -> bool:
 
 
 def _message(happening: Happening) -> str:
-    """An event as it is written into the store, with the memories whose text it quotes.
+    """An event as it is written into the store, with where it happened and the memories it speaks of.
 
-    The store does not take one that quotes a deleted memory. What belongs to no memory is cut.
+    The store does not take one that speaks of a deleted memory. What belongs to no memory is cut.
     """
     match happening:
-        case MemoryCreated() | MemoryUpdated():
-            quoted: tuple[str, ...] = (happening.id,)
         case SearchPerformed():
-            quoted, happening = happening.result_ids, replace(happening, query=preview(happening.query))
+            happening = replace(happening, query=preview(happening.query))
         case ImportanceScored(memory_id=None):
-            quoted, happening = (), replace(happening, content_preview="")
+            happening = replace(happening, content_preview="")
         case IntentionTriggered():  # it can be deleted, and leaves no mark by which that would be known
-            quoted, happening = (), replace(happening, description="")
-        case ImportanceScored(memory_id=str(memory_id)):
-            quoted = (memory_id,)
-        case _:
-            quoted = ()
+            happening = replace(happening, description="")
     # Not orjson: a query may hold half a character, which only an escape can carry.
-    return json.dumps({**happening.message(), "quotes": quoted})
+    return json.dumps({**happening.message(), "quotes": _quoted(happening), "places": _places(happening)})
+
+
+def _quoted(happening: Happening) -> list[str]:
+    """The memories whose words it tells: their text, or the names of their domains."""
+    if isinstance(happening, MemoryDeleted | IntentionTriggered):
+        return []
+    named = [value for name, value in happening.details().items() if name in MEMORIES and value is not None]
+    return [one for value in named for one in ((value,) if isinstance(value, str) else value)]
+
+
+def _places(happening: Happening) -> list[tuple[str, tuple[str, ...]]] | None:
+    """Where it happened. A deleted memory leaves its scope only, here as in its tombstone."""
+    if happening.places is None:
+        return None
+    gone = isinstance(happening, MemoryDeleted)
+    return [(place.scope, () if gone else place.domains) for place in happening.places]

@@ -10,8 +10,8 @@ from typing import TypeVar
 
 from vestige.engine.context import Call
 from vestige.engine.embedding import vectors_for
+from vestige.engine.news import updated
 from vestige.errors import Conflict, IdempotencyConflict, NotFound
-from vestige.events import MemoryUpdated, preview
 from vestige.models import Evidence, Memory, Record
 from vestige.store.changes import Change, Remark, Revise
 
@@ -89,14 +89,7 @@ def revise(
         if evidence is not None:
             changes.append(Remark(memory_id=memory_id, evidence=evidence, at=memory.updated_at))
         call.engine.store.commit(changes, access=call.access)
-        call.engine.events.emit(
-            MemoryUpdated(
-                timestamp=memory.updated_at,
-                id=memory.id,
-                content_preview=preview(memory.content),
-                field=", ".join(names),
-            )
-        )
+        call.engine.events.emit(updated(memory, memory.updated_at, names))
         return load(call, memory_id), True
 
     return persistently(call, attempt)

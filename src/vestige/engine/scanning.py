@@ -16,10 +16,10 @@ from vestige.documents import Document
 from vestige.engine.context import Call
 from vestige.engine.embedding import vectors_for
 from vestige.engine.hygiene import Sighting, look
+from vestige.engine.news import created, deleted
 from vestige.engine.revising import load, next_revision, persistently, save
 from vestige.engine.unlearning import unlearn
 from vestige.errors import NotFound
-from vestige.events import MemoryCreated, MemoryDeleted, preview
 from vestige.models import ANYTHING, Edge, Memory
 from vestige.store.changes import Add, Carry, Change, Forget, Link, Put, Revise
 from vestige.store.lives import DocumentLife, Life, MemoryLife
@@ -141,14 +141,7 @@ def _replace(call: Call, memory_id: str) -> str | None:
     changes.append(Revise(memory=next_revision(record.memory, now), reason=REDACTED))
     changes.append(Forget(memory_id=memory_id, at=now, reason=REDACTED))
     save(call, changes)
-    created = MemoryCreated(
-        timestamp=now,
-        id=new.id,
-        content_preview=preview(new.content),
-        node_type=new.node_type,
-        tags=new.tags,
-    )
-    call.engine.events.emit(created, MemoryDeleted(timestamp=now, id=memory_id))
+    call.engine.events.emit(created(new, now), deleted(record.memory, now))
     return new.id
 
 

@@ -21,7 +21,7 @@ from vestige.engine.prediction import Busy, predict
 from vestige.engine.probing import Mode
 from vestige.engine.recall import Recalled, RecallQuery, recall, tell
 from vestige.engine.sleep import needs as sleep_needs
-from vestige.models import Filter, Record
+from vestige.models import EVERYTHING, Filter, Record
 
 PER_QUERY = 5
 NOTES = 3
@@ -115,9 +115,9 @@ def needs(call: Call, *, memories: int, due: int) -> Needs:
     settings = call.engine.settings
     last = last_backup(settings.data_dir / BACKUPS)
     old = last is None or call.engine.now() - last > BACKUP_EVERY
-    # A memory without a place ends with the process: there is nothing to copy.
+    # A memory without a place ends with the process: there is nothing to copy. Nor can who reaches a part.
     return Needs(
-        backup=bool(memories) and old and settings.place is not None,
+        backup=bool(memories) and old and settings.place is not None and call.access == EVERYTHING,
         review=due > MANY_DUE,
         dream=sleep_needs(call).dream,
         gc=worth_archiving(call),

@@ -13,7 +13,7 @@ from vestige.cognition.strength import accessibility, retention_of, state
 from vestige.engine.context import Call
 from vestige.engine.history import in_order
 from vestige.errors import NotFound
-from vestige.events import RetentionDecayed
+from vestige.events import RetentionDecayed, places_of
 from vestige.models import Evidence, LogEvent, MemoryState, Record
 from vestige.store.changes import REMARKED, STATE, Settle
 
@@ -111,6 +111,7 @@ def _announce(call: Call, record: Record, now: datetime) -> None:
         call.engine.events.emit(
             RetentionDecayed(
                 timestamp=now,
+                places=places_of(record.memory),
                 id=record.memory.id,
                 old_retention=record.strength.retention,
                 new_retention=left,

@@ -24,7 +24,7 @@ from vestige.engine.history import in_order
 from vestige.engine.revising import load, next_revision, persistently, save
 from vestige.engine.settling import transition
 from vestige.errors import Conflict
-from vestige.events import MemorySuppressed, MemoryUnsuppressed, Rac1CascadeSwept
+from vestige.events import MemorySuppressed, MemoryUnsuppressed, Rac1CascadeSwept, places_of
 from vestige.models import Evidence, Filter, Memory, Record, Revision
 from vestige.store.changes import REMARKED, REVISED, Change, Put, Remark, Revise
 
@@ -70,6 +70,7 @@ def suppress(call: Call, memory_id: str) -> Suppressed:
         call.engine.events.emit(
             MemorySuppressed(
                 timestamp=now,
+                places=places_of(wanted),
                 id=memory_id,
                 suppression_count=count,
                 estimated_cascade=met,
@@ -92,7 +93,9 @@ def unsuppress(call: Call, memory_id: str) -> Suppressed:
         changed = _changed_since(call, record.memory)
         call.engine.store.commit(_changes(record, wanted, REVERSED, now), access=call.access)
         left = wanted.suppression_count
-        call.engine.events.emit(MemoryUnsuppressed(timestamp=now, id=memory_id, remaining_count=left))
+        call.engine.events.emit(
+            MemoryUnsuppressed(timestamp=now, places=places_of(wanted), id=memory_id, remaining_count=left)
+        )
         return Suppressed(before=record, after=load(call, memory_id), changed=changed)
 
     return persistently(call, attempt)
@@ -114,7 +117,9 @@ def sweep(call: Call) -> Swept:
         seeds += weakened is not None
         met += weakened or 0
     if seeds:
-        call.engine.events.emit(Rac1CascadeSwept(timestamp=now, seeds=seeds, neighbors_affected=met))
+        call.engine.events.emit(
+            Rac1CascadeSwept(timestamp=now, places=None, seeds=seeds, neighbors_affected=met)
+        )
     return Swept(seeds=seeds, neighbors=met)
 
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from vestige.checks import check_label
 from vestige.engine.context import Call
+from vestige.engine.news import updated
 from vestige.engine.revising import next_revision, persistently
 from vestige.errors import InvalidInput, NotFound
-from vestige.events import MemoryUpdated, preview
 from vestige.models import Filter, Memory
 from vestige.nearest import nearest_name
 from vestige.store.changes import Revise
@@ -32,12 +32,7 @@ def _rename(call: Call, tag: str, to: str, where: Filter) -> int:
         close = nearest_name(tag, store.tag_counts(access=call.access))
         raise NotFound(f"No memory has the tag {tag!r}.", hint=f"Did you mean {close!r}?" if close else None)
     store.commit([Revise(memory=memory, reason="tag") for memory in renamed], access=call.access)
-    call.engine.events.emit(
-        *(
-            MemoryUpdated(timestamp=now, id=memory.id, content_preview=preview(memory.content), field="tags")
-            for memory in renamed
-        )
-    )
+    call.engine.events.emit(*(updated(memory, now, ("tags",)) for memory in renamed))
     return len(renamed)
 
 

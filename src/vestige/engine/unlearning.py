@@ -74,7 +74,8 @@ def _naming(call: Call, kind: str, terms: Collection[str]) -> list[Document]:
 
 def _versions(call: Call, gone: Collection[Memory]) -> list[Memory]:
     """Everything these memories ever were."""
-    past = (call.engine.store.history(memory.id, access=call.access) for memory in gone)
+    # Those too that their deleter never reached: nobody is told of them, and nothing of them may stay.
+    past = (call.engine.store.history(memory.id, access=EVERYTHING) for memory in gone)
     return [*gone, *(revision.memory for several in past for revision in several)]
 
 

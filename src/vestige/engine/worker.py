@@ -1,5 +1,7 @@
 """A thread that works off jobs one at a time, and does chores while it is idle. It has an owner and a stop.
 
+Of all processes at work on a store only the one that leads does chores.
+
 A job that fails is logged and counted, and the next one goes on. What gets past that ends the loop, which is
 begun again after a pause. Without a thread, jobs wait until somebody works them off.
 """
@@ -8,9 +10,16 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from vestige.errors import Cancelled, StoreBusy, StoreError, StoreFull, StoreReadOnly
+from vestige.errors import (
+    Cancelled,
+    StoreBusy,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnavailable,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -18,8 +27,12 @@ MOST_WAITING = 10_000
 """Of more jobs the oldest are dropped: a reaction that comes late is worth less than memory."""
 IDLE_SECONDS = 60.0
 """How often the chores are done, at most."""
+LOOK_SECONDS = 2.0
+"""How often a process looks whether it leads: so soon it stands in for a leader that is gone."""
 PAUSE_SECONDS = 5.0
 """How long the loop rests after it broke down."""
+MOST_TRIES = 12
+"""How often the loop does a job again that found no store, with a pause before each: a minute or two."""
 SETTLE_SECONDS = 30.0
 
 Stop = Callable[[], bool]
@@ -32,6 +45,7 @@ class Job:
 
     name: str
     run: Callable[[Stop], None]
+    tries: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +53,7 @@ class WorkerStatus:
     """How the work is going since the start of the process."""
 
     running: bool = False
+    leader: bool = False
     waiting: int = 0
     handled: int = 0
     failed: int = 0
@@ -55,14 +70,19 @@ class Worker:
         *,
         monotonic: Callable[[], float],
         chores: Sequence[Job] = (),
+        leads: Callable[[], bool] = lambda: True,
         most_waiting: int = MOST_WAITING,
         idle_seconds: float = IDLE_SECONDS,
+        look_seconds: float = LOOK_SECONDS,
         pause_seconds: float = PAUSE_SECONDS,
     ) -> None:
         self._monotonic = monotonic
         self._chores = chores
+        self._leads = leads
+        self._leader = False
         self._most_waiting = most_waiting
         self._idle_seconds = idle_seconds
+        self._look_seconds = look_seconds
         self._pause_seconds = pause_seconds
         self._changed = threading.Condition()
         self._waiting: deque[Job] = deque()
@@ -118,9 +138,10 @@ class Worker:
             self._do(job, stop)
 
     def rest(self, stop: Stop) -> None:
-        """Do the chores in the caller's thread."""
+        """Do the chores in the caller's thread, if this process leads."""
+        self._look()
         for chore in self._chores:
-            if not stop():
+            if self._leader and not stop():
                 with self._changed:
                     self._busy += 1
                 self._do(chore, stop)
@@ -130,6 +151,7 @@ class Worker:
         with self._changed:
             return WorkerStatus(
                 running=self._is_running(),
+                leader=self._leader and not self._stopping.is_set(),
                 waiting=len(self._waiting),
                 handled=self._handled,
                 failed=self._failed,
@@ -154,17 +176,38 @@ class Worker:
                 self._stopping.wait(self._pause_seconds)
 
     def _loop(self) -> None:
-        rested = self._monotonic()
+        rested = looked = self._monotonic()
+        self._look()
         while not self._stopping.is_set():
-            patience = self._idle_seconds - (self._monotonic() - rested)
+            look_at, rest_at = looked + self._look_seconds, rested + self._idle_seconds
+            soonest = min(look_at, rest_at) if self._leader else look_at
             with self._changed:
-                self._changed.wait_for(lambda: self._waiting or self._stopping.is_set(), max(0.0, patience))
-            job = None if self._stopping.is_set() else self._take()
+                self._changed.wait_for(
+                    lambda: self._waiting or self._stopping.is_set(), max(0.0, soonest - self._monotonic())
+                )
+            if self._stopping.is_set():
+                return
+            now = self._monotonic()
+            if now >= look_at:  # also while there is much to do: else nobody might lead
+                self._look()
+                looked = now
+            job = self._take()
             if job is not None:
-                self._do(job, self._stopping.is_set)
-            else:
+                self._do(job, self._stopping.is_set, again=job.tries < MOST_TRIES)
+            elif self._leader and now >= rest_at:
                 self.rest(self._stopping.is_set)
                 rested = self._monotonic()
+
+    def _look(self) -> None:
+        """See whether this process leads. One that has no chores leaves that to others."""
+        try:
+            leader = bool(self._chores) and self._leads()
+        except StoreError as exc:  # its chores need the store too
+            logger.debug("Whether this process leads cannot be told: %s", _obstacle(exc))
+            leader = False
+        if leader != self._leader:
+            logger.info("This process %s the background work", "leads" if leader else "no longer leads")
+        self._leader = leader
 
     def _take(self) -> Job | None:
         with self._changed:
@@ -173,14 +216,19 @@ class Worker:
             self._busy += 1
             return self._waiting.popleft()
 
-    def _do(self, job: Job, stop: Stop) -> None:
-        """Run one job that was taken."""
+    def _do(self, job: Job, stop: Stop, *, again: bool = False) -> None:
+        """Run one job that was taken; with `again` it waits for another turn if the store is away."""
         error: Exception | None = None
+        later = False
         try:
             job.run(stop)
         except Cancelled:
             logger.info("%s was ended before it was done", job.name)
-        except (StoreBusy, StoreFull, StoreReadOnly) as exc:  # the user's matter, no fault in the mechanism
+        except HINDRANCES as exc:  # the user's matter, no fault in the mechanism
+            later = again and _was_away(exc)
+            if later:
+                self._put_back(job)
+                return
             logger.warning("%s was not done: %s", job.name, _obstacle(exc))
             error = exc
         except Exception as exc:  # one mechanism's failure is not another's
@@ -189,11 +237,25 @@ class Worker:
         finally:
             with self._changed:
                 self._busy -= 1
-                self._handled += 1
+                self._handled += not later
                 if error is not None:
                     self._failed += 1
                     self._last_error = f"{job.name}: {_told(error)}"
                 self._changed.notify_all()
+
+    def _put_back(self, job: Job) -> None:
+        if not job.tries:  # once; how many wait is in the status
+            logger.warning("%s waits: the store cannot be reached", job.name)
+        self.put(replace(job, tries=job.tries + 1))
+        self._stopping.wait(self._pause_seconds)
+
+
+HINDRANCES = (StoreBusy, StoreFull, StoreReadOnly, StoreUnavailable)
+
+
+def _was_away(error: StoreError) -> bool:
+    """Whether nothing was done because there was no store. What may have been kept is not done twice."""
+    return isinstance(error, StoreUnavailable) and error.details.get("outcome") != "unknown"
 
 
 def _obstacle(error: StoreError) -> str:

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -12,6 +12,7 @@ from vestige.engine.backup import last_backup
 from vestige.engine.context import Call
 from vestige.engine.health import health
 from vestige.engine.rebuild import rebuild
+from vestige.models import EVERYTHING
 from vestige.operations.catalog import registry
 from vestige.operations.prose import count, day, fields, percent
 from vestige.operations.wire import Wire
@@ -28,9 +29,11 @@ class ModelView(Wire):
 
 
 class AutopilotView(Wire):
-    """What reacts to events in this process: how much it has done and left undone."""
+    """What reacts to events in this process: how much it has done and left undone, and whether this process
+    is the `leader` that also does what is done from time to time."""
 
     running: bool
+    leader: bool
     waiting: int
     handled: int
     failed: int
@@ -53,8 +56,8 @@ class Status(Wire):
 
     status: str
     version: str
-    node: str
-    data_dir: str
+    node: str | None = None
+    data_dir: str | None = None
     store: str | None = None
     read_only: bool
     total_memories: int
@@ -74,8 +77,8 @@ class Status(Wire):
     oldest: datetime | None = None
     newest: datetime | None = None
     last_backup: datetime | None = None
-    autopilot: AutopilotView
-    processes: list[ProcessView]
+    autopilot: AutopilotView | None = None
+    processes: list[ProcessView] = []
     warnings: list[str]
     recommendations: list[str]
 
@@ -108,7 +111,7 @@ def render_status(status: Status) -> str:
             ("scopes", ", ".join(f"{name} {n}" for name, n in status.by_scope.items())),
             ("newest", day(status.newest)),
             ("last backup", day(status.last_backup)),
-            ("autopilot", _autopilot(status.autopilot)),
+            ("autopilot", _autopilot(status.autopilot) if status.autopilot else None),
             ("processes", ", ".join(f"{one.command} ({one.pid})" for one in status.processes)),
             ("store", status.store),
             ("data directory", status.data_dir),
@@ -120,7 +123,8 @@ def render_status(status: Status) -> str:
 
 
 def _autopilot(seen: AutopilotView) -> str:
-    done = f"{'running' if seen.running else 'between calls'}, {count(seen.handled, 'reaction')}"
+    state = "leading" if seen.leader else "running" if seen.running else "between calls"
+    done = f"{state}, {count(seen.handled, 'reaction')}"
     trouble = [f"{n} {what}" for n, what in ((seen.failed, "failed"), (seen.dropped, "dropped")) if n]
     return ", ".join([done, *trouble])
 
@@ -135,16 +139,16 @@ def _autopilot(seen: AutopilotView) -> str:
     render=render_status,
 )
 def system_status(call: Call) -> Status:
-    """Say how the memory is doing: counts, retention, the model, and what would help."""
-    seen, engine, backed_up = health(call), call.engine, last_backup(call)
+    """Say how the memory is doing: counts, retention, the model, and what would help.
+
+    Who reaches a part of the store is told of that part, and nothing of where and how it runs.
+    """
+    seen = health(call)
     stats = seen.stats
     return Status(
         status=seen.status,
         version=__version__,
-        node=engine.store.node,
-        data_dir=str(engine.settings.data_dir),
-        store=engine.settings.place,
-        read_only=engine.store.read_only,
+        read_only=call.engine.store.read_only,
         total_memories=stats.memories,
         average_retention=round(seen.average_retention, 4),
         state_distribution={name.value: n for name, n in seen.states.items()},
@@ -161,15 +165,25 @@ def system_status(call: Call) -> Status:
         by_scope=dict(stats.by_scope),
         oldest=stats.oldest,
         newest=stats.newest,
-        last_backup=backed_up.at if backed_up else None,
-        autopilot=AutopilotView.model_validate(asdict(engine.background())),
-        processes=[
+        warnings=list(seen.warnings),
+        recommendations=list(seen.advice),
+        **(_installation(call) if call.access == EVERYTHING else {}),
+    )
+
+
+def _installation(call: Call) -> dict[str, Any]:  # fields of Status, which checks them
+    engine, backed_up = call.engine, last_backup(call)
+    return {
+        "node": engine.store.node,
+        "data_dir": str(engine.settings.data_dir),
+        "store": engine.settings.place,
+        "last_backup": backed_up.at if backed_up else None,
+        "autopilot": AutopilotView.model_validate(asdict(engine.background())),
+        "processes": [
             ProcessView(pid=one.pid, command=one.command, since=one.since, server=one.server)
             for one in engine.store.processes()
         ],
-        warnings=list(seen.warnings),
-        recommendations=list(seen.advice),
-    )
+    }
 
 
 def _model(seen: EmbedderStatus) -> ModelView:

@@ -20,10 +20,12 @@ from vestige.operations import (
     ingest,
     insights,
     intentions,
+    keys,
     memory,
     memory_changes,
     prediction,
     reference,
+    routes,
     scan,
     search,
     session,
@@ -54,11 +56,13 @@ __all__ = [
     "ingest",
     "insights",
     "intentions",
+    "keys",
     "memory",
     "memory_changes",
     "prediction",
     "reference",
     "registry",
+    "routes",
     "scan",
     "search",
     "session",
@@ -155,6 +159,16 @@ registry.group(
     actions={action: f"intention.{action}" for action in ("set", "check", "update", "list", "delete")},
 )
 
+registry.group(
+    "keys",
+    title="API keys",
+    description=(
+        "Keys for those who come over the network: create makes one, list shows them, revoke ends one, "
+        "rotate replaces one."
+    ),
+    actions={action: f"keys.{action}" for action in ("create", "list", "revoke", "rotate")},
+)
+
 registry.alias("ingest", "smart_ingest")
 registry.alias("session_checkpoint", "smart_ingest")
 registry.alias("hybrid_search", "search")
@@ -247,4 +261,9 @@ registry.list_in_core(
 registry.list_in_core("memory", "action", "id", "ids", "content", "order", "limit", "due")
 registry.list_in_core("vestige", "tool", "arguments")
 
-registry.concerns_everything("backup", "doctor", "index.rebuild", "index.status", "rebuild", "scan", "sync")
+registry.concerns_everything(
+    "backup", "doctor", "import", "index.rebuild", "index.status", "rebuild", "scan", "sync",
+    "keys.create", "keys.list", "keys.revoke", "keys.rotate",
+)  # fmt: skip
+
+routes.declare(registry)

@@ -91,11 +91,26 @@ def examine_store(
     vectors, index files, rows without a memory, permissions, files left behind. Memories and the log are
     never changed. On the command line the exit code is 1 while something is broken.
     """
-    return view(doctor(call, repair=repair, deep=deep))
+    report = doctor(call, repair=repair, deep=deep)
+    return view(report, SALVAGE[call.engine.settings.storage.backend])
 
 
-def view(report: Report) -> Examined:
-    """The report as it is answered."""
+FROM_FILE = (
+    "restore a backup (`vestige restore FILE`), or carry what can be read to a server with `vestige migrate "
+    "--from sqlite --to postgresql://…`, which names what it leaves out."
+)
+SALVAGE = {
+    "postgres": "bring back the server's own backup, or carry what can be read into a file with `vestige "
+    "migrate --from postgres --to PATH`, which names what it leaves out; the way back into an empty schema "
+    "is the same.",
+    "sqlite": FROM_FILE,
+    "memory": "import an export of it into a new store.",
+}
+"""What helps where something is lost, by what memories are kept in."""
+
+
+def view(report: Report, salvage: str = FROM_FILE) -> Examined:
+    """The report as it is answered; `salvage` says what to do about what is lost."""
     worst = severity_of(report)
     status: Literal["ok", "warnings", "broken"] = (
         "ok" if worst is None else "warnings" if worst == "warning" else "broken"
@@ -106,7 +121,7 @@ def view(report: Report) -> Examined:
         checked=list(report.checked),
         versions=report.versions,
         processes=[str(who) for who in report.others],
-        message=_message(report),
+        message=_message(report, salvage),
     )
 
 
@@ -123,7 +138,7 @@ def _view(one: Finding) -> FindingView:
     )
 
 
-def _message(report: Report) -> str:
+def _message(report: Report, salvage: str) -> str:
     left = [one.trouble for one in report.findings if not one.repaired]
     mended = len(report.findings) - len(left)
     sentences = [f"{count(mended, 'trouble')} mended."] if mended else []
@@ -136,8 +151,5 @@ def _message(report: Report) -> str:
     if {one.repair for one in left} - {None, *mendable}:
         sentences.append("What would be derived from what is broken was left as it is.")
     if any(one.severity == "broken" and one.repair is None and one.check != OPENING for one in left):
-        sentences.append(
-            "What is broken and has no repair is not derived: restore a backup (`vestige restore FILE`), or "
-            "save what can be read with `vestige export --format portable`."
-        )
+        sentences.append(f"What is broken and has no repair is not derived: {salvage}")
     return " ".join(sentences)

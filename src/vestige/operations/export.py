@@ -1,7 +1,6 @@
 """Memories as a file: `export`."""
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from typing import Annotated, Literal
 
 import orjson
@@ -12,6 +11,7 @@ from vestige.engine.export import export, export_portable
 from vestige.errors import InvalidInput
 from vestige.models import ANYTHING, ROOT_SCOPE, Filter, Record
 from vestige.operations.catalog import registry
+from vestige.operations.discretion import discreet
 from vestige.operations.fields import EndMoment, Moment, Scope, Switch, Tags
 from vestige.operations.prose import count
 from vestige.operations.scoping import scoped, used
@@ -139,7 +139,7 @@ def export_memories(call: Call, asked: ExportArguments) -> Exported:
         scoped(call, where, asked.scope),
         name=asked.path,
         form=form,
-        write=_written(call.engine.now()),
+        write=_written(call),
     )
     return Exported(
         path=str(path),
@@ -188,9 +188,12 @@ def _format(asked: ExportArguments) -> Format:
     return asked.format or told or "json"
 
 
-def _written(now: datetime) -> Callable[[Record], bytes]:
+def _written(call: Call) -> Callable[[Record], bytes]:
+    now = call.engine.now()
+
     def write(record: Record) -> bytes:
         shown = view_fields(record, now, "full")
-        return orjson.dumps(ExportedMemory(domain_scores=record.memory.domain_scores, **shown).wire())
+        whole = ExportedMemory(domain_scores=record.memory.domain_scores, **shown).wire()
+        return orjson.dumps(discreet(call, whole))
 
     return write

@@ -14,7 +14,7 @@ from vestige.engine.batch import Draft, Ingested
 from vestige.engine.context import Call
 from vestige.engine.ingest import Promise, Replayed, ingest
 from vestige.errors import Forbidden, InvalidInput, SecretFound
-from vestige.models import Memory, covers
+from vestige.models import EVERYTHING, Memory, covers
 from vestige.operations.catalog import registry
 from vestige.operations.fields import EndMoment, Moment, Names, Scope, Tags, check_some_time
 from vestige.operations.prose import count, day, table
@@ -159,7 +159,7 @@ def smart_ingest(call: Call, told: IngestArguments) -> SmartIngested | BatchInge
     promise = None
     if told.idempotency_key is not None:
         promise = Promise(
-            key=_claim_key(call.scope, told.idempotency_key),
+            key=_claim_key(call, told.idempotency_key),
             digest=_digest(told),
             answer=lambda results: _answer(results, batch).model_dump_json(),
         )
@@ -273,10 +273,13 @@ _PLAIN = (
 )  # fmt: skip
 
 
-def _claim_key(scope: str, key: str) -> str:
-    """What a key is stored as. Two projects may use the same one; it may be made of a token or somebody's
-    name, so nobody can read it there."""
-    return blake2b(f"{scope} {key}".encode(), digest_size=32, person=b"vestige claim").hexdigest()
+def _claim_key(call: Call, key: str) -> str:
+    """What a key is stored as. Two projects may use the same one, and so may callers with another reach: an
+    answer quotes what its caller reaches. It may be made of a token or somebody's name, so nobody can read it
+    there."""
+    reach = "" if call.access == EVERYTHING else f" {call.access}"
+    said = f"{call.scope} {key}{reach}".encode()
+    return blake2b(said, digest_size=32, person=b"vestige claim").hexdigest()
 
 
 def _digest(told: IngestArguments) -> str:

@@ -9,15 +9,18 @@ import inspect
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal, TypedDict, get_type_hints
 
 from pydantic import ValidationError, create_model
 
+from vestige.engine.behalf import on_behalf_of
 from vestige.engine.context import Call
 from vestige.errors import InvalidInput, NotFound, StoreError, UnknownArgument
 from vestige.nearest import nearest_name
+from vestige.operations.discretion import discreet
 from vestige.operations.refusals import no_action, refusal
 from vestige.operations.resources import Resource
+from vestige.operations.routing import Created, Method, Route, never
 from vestige.operations.wire import Arguments, Wire
 from vestige.store.trouble import Trouble
 
@@ -47,6 +50,7 @@ class Operation:
     lane: Lane
     example: Mapping[str, Any]
     arguments: type[Arguments]
+    answers: Any  # a class of Wire, or a union of several, which is no type
     positional: tuple[str, ...]
     run: Callable[[Call, Arguments], Wire]
     render: Callable[[Any], str]
@@ -58,7 +62,9 @@ class Operation:
 
     def call(self, call: Call, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Check permission and arguments, run, and give the answer as JSON-able data."""
-        return self.answer(call, arguments).wire()
+        with on_behalf_of(call.access):
+            answer = self.answer(call, arguments)
+        return discreet(call, answer.wire())
 
     def answer(self, call: Call, arguments: Mapping[str, Any]) -> Wire:
         """The same, as the typed value (the command line renders it)."""
@@ -119,6 +125,7 @@ class Registry:
         """The tools that the core profile lists, in order, each with the arguments it shows."""
         self.large: dict[str, int] = {}
         """The tools whose answers can be long, each with the most characters a client should take."""
+        self._routes: dict[str, Route] = {}
         self._called_by_old_name: set[str] = set()
 
     def operation(
@@ -146,7 +153,6 @@ class Registry:
 
         def register(function: Callable[..., Wire]) -> Callable[..., Wire]:
             summary, description = _prose(function)
-            arguments, run = _arguments_of(name, function)
             operation = Operation(
                 name=name,
                 title=title or summary.rstrip("."),
@@ -156,9 +162,8 @@ class Registry:
                 effect=effect,
                 lane=lane,
                 example=example,
-                arguments=arguments,
+                **_signature(name, function),
                 positional=positional,
-                run=run,
                 render=render,
                 command=tuple((command or name.replace(".", " ").replace("_", "-")).split()),
                 command_only=command_only,
@@ -234,6 +239,29 @@ class Registry:
             arguments=arguments,
             query=query or {},
         )
+
+    def route(self, operation: str, method: Method, path: str, *, tag: str, created: Created = never) -> None:
+        """Offer an operation over REST at this address, instead of where it would be by itself.
+
+        What is in braces is an argument. `created` tells by the answer whether something came into being.
+        """
+        route = Route(operation=operation, method=method, path=path, tag=tag, created=created)
+        route.check(
+            effect=self.operations[operation].effect,
+            arguments=self.operations[operation].arguments.model_fields,
+            others=self._routes.values(),
+        )
+        self._routes[operation] = route
+
+    def routes(self) -> list[Route]:
+        """The address of every operation. Those for the command line only have none: they are for whoever
+        sits at the machine."""
+        others = [
+            Route.default(one.name)
+            for one in self.operations.values()
+            if one.name not in self._routes and not one.command_only
+        ]
+        return [*self._routes.values(), *others]
 
     def resolve(self, tool: str, arguments: Mapping[str, Any]) -> tuple[Operation, dict[str, Any]]:
         """The operation a tool call means, and the arguments left for it."""
@@ -313,16 +341,22 @@ def _prose(function: Callable[..., Any]) -> tuple[str, str]:
     return summary, "\n\n".join(part.replace("\n", " ") for part in doc.split("\n\n"))
 
 
-def _arguments_of(
-    name: str, function: Callable[..., Wire]
-) -> tuple[type[Arguments], Callable[[Call, Arguments], Wire]]:
-    """The argument model of a function, and how to call the function with one."""
+class _Signature(TypedDict):
+    """What the signature of a function tells: what it takes and answers, and how to call it."""
+
+    arguments: type[Arguments]
+    answers: Any  # as in Operation
+    run: Callable[[Call, Arguments], Wire]
+
+
+def _signature(name: str, function: Callable[..., Wire]) -> _Signature:
+    """What there is to know about the function of an operation."""
     hints = get_type_hints(function, include_extras=True)
     parameters = list(inspect.signature(function).parameters.values())[1:]
     if len(parameters) == 1:
         whole = hints[parameters[0].name]
         if isinstance(whole, type) and issubclass(whole, Arguments):
-            return whole, function
+            return _Signature(arguments=whole, answers=hints["return"], run=function)
     fields: dict[str, Any] = {}
     for parameter in parameters:
         default = ... if parameter.default is inspect.Parameter.empty else parameter.default
@@ -336,7 +370,7 @@ def _arguments_of(
         names = (parameter.name for parameter in parameters)
         return function(call, **{name: getattr(arguments, _argument_name(name)) for name in names})
 
-    return model, run
+    return _Signature(arguments=model, answers=hints["return"], run=run)
 
 
 def _argument_name(parameter: str) -> str:

@@ -70,11 +70,16 @@ Life = MemoryLife | EdgeLife | DocumentLife | CurveLife
 
 
 def ever_within(life: MemoryLife, access: Access) -> bool:
-    """Whether a memory was always in scopes of this access. A life cannot be told in part, so one that was
+    """Whether a memory was always within this access. A life cannot be told in part, so one that was
     elsewhere before is not told at all to who may not read there."""
-    scopes = access.scopes
-    been = {event.scope for event in life.events} | {version.scope for version in life.versions}
-    return scopes is None or all(any(covers(one, scope) for one in scopes) for scope in been)
+    scopes, been = access.scopes, {event.scope for event in life.events}
+    seen = scopes is None or all(any(covers(one, scope) for one in scopes) for scope in been)
+    return seen and all(access.allows(version) for version in life.versions)
+
+
+def successors(life: MemoryLife) -> set[str]:
+    """The memories that this one was ever superseded by: whoever is told its life is told of them."""
+    return {version.superseded_by for version in life.versions if version.superseded_by is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

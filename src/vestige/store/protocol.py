@@ -44,6 +44,7 @@ from vestige.models import (
 )
 from vestige.store.answers import IndexStatus, Notice, ProfileStatus, Scored
 from vestige.store.changes import Change, Claim, Embedded
+from vestige.store.keyring import Keyring
 from vestige.store.lives import Absorbed, Life
 from vestige.store.logquery import LogQuery
 from vestige.store.pool import POSTINGS_BUDGET, Pool, Probe, Reworded, Voices, Worded
@@ -51,8 +52,8 @@ from vestige.store.processes import Who
 from vestige.store.trouble import Trouble
 
 
-class MemoryStore(Protocol):
-    """Keeps memories, their strength, history, links, words and vectors."""
+class MemoryStore(Keyring, Protocol):
+    """Keeps memories, their strength, history, links, words and vectors; and the keys to them."""
 
     @property
     def node(self) -> str:
@@ -99,10 +100,10 @@ class MemoryStore(Protocol):
         (source, target, kind), documents by (kind, id). `vectors` adds those of present texts, with the
         tokens of all pieces of a memory at the first one.
 
-        With a filter or a limited access: only memories that pass, are in reach and were never in a scope
-        out of reach (their past would be told), the edges between them and the documents in reach that cite
-        nothing else; no deleted ones, no curve, no edges that are gone and, with a filter, no document that
-        cites nothing. Documents of an installation's own (`documents.LOCAL`) and claims are never told.
+        With a filter or a limited access: only memories that pass, were always in reach and superseded by
+        nothing beyond it (their past would be told), the edges between them and the documents in reach that
+        cite nothing else; no deleted ones, no curve, no edges that are gone and, with a filter, no document
+        that cites nothing. Documents of an installation's own (`documents.LOCAL`), claims and keys never are.
         """
 
     def absorb(self, lives: Sequence[Life], *, access: Access) -> Absorbed:
@@ -144,11 +145,11 @@ class MemoryStore(Protocol):
         """Every tag with the number of memories that carry it and are not archived."""
 
     def history(self, memory_id: str, *, access: Access) -> list[Revision]:
-        """A memory's earlier revisions, oldest first; NotFound for an unknown id."""
+        """A memory's earlier revisions that are in reach, oldest first; NotFound for an unknown id."""
 
     def earlier(self, memory_ids: Sequence[str], moment: datetime, *, access: Access) -> dict[str, Memory]:
         """Those of these memories that were revised after a moment, as they were then: the last revision
-        by then, or the first where even that has a later time. Others and unknown ones are left out."""
+        by then, or the first where even that is later. Others, and those out of reach then, are left out."""
 
     def tombstone(self, memory_id: str, *, access: Access) -> Tombstone | None:
         """What is left of a deleted memory, or None; its domains are gone, so an access limited by
@@ -162,7 +163,7 @@ class MemoryStore(Protocol):
         For a limited one the event's own scope must be covered, and a memory that exists must be in
         reach as it is now. Of a memory that no longer exists only the scope is known: with
         `access.domains` set, its events are left out. `edge.linked` also needs its target to exist
-        and be in reach, because it tells the target's id.
+        and be in reach, because it tells the target's id, and an event of a document that document.
         """
 
     def latest(self, asked: LogQuery, *, access: Access, limit: int) -> list[LogEvent]:
@@ -297,8 +298,10 @@ class MemoryStore(Protocol):
         """The signatures there are vectors of: the one in use, then the coming one and the former one, as far
         as there is one."""
 
-    def unembedded(self, signature: Signature, *, limit: int) -> list[Memory]:
-        """Memories without vectors of this signature of their present text, oldest first."""
+    def unembedded(self, signature: Signature, *, limit: int, tokens: bool = False) -> list[Memory]:
+        """Memories without vectors of this signature of their present text, oldest first. With `tokens` also
+        those whose vectors are there without tokens; a text may have none (a length of 0), and was given them
+        all the same."""
 
     def put_vectors(self, embedded: Mapping[str, Embedded], *, coming: Signature | None = None) -> int:
         """Add vectors made after the fact; how many memories took them (stale ones do not).
@@ -351,6 +354,11 @@ class MemoryStore(Protocol):
 
     def has_company(self) -> bool:
         """Whether another process may have this store open; also when it cannot be seen at the moment."""
+
+    def leading(self) -> bool:
+        """Whether this process leads those at work on this store. Who asks while nobody does leads from then
+        on, until the store is closed, the process ends, however, or a database server forgets it, as with a
+        restart: so it is asked before any work of a leader. A read-only store never leads."""
 
     @property
     def lingers_in(self) -> str | None:

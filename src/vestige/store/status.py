@@ -55,7 +55,7 @@ class DatabaseStatus:
 
     `extensions` are those a store needs there, with their versions; one without a version is not installed.
     `writer` is who holds the lock of all writers at this moment. A store that is not `complete` is being
-    carried there from elsewhere, and cannot be opened yet.
+    carried there from elsewhere, and cannot be opened yet. `missing` names what its schema should have.
     """
 
     place: str
@@ -68,3 +68,4 @@ class DatabaseStatus:
     connections: tuple[Connected, ...] = ()
     writer: Connected | None = None
     complete: bool = True
+    missing: tuple[str, ...] = ()

@@ -47,6 +47,11 @@ class Company:
         self._state()
         return False
 
+    def leading(self) -> bool:
+        """Yes: nobody else could."""
+        self._state()
+        return True
+
     def notify(self, process: str, messages: Sequence[str]) -> None:
         """Tell whoever else uses this store."""
         with self._writing() as state:

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from vestige.documents import Document
 from vestige.errors import Conflict, Forbidden, NotFound
-from vestige.models import Access, covers
+from vestige.models import Access
 from vestige.store.changes import Drop, Put
-from vestige.store.inmemory.state import State, as_json
+from vestige.store.inmemory.state import State, as_json, may_hold
 
 
 def of_kind(
@@ -27,17 +27,10 @@ def of_kind(
         and (ids is None or one.id in ids)
         and (citing is None or not set(citing).isdisjoint(one.cites))
         and (terms is None or not set(terms).isdisjoint(one.body.get("terms", ())))
-        and reaches(state, one, access)
+        and state.reaches(one, access)
     ]
     found.sort(key=lambda one: one.id)
     return sorted(found, key=lambda one: one.updated_at, reverse=True)
-
-
-def reaches(state: State, document: Document, access: Access) -> bool:
-    """Whether a document and every memory it cites are within the access."""
-    if not _may_hold(document, access):
-        return False
-    return all(state.reach(memory_id, access) is not None for memory_id in document.cites)
 
 
 def put(state: State, change: Put, access: Access) -> Document:
@@ -46,7 +39,7 @@ def put(state: State, change: Put, access: Access) -> Document:
     for memory_id in given.cites:
         if state.reach(memory_id, access) is None:
             raise NotFound(f"There is no memory {memory_id}.", details={"memory_id": memory_id})
-    if not _may_hold(given, access):
+    if not may_hold(given, access):
         raise Forbidden(
             f"This caller may not write into the scope {given.scope}.", details={"scope": given.scope}
         )
@@ -66,14 +59,7 @@ def put(state: State, change: Put, access: Access) -> Document:
 def drop(state: State, change: Drop, access: Access) -> Document:
     """Delete a document."""
     present = state.documents.get((change.kind, change.id))
-    if present is None or not reaches(state, present, access):
+    if present is None or not state.reaches(present, access):
         raise NotFound(f"There is no {change.kind} {change.id}.", details={"id": change.id})
     state.lose(change.kind, change.id)
     return present
-
-
-def _may_hold(document: Document, access: Access) -> bool:
-    """Whether an access can have such a document; domains come from the memories it cites."""
-    if access.scopes is not None and not any(covers(scope, document.scope) for scope in access.scopes):
-        return False
-    return access.domains is None or bool(document.cites)

@@ -169,10 +169,11 @@ def _sketch(
 ) -> Sketch | None:
     """The tokens of the candidates and their neighbours, one owner after the other."""
     around = [[_at_offset(name, offset, beside) for offset in OFFSETS] for name in ids]
-    tokens = {name: state.held[name].tokens() for row in around for name in row if name is not None}
-    owners = [name for name, told in tokens.items() if told is not None]
-    bits = [told.bits for told in tokens.values() if told is not None]
-    asked = [told.asked for told in tokens.values() if told is not None]
+    every = {name: state.held[name].tokens() for row in around for name in row if name is not None}
+    tokens = {name: told for name, told in every.items() if told is not None and len(told.asked)}
+    owners = list(tokens)
+    bits = [told.bits for told in tokens.values()]
+    asked = [told.asked for told in tokens.values()]
     if not owners:
         return None
     lengths = tokens_kept(np.array([len(one) for one in asked], dtype=np.int64))

@@ -12,7 +12,7 @@ from vestige.store import absorbing
 from vestige.store.absorbing import Meeting, Plan
 from vestige.store.changes import Embedded, Piece
 from vestige.store.evidence import Curves
-from vestige.store.inmemory import documents, search
+from vestige.store.inmemory import search
 from vestige.store.inmemory.profiles import take_vectors
 from vestige.store.inmemory.state import Buried, Held, State, apart, as_json, fingerprints_of, words_of
 from vestige.store.lives import (
@@ -24,6 +24,7 @@ from vestige.store.lives import (
     MemoryLife,
     ever_within,
     stamp,
+    successors,
 )
 from vestige.store.uniting import Key, edge, ending, name, revisions, subject, two_events
 
@@ -43,7 +44,7 @@ def tell(state: State, where: Filter | None, access: Access, *, vectors: bool) -
     names: set[str] = set()
     for memory_id in told:
         memory = _memory(state, story, memory_id, vectors=vectors)
-        if ever_within(memory, access):
+        if ever_within(memory, access) and not _names_beyond(state, memory, access):
             names.add(memory_id)
             yield memory
     for life in _edges(story):
@@ -134,10 +135,15 @@ def _document(state: State, story: Story, kind: str, document_id: str) -> Docume
     )
 
 
+def _names_beyond(state: State, life: MemoryLife, access: Access) -> bool:
+    """Whether a life names a memory out of reach."""
+    return any(name in state.held and not state.reach(name, access) for name in successors(life))
+
+
 def _is_told(
     state: State, life: DocumentLife, where: Filter | None, access: Access, told: Container[str]
 ) -> bool:
-    if life.document is None or not documents.reaches(state, life.document, access):
+    if life.document is None or not state.reaches(life.document, access):
         return False
     cites = life.document.cites
     return all(memory_id in told for memory_id in cites) and (where is None or bool(cites))

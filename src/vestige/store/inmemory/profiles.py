@@ -37,6 +37,12 @@ def pieces_of(state: State, held: Held, signature: Signature) -> Pieces:
     return held.pieces if signature == state.signature else held.beside.get(signature, ())
 
 
+def lacks(state: State, held: Held, signature: Signature, *, tokens: bool) -> bool:
+    """Whether a memory has no vectors of a signature, or none with tokens where those are asked for."""
+    pieces = pieces_of(state, held, signature)
+    return all(piece.tokens is None for piece in pieces) if tokens else not pieces
+
+
 def require_signature(state: State, signature: Signature) -> None:
     """Refuse a signature other than the one this store already has."""
     if state.signature is not None and state.signature != signature:

@@ -19,6 +19,7 @@ from vestige.cognition.decay import W20
 from vestige.documents import Document
 from vestige.embed.protocol import Signature
 from vestige.errors import InvalidInput
+from vestige.keys import ApiKey
 from vestige.models import (
     EVERYTHING,
     Access,
@@ -32,7 +33,7 @@ from vestige.models import (
     covers,
 )
 from vestige.store.answers import Notice
-from vestige.store.changes import LINKED, UNLINKED, Claim, Piece, Tokens
+from vestige.store.changes import DROPPED, LINKED, PUT, UNLINKED, Claim, Piece, Tokens
 from vestige.store.evidence import FOLDED_FROM
 
 EdgeKey = tuple[str, str, str]
@@ -67,8 +68,8 @@ class Held:
         return next((one for one in reversed(versions) if one.updated_at <= moment), versions[0])
 
     def tokens(self) -> Tokens | None:
-        """The tokens of all its pieces, or None when there are none."""
-        told = [piece.tokens for piece in self.pieces if piece.tokens is not None and len(piece.tokens.asked)]
+        """The tokens of all its pieces, or None when they were given none."""
+        told = [piece.tokens for piece in self.pieces if piece.tokens is not None]
         if not told:
             return None
         return Tokens(
@@ -119,6 +120,7 @@ class State:
     documents: dict[DocumentKey, Document] = field(default_factory=dict)
     stamps: dict[DocumentKey, tuple[int, str]] = field(default_factory=dict)
     log: list[LogEvent] = field(default_factory=list)
+    keys: dict[str, ApiKey] = field(default_factory=dict)
     told: int = 0
     notices: tuple[Notice, ...] = ()
 
@@ -133,6 +135,7 @@ class State:
             documents=dict(self.documents),
             stamps=dict(self.stamps),
             log=list(self.log),
+            keys=dict(self.keys),
         )
 
     def within(self, access: Access) -> list[Held]:
@@ -185,8 +188,27 @@ class State:
             return False
         if event.kind in (LINKED, UNLINKED) and self.reach(event.payload["target"], access) is None:
             return False
+        if event.kind in (PUT, DROPPED) and not self._reaches(event, access):
+            return False
         held = self.held.get(event.memory_id or "")
         return access.domains is None if held is None else access.allows(held.memory)
+
+    def reaches(self, document: Document, access: Access) -> bool:
+        """Whether a document and every memory it cites are within the access."""
+        cited = (self.reach(memory_id, access) for memory_id in document.cites)
+        return may_hold(document, access) and all(held is not None for held in cited)
+
+    def _reaches(self, event: LogEvent, access: Access) -> bool:
+        """Whether the document that an event is about is there and in reach."""
+        document = self.documents.get((event.payload["kind"], event.payload["id"]))
+        return document is not None and self.reaches(document, access)
+
+
+def may_hold(document: Document, access: Access) -> bool:
+    """Whether an access can have such a document; domains come from the memories it cites."""
+    if access.scopes is not None and not any(covers(scope, document.scope) for scope in access.scopes):
+        return False
+    return access.domains is None or bool(document.cites)
 
 
 def words_of(memory: Memory) -> Mapping[str, int]:

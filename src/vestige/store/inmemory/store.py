@@ -35,6 +35,7 @@ from vestige.store.inmemory import stats as counting
 from vestige.store.inmemory.arms import SearchArms
 from vestige.store.inmemory.changes import apply, touched
 from vestige.store.inmemory.company import Company
+from vestige.store.inmemory.keys import Keys
 from vestige.store.inmemory.state import Claimed, State, apart, as_json, words_of
 from vestige.store.judging import in_scope
 from vestige.store.lives import Absorbed, Life
@@ -43,7 +44,7 @@ from vestige.store.processes import Who
 from vestige.store.trouble import Trouble, no_repair
 
 
-class InMemoryStore(SearchArms, Company):
+class InMemoryStore(SearchArms, Company, Keys):
     """A `MemoryStore` of dicts and lists, scanned whole on every question.
 
     It is the oracle the other stores are compared with, and a fast double for tests of programs that
@@ -157,17 +158,19 @@ class InMemoryStore(SearchArms, Company):
         held = self._state().reach(memory_id, access)
         if held is None:
             raise NotFound(f"There is no memory {memory_id}.", details={"memory_id": memory_id})
-        return [replace(revision, memory=apart(revision.memory)) for revision in held.past]
+        seen = (revision for revision in held.past if access.allows(revision.memory))
+        return [replace(revision, memory=apart(revision.memory)) for revision in seen]
 
     def earlier(self, memory_ids: Sequence[str], moment: datetime, *, access: Access) -> dict[str, Memory]:
         """Those of these memories that were revised after a moment, as they were then."""
         state = self._state()
         reached = (state.reach(memory_id, access) for memory_id in memory_ids)
-        return {
-            held.memory.id: apart(held.version_at(moment))
+        then = (
+            held.version_at(moment)
             for held in reached
             if held is not None and held.past and held.memory.updated_at > moment
-        }
+        )
+        return {memory.id: apart(memory) for memory in then if access.allows(memory)}
 
     def tombstone(self, memory_id: str, *, access: Access) -> Tombstone | None:
         """What is left of a deleted memory, or None. It has no domains: limited ones never reach it."""
@@ -279,10 +282,10 @@ class InMemoryStore(SearchArms, Company):
         with self._writing() as state:
             profiles.drop(state, signature)
 
-    def unembedded(self, signature: Signature, *, limit: int) -> list[Memory]:
-        """Memories without vectors of their present text, oldest first."""
+    def unembedded(self, signature: Signature, *, limit: int, tokens: bool = False) -> list[Memory]:
+        """Memories without vectors of their present text, or without their tokens; oldest first."""
         state = self._state()
-        bare = [held for held in state.held.values() if not profiles.pieces_of(state, held, signature)]
+        bare = [held for held in state.held.values() if profiles.lacks(state, held, signature, tokens=tokens)]
         first = search.sort(bare, ANYTHING, Order.OLDEST)[: search.at_least_none(limit)]
         return [apart(held.memory) for held in first]
 
@@ -320,9 +323,9 @@ class InMemoryStore(SearchArms, Company):
     # -- care ------------------------------------------------------------------------------------
 
     def backup(self, destination: Path) -> None:
-        """Refuse: an in-memory store has no file to copy. StoreError."""
+        """Refuse: an in-memory store has no file to copy. InvalidInput."""
         self._state()
-        raise StoreError(
+        raise InvalidInput(
             "An in-memory store cannot be backed up.",
             hint="It has no file and ends with the process. Use a store on disk to keep memories.",
             details={"destination": str(destination)},

@@ -41,9 +41,13 @@ class SearchArms:
         """What passes the filter and was worded otherwise at `where.known_at`, as it was then."""
         most = natural(limit)
         sought = Sought.of(terms)
-        with self._looking(sought.indexable) as (db, held, seen):
-            found = _score(db, held.directory, sought, POSTINGS_BUDGET, seen)
-            return history.reworded(db, where, access, most, scoring.statistics(found, held.directory))
+
+        def look() -> Reworded:
+            with self._looking(sought.indexable) as (db, held, seen):
+                found = _score(db, held.directory, sought, POSTINGS_BUDGET, seen)
+                return history.reworded(db, where, access, most, scoring.statistics(found, held.directory))
+
+        return self._connections.repeated(look)
 
     def lexical(
         self,
@@ -57,10 +61,14 @@ class SearchArms:
         """The best memories by BM25 with their neighbours."""
         most = natural(limit)
         sought = Sought.of(terms)
-        with self._looking(sought.indexable, where, access) as (db, held, seen):
-            found = _score(db, held.directory, sought, postings, seen)
-            mask = seen.passing.mask(held.directory.size)
-            return scoring.best(held.names.of, found.scores, mask, most)
+
+        def look() -> list[Worded]:
+            with self._looking(sought.indexable, where, access) as (db, held, seen):
+                found = _score(db, held.directory, sought, postings, seen)
+                mask = seen.passing.mask(held.directory.size)
+                return scoring.best(held.names.of, found.scores, mask, most)
+
+        return self._connections.repeated(look)
 
     def nearest(
         self,
@@ -73,18 +81,22 @@ class SearchArms:
     ) -> list[list[Scored]]:
         """For each row of `vectors`, the memories whose best piece has the highest cosine, exactly."""
         most = natural(limit)
-        with self._looking((), where, access) as (db, _, seen):
-            registry.require(_profile(seen.space), signature)
-            queries = check_queries(vectors, signature)
-            if seen.space is None:
-                return [[] for _ in queries]
-            return dense.nearest(db, seen.space, queries, seen.passing, most)
+
+        def look() -> list[list[Scored]]:
+            with self._looking((), where, access) as (db, _, seen):
+                registry.require(_profile(seen.space), signature)
+                queries = check_queries(vectors, signature)
+                if seen.space is None:
+                    return [[] for _ in queries]
+                return dense.nearest(db, seen.space, queries, seen.passing, most)
+
+        return self._connections.repeated(look)
 
     def voices(self, names: Collection[int], *, access: Access) -> Voices:
         """Which of these names speak in a talk in reach, and whether any note is in reach."""
         if access != EVERYTHING:  # what is out of reach must not show
             return Voices(speakers=frozenset(), notes=True)
-        with self._looking(()) as (_, held, _):
+        with self._looking((), snapshot=False) as (_, held, _):
             return held.directory.voices(names)
 
     def gather(self, probe: Probe, *, access: Access) -> Pool:
@@ -92,16 +104,19 @@ class SearchArms:
         natural(probe.per_arm)
         terms = dict.fromkeys((*Sought.of(probe.terms).indexable, *Literals.terms(probe.literals)))
         reach = dense.reach(probe.per_arm)
-        with self._looking(tuple(terms), probe.where, access, reach=reach) as (db, held, seen):
-            query = _query(probe, seen.space)
-            if query is not None:
-                self._tending.look_after(seen.space, held.directory.memories)
-            return gathering.gather(db, held, seen, query, probe)
+
+        def look() -> Pool:
+            with self._looking(tuple(terms), probe.where, access, reach=reach) as (db, held, seen):
+                query = _query(probe, seen.space)
+                if query is not None:
+                    self._tending.look_after(seen.space, held.directory.memories)
+                return gathering.gather(db, held, seen, query, probe)
+
+        return self._connections.repeated(look)
 
     def index_status(self) -> IndexStatus:
         """How much of the vectors in use is in an index."""
-        with self._connections.reading() as db:
-            return tending.status(db)
+        return self._connections.read(tending.status)
 
     def rebuild_index(self) -> IndexStatus:
         """Build the index if it is missing and needed, and remove what is left of others."""
@@ -118,9 +133,11 @@ class SearchArms:
         access: Access = EVERYTHING,
         *,
         reach: int = dense.REACH,
+        snapshot: bool = True,
     ) -> Iterator[tuple[Database, Edition, News]]:
-        """A snapshot of the store, what is held of the same moment, and what the first statement tells."""
-        with self._connections.reading() as db:
+        """A snapshot of the store, what is held of the same moment, and what the first statement tells. Who
+        asks nothing more needs no `snapshot`."""
+        with self._connections.reading(snapshot=snapshot) as db:
 
             def look(since: int) -> News:
                 wanted = history.clause_at(db, where, access, worded=True)

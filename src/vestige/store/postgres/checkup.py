@@ -7,9 +7,10 @@ import psycopg
 
 from vestige.errors import StoreError
 from vestige.store import migrate
+from vestige.store.postgres import blueprint as parts
 from vestige.store.postgres.connection import Connections, Session
 from vestige.store.postgres.opening import applied, schema
-from vestige.store.sql import checkup_log, checkup_rows, checkup_text, checkup_vectors
+from vestige.store.sql import blueprint, checkup_log, checkup_rows, checkup_text, checkup_vectors
 from vestige.store.trouble import Trouble
 
 WORD_KEY = "key"
@@ -54,6 +55,7 @@ def examine(connections: Connections, now: datetime, *, deep: bool) -> list[Trou
 def _checks(*, deep: bool) -> dict[str, Look]:
     checks: dict[str, Look] = {
         "schema": _schema,
+        "values": checkup_rows.values,
         "strays": lambda db: checkup_rows.strays(db, WORD_KEY),
         "missing rows": lambda db: checkup_rows.missing(db, WORD_KEY),
         "tags": checkup_rows.tags,
@@ -92,6 +94,14 @@ def _schema(db: Session) -> Iterator[Trouble]:
     if pending:
         names = ", ".join(step.label for step in pending)
         yield Trouble(check="schema", message=f"The schema lacks {names}.")
+        return
+    yield from blueprint.troubles(lacking(db))
+
+
+def lacking(db: Session) -> list[blueprint.Planned]:
+    """What the migrations made and is not there."""
+    names = [name for (name,) in db.execute(parts.NAMES)]
+    return parts.lacking(names, db.execute(parts.HELD_RULES).fetchall())
 
 
 def _words(db: Session) -> Iterator[Trouble]:

@@ -72,6 +72,12 @@ class Company:
         others = len(self.processes()) > 1
         return others or self._shared.pool.renewed_within(SETTLING_SECONDS)
 
+    def leading(self) -> bool:
+        """Whether this process leads, or does from now on because nobody did."""
+        self._shared.check_open()
+        here = self._here
+        return here is not None and here.leads()
+
     @property
     def lingers_in(self) -> str | None:
         """None: what the server keeps of deleted rows is its own affair, and nobody finds it."""

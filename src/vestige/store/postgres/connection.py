@@ -8,6 +8,7 @@ Sessions hold settings, locks and subscriptions, so a proxy that shares a sessio
 transaction mode) does not do. One that keeps sessions apart (session mode) does.
 """
 
+import logging
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -24,12 +25,15 @@ from vestige.store.postgres.dialect import respelled
 from vestige.store.postgres.locks import Lock, signed
 from vestige.store.postgres.place import Place
 from vestige.store.postgres.pool import Lost, Pool, Refused, Unreachable
-from vestige.store.postgres.trouble import HINTS, translated
+from vestige.store.postgres.trouble import HINTS, other_schema, translated
 from vestige.store.postgres.values import register
 from vestige.store.sql.columns import askable, asks
 from vestige.store.sql.database import Params, Rows
 
 T = TypeVar("T")
+
+# The driver warns of what it ignores when a session ends in the middle of something; we say what it was.
+logging.getLogger("psycopg").setLevel(logging.ERROR)
 
 READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 HOLDER = (
@@ -69,6 +73,7 @@ class Session:
         self._again = pool.waiting.turns(patience_seconds)
         self._db: Connection[Any] | None = pool.borrow(patience_seconds)
         self._begun = False
+        self._opening: bytes | None = None
 
     @property
     def connection(self) -> Connection[Any]:
@@ -94,6 +99,27 @@ class Session:
         rows = list(parameters)
         if rows:
             self._run(lambda db: db.cursor().executemany(respelled(sql).encode(), rows))
+
+    def begin(self, opening: str) -> None:
+        """Begin a transaction in the same trip as its first statement."""
+        self._opening = opening.encode()
+
+    def finish(self) -> None:
+        """End a transaction that only read, if one was begun."""
+        if self.connection.info.transaction_status != TransactionStatus.IDLE:
+            self.command("COMMIT")
+
+    @contextmanager
+    def piped(self) -> Iterator[None]:
+        """Send statements one after the other, without waiting for an answer that nobody reads."""
+        db = self.connection
+        try:
+            with db.pipeline():
+                yield
+        except psycopg.Error as exc:  # it may have come while rows were read
+            if is_lost(exc, db):
+                raise Lost(str(exc)) from exc
+            raise
 
     def command(self, sql: str) -> None:
         """Run statements without values, in one trip."""
@@ -137,7 +163,8 @@ class Session:
         while True:
             db = self.connection
             try:
-                answer = action(db)
+                with self._opened(db):
+                    answer = action(db)
             except psycopg.Error as exc:
                 if not is_lost(exc, db):
                     raise
@@ -147,6 +174,16 @@ class Session:
             else:
                 self._begun = True
                 return answer
+
+    @contextmanager
+    def _opened(self, db: Connection[Any]) -> Iterator[None]:
+        """Within the transaction that was to begin."""
+        if self._opening is None or db.info.transaction_status != TransactionStatus.IDLE:
+            yield
+            return
+        with db.pipeline():
+            db.execute(self._opening)
+            yield
 
     def _replace(self, dead: Connection[Any]) -> None:
         self._db = None
@@ -172,10 +209,28 @@ class Connections:
         """A session for reading; with `snapshot` in a transaction that sees one moment."""
         with translated(self.place), self._lent(self.wait_seconds) as session:
             if snapshot:
-                session.command(READ)
+                session.begin(READ)
             yield session
-            if snapshot:
-                session.command("COMMIT")
+            session.finish()
+
+    def read(self, work: Callable[[Session], T], *, snapshot: bool = True) -> T:
+        """What `work` answers, read by such a session."""
+
+        def reading() -> T:
+            with self.reading(snapshot=snapshot) as session:
+                return work(session)
+
+        return self.repeated(reading)
+
+    def repeated(self, read: Callable[[], T]) -> T:
+        """What is read, once more if the server ended the session before all of it was there. Not oftener: it
+        may be what is asked for that ends it."""
+        try:
+            return read()
+        except StoreUnavailable as exc:
+            if not isinstance(exc.__cause__, Lost):
+                raise
+        return read()
 
     @contextmanager
     def writing(self, patience_seconds: float | None = None) -> Iterator[Session]:
@@ -190,7 +245,7 @@ class Connections:
         with translated(self.place):
             while True:
                 try:
-                    with self._write_transaction(patience_seconds) as session:
+                    with self._write_transaction(patience_seconds) as session, session.piped():
                         return work(session)
                 except (Lost, errors.SerializationFailure, errors.DeadlockDetected):
                     if not again():
@@ -255,21 +310,17 @@ class Connections:
         try:
             # In one trip. A lock timeout of 0 would wait for ever.
             present = session.asked(
-                "BEGIN ISOLATION LEVEL READ COMMITTED;"
+                "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = 0;"
                 f" SET LOCAL lock_timeout = {max(1, round(1000 * patience_seconds))};"
                 f" SELECT pg_advisory_xact_lock({lock}); SET LOCAL lock_timeout = 0;"
+                f" SET LOCAL statement_timeout = {round(1000 * self.statement_seconds)};"
                 f" SELECT to_regnamespace('{self.place.schema}')::oid"
             )
         except errors.LockNotAvailable as exc:
             session.roll_back()
             raise self._kept_busy(session, patience_seconds) from exc
         if present != self.schema_oid:  # our lock would be another one's, and so would the node
-            raise StoreUnavailable(
-                f"The schema {self.place.schema} is not the one that was opened: it was removed or made anew."
-                f" ({self.place})",
-                hint="Restart this process, so that it opens what is there now. Nothing was written.",
-                details={"store": str(self.place)},
-            )
+            raise other_schema(self.place)
 
     def _kept_busy(self, session: Session, waited_seconds: float) -> StoreBusy:
         found = session.execute(HOLDER, (Lock.WRITERS, self.schema_oid)).fetchone()

@@ -5,7 +5,7 @@ scored once more in float64.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from vestige.store.sql.closeness import Closest, best_of_each, cosines
 from vestige.store.sql.columns import MAX_INTEGER, vector_bytes
 from vestige.store.sql.database import Database, Row
 
-NEAR = "near"
+NEAR, SAMPLED = "near", "sampled"
 EXACT_ROWS = 20_000
 """So many vectors are looked at one by one: about 20 ms, where an index would have to be kept up."""
 REACH, LONGEST_REACH = 400, 1_000
@@ -30,16 +30,21 @@ INDEXED_DIMENSIONS = 4_000
 ROUNDING = 1e-5
 """More than float32 arithmetic on unit vectors can be wrong by."""
 
+SENT = "vector_send(v.vector)"
+"""A vector as bytes that the driver leaves as they are, for `_scored`: all are read at once."""
+
 SCANNED = (
     f"SELECT '{NEAR}', 0, array_send(array_agg(key)), array_send(array_agg(score)), NULL, NULL FROM"
     " (SELECT v.key, max(-(v.vector <#> ?)) AS score FROM vectors v WHERE v.profile = {profile} AND {passing}"
     " GROUP BY v.key ORDER BY score DESC FETCH FIRST ? ROWS WITH TIES) v"
 )
-# The query is bound in the inner ORDER BY itself: through a table expression it would not use the index.
+# The query is bound in the inner ORDER BY itself: through a table expression it would not use the index. Its
+# number tells how many pieces it found.
 INDEXED = (
-    f"SELECT '{NEAR}', 0, array_send(array_agg(key)), array_send(array_agg(score)), NULL, NULL FROM"
-    " (SELECT key, max(score) AS score FROM (SELECT v.key, -(v.vector <#> ?) AS score FROM vectors v"
-    " WHERE v.profile = {profile} AND {passing}"
+    f"SELECT '{SAMPLED}', coalesce(sum(pieces), 0)::bigint, array_send(array_agg(key)),"
+    " array_send(array_agg(score)), NULL, NULL FROM"
+    " (SELECT key, max(score) AS score, count(*) AS pieces FROM"
+    " (SELECT v.key, -(v.vector <#> ?) AS score FROM vectors v WHERE v.profile = {profile} AND {passing}"
     " ORDER BY (v.vector::halfvec({dimension})) <#> (?::halfvec({dimension})) LIMIT ?) v GROUP BY key) v"
 )
 # The best pieces, without grouping all of them; enough where whatever may be among the first is there. Every
@@ -51,7 +56,7 @@ NEAREST = (
     " last AS (SELECT score FROM best ORDER BY score DESC OFFSET ? LIMIT 1),"
     f" enough AS (SELECT count(*) < ? OR min(score) < (SELECT score FROM last) - {ROUNDING} AS said FROM top)"
     " SELECT v.*, coalesce(enough.said, FALSE) FROM enough LEFT JOIN LATERAL"
-    ' (SELECT v.key, v.id, v.start, v."end", v.vector, m.id AS name FROM best'
+    f' (SELECT v.key, v.id, v.start, v."end", {SENT}, m.id AS name FROM best'
     " JOIN vectors v ON v.key = best.key AND v.profile = {profile} JOIN memories m ON m.key = best.key"
     f" WHERE enough.said AND best.score >= coalesce((SELECT score FROM last), '-infinity') - {ROUNDING})"
     " v ON TRUE"
@@ -68,6 +73,17 @@ class Query:
     vector: Vectors
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Near:
+    """The nearest memories and their scores. `sampled`: those of the nearest pieces, by the index. `lacking`:
+    it ended among others that do not pass (`hnsw.max_scan_tuples`), and there may be more."""
+
+    keys: Integers = field(default_factory=lambda: integers(None))
+    scores: Floats = field(default_factory=lambda: floats(None))
+    sampled: bool = False
+    lacking: bool = False
+
+
 def reach(per_arm: int) -> int:
     """How many pieces the index is asked for."""
     return min(max(REACH, 2 * per_arm), LONGEST_REACH)
@@ -79,24 +95,33 @@ def is_indexed(space: Space, passing: Passing) -> bool:
     return space.indexed and not few
 
 
-def arm(query: Query, passing: Passing, most: int) -> Part:
-    """The nearest memories and their scores: for `found`. By the index `most` counts pieces."""
-    profile, vector = query.space.profile, vector_bytes(query.vector)
-    let = passing.condition("v.key")
+def arm(query: Query, passing: Passing, most: int, *, pieces: int) -> Part:
+    """The nearest memories, or by the index those of so many pieces: for `found`."""
     if not is_indexed(query.space, passing):
-        return Part(
-            sql=SCANNED.format(profile=profile.id, passing=let.sql), params=(vector, *let.params, most)
-        )
+        return scanned(query, passing, most)
+    profile, vector, let = query.space.profile, vector_bytes(query.vector), passing.condition("v.key")
     sql = INDEXED.format(profile=profile.id, passing=let.sql, dimension=profile.signature.dimension)
-    return Part(sql=sql, params=(vector, *let.params, vector, most))
+    return Part(sql=sql, params=(vector, *let.params, vector, pieces))
 
 
-def found(answers: Iterable[Answer]) -> tuple[Integers, Floats]:
+def scanned(query: Query, passing: Passing, most: int) -> Part:
+    """The nearest memories, exactly: for `found`."""
+    let = passing.condition("v.key")
+    sql = SCANNED.format(profile=query.space.profile.id, passing=let.sql)
+    return Part(sql=sql, params=(vector_bytes(query.vector), *let.params, most))
+
+
+def found(answers: Iterable[Answer], *, pieces: int) -> Near:
     """What `arm` answers."""
     for one in answers:
-        if one.kind == NEAR:
-            return integers(one.keys), floats(one.numbers)
-    return integers(None), floats(None)
+        if one.kind in (NEAR, SAMPLED):
+            return Near(
+                keys=integers(one.keys),
+                scores=floats(one.numbers),
+                sampled=one.kind == SAMPLED,
+                lacking=one.kind == SAMPLED and one.number < pieces,
+            )
+    return Near()
 
 
 def nearest(db: Database, space: Space, queries: Vectors, passing: Passing, limit: int) -> list[list[Scored]]:
@@ -145,6 +170,7 @@ def _in_order(rows: Sequence[Row], query: Vectors) -> list[Scored]:
 def _scored(rows: Sequence[Row], query: Vectors) -> tuple[Integers, Floats, Vectors, list[Row]]:
     """The owner, the score and the vector of each piece, in the order of pieces."""
     ordered = sorted(rows, key=lambda row: row[1])
-    vectors: Vectors = np.frombuffer(b"".join(row[4] for row in ordered), dtype="<f4").reshape(len(rows), -1)
+    sent = np.frombuffer(b"".join(row[4] for row in ordered), dtype=">f4").reshape(len(rows), -1)
+    vectors: Vectors = sent[:, 1:].astype(np.float32)  # after what tells the dimension
     owners = np.array([row[0] for row in ordered], dtype=np.int64)
     return owners, cosines(vectors, query), vectors, ordered

@@ -1,5 +1,6 @@
 """Gathering the candidates of a search in three statements: what is new, the arms, every signal of their
-union. What is decided between them is decided by the same functions as in SQLite."""
+union; in one more where the index of vectors found too few. What is decided between them is decided by the
+same functions as in SQLite."""
 
 import numpy as np
 
@@ -51,15 +52,19 @@ def _arms(
     parts += literals.arm(
         literals.Sought(literals=probe.literals, common=news.common), directory, news.passing, mask
     )
-    indexed = query is not None and dense.is_indexed(query.space, news.passing)
-    most = dense.reach(probe.per_arm) if indexed else pooling.most_near(probe, directory)
+    most, pieces = pooling.most_near(probe, directory), dense.reach(probe.per_arm)
     if query is not None and most:
-        parts.append(dense.arm(query, news.passing, most))
+        parts.append(dense.arm(query, news.passing, most, pieces=pieces))
     answers = list(together(db, parts))
-    near, nearby = pooling.nearest(names.of, *dense.found(answers), probe, directory, sampled=indexed)
+    close = dense.found(answers, pieces=pieces)
+    if query is not None and close.lacking:
+        close = dense.found(together(db, [dense.scanned(query, news.passing, most)]), pieces=pieces)
+    near, nearby = pooling.nearest(
+        names.of, close.keys, close.scores, probe, directory, sampled=close.sampled
+    )
     literal = literals.best(names.of, literals.held(probe.literals, answers), probe.per_arm)
     found = scoring.score(
-        sought, common, search.occurrences(terms, answers), directory, np.union1d(near, literal)
+        sought, common, search.occurrences(terms, answers), directory, np.concatenate((near, literal))
     )
     return pooling.Arms(
         near=near,

@@ -9,7 +9,7 @@ import orjson
 from vestige.cognition import verbatim
 from vestige.cognition.bm25 import Frequency, Integers
 from vestige.cognition.verbatim import literal_terms
-from vestige.store.postgres.arrays import array_text
+from vestige.store.postgres.arrays import sent_keys
 from vestige.store.postgres.news import Passing
 from vestige.store.postgres.parts import Answer, Part
 from vestige.store.sql import memories
@@ -124,4 +124,4 @@ def _sourced(literals: Iterable[str], directory: Directory, mask: Mask | None) -
     if mask is not None:
         found = [keys[mask[keys]] for keys in found]
     few = [keys for keys in found if len(keys) <= verbatim.COMMON]
-    return Part(sql=GIVEN, params=(array_text(np.concatenate((NO_KEYS, *few))),))
+    return Part(sql=GIVEN, params=(sent_keys(np.concatenate((NO_KEYS, *few))),))

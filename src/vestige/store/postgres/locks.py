@@ -22,6 +22,8 @@ class Lock(IntEnum):
     """Having the store alone for a moment."""
     TENDERS = 0x56_57_54_4A
     """Building an index of vectors."""
+    LEADING = 0x56_57_54_4B
+    """Leading the processes at work on the store."""
 
 
 def signed(oid: int) -> int:

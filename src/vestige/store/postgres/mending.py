@@ -1,7 +1,9 @@
 """Repairs of what a PostgreSQL store derives. Nothing that is canonical is written here."""
 
+from vestige.store.postgres.checkup import lacking
 from vestige.store.postgres.connection import Connections, Session
 from vestige.store.postgres.words import PostgresSurfaces
+from vestige.store.sql.blueprint import to_make_again
 from vestige.store.sql.mending import REPAIRS
 from vestige.store.sql.tables import Tables
 from vestige.store.trouble import no_repair
@@ -12,10 +14,19 @@ def mend(connections: Connections, repair: str) -> None:
     surfaces = PostgresSurfaces()
     if repair == "words":
         Tables(connections, surfaces).rebuild_words()
+    elif repair == "schema":
+        connections.written(_make_again)
     elif repair in REPAIRS:
         connections.written(lambda db: _repair(db, repair, surfaces))
     else:
         raise no_repair(repair)
+
+
+def _make_again(db: Session) -> None:
+    """Indexes and views that are missing."""
+    db.command("SET LOCAL statement_timeout = 0")
+    for statement in to_make_again(lacking(db)):
+        db.command(statement)
 
 
 def _repair(db: Session, repair: str, surfaces: PostgresSurfaces) -> None:

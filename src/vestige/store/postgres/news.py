@@ -10,7 +10,7 @@ import orjson
 from vestige.cognition.bm25 import Frequency, Integers
 from vestige.embed.protocol import Signature
 from vestige.store.postgres import search
-from vestige.store.postgres.arrays import array_text, integers
+from vestige.store.postgres.arrays import integers, sent_keys
 from vestige.store.postgres.parts import Part
 from vestige.store.postgres.shelf import Past
 from vestige.store.sql import memories
@@ -71,22 +71,23 @@ class Passing:
     left_out: Integers
 
     def mask(self, size: int) -> Mask | None:
-        """By key, which pass, all keys being below `size`; None when all do."""
+        """By key, which pass, of those below `size`; None when all do. One beyond has lost its place, which a
+        search leaves to the doctor."""
         if self.keys is None and not len(self.left_out):
             return None
         mask = np.full(size, self.keys is None, dtype=np.bool_)
         if self.keys is not None:
-            mask[self.keys] = True
-        mask[self.left_out] = False
+            mask[self.keys[self.keys < size]] = True
+        mask[self.left_out[self.left_out < size]] = False
         return mask
 
     def condition(self, column: str) -> Part:
         """That a column is a key which passes."""
         if self.keys is not None:
-            kept = np.setdiff1d(self.keys, self.left_out)
-            return Part(sql=f"{column} = ANY(?::bigint[])", params=(array_text(kept),))
+            kept = np.setdiff1d(self.keys, self.left_out) if len(self.left_out) else self.keys
+            return Part(sql=f"{column} = ANY(?::bigint[])", params=(sent_keys(kept),))
         if len(self.left_out):
-            return Part(sql=f"{column} <> ALL(?::bigint[])", params=(array_text(self.left_out),))
+            return Part(sql=f"{column} <> ALL(?::bigint[])", params=(sent_keys(self.left_out),))
         return Part(sql="TRUE")
 
 
@@ -138,7 +139,13 @@ def _keys(through: Clause) -> Part:
     """The keys of what is let through; nothing where that is all, or is not for SQL to say."""
     if not through.conditions or through.retained is not None:
         return Part(sql="SELECT NULL::bytea")
-    return Part(sql=KEYS.format(where=through.sql), params=through.params)
+    only = through.conditions[0].keys if len(through.conditions) == 1 else None
+    sql = (
+        KEYS.format(where=through.sql)
+        if only is None
+        else f"SELECT array_send(array_agg(key)) FROM ({only}) m"
+    )
+    return Part(sql=sql, params=through.params)
 
 
 def _space(number: int, signature: str, indexed: bool | None, rows: float, *, deaths: int) -> Space:

@@ -1,7 +1,7 @@
 """Opening a store: the server is looked at, the schema is made or brought up to date, the node is settled."""
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
@@ -22,7 +22,7 @@ from vestige.store.postgres.connection import (
 )
 from vestige.store.postgres.locks import Lock, signed
 from vestige.store.postgres.place import Place
-from vestige.store.postgres.pool import Pool, Unreachable, Waiting
+from vestige.store.postgres.pool import Pool, Refused, Unreachable, Waiting
 from vestige.store.postgres.server import (
     check_server,
     extension_schema,
@@ -30,13 +30,16 @@ from vestige.store.postgres.server import (
     no_tables_made,
     strangers,
 )
-from vestige.store.postgres.trouble import HINTS, translated
+from vestige.store.postgres.trouble import translated
 from vestige.store.sql.columns import moment_text
 
 MIGRATION_WAITS = 12
 """How many times longer than for a write one waits for another process that upgrades the store."""
-STARTING = ("starting up", "shutting down", "recovery", "not yet accepting connections")
-"""What a server says that will soon do. One that speaks another language is not waited for."""
+HOPELESS = ("could not translate host name", "failed to resolve host", "does not exist", "invalid ")
+"""What is said of a host nobody knows, of a database or a certificate that is not there, and of a parameter
+that cannot be. Whoever says it in another language is waited for in vain."""
+
+NOT_MADE = "Run `vestige db init` as a user who may write, on the primary server."
 
 RECORDS = (
     "CREATE TABLE IF NOT EXISTS schema_migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
@@ -136,6 +139,20 @@ def open_connections(place: Place, around: Surroundings) -> tuple[Connections, s
     return connections, node
 
 
+@contextmanager
+def upgrading(connections: Connections) -> Iterator[None]:
+    """Be the one process that brings a store up to date; another is waited for, but not for ever."""
+    patience = max(1, round(1000 * MIGRATION_WAITS * connections.wait_seconds))
+    lock = f"{Lock.UPGRADES}, {signed(connections.schema_oid)}"
+    with closing(connections.apart()) as db:  # the lock ends with the session
+        try:
+            db.execute(f"SET statement_timeout = 0; SET lock_timeout = {patience}".encode())
+            db.execute(f"SELECT pg_advisory_lock({lock})".encode())
+        except errors.LockNotAvailable as exc:
+            raise _upgraded_elsewhere(connections.place) from exc
+        yield
+
+
 def applied(db: Connection[Any]) -> list[Applied]:
     """The migrations the schema of this session has seen; none for an empty one."""
     if not _one(db, RECORDED):
@@ -145,13 +162,15 @@ def applied(db: Connection[Any]) -> list[Applied]:
 
 
 def _connected(place: Place, around: Surroundings) -> Connection[Any]:
-    """The first connection. A server that is not there is not waited for; one that is starting is."""
+    """The first connection. A server that is away or starting is waited for, as when it goes away later."""
     again = around.waiting.turns(around.wait_seconds)
     while True:
         try:
             return connect(place, program=around.program, wait_seconds=around.wait_seconds)
+        except Refused:
+            raise
         except Unreachable as exc:
-            if not (any(words in str(exc) for words in STARTING) and again()):
+            if any(words in str(exc) for words in HOPELESS) or not again():
                 raise
 
 
@@ -173,7 +192,7 @@ def _create_schema(db: Connection[Any], place: Place, *, read_only: bool) -> Non
     if read_only:
         raise StoreReadOnly(
             f"There is no store here, and none can be made: the server only reads. ({place})",
-            hint=HINTS[StoreReadOnly],
+            hint=NOT_MADE,
             details={"store": str(place)},
         )
     try:
@@ -192,7 +211,7 @@ def _bring_up_to_date(
     if todo and read_only:
         raise StoreReadOnly(
             f"There is no store of this version here, and none can be made: the server only reads. ({place})",
-            hint=HINTS[StoreReadOnly],
+            hint=NOT_MADE,
             details={"store": str(place)},
         )
     if not todo:
@@ -204,13 +223,17 @@ def _bring_up_to_date(
             _apply(db, place, oid, step, around.now())
         db.execute("SET lock_timeout = 0")
     except errors.LockNotAvailable as exc:
-        raise StoreBusy(
-            f"Another process upgrades the store and did not finish in time. ({place})",
-            hint="Wait until it is done, then try again. Nothing was changed.",
-            details={"store": str(place)},
-        ) from exc
+        raise _upgraded_elsewhere(place) from exc
     except errors.InsufficientPrivilege as exc:
         raise no_tables_made(place) from exc
+
+
+def _upgraded_elsewhere(place: Place) -> StoreBusy:
+    return StoreBusy(
+        f"Another process upgrades the store and did not finish in time. ({place})",
+        hint="Wait until it is done, then try again. Nothing was changed.",
+        details={"store": str(place)},
+    )
 
 
 def _apply(db: Connection[Any], place: Place, oid: int, step: Migration, now: datetime) -> None:
@@ -243,7 +266,7 @@ def _settle(db: Connection[Any], oid: int, around: Surroundings, *, read_only: b
     known = db.execute("SELECT node, fingerprint FROM installation").fetchone()
     if read_only:
         if known is None:
-            raise StoreReadOnly(hint=HINTS[StoreReadOnly])
+            raise StoreReadOnly(hint=NOT_MADE)
         return str(known[0])
     fingerprint = _fingerprint(db, oid)
     if known is not None and known[1] == fingerprint:
@@ -283,4 +306,4 @@ def _one(db: Connection[Any], query: str, params: Sequence[object] = ()) -> Any:
     return None if row is None else row[0]
 
 
-__all__ = ["Surroundings", "applied", "check_server", "open_connections", "pending", "schema"]
+__all__ = ["Surroundings", "applied", "check_server", "open_connections", "pending", "schema", "upgrading"]

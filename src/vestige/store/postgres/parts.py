@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from vestige.store.postgres.arrays import SentKeys
 from vestige.store.sql import filters
 from vestige.store.sql.columns import VectorBytes
 from vestige.store.sql.database import Database
 
-Param = filters.Param | VectorBytes
+Param = filters.Param | VectorBytes | SentKeys
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,18 +1,32 @@
 """Where a store is: a server's URL and a schema in its database. People are told it without the password."""
 
 import re
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import Conninfo
 
 from vestige.checks import SCHEMA_NAMES, is_schema_name
 from vestige.errors import ConfigError
+from vestige.nearest import nearest_name
 
 SECRETS = ("password", "sslpassword", "passfile", "sslkey")
 SHORTEST_WORD = 4
 """A shorter secret may be a part of any word: it is hidden only where an address has it."""
+
+Parts = dict[str, str | int | None]
+UNKNOWN = re.compile(r'invalid URI query parameter: "(\w+)"')
+WHOLE = re.compile(r"-?[0-9]+")
+NUMBERS = (
+    *("connect_timeout", "tcp_user_timeout"),
+    *("keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count"),
+)
+LAST_PORT = 65_535
+LOOKS = (
+    "The address looks like postgresql://user:password@host:5432/database; special characters in the "
+    "password are written %40 for @, %2F for / and so on."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +47,8 @@ class Place:
         host = str(told.get("host") or told.get("hostaddr") or "local")
         host = f"[{host}]" if ":" in host else host
         port = f":{told['port']}" if told.get("port") else ""
-        return f"postgresql://{host}{port}/{told.get('dbname') or ''}, schema {self.schema}"
+        user = f"{told['user']}@" if told.get("user") else ""
+        return f"postgresql://{user}{host}{port}/{told.get('dbname') or ''}, schema {self.schema}"
 
     @property
     def options(self) -> frozenset[str]:
@@ -59,25 +74,49 @@ class Place:
             text = _hidden(str(secret)).sub("***", text)
         return text
 
-    def _parts(self) -> dict[str, str | int | None]:
-        with suppress(ProgrammingError):  # what the driver says quotes the URL
+    def _parts(self) -> Parts:
+        try:
             found = conninfo_to_dict(self.url)
-            if _is_meant(found):
+        except ProgrammingError as exc:  # what the driver says quotes the URL
+            refusal = _unreadable(self.url, str(exc))
+        else:
+            wrong = _wrong(found)
+            if wrong is None:
                 return found
-        raise ConfigError(
-            "The address of the PostgreSQL server cannot be read.",
-            hint="It looks like postgresql://user:password@host:5432/database; special characters in the "
-            "password are written %40 for @, %2F for / and so on.",
-        )
+            refusal = wrong
+        raise refusal
 
 
-def _is_meant(parts: dict[str, str | int | None]) -> bool:
-    """Whether an address was written as one: a `/` or `@` in a password that is written as it is ends the
-    password there, and the rest of it is taken for a host, a port or a database."""
-    ports = str(parts.get("port") or "").split(",")
-    return all(not port or port.isdigit() for port in ports) and not any(
-        "@" in str(parts.get(name) or "") for name in ("host", "dbname")
+def _unreadable(url: str, said: str) -> ConfigError:
+    unknown = UNKNOWN.search(said)
+    # Behind a `/` in a password that is written as it is, its rest may look like a parameter.
+    if unknown is None or "@" in url.partition("?")[2]:
+        return ConfigError("The address of the PostgreSQL server cannot be read.", hint=LOOKS)
+    close = nearest_name(unknown[1], [option.keyword.decode() for option in Conninfo.get_defaults()])
+    return ConfigError(
+        f"The address of the PostgreSQL server has a parameter `{unknown[1]}`, which there is not.",
+        hint=f"Did you mean `{close}`?" if close else "It takes those of libpq, such as sslmode for SSL.",
     )
+
+
+def _wrong(parts: Parts) -> ConfigError | None:
+    """What is wrong in an address that can be read. A `/` or `@` in a password that is written as it is ends
+    the password there, and the rest of it is taken for a host, a port or a database: so none is shown."""
+    if any("@" in str(parts.get(name) or "") for name in ("host", "dbname")):
+        return ConfigError("The address of the PostgreSQL server cannot be read.", hint=LOOKS)
+    ports = filter(None, str(parts.get("port") or "").split(","))
+    if not all(port.isdecimal() and 0 < int(port) <= LAST_PORT for port in ports):
+        return ConfigError(
+            "The `port` in the address of the PostgreSQL server cannot be read.",
+            hint=f"It is a number from 1 to {LAST_PORT}. {LOOKS}",
+        )
+    for name in NUMBERS:
+        if name in parts and not WHOLE.fullmatch(str(parts[name])):
+            return ConfigError(
+                f"The `{name}` in the address of the PostgreSQL server is no whole number.",
+                hint="Give a number, or leave it out.",
+            )
+    return None
 
 
 def _hidden(secret: str) -> re.Pattern[str]:

@@ -37,6 +37,7 @@ _REGISTER = (
     " SELECT id, pg_advisory_lock((%s::bigint << 32) | id) FROM here"
 )
 _TRY = "SELECT pg_try_advisory_lock(%s::int4, %s::int4)"
+_STILL = "SELECT TRUE"
 _TURN = "SELECT pg_advisory_xact_lock(%s::int4, %s::int4)"
 
 
@@ -123,6 +124,13 @@ def take(connections: Connections, who: Who, purpose: str) -> Presence:
             here = _register(db, connections.schema_oid, who, purpose)
         undo.pop_all()
         return here
+
+
+def lead(db: Connection[Any], oid: int, *, held: bool) -> bool:
+    """Lead by this session, unless another one does; one that `held` it still does if it still answers."""
+    if held:
+        return bool(_first(db, _STILL, ()))
+    return bool(_first(db, _TRY, (Lock.LEADING, signed(oid))))
 
 
 def _take_turn(db: Connection[Any], connections: Connections) -> None:

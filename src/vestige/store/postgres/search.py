@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from vestige.cognition.bm25 import Frequency, is_prefix
+from vestige.cognition.bm25 import Frequency, Integers, is_prefix
 from vestige.store.postgres.arrays import integers
 from vestige.store.postgres.parts import Answer, Part
 from vestige.store.sql.columns import Listed, listed
@@ -24,17 +24,20 @@ BEGUN = (
     " (SELECT coalesce(sum(memories), 0)::bigint AS memories, coalesce(sum(occurrences), 0)::bigint"
     " AS occurrences FROM terms WHERE term >= w.first AND term < w.last) t"
 )
+# A key and a count share a number: to put arrays together and to send them is half of the work. A count is an
+# INTEGER, so it fits; a key that does not is refused by the server.
+COUNT_BITS = 31
 POSTINGS = (
-    f"SELECT '{WORD}', w.at, p.keys, p.counts, NULL, NULL"
+    f"SELECT '{WORD}', w.at, p.found, NULL::bytea, NULL, NULL"
     " FROM unnest(?::text[]) WITH ORDINALITY w(term, at) CROSS JOIN LATERAL"
-    " (SELECT array_send(array_agg(key)) AS keys, array_send(array_agg(count)) AS counts"
-    " FROM postings WHERE term = w.term) p"
+    f" (SELECT array_send(array_agg(key * {1 << COUNT_BITS} + count)) AS found FROM postings"
+    " WHERE term = w.term) p"
 )
 BEGUN_POSTINGS = (
-    f"SELECT '{BEGINNING}', w.at, p.keys, p.counts, NULL, NULL"
+    f"SELECT '{BEGINNING}', w.at, p.found, NULL::bytea, NULL, NULL"
     " FROM unnest(?::text[], ?::text[]) WITH ORDINALITY w(first, last, at) CROSS JOIN LATERAL"
-    " (SELECT array_send(array_agg(key)) AS keys, array_send(array_agg(often)) AS counts FROM"
-    " (SELECT key, sum(count)::bigint AS often FROM postings WHERE term >= w.first AND term < w.last"
+    f" (SELECT array_send(array_agg(key * {1 << COUNT_BITS} + often)) AS found FROM"
+    " (SELECT key, sum(count)::integer AS often FROM postings WHERE term >= w.first AND term < w.last"
     " GROUP BY key) g) p"
 )
 
@@ -42,7 +45,8 @@ BEGUN_POSTINGS = (
 def counting(terms: Sequence[str]) -> tuple[Part, Part]:
     """How common the terms are, and the prefixes: for `frequencies`."""
     plain, begun = _parted(terms)
-    return Part(sql=FREQUENCIES, params=(listed(plain),)), Part(sql=BEGUN, params=_ranges(begun))
+    prefixes = Part(sql=BEGUN, params=_ranges(begun)) if begun else Part(sql="SELECT NULL::bytea")
+    return Part(sql=FREQUENCIES, params=(listed(plain),)), prefixes
 
 
 def frequencies(terms: Sequence[str], sent: bytes | None, begun: bytes | None) -> dict[str, Frequency]:
@@ -69,11 +73,13 @@ def occurrences(terms: Sequence[str], answers: Iterable[Answer]) -> dict[str, Oc
     plain, begun = _parted(terms)
     asked = {WORD: plain, BEGINNING: begun}
     found = {
-        asked[one.kind][one.number - 1]: (integers(one.keys), integers(one.numbers))
-        for one in answers
-        if one.kind in asked
+        asked[one.kind][one.number - 1]: _postings(integers(one.keys)) for one in answers if one.kind in asked
     }
     return {term: found[term] for term in terms}
+
+
+def _postings(found: Integers) -> Occurrences:
+    return found >> COUNT_BITS, found & (1 << COUNT_BITS) - 1
 
 
 def _parted(terms: Iterable[str]) -> tuple[list[str], list[str]]:

@@ -8,8 +8,8 @@ import numpy as np
 import vestige.pool as limits
 from vestige.cognition.bm25 import Integers
 from vestige.store.postgres import literals
-from vestige.store.postgres.arrays import array_text
-from vestige.store.postgres.dense import ROUNDING, Query
+from vestige.store.postgres.arrays import SentKeys, sent_keys
+from vestige.store.postgres.dense import ROUNDING, SENT, Query
 from vestige.store.postgres.parts import Part
 from vestige.store.sql import pooling, tokens
 from vestige.store.sql.columns import vector_bytes
@@ -17,43 +17,47 @@ from vestige.store.sql.database import Database, Row
 from vestige.store.sql.tokens import Entry, TokenCache
 
 # Each table is looked up key by key (OFFSET 0 keeps it so): a join might read all of it for a few hundred.
-ASKED = (
-    "SELECT k.key, bool_or(k.chosen) AS chosen, bool_or(NOT k.chosen) AS sketched FROM"
-    " (SELECT unnest(?::bigint[]) AS key, TRUE AS chosen UNION ALL SELECT unnest(?::bigint[]), FALSE) k"
-    " GROUP BY k.key"
-)
 TRAITS = (
-    f"LEFT JOIN LATERAL (SELECT {pooling.TRAITS} FROM memories m JOIN strengths s ON s.key = m.key"
-    " WHERE a.chosen AND m.key = a.key OFFSET 0) t ON TRUE"
+    f"CROSS JOIN LATERAL (SELECT {pooling.TRAITS} FROM memories m JOIN strengths s ON s.key = m.key"
+    " WHERE m.key = a.key OFFSET 0) t"
 )
 WIDTH = pooling.TRAITS.count(",") + 1
 # The pieces of a memory that may be its best one: the numbers are computed again, in float64.
 PIECES = (
-    'LEFT JOIN LATERAL (SELECT v.id, v.start, v."end", v.vector FROM (SELECT v.id, v.start, v."end",'
+    f'LEFT JOIN LATERAL (SELECT v.id, v.start, v."end", {SENT} AS vector FROM (SELECT v.id, v.start, v."end",'
     " v.vector, v.vector <#> ? AS far, min(v.vector <#> ?) OVER () AS least FROM vectors v"
-    " WHERE a.chosen AND v.key = a.key AND v.profile = ? OFFSET 0) v"
+    " WHERE v.key = a.key AND v.profile = ? OFFSET 0) v"
     f" WHERE v.far <= v.least + {ROUNDING}) v ON TRUE"
 )
-NO_PIECES = 'LEFT JOIN (SELECT NULL AS id, NULL AS start, NULL AS "end", NULL AS vector) v ON FALSE'
+NO_PIECES = (
+    'LEFT JOIN (SELECT NULL::bigint AS id, NULL::bigint AS start, NULL::bigint AS "end",'
+    " NULL::bytea AS vector) v ON FALSE"
+)
+TEXTS = (
+    "LEFT JOIN LATERAL (SELECT row_to_json(m)::text AS told, w.terms FROM memories m JOIN words w"
+    " ON w.key = m.key WHERE m.key = a.key AND m.key IN (SELECT key FROM readable) OFFSET 0) x ON TRUE"
+)
+NO_TEXTS = "LEFT JOIN (SELECT NULL AS told, NULL AS terms) x ON FALSE"
+CANDIDATES = (
+    'SELECT t.*, a.key, v.id, v.start, v."end", v.vector, NULL::int, NULL::bytea, NULL::bytea, x.told,'
+    " x.terms FROM unnest(?::bigint[]) a(key)"
+)
+# Each memory's tokens are looked up once, whoever asks for them, and come in rows of their own.
+TOKENS = (
+    "SELECT a.key, b.* FROM unnest(?::bigint[]) a(key) CROSS JOIN LATERAL"
+    " (SELECT least(octet_length(b.asked), ?) AS length, b.bits, b.asked FROM token_bits b"
+    " WHERE b.key = a.key AND b.profile = ? AND octet_length(b.asked) > 0 OFFSET 0) b"
+)
 # How many tokens of each memory a sketch holds (`pool.tokens_kept`), with those that are here already.
 MOST = (
     "SELECT CASE WHEN coalesce(sum(length), 0) + ? > ? THEN greatest(?::bigint, ?::bigint / (count(*) + ?))"
-    " ELSE ? END::int AS tokens FROM asked a CROSS JOIN LATERAL (SELECT least(octet_length(b.asked), ?)"
-    " AS length FROM token_bits b WHERE b.key = a.key AND b.profile = ? OFFSET 0) l WHERE a.sketched"
+    " ELSE ? END::int AS tokens FROM tokens"
 )
-TOKENS = (
-    "LEFT JOIN LATERAL (SELECT least(octet_length(b.asked), ?) AS length,"
-    " substr(b.bits, 1, ?::int * most.tokens) AS bits, substr(b.asked, 1, most.tokens) AS asked"
-    " FROM most, token_bits b WHERE a.sketched AND b.key = a.key AND b.profile = ? OFFSET 0) b ON TRUE"
+KEPT = (
+    f"SELECT {'NULL, ' * WIDTH}b.key, NULL, NULL, NULL, NULL, b.length,"
+    " substr(b.bits, 1, ?::int * most.tokens), substr(b.asked, 1, most.tokens), NULL, NULL"
+    " FROM tokens b CROSS JOIN most"
 )
-NO_TOKENS = "LEFT JOIN (SELECT NULL AS length, NULL AS bits, NULL AS asked) b ON FALSE"
-TEXTS = (
-    "LEFT JOIN LATERAL (SELECT row_to_json(m)::text AS told, w.terms FROM memories m JOIN words w"
-    " ON w.key = m.key WHERE a.chosen AND m.key = a.key AND m.key IN (SELECT key FROM readable) OFFSET 0) x"
-    " ON TRUE"
-)
-NO_TEXTS = "LEFT JOIN (SELECT NULL AS told, NULL AS terms) x ON FALSE"
-COLUMNS = 't.*, a.key, v.id, v.start, v."end", v.vector, b.length, b.bits, b.asked, x.told, x.terms'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,12 +84,13 @@ def read(
         return Signals()
     owners = [] if query is None else np.unique(beside[beside >= 0]).tolist()
     held = _held(cache, query, owners)
-    asked = (array_text(keys), array_text(key for key in owners if key not in held))
-    parts = [Part(sql=f"asked AS MATERIALIZED ({ASKED})", params=asked), *_given(query, held, sought)]
-    tables = ", ".join(part.sql for part in parts)
-    joined = _joined(query, sought)
-    sql = f"WITH {tables} SELECT {COLUMNS} FROM asked a {' '.join(part.sql for part in joined)}"
-    rows = db.execute(sql, [param for part in (*parts, *joined) for param in part.params]).fetchall()
+    chosen = sent_keys(keys)
+    lacking = np.array([key for key in owners if key not in held], dtype=np.int64)
+    tables = _tables(query, held, sought, chosen, sent_keys(lacking))
+    selects = _selects(query, sought, chosen)
+    given = f"WITH {', '.join(part.sql for part in tables)} " if tables else ""
+    sql = given + " UNION ALL ".join(part.sql for part in selects)
+    rows = db.execute(sql, [param for part in (*tables, *selects) for param in part.params]).fetchall()
     fresh = {
         row[WIDTH]: Entry(length=row[WIDTH + 5], bits=row[WIDTH + 6], asked=row[WIDTH + 7])
         for row in rows
@@ -109,34 +114,35 @@ def _held(cache: TokenCache, query: Query | None, owners: Sequence[int]) -> dict
     return {key: entry for key, entry in known.items() if entry.has(entry.length)}
 
 
-def _given(query: Query | None, held: dict[int, Entry], sought: Sequence[str]) -> list[Part]:
-    """The tables that the joins need."""
+def _tables(
+    query: Query | None, held: dict[int, Entry], sought: Sequence[str], chosen: SentKeys, lacking: SentKeys
+) -> list[Part]:
+    """The tables that are selected from, each made once."""
     parts = []
     if query is not None:
         most, longest = limits.MOST_TOKENS, limits.LONGEST_TOKENS
         here = sum(entry.length for entry in held.values())
+        read = (lacking, longest, query.space.profile.id)
         counted = (here, most, limits.LEAST_TOKENS, most, len(held), longest)
-        read = (longest, query.space.profile.id)
-        parts.append(Part(sql=f"most AS MATERIALIZED ({MOST})", params=(*counted, *read)))
+        parts.append(Part(sql=f"tokens AS MATERIALIZED ({TOKENS})", params=read))
+        parts.append(Part(sql=f"most AS MATERIALIZED ({MOST})", params=counted))
     if sought:
-        chosen = literals.readable("SELECT a.key FROM asked a WHERE a.chosen")
-        parts.append(Part(sql=f"readable AS MATERIALIZED ({chosen})"))
+        readable = literals.readable(literals.GIVEN)
+        parts.append(Part(sql=f"readable AS MATERIALIZED ({readable})", params=(chosen,)))
     return parts
 
 
-def _joined(query: Query | None, sought: Sequence[str]) -> list[Part]:
-    texts = Part(sql=TEXTS if sought else NO_TEXTS)
+def _selects(query: Query | None, sought: Sequence[str], chosen: SentKeys) -> list[Part]:
+    texts = TEXTS if sought else NO_TEXTS
     if query is None:
-        return [Part(sql=TRAITS), Part(sql=NO_PIECES), Part(sql=NO_TOKENS), texts]
+        return [Part(sql=f"{CANDIDATES} {TRAITS} {NO_PIECES} {texts}", params=(chosen,))]
     vector, profile = vector_bytes(query.vector), query.space.profile
     return [
-        Part(sql=TRAITS),
-        Part(sql=PIECES, params=(vector, vector, profile.id)),
         Part(
-            sql=TOKENS,
-            params=(limits.LONGEST_TOKENS, tokens.width(profile.signature.dimension), profile.id),
+            sql=f"{CANDIDATES} {TRAITS} {PIECES} {texts}",
+            params=(chosen, vector, vector, profile.id),
         ),
-        texts,
+        Part(sql=KEPT, params=(tokens.width(profile.signature.dimension),)),
     ]
 
 

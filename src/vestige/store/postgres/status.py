@@ -7,6 +7,7 @@ from typing import Any
 from psycopg import Connection, sql
 
 from vestige.errors import StoreTooNew
+from vestige.store.postgres import blueprint
 from vestige.store.postgres.connection import connect, translated
 from vestige.store.postgres.locks import Lock
 from vestige.store.postgres.opening import applied, check_server, pending, schema
@@ -44,17 +45,19 @@ def status(place: Place) -> DatabaseStatus:
     with translated(place), _looking(place) as db:
         version, size, read_only, extension, oid = _row(db, SERVER, (place.schema,))
         sessions, tables = _sessions(db, oid), _tables(db, place.schema, oid)
+        upgrade = _upgrade_or_newer(db, oid)
         return DatabaseStatus(
             place=str(place),
             server=f"PostgreSQL {version.split()[0]}",
             extensions={"vector": extension},
-            upgrade=_upgrade_or_newer(db, oid),
+            upgrade=upgrade,
             read_only=read_only,
             size_bytes=size,
             tables=tables,
             connections=tuple(one for one, _ in sessions),
             writer=next((one for one, writes in sessions if writes), None),
             complete=_complete(db, tables),
+            missing=_missing(db, upgrade),
         )
 
 
@@ -105,6 +108,13 @@ def _complete(db: Connection[Any], tables: Sequence[TableStatus]) -> bool:
     if not any(one.name == arrivals.TABLE and one.rows for one in tables):
         return True
     return arrivals.is_finished(_row(db, arrivals.RECEIPT)[0])
+
+
+def _missing(db: Connection[Any], upgrade: Upgrade) -> tuple[str, ...]:
+    if not upgrade.schema or upgrade.steps or upgrade.newer is not None:
+        return ()
+    names = [name for (name,) in db.execute(blueprint.NAMES.encode())]
+    return tuple(map(str, blueprint.lacking(names, db.execute(blueprint.HELD_RULES.encode()).fetchall())))
 
 
 def _rows(db: Connection[Any], schema_name: str, table: str) -> int:

@@ -36,6 +36,7 @@ class Staying:
         self._here = presence.join(connections, who)
         self._changed = threading.Condition()
         self._missed: int | None = None
+        self._asked = self._leading = False
         self._ended = threading.Event()
         self._alarm, self._bell = socket.socketpair()
         self._thread = threading.Thread(target=self._stay, name="vestige-presence", daemon=True)
@@ -55,6 +56,19 @@ class Staying:
                 self._changed.wait_for(
                     lambda: self._here.id != gone or self._ended.is_set(), self._connections.wait_seconds
                 )
+
+    def leads(self) -> bool:
+        """Whether the process leads, or does from now on; no, while the server does not answer. The thread
+        finds out: the session is its own."""
+        with self._changed:
+            if self._ended.is_set():
+                return False
+            self._asked = True
+            self._bell.send(b"?")
+            self._changed.wait_for(
+                lambda: not self._asked or self._ended.is_set(), self._connections.wait_seconds
+            )
+            return self._leading and not self._asked
 
     def close(self) -> None:
         """Be seen no more. Safe to call twice."""
@@ -85,10 +99,27 @@ class Staying:
                 for told, _ in ready.select():
                     if told.fileobj is self._alarm:
                         self._alarm.recv(64)
+                        if not self._answered(db):
+                            return
                     elif not _alive(db):
                         return
 
+    def _answered(self, db: Connection[Any]) -> bool:
+        """Tell who asked whether the process leads; False when the session has ended."""
+        if not self._asked:
+            return True
+        try:
+            leading = presence.lead(db, self._connections.schema_oid, held=self._leading)
+        except psycopg.Error:
+            return False
+        with self._changed:
+            self._leading, self._asked = leading, False
+            self._changed.notify_all()
+        return True
+
     def _return(self) -> None:
+        with self._changed:
+            self._leading = False  # its lock has gone with the session
         self._here.db.close()
         self._connections.pool.renew()
         pause, told = FIRST_PAUSE_SECONDS, False

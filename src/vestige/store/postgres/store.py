@@ -15,9 +15,10 @@ from vestige.store.postgres import arrival, checkup, mending
 from vestige.store.postgres.arms import SearchArms
 from vestige.store.postgres.company import Company
 from vestige.store.postgres.connection import Connections
-from vestige.store.postgres.opening import Surroundings, open_connections
+from vestige.store.postgres.opening import Surroundings, open_connections, upgrading
 from vestige.store.postgres.place import Place
 from vestige.store.postgres.server import SOFTWARE
+from vestige.store.postgres.trouble import translated
 from vestige.store.postgres.words import PostgresSurfaces
 from vestige.store.processes import Who
 from vestige.store.sql import absorbing
@@ -77,14 +78,16 @@ class PostgresStore(Tables, SearchArms, Company):
             program=_program(who),
         )
         connections, node = open_connections(Place(url=url, schema=schema), around)
-        with ExitStack() as undo:
+        with ExitStack() as undo, translated(connections.place):
             undo.callback(connections.close)
             with connections.reading(snapshot=False) as db:
                 arrival.require_complete(db, connections.place)
             store = cls(connections, node=node, who=who, copy=copy)
             undo.callback(store.close)
             if not store._words_are_current() and not store.read_only:
-                store.rebuild_words()
+                with upgrading(connections):
+                    if not store._words_are_current():  # another process was faster
+                        store.rebuild_words()
             undo.pop_all()
         return store
 

@@ -6,7 +6,10 @@ until it is there, searches read all vectors. It has half precision, which decid
 
 import logging
 import threading
-from dataclasses import dataclass, field
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
+
+import psycopg
 
 from vestige.errors import VestigeError
 from vestige.store.answers import IndexStatus
@@ -14,12 +17,15 @@ from vestige.store.postgres import dense
 from vestige.store.postgres.connection import Connections, Session
 from vestige.store.postgres.locks import Lock, signed
 from vestige.store.postgres.news import Space
+from vestige.store.postgres.pool import Pool
 from vestige.store.sql import registry
 from vestige.store.sql.database import Database
 from vestige.store.sql.registry import Profile
 
 GROWN = 1.1
 """After a look in vain, the next one is worth it when there is so much more."""
+PAUSE_SECONDS = 0.05
+"""Between two tries to end what is under way."""
 ROOM = "256MB"
 """What a build may take of the server's memory; a graph that does not fit takes longer."""
 
@@ -63,8 +69,11 @@ class Tending:
 
     def tend(self) -> None:
         """Build the index if it is missing and needed, and remove those nobody needs; unless somebody else is
-        at it."""
-        with self.connections.unhurried() as db:
+        at it. It has a connection of its own: those of the pool are for calls, which do not take so long."""
+        self.connections.check_open()
+        pool = self.connections.pool
+        own = replace(self.connections, pool=Pool(connect=pool.connect, most=1, waiting=pool.waiting))
+        with closing(own), own.unhurried() as db:
             lock = (Lock.TENDERS, signed(self.connections.schema_oid))
             if not db.execute("SELECT pg_try_advisory_lock(?::int, ?::int)", lock).fetchone()[0]:
                 return
@@ -88,9 +97,16 @@ class Tending:
         """End what is under way; what it leaves is removed by the next one."""
         with self._lock:
             self._closed = True
+        self._cancel()
+        thread = self._thread
+        while thread is not None and thread.is_alive():
+            thread.join(PAUSE_SECONDS)
+            self._cancel()  # it may have been between two statements
+
+    def _cancel(self) -> None:
+        with self._lock, suppress(psycopg.Error):  # of a session that has ended
             if self._session is not None:
                 self._session.connection.cancel_safe()
-        self.join()
 
     def _try(self) -> None:
         try:
@@ -131,12 +147,9 @@ def _tend(db: Session) -> None:
         return
     if db.execute(MANY, (profile.id, dense.EXACT_ROWS)).fetchone()[0]:
         db.command(f"SET maintenance_work_mem TO '{ROOM}'")
-        try:
-            db.command(CREATE.format(name=_name(profile), dimension=dimension, profile=profile.id))
-            # Else the server notes some of them to plan with, and a deletion does not take those away.
-            db.command(f"ALTER INDEX {_name(profile)} ALTER COLUMN 1 SET STATISTICS 0")
-        finally:
-            db.command("RESET maintenance_work_mem")
+        db.command(CREATE.format(name=_name(profile), dimension=dimension, profile=profile.id))
+        # Else the server notes some of them to plan with, and a deletion does not take those away.
+        db.command(f"ALTER INDEX {_name(profile)} ALTER COLUMN 1 SET STATISTICS 0")
 
 
 def _name(profile: Profile) -> str:

@@ -32,7 +32,7 @@ READ_ONLY = "-c default_transaction_read_only=on"
 ROWS = (psycopg.DataError, psycopg.IntegrityError, errors.ProgramLimitExceeded, errors.DatatypeMismatch)
 """What the server or the driver raises for a row that does not fit; a text too long for an index is one."""
 
-NUMBERED = {"documents": "key", "places": "seq", "profiles": "id", "vectors": "id"}
+NUMBERED = {"documents": "key", "profiles": "id", "vectors": "id"}
 """The columns that the server numbers, of the tables whose rows come with their numbers."""
 NUMBER_ON = (
     "SELECT setval(pg_get_serial_sequence('{table}', '{column}'), max({column})) FROM {table}"
@@ -171,6 +171,8 @@ class PostgresEnd:
             )
         if table and not done:
             raise strangers(self.place, str(table))
+        if not extension:
+            self._try_extension()
         if missing and not may:
             raise no_tables_made(self.place) if exists else no_schema_made(self.place)
         return Outlook(
@@ -181,6 +183,17 @@ class PostgresEnd:
                 "schema": done[-1].version if done else "exists, empty" if exists else "would be made",
             },
         )
+
+    def _try_extension(self) -> None:
+        """StoreError where the extension cannot be created. Trying is the only way to know: some servers let
+        others than superusers create it. It is undone at once."""
+        waiting = self.around.wait_seconds
+        with (
+            translated(self.place),
+            connect(self.place, program=self.around.program, wait_seconds=waiting) as db,
+            db.transaction(force_rollback=True),
+        ):
+            extension_schema(db, self.place, read_only=False)
 
     def _has_store(self) -> bool:
         with translated(self.place), self._connected() as db:

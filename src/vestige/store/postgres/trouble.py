@@ -50,12 +50,21 @@ KINDS: dict[type[psycopg.Error], type[StoreError]] = {
     errors.DeadlockDetected: StoreBusy,
     errors.DiskFull: StoreFull,
     errors.ReadOnlySqlTransaction: StoreReadOnly,
-    errors.InsufficientPrivilege: StoreReadOnly,
     errors.DataCorrupted: StoreCorrupt,
     errors.IndexCorrupted: StoreCorrupt,
-    errors.OperatorIntervention: StoreUnavailable,
-    errors.ConnectionException: StoreUnavailable,
 }
+
+ENDINGS = ("08", "57")
+"""How the codes begin by which a server says that a connection failed, or was ended by an administrator, a
+shutdown or a crash."""
+
+
+GONE = (errors.UndefinedTable, errors.InvalidSchemaName)
+RIGHTS = (
+    "Let the owner of the tables run: GRANT USAGE ON SCHEMA {schema} TO <user>; GRANT SELECT, INSERT, "
+    "UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO <user>; GRANT USAGE ON ALL SEQUENCES IN SCHEMA "
+    "{schema} TO <user>; to read, GRANT SELECT is enough."
+)
 
 
 @contextmanager
@@ -75,6 +84,16 @@ def translated(place: Place) -> Iterator[None]:
         ) from exc
 
 
+def other_schema(place: Place) -> StoreUnavailable:
+    """The error for a store whose tables are not there any more, or are those of another one."""
+    return StoreUnavailable(
+        f"The schema {place.schema} is not the one that was opened: it was removed or made anew. ({place})",
+        hint="Restart this process, so that it opens what is there now; `vestige db status` tells what that"
+        " is. Nothing was written.",
+        details={"store": str(place)},
+    )
+
+
 def store_error(exc: psycopg.Error, place: Place) -> StoreError | InvalidInput:
     """Our error for one of the driver's, with what to do about it."""
     said = place.without_secrets(next(iter(str(exc).strip().splitlines()), type(exc).__name__))
@@ -92,9 +111,23 @@ def store_error(exc: psycopg.Error, place: Place) -> StoreError | InvalidInput:
         return StoreBusy(
             f"The server cancelled a statement. ({place}: {said})", hint=TOO_LONG, details=details
         )
+    if isinstance(exc, errors.InsufficientPrivilege):
+        return StoreError(
+            f"This user may not do that in the database. ({place}: {said})",
+            hint=RIGHTS.format(schema=place.schema),
+            details=details,
+        )
+    if isinstance(exc, GONE):
+        return other_schema(place)
     kind = next((ours for theirs, ours in KINDS.items() if isinstance(exc, theirs)), None)
-    if kind is None:  # without a code it is the driver that speaks, of a connection that is gone
-        lost = isinstance(exc, psycopg.OperationalError) and exc.sqlstate is None
-        kind = StoreUnavailable if lost else StoreError
+    if kind is None:
+        kind = StoreUnavailable if _tells_of_an_end(exc) else StoreError
     first = (kind.__doc__ or "").strip() if kind is not StoreError else "The database failed."
     return kind(f"{first} ({place}: {said})", hint=HINTS[kind], details=details)
+
+
+def _tells_of_an_end(exc: psycopg.Error) -> bool:
+    """Whether a connection is gone. Without a code it is the driver that says so."""
+    if exc.sqlstate is None:
+        return isinstance(exc, psycopg.OperationalError)
+    return exc.sqlstate[:2] in ENDINGS

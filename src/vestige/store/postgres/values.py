@@ -9,6 +9,7 @@ from psycopg.adapt import Buffer, Dumper, Loader
 from psycopg.pq import Format
 from psycopg.types.numeric import Int8BinaryDumper, Int8Dumper
 
+from vestige.store.postgres.arrays import KEYS_OID, SentKeys
 from vestige.store.sql.columns import VectorBytes
 
 _HEADER = struct.Struct(">HH")  # the dimension, and two bytes that are not used
@@ -22,6 +23,17 @@ class _VectorLoader(Loader):
     def load(self, data: Buffer) -> bytes:
         """The bytes of one vector."""
         return np.frombuffer(data, dtype=">f4", offset=_HEADER.size).astype("<f4").tobytes()
+
+
+class _KeysDumper(Dumper):
+    """Keys that are an array already."""
+
+    format = Format.BINARY
+    oid = KEYS_OID
+
+    def dump(self, obj: SentKeys) -> Buffer:
+        """As they are."""
+        return obj
 
 
 def register(db: Connection[Any], vector_oid: int) -> None:
@@ -40,6 +52,7 @@ def register(db: Connection[Any], vector_oid: int) -> None:
 
     db.adapters.register_loader(vector_oid, _VectorLoader)
     db.adapters.register_dumper(VectorBytes, VectorDumper)
+    db.adapters.register_dumper(SentKeys, _KeysDumper)
     # One type for all of them, so that a statement is prepared once whatever the numbers are. In lists they
     # go as text, and there too: else the first list of a statement would decide how wide the others are.
     db.adapters.register_dumper(int, Int8Dumper)

@@ -19,6 +19,7 @@ TAKE_OUT = (
     "DELETE FROM postings p USING unnest(?::text[], ?::bigint[]) AS gone(term, key)"
     " WHERE p.term = gone.term AND p.key = gone.key"
 )
+LAST_KEY = "SELECT greatest(0, (SELECT max(key) FROM places), (SELECT max(key) FROM memories))"
 FORGET = "DELETE FROM terms WHERE term = ANY(?) AND memories <= 0"
 
 
@@ -26,8 +27,9 @@ class PostgresSurfaces:
     """What is kept in PostgreSQL's own way; `store.sql.database.Surfaces` says what each method promises."""
 
     def next_key(self, db: Database) -> int:
-        """The key a new memory gets: the place of a deleted one stays, so the last key is always there."""
-        (last,) = db.execute("SELECT coalesce(max(key), 0) FROM places").fetchone()
+        """The key a new memory gets. The place of a deleted one stays, so the last key is always there; and
+        that of a memory which has lost its place is not given twice."""
+        (last,) = db.execute(LAST_KEY).fetchone()
         return int(last) + 1
 
     def put_words(self, db: Database, analysed: Mapping[int, Analysis]) -> None:

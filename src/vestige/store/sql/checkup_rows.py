@@ -1,11 +1,27 @@
 """Whether the rows of a store belong together: none without its memory, none missing."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import datetime
 
+from vestige.store.sql.columns import json_mapping, json_strings
 from vestige.store.sql.database import Database
 from vestige.store.sql.places import GONE
 from vestige.store.trouble import Trouble, about
 
+READERS: dict[str, Callable[[str], object]] = {
+    **dict.fromkeys(
+        (
+            *("created_at", "updated_at", "occurred_at", "valid_from", "valid_until"),
+            *("suppressed_at", "archived_at"),
+        ),
+        datetime.fromisoformat,
+    ),
+    **dict.fromkeys(("tags", "domains", "phrasings"), json_strings),
+    **dict.fromkeys(("domain_scores", "metadata"), json_mapping),
+}
+"""The columns of a memory that are not text as it is, and what reads them."""
+BATCH = 500
+VALUES = f"SELECT key, id, {', '.join(READERS)} FROM memories WHERE key > ? ORDER BY key LIMIT ?"
 STRAYS = {
     "words": "SELECT count(*) FROM words WHERE {word_key} NOT IN (SELECT key FROM memories)",
     "places": f"SELECT count(*) FROM places WHERE length <> {GONE} AND key NOT IN (SELECT key FROM memories)",
@@ -30,6 +46,27 @@ CITED = (
     " {but} SELECT document, memory FROM document_cites"
 )
 """Which memories documents say they cite, and what `document_cites` says."""
+
+
+def values(db: Database) -> Iterator[Trouble]:
+    """Memories with a value that cannot be read: they stand in the way of most other checks."""
+    wrong: dict[str, list[str]] = {}
+    reached = 0
+    while rows := db.execute(VALUES, (reached, BATCH)).fetchall():
+        reached = rows[-1][0]
+        for _, memory_id, *columns in rows:
+            for column, value in zip(READERS, columns, strict=True):
+                if not _reads(READERS[column], value):
+                    wrong.setdefault(column, []).append(memory_id)
+    for column, ids in wrong.items():
+        yield from about("values", f"The {column} of memories cannot be read: it is damaged.", ids)
+
+
+def _reads(read: Callable[[str], object], value: str | None) -> bool:
+    try:
+        return value is None or read(value) is not None
+    except (ValueError, TypeError):
+        return False
 
 
 def strays(db: Database, word_key: str) -> Iterator[Trouble]:

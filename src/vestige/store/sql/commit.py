@@ -40,10 +40,23 @@ from vestige.store.changes import (
 )
 from vestige.store.clock import tick
 from vestige.store.evidence import carried, carried_strength
-from vestige.store.sql import drafts, graph, history, log, memories, places, registry, reviews, vectors, words
+from vestige.store.sql import (
+    drafts,
+    graph,
+    history,
+    log,
+    memories,
+    places,
+    registry,
+    reviews,
+    standing,
+    vectors,
+    words,
+)
 from vestige.store.sql.database import Database, Surfaces
 from vestige.store.sql.drafts import Draft
 from vestige.store.sql.filing import Filing
+from vestige.store.sql.standing import Standing
 from vestige.store.sql.wiring import Wiring
 
 UNTOLD_FIELDS = ("revision", "updated_at")  # they change with every revision
@@ -76,12 +89,12 @@ class Work:
 
     node: str
     access: Access
+    before: Standing
     clock: int
-    profile: registry.Profile | None
+    curve: float
     next_key: int
     taken: set[str]
     drafts: dict[str, Draft]
-    curve: float
     filing: Filing
     surfaces: Surfaces
     wiring: Wiring = field(default_factory=Wiring)
@@ -98,16 +111,17 @@ class Work:
         named = [memory_id for change in changes for memory_id in about(change)]
         touched = list(dict.fromkeys([*named, *filing.cited()]))
         known = memories.stored(db, touched)
+        before = standing.read(db, node)
+        adds = any(isinstance(one, Add) for one in changes)  # every search leaves remarks: they need less
         return cls(
             node=node,
             access=access,
-            clock=log.reading(db),
-            # Every search leaves remarks, and they need no vectors.
-            profile=None if all(isinstance(one, Remark) for one in changes) else registry.profile(db),
-            next_key=surfaces.next_key(db),
+            before=before,
+            clock=before.clock,
+            curve=before.curve,
+            next_key=surfaces.next_key(db) if adds else 0,
             surfaces=surfaces,
-            taken=history.buried_among(db, touched) | known.keys(),
-            curve=reviews.curve(db),
+            taken=history.buried_among(db, touched) | known.keys() if adds else set(),
             filing=filing,
             drafts={
                 memory_id: Draft(
@@ -143,7 +157,7 @@ class Work:
     def write(self, db: Database) -> list[LogEvent]:
         """Write the draft and the events."""
         living = list(self.drafts.values())
-        drafts.write_texts(db, self.profile, living, self.surfaces)
+        drafts.write_texts(db, self.before.profile, living, self.surfaces)
         reviews.put(db, {one.key: one.strength for one in living if one.is_new or one.remarked})
         if any(entry.kind == TUNED for entry in self.entries):
             reviews.tune(db, self.curve)
@@ -152,7 +166,7 @@ class Work:
         drafts.write_endings(db, self.forgotten, self.surfaces)
         history.bury(db, self.buried)
         log.advance(db, self.clock)
-        return log.append(db, self.node, self.entries)
+        return log.append(db, self.node, self.entries, position=self.before.position, seq=self.before.seq)
 
     def _add(self, change: Add, written: Written) -> None:
         memory = change.memory
@@ -207,7 +221,7 @@ class Work:
             draft.analysis = written.analysis
         draft.row, draft.text_hash = row, row.text_hash
         if embedded is not None:
-            registry.require(self.profile, embedded.signature)
+            registry.require(self.before.profile, embedded.signature)
             vectors.check(embedded)
             if embedded.text_hash == row.text_hash and embedded.pieces:
                 draft.embedded = embedded

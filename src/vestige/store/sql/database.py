@@ -22,7 +22,7 @@ class Rows(Protocol):
 
     @property
     def rowcount(self) -> int:
-        """How many rows it changed."""
+        """How many rows it changed; only where statements are waited for, which `written` does not do."""
 
     def __iter__(self) -> Iterator[Any]:
         """Its rows."""
@@ -35,7 +35,8 @@ class Rows(Protocol):
 
 
 class Database(Protocol):
-    """A connection inside a transaction."""
+    """A connection inside a transaction. A statement that fails may tell so only when its rows are read, when
+    a later one is run, or when the transaction ends."""
 
     def execute(self, sql: str, parameters: Params = (), /) -> Rows:
         """Run one statement."""
@@ -49,6 +50,9 @@ class Transactions(Protocol):
 
     def reading(self, *, snapshot: bool = True) -> AbstractContextManager[Database]:
         """A connection for reading; with `snapshot` all statements see the same moment."""
+
+    def read(self, work: Callable[[Database], T], *, snapshot: bool = True) -> T:
+        """What `work` answers, read by such a connection; read again where the database ended that."""
 
     def writing(self, patience_seconds: float | None = None) -> AbstractContextManager[Database]:
         """A connection inside the one write transaction: committed at the end, undone on any error."""

@@ -137,6 +137,8 @@ class Directory:
 
     def spoken_by(self, keys: Integers, names: Collection_[int]) -> NDArray[np.bool_]:
         """Which of the keys stand in a thread in which one of these speaks."""
+        if not names:
+            return np.zeros(len(keys), dtype=np.bool_)
         there = np.isin(self._told[SPEAKER, : self._size], np.array(sorted(names), dtype=np.int64))
         heard = np.zeros(self._groups + 1, dtype=np.bool_)
         heard[self._group[: self._size][there]] = True

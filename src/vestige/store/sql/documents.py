@@ -46,7 +46,7 @@ class Wanted:
 
 def page(db: Database, wanted: Wanted, access: Access, limit: int, offset: int) -> list[Document]:
     """A page of what is asked for and in reach."""
-    asked = Clause(conditions=(*_asked(wanted), *_reached(access)))
+    asked = Clause(conditions=(*_asked(wanted), *reached_by(access)))
     rows = db.execute(
         f"{SELECT} WHERE {asked.sql} ORDER BY d.updated_at DESC, d.id LIMIT ? OFFSET ?",
         (*asked.params, limit, offset),
@@ -71,7 +71,7 @@ def stamped(db: Database, names: Collection[Name]) -> dict[Name, tuple[Document,
 
 def reached(db: Database, access: Access) -> set[Name]:
     """Every document in reach."""
-    within_reach = Clause(conditions=tuple(_reached(access)))
+    within_reach = Clause(conditions=tuple(reached_by(access)))
     rows = db.execute(f"SELECT d.kind, d.id FROM documents d WHERE {within_reach.sql}", within_reach.params)
     return set(rows.fetchall())
 
@@ -122,8 +122,8 @@ def _asked(wanted: Wanted) -> Iterator[Condition]:
         yield in_scope("d.scope", wanted.scope, inherited=wanted.inherited)
 
 
-def _reached(access: Access) -> Iterator[Condition]:
-    """Its scope and every memory it cites."""
+def reached_by(access: Access) -> Iterator[Condition]:
+    """What lets an access reach a document `d`: its scope and every memory it cites."""
     if access.scopes is not None:
         yield within("d.scope", access.scopes)
     reach = clause(ANYTHING, access)

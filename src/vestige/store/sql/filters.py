@@ -18,11 +18,13 @@ Param = str | int | float | Listed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """One condition. `excluded` is its negation, where that names few rows and an index finds them."""
+    """One condition. `excluded` is its negation, where that names few rows and an index finds them. `keys` is
+    what selects the keys it lets through, where that takes no look at the memories themselves."""
 
     sql: str
     params: tuple[Param, ...] = ()
     excluded: str | None = None
+    keys: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,12 +101,14 @@ def _placed(where: Filter) -> Iterator[Condition]:
     if where.domains:
         yield shares_domain(where.domains)
     if where.tags_any:
-        yield Condition(
-            sql="m.key IN (SELECT key FROM memory_tags WHERE tag IN (SELECT value FROM json_each(?)))",
-            params=(listed(where.tags_any),),
-        )
+        yield _tagged("tag IN (SELECT value FROM json_each(?))", listed(where.tags_any))
     for tag in where.tags_all:
-        yield Condition(sql="m.key IN (SELECT key FROM memory_tags WHERE tag = ?)", params=(tag,))
+        yield _tagged("tag = ?", tag)
+
+
+def _tagged(which: str, param: Param) -> Condition:
+    tagged = f"key FROM memory_tags WHERE {which}"
+    return Condition(sql=f"m.key IN (SELECT {tagged})", params=(param,), keys=f"SELECT DISTINCT {tagged}")
 
 
 def in_scope(column: str, scope: str, *, inherited: bool, only: bool = False) -> Condition:

@@ -50,7 +50,8 @@ def replace(db: Database, edges: Mapping[EdgeKey, Edge | None]) -> None:
 
 def delete(db: Database, key: EdgeKey) -> bool:
     """Delete an edge; whether it was there."""
-    return db.execute("DELETE FROM edges WHERE source = ? AND target = ? AND kind = ?", key).rowcount > 0
+    gone = db.execute("DELETE FROM edges WHERE source = ? AND target = ? AND kind = ? RETURNING source", key)
+    return gone.fetchone() is not None
 
 
 def after_key(

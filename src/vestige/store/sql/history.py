@@ -95,7 +95,7 @@ def of(db: Database, memory_id: str, access: Access) -> list[Revision]:
     rows = db.execute(
         "SELECT memory, recorded_at, ended_at, reason FROM revisions WHERE key = ? ORDER BY revision", found
     )
-    return [
+    past = (
         Revision(
             memory=_from_json(memory),
             recorded_at=datetime.fromisoformat(recorded_at),
@@ -103,14 +103,16 @@ def of(db: Database, memory_id: str, access: Access) -> list[Revision]:
             reason=reason,
         )
         for memory, recorded_at, ended_at, reason in rows
-    ]
+    )
+    return [revision for revision in past if access.allows(revision.memory)]
 
 
 def earlier(db: Database, memory_ids: Sequence[str], moment: datetime, access: Access) -> dict[str, Memory]:
     """Those of these memories that were revised after a moment, as they were then."""
     reach, then = clause(ANYTHING, access), moment_text(moment)
     rows = db.execute(EARLIER.format(reach=reach.sql), (then, listed(memory_ids), then, *reach.params))
-    return {memory_id: _from_json(memory) for memory_id, memory in rows if memory is not None}
+    were = (_from_json(memory) for _, memory in rows if memory is not None)
+    return {memory.id: memory for memory in were if access.allows(memory)}
 
 
 def clause_at(db: Database, where: Filter, access: Access, *, worded: bool = False) -> Clause:

@@ -11,7 +11,15 @@ import numpy as np
 from vestige.documents import LOCAL
 from vestige.models import ANYTHING, EVERYTHING, Access, Filter, LogEvent
 from vestige.store.changes import Embedded, Piece, Tokens
-from vestige.store.lives import CurveLife, DocumentLife, EdgeLife, Life, MemoryLife, ever_within
+from vestige.store.lives import (
+    CurveLife,
+    DocumentLife,
+    EdgeLife,
+    Life,
+    MemoryLife,
+    ever_within,
+    successors,
+)
 from vestige.store.sql import documents, history, log, memories, registry
 from vestige.store.sql.columns import json_text, listed
 from vestige.store.sql.database import Database
@@ -86,7 +94,7 @@ def _selected(db: Database, where: Filter | None, access: Access, *, vectors: bo
     chosen = sorted(memories.ids_of(db, keys.tolist()).values())
     told: set[str] = set()
     for memory in _in_batches(chosen, lambda some: of_memories(db, some, vectors=vectors)):
-        if ever_within(memory, access):
+        if ever_within(memory, access) and not _names_beyond(db, memory, access):
             told.add(memory.memory_id)
             yield memory
     between = (ends for ends in db.execute(EVERY_EDGE) if ends[0] in told and ends[1] in told)
@@ -98,6 +106,12 @@ def _selected(db: Database, where: Filter | None, access: Access, *, vectors: bo
         cites = () if filed.document is None else filed.document.cites
         if told.issuperset(cites) and (where is None or cites):
             yield filed
+
+
+def _names_beyond(db: Database, life: MemoryLife, access: Access) -> bool:
+    """Whether a life names a memory out of reach."""
+    named = () if access == EVERYTHING else successors(life)
+    return any(not access.allows(memory) for memory in memories.present(db, named)) if named else False
 
 
 def of_curve(db: Database) -> CurveLife:

@@ -14,8 +14,9 @@ from vestige.models import (
     Evidence,
     LogEvent,
 )
-from vestige.store.changes import LINKED, REMARKED, UNLINKED
+from vestige.store.changes import DROPPED, LINKED, PUT, REMARKED, UNLINKED
 from vestige.store.logquery import LogQuery
+from vestige.store.sql import documents
 from vestige.store.sql.columns import json_mapping, json_text, moment_text
 from vestige.store.sql.database import Database
 from vestige.store.sql.filters import Clause, Condition, clause, in_scope, within
@@ -32,6 +33,8 @@ NAMED = (
     f"{SELECT.replace('FROM events e', 'FROM json_each(?) t CROSS JOIN events e')}"
     " ON e.node = json_extract(t.value, '$[0]') AND e.seq = CAST(json_extract(t.value, '$[1]') AS BIGINT)"
 )
+
+OF_DOCUMENT = "d.kind = json_extract(e.payload, '$.kind') AND d.id = json_extract(e.payload, '$.id')"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,10 +62,8 @@ def advance(db: Database, reading: int) -> None:
     db.execute("UPDATE clock SET reading = ? WHERE reading < ?", (reading, reading))
 
 
-def append(db: Database, node: str, entries: Sequence[Entry]) -> list[LogEvent]:
-    """Write events of this node and give them their positions and sequence numbers."""
-    position = last_position(db)
-    seq = db.execute("SELECT coalesce(max(seq), 0) FROM events WHERE node = ?", (node,)).fetchone()[0]
+def append(db: Database, node: str, entries: Sequence[Entry], *, position: int, seq: int) -> list[LogEvent]:
+    """Write events of this node and give them the positions and sequence numbers after these."""
     events, rows = [], []
     for number, entry in enumerate(entries, start=1):
         payload = json_text(entry.payload)
@@ -164,8 +165,9 @@ def _of_kind(asked: LogQuery) -> Iterator[Condition]:
 
 
 def _readable(access: Access) -> Iterator[Condition]:
-    """What lets a limited access read an event: its scope, its memory as it is now, and both ends of a
-    link. A memory that is gone has no domains left, so limited domains never reach its events."""
+    """What lets a limited access read an event: its scope, its memory as it is now, both ends of a link, and
+    the document that it is about. A memory that is gone has no domains left, so limited domains never reach
+    its events."""
     reach = clause(ANYTHING, access)
     if access.scopes is not None:
         yield within("e.scope", access.scopes)
@@ -178,6 +180,11 @@ def _readable(access: Access) -> Iterator[Condition]:
     yield Condition(
         sql=f"e.kind NOT IN (?, ?) OR EXISTS ({target} AND {reach.sql})",
         params=(LINKED, UNLINKED, *reach.params),
+    )
+    document = Clause(conditions=(Condition(sql=OF_DOCUMENT), *documents.reached_by(access)))
+    yield Condition(
+        sql=f"e.kind NOT IN (?, ?) OR EXISTS (SELECT 1 FROM documents d WHERE {document.sql})",
+        params=(PUT, DROPPED, *document.params),
     )
 
 

@@ -328,14 +328,18 @@ def refresh_fingerprints(db: Database, fingerprints: Mapping[int, frozenset[str]
     )
 
 
-def unembedded(db: Database, profile: int | None, limit: int) -> list[Memory]:
-    """Memories without vectors of this profile, oldest first; vectors of an earlier text are gone."""
+# The + keeps SQLite from looking through all vectors of the profile for every memory.
+WITHOUT_VECTORS = "NOT EXISTS (SELECT 1 FROM vectors v WHERE v.key = m.key AND +v.profile = ?)"
+WITHOUT_TOKENS = "NOT EXISTS (SELECT 1 FROM token_bits t WHERE t.key = m.key AND t.profile = ?)"
+
+
+def unembedded(db: Database, profile: int | None, limit: int, *, tokens: bool = False) -> list[Memory]:
+    """Memories without vectors of this profile, or without tokens where those are asked for, oldest first;
+    vectors of an earlier text are gone."""
+    lacking = f"({WITHOUT_VECTORS} OR {WITHOUT_TOKENS})" if tokens else WITHOUT_VECTORS
     rows = db.execute(
-        f"SELECT {MEMORY} FROM memories m"
-        # The + keeps SQLite from looking through all vectors of the profile for every memory.
-        " WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE v.key = m.key AND +v.profile = ?)"
-        " ORDER BY m.created_at, m.id LIMIT ?",
-        (profile, limit),
+        f"SELECT {MEMORY} FROM memories m WHERE {lacking} ORDER BY m.created_at, m.id LIMIT ?",
+        (*[profile] * lacking.count("?"), limit),
     )
     return [from_row(row) for row in rows]
 

@@ -45,6 +45,11 @@ def profile(db: Database) -> Profile | None:
     return None if row is None else _profile(*row)
 
 
+def from_row(number: int | None, told: str | None) -> Profile | None:
+    """The profile of two columns, None where they hold none."""
+    return None if number is None or told is None else _profile(number, told)
+
+
 def kept(db: Database) -> dict[ProfileState, Profile]:
     """The profiles whose vectors are kept, by what they are kept for."""
     rows = db.execute(f"SELECT active, id, signature FROM profiles WHERE id IN {KEPT}").fetchall()

@@ -88,8 +88,9 @@ def score(
     counts: list[Integers] = []
     for term, (keys, often) in found.items():
         standing = directory.standing(keys)
-        rows.append(keys[standing])
-        counts.append(often[standing])
+        whole = bool(standing.all())  # as it is unless another program wrote the index
+        rows.append(keys if whole else keys[standing])
+        counts.append(often if whole else often[standing])
         frequencies[term] = len(rows[-1])
     postings = bm25.Postings(
         terms=np.repeat(np.arange(len(found)), [len(one) for one in rows]),

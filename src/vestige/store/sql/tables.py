@@ -4,6 +4,7 @@ sibling module; what it promises is said in `MemoryStore`."""
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -38,11 +39,12 @@ from vestige.store.sql import vectors as dense
 from vestige.store.sql.columns import natural
 from vestige.store.sql.database import Database, Surfaces, Transactions
 from vestige.store.sql.filters import clause
+from vestige.store.sql.keys import KeyTable
 
 ANALYSED_AT_ONCE = 500
 
 
-class Tables:
+class Tables(KeyTable):
     """Reading and writing rows through `connections`; `surfaces` is what the database does its own way."""
 
     def __init__(self, connections: Transactions, surfaces: Surfaces) -> None:
@@ -73,41 +75,43 @@ class Tables:
     ) -> list[Record]:
         """A page of the records that match."""
         first, most = natural(offset), natural(limit)
-        with self._tables.reading() as db:
+
+        def page(db: Database) -> list[Record]:
             wanted = history.clause_at(db, where, access)
             return memories.page(db, wanted, order, where.now, most, first)
+
+        return self._tables.read(page)
 
     def stream(self, where: Filter = ANYTHING, *, access: Access, batch: int = 500) -> Iterator[list[Record]]:
         """Every matching record in the order of arrival, `batch` at a time, each batch in a transaction
         of its own: a slow reader holds nothing up."""
         _check_batch(batch)
+
+        def some(db: Database, after: int) -> tuple[list[Record], int | None]:
+            return memories.after_key(db, history.clause_at(db, where, access), after, batch)
+
         reached: int | None = 0
         while reached is not None:
-            with self._tables.reading() as db:
-                wanted = history.clause_at(db, where, access)
-                records, reached = memories.after_key(db, wanted, reached, batch)
+            records, reached = self._tables.read(partial(some, after=reached))
             if records:
                 yield records
 
     def count(self, where: Filter, *, access: Access) -> int:
         """How many records match."""
-        with self._tables.reading() as db:
-            return memories.count(db, history.clause_at(db, where, access))
+        return self._tables.read(lambda db: memories.count(db, history.clause_at(db, where, access)))
 
     def stats(self, *, access: Access, now: datetime) -> StoreStats:
         """Counts over what the access reaches."""
-        with self._tables.reading() as db:
-            return counting.stats(db, access, now)
+        return self._tables.read(lambda db: counting.stats(db, access, now))
 
     def tag_counts(self, *, access: Access) -> dict[str, int]:
         """Every tag with the number of memories that carry it."""
-        with self._tables.reading() as db:
+        with self._tables.reading(snapshot=False) as db:
             return memories.tag_counts(db, access)
 
     def history(self, memory_id: str, *, access: Access) -> list[Revision]:
         """A memory's earlier revisions, oldest first."""
-        with self._tables.reading() as db:
-            return history.of(db, memory_id, access)
+        return self._tables.read(lambda db: history.of(db, memory_id, access))
 
     def earlier(self, memory_ids: Sequence[str], moment: datetime, *, access: Access) -> dict[str, Memory]:
         """Those of these memories that were revised after a moment, as they were then."""
@@ -116,7 +120,7 @@ class Tables:
 
     def tombstone(self, memory_id: str, *, access: Access) -> Tombstone | None:
         """What is left of a deleted memory, or None."""
-        with self._tables.reading() as db:
+        with self._tables.reading(snapshot=False) as db:
             return history.tombstone(db, memory_id, access)
 
     def log(
@@ -124,13 +128,13 @@ class Tables:
     ) -> list[LogEvent]:
         """Logged events with position > `after`, in commit order."""
         most = natural(limit)
-        with self._tables.reading() as db:
+        with self._tables.reading(snapshot=False) as db:
             return log.read(db, access=access, memory_id=memory_id, after=after, limit=most)
 
     def latest(self, asked: LogQuery, *, access: Access, limit: int) -> list[LogEvent]:
         """The events asked for, the last one first."""
         most = natural(limit)
-        with self._tables.reading() as db:
+        with self._tables.reading(snapshot=False) as db:
             return log.latest(db, asked, access=access, limit=most)
 
     def edges(
@@ -138,7 +142,7 @@ class Tables:
     ) -> list[Edge]:
         """Edges that touch any of the ids, with both ends in reach."""
         most = None if heaviest is None else natural(heaviest)
-        with self._tables.reading() as db:
+        with self._tables.reading(snapshot=False) as db:
             return graph.touching(db, memory_ids, access, among=among, heaviest=most)
 
     def stream_edges(
@@ -148,7 +152,7 @@ class Tables:
         _check_batch(batch)
         reached: graph.EdgeKey | None = graph.FIRST
         while reached is not None:
-            with self._tables.reading() as db:
+            with self._tables.reading(snapshot=False) as db:
                 edges, reached = graph.after_key(db, kinds, access, reached, batch)
             if edges:
                 yield edges
@@ -171,7 +175,7 @@ class Tables:
         wanted = documents.Wanted(
             kind=kind, ids=ids, citing=citing, terms=terms, scope=scope, inherited=inherited
         )
-        with self._tables.reading() as db:
+        with self._tables.reading(snapshot=False) as db:
             return documents.page(db, wanted, access, most, first)
 
     def claimed(self, key: str) -> Claim | None:
@@ -196,24 +200,29 @@ class Tables:
 
     def profiles(self) -> list[ProfileStatus]:
         """The signatures there are vectors of, the one in use first."""
-        with self._tables.reading() as db:
-            return dense.profiles(db)
+        return self._tables.read(dense.profiles)
 
     def vectors(
         self, memory_ids: Sequence[str], signature: Signature, *, access: Access
     ) -> dict[str, NDArray[np.float32]]:
         """The vectors of these memories, a row for each piece."""
-        with self._tables.reading() as db:
+
+        def held(db: Database) -> dict[str, NDArray[np.float32]]:
             profile = registry.profile(db)
             registry.require(profile, signature)
             return {} if profile is None else dense.by_id(db, profile, memory_ids, access)
 
-    def unembedded(self, signature: Signature, *, limit: int) -> list[Memory]:
-        """Memories without vectors of their present text, oldest first."""
+        return self._tables.read(held)
+
+    def unembedded(self, signature: Signature, *, limit: int, tokens: bool = False) -> list[Memory]:
+        """Memories without vectors of their present text, or without their tokens; oldest first."""
         most = natural(limit)
-        with self._tables.reading(snapshot=False) as db:
+
+        def lacking(db: Database) -> list[Memory]:
             profile = registry.of_signature(db, signature)
-            return memories.unembedded(db, profile.id if profile else None, most)
+            return memories.unembedded(db, profile.id if profile else None, most, tokens=tokens)
+
+        return self._tables.read(lacking, snapshot=False)
 
     def put_vectors(self, embedded: Mapping[str, Embedded], *, coming: Signature | None = None) -> int:
         """Add vectors made after the fact; how many memories took them."""

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from vestige.errors import StoreCorrupt, StoreError
 from vestige.store import migrate
-from vestige.store.sql import checkup_log, checkup_rows, checkup_text, checkup_vectors
+from vestige.store.sql import blueprint, checkup_log, checkup_rows, checkup_text, checkup_vectors
 from vestige.store.sqlite import checkup_files, checkup_references, checkup_words, segments
+from vestige.store.sqlite.blueprint import lacking
 from vestige.store.sqlite.connection import Connections
 from vestige.store.sqlite.opening import applied, schema
 from vestige.store.trouble import MOST_IDS, Trouble
@@ -46,6 +47,7 @@ def checks(path: Path, now: datetime, *, deep: bool) -> tuple[Check, ...]:
         Check(name="pages", look=lambda db: _pages(db, deep=deep)),
         Check(name="schema", look=_schema),
         Check(name="references", look=checkup_references.references),
+        Check(name="values", look=checkup_rows.values),
         Check(name="strays", look=lambda db: checkup_rows.strays(db, "rowid")),
         Check(name="missing rows", look=lambda db: checkup_rows.missing(db, "rowid")),
         Check(name="tags", look=checkup_rows.tags),
@@ -94,6 +96,8 @@ def _schema(db: sqlite3.Connection) -> Iterator[Trouble]:
     if pending:
         names = ", ".join(step.label for step in pending)
         yield Trouble(check="schema", message=f"The schema lacks {names}.")
+        return
+    yield from blueprint.troubles(lacking(db))
 
 
 def _index(db: sqlite3.Connection) -> Iterator[Trouble]:

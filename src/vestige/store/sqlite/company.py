@@ -11,7 +11,7 @@ from vestige.store.processes import BRIEF, Holder, Who
 from vestige.store.sql import notices
 from vestige.store.sqlite import locks
 from vestige.store.sqlite.connection import HINTS, Connections, translated
-from vestige.store.sqlite.presence import Presence, join, not_exclusive, present
+from vestige.store.sqlite.presence import Presence, join, lead, not_exclusive, present
 
 PATIENCE_SECONDS = 0.2
 """How long notices wait for other writers: late ones are worth little."""
@@ -28,6 +28,8 @@ class Company:
         self._hasty = _hasty(connections)
         self._who = who
         self._here: Presence | None = None
+        self._lead: int | None = None
+        self._leading = threading.Lock()
         self._ended = threading.Event()
         if who is not None and who.exclusive and connections.read_only:
             raise not_exclusive(connections.path, "it can only be read")
@@ -64,6 +66,17 @@ class Company:
         """Whether another process has this store open."""
         return len(self.processes()) > 1
 
+    def leading(self) -> bool:
+        """Whether this process leads, or does from now on because nobody did."""
+        with self._leading:
+            self._shared.check_open()
+            if self._lead is None and self._who is not None and not self._shared.read_only:
+                try:
+                    self._lead = lead(self._shared.path)
+                except OSError:  # work that is done twice is better than none
+                    return True
+            return self._lead is not None
+
     @property
     def lingers_in(self) -> str | None:
         """The file in which deleted text still lies because somebody reads; None when there is none."""
@@ -92,6 +105,10 @@ class Company:
         here, self._here = self._here, None
         if here is not None:
             here.close()
+        with self._leading:
+            held, self._lead = self._lead, None
+        if held is not None:
+            locks.unlock(held)
 
 
 def _hasty(connections: Connections) -> Connections:

@@ -275,6 +275,11 @@ class Connections:
                 roll_back(db)
                 self._give_back(db)
 
+    def read(self, work: Callable[[sqlite3.Connection], T], *, snapshot: bool = True) -> T:
+        """What `work` answers, read by such a connection."""
+        with self.reading(snapshot=snapshot) as db:
+            return work(db)
+
     @contextmanager
     def writing(self, patience_seconds: float | None = None) -> Iterator[sqlite3.Connection]:
         """The writer inside one transaction: committed at the end, undone on any error. Others are waited for

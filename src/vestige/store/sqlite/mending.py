@@ -5,9 +5,11 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
 
+from vestige.store.sql.blueprint import to_make_again
 from vestige.store.sql.mending import REPAIRS
 from vestige.store.sql.tables import Tables
 from vestige.store.sqlite import checkup_files, checkup_references, segments
+from vestige.store.sqlite.blueprint import lacking
 from vestige.store.sqlite.connection import Connections
 from vestige.store.sqlite.words import SqliteSurfaces
 from vestige.store.trouble import no_repair
@@ -37,6 +39,13 @@ def _index(connections: Connections, now: datetime) -> None:
     segments.rebuild(connections)
 
 
+def _schema(connections: Connections, now: datetime) -> None:
+    """Make indexes, views and triggers again that are missing."""
+    with connections.writing() as db:
+        for statement in to_make_again(lacking(db)):
+            db.execute(statement)
+
+
 def _permissions(connections: Connections, now: datetime) -> None:
     for one in checkup_files.exposed(connections.path):
         with suppress(OSError):  # somebody else's
@@ -54,6 +63,7 @@ def _leftovers(connections: Connections, now: datetime) -> None:
 
 IN_STEPS: Mapping[str, Callable[[Connections, datetime], None]] = {
     "references": _references,
+    "schema": _schema,
     "words": _words,
     "index": _index,
     "permissions": _permissions,

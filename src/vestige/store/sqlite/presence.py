@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 FOLDER = "processes"
 _ENDING = ".json"
 _TURN = "starting.lock"
+_LEAD = "leading.lock"
 _TRIES = 5
 
 
@@ -81,6 +82,18 @@ def present(database: Path) -> list[Who]:
         return []
     found = (_seen(file) for file in files)
     return sorted((who for who in found if who is not None), key=lambda who: (who.since, who.pid))
+
+
+def lead(database: Path) -> int | None:
+    """Lead the processes at work on this store: the open file to `unlock` in the end; None while another
+    leads. Where there are no locks everybody does; OSError where no file can be made."""
+    folder = database.parent / FOLDER
+    folder.mkdir(mode=0o700, exist_ok=True)
+    handle = os.open(folder / _LEAD, os.O_RDWR | os.O_CREAT, 0o600)
+    if lock(handle) is False:
+        os.close(handle)
+        return None
+    return handle
 
 
 def _register(folder: Path, who: Who) -> Presence:

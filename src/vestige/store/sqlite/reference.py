@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from vestige.errors import InvalidInput, StoreCorrupt
+from vestige.errors import InvalidInput
 
 HEADER = b"SQLite format 3\0"
 NODES = "knowledge_nodes"
@@ -52,7 +52,7 @@ def is_database(path: Path) -> bool:
 
 @contextmanager
 def opened(path: Path) -> Iterator[ReferenceFile]:
-    """The database for reading; InvalidInput for one of another kind, StoreCorrupt for a damaged one.
+    """The database for reading; InvalidInput for one of another kind or a damaged one.
 
     What its last writer left in a write-ahead log belongs to it. Only who may write beside the file can
     read that in place, so then a copy is read.
@@ -91,8 +91,8 @@ def _reading(path: Path) -> Iterator[None]:
         raise _damaged(path, str(exc)) from exc
 
 
-def _damaged(path: Path, how: str) -> StoreCorrupt:
-    return StoreCorrupt(
+def _damaged(path: Path, how: str) -> InvalidInput:
+    return InvalidInput(
         f"{path} cannot be read through: {how}.",
         hint="Import a backup of it, or what `sqlite3 FILE .recover` makes of it.",
     )

@@ -90,7 +90,11 @@ def open_all(db: sqlite3.Connection, profile: registry.Profile) -> list[Content]
         try:
             contents.append(segment_file.read(folder / one.file, one, profile.signature.dimension))
         except (OSError, Damaged) as exc:
-            logger.warning("%s is not used, its vectors are read from the database: %s", one.file, _told(exc))
+            # A copy of the database, such as a backup, comes without its folder.
+            level = logging.WARNING if folder.exists() else logging.DEBUG
+            logger.log(
+                level, "%s is not used, its vectors are read from the database: %s", one.file, _told(exc)
+            )
     return contents
 
 

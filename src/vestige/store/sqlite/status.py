@@ -7,6 +7,8 @@ from pathlib import Path
 
 from vestige.errors import StoreTooNew
 from vestige.store.sql import arrivals
+from vestige.store.sql.blueprint import Planned
+from vestige.store.sqlite.blueprint import lacking
 from vestige.store.sqlite.connection import connect, translated
 from vestige.store.sqlite.opening import readable_uri
 from vestige.store.sqlite.upgrades import plan
@@ -26,12 +28,13 @@ def status(database: Path) -> DatabaseStatus:
     except StoreTooNew as exc:
         upgrade = of_newer(exc)
     tables: tuple[TableStatus, ...] = ()
-    complete = True
+    complete, missing = True, list[Planned]()
     if upgrade.schema:
         with translated(database), closing(connect(database, uri=readable_uri(database))) as db:
             names = [name for (name,) in db.execute(TABLES)]
             tables = tuple(TableStatus(name=name, rows=_rows(db, name)) for name in names)
             complete = arrivals.TABLE not in names or arrivals.is_complete(db)
+            missing = [] if upgrade.steps or upgrade.newer else lacking(db)
     return DatabaseStatus(
         place=str(database),
         server=f"SQLite {sqlite3.sqlite_version}",
@@ -40,6 +43,7 @@ def status(database: Path) -> DatabaseStatus:
         size_bytes=sum(one.stat().st_size for one in _files(database) if one.exists()),
         tables=tables,
         complete=complete,
+        missing=tuple(map(str, missing)),
     )
 
 

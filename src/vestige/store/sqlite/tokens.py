@@ -15,7 +15,7 @@ from vestige.store.sql.tokens import Entry, TokenCache
 DEATHS = "SELECT coalesce(max(position), 0) FROM dead_vectors"
 LENGTHS = (
     "SELECT key, min(length(asked), ?) FROM token_bits"
-    " WHERE profile = ? AND key IN (SELECT value FROM json_each(?))"
+    " WHERE profile = ? AND length(asked) > 0 AND key IN (SELECT value FROM json_each(?))"
 )
 LOAD = (
     "SELECT key, substr(bits, 1, ?), substr(asked, 1, ?) FROM token_bits"

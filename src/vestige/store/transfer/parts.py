@@ -14,6 +14,7 @@ import orjson
 from vestige.documents import LOCAL, Document
 from vestige.errors import InvalidInput
 from vestige.models import Memory
+from vestige.store.sql import keys as api_keys
 from vestige.store.sql import log, memories, places, reviews, words
 from vestige.store.sql.columns import VectorBytes, json_mapping, listed
 from vestige.store.sql.database import Database, Row, Surfaces
@@ -258,6 +259,16 @@ PROFILES = Part(
     columns=columns("id:integer profile:text signature:json active:integer"),
     order=("id",),
 )
+API_KEYS = Part(
+    table="api_keys",
+    # In the order of `store.sql.keys.COLUMNS`.
+    columns=columns(
+        "id:text hash:text label:text permissions:json scopes:json? domains:json? created_at:moment"
+        " expires_at:moment? last_used:moment? revoked_at:moment?"
+    ),
+    order=("id",),
+    value=api_keys.from_row,
+)
 PARTS: tuple[Part, ...] = (
     MEMORIES,
     GRAVES,
@@ -324,6 +335,7 @@ PARTS: tuple[Part, ...] = (
         order=("key", "profile"),
         of_memories=("key",),
     ),
+    API_KEYS,
 )
 """Everything that is carried, memories first."""
 

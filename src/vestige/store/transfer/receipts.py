@@ -16,7 +16,7 @@ from vestige.store.sql.columns import json_text
 from vestige.store.sql.database import Database
 from vestige.store.transfer import keys
 from vestige.store.transfer.keys import Key
-from vestige.store.transfer.parts import PARTS, PROFILES, STRENGTHS, Part
+from vestige.store.transfer.parts import API_KEYS, PARTS, PROFILES, STRENGTHS, Part
 from vestige.store.transfer.sides import Refusal
 
 MAKE = (
@@ -30,6 +30,8 @@ KEEP = (
 )
 REFUSE = 'INSERT INTO transfer_refusals ("table", key, name, reason) VALUES (?, ?, ?, ?)'
 REFUSED = 'SELECT "table", key, name, reason FROM transfer_refusals ORDER BY "table", key'
+OWN = "SELECT 1 FROM events WHERE node = (SELECT node FROM installation) LIMIT 1"
+"""Whether a store has an event that it did not get from another."""
 LOOKED_AT = 10_000
 GROWN = "SELECT coalesce(max(seq), 0) FROM places", "SELECT coalesce(max(position), 0) FROM dead_vectors"
 """Numbers that grow with a change that leaves the number of rows as it was."""
@@ -69,7 +71,8 @@ def state(db: Database) -> State:
     """The state of a store: it differs when anything was written to it.
 
     Almost everything leaves an event, a row more or less, or a number that has grown. What is written over
-    without that is read whole: strengths that are made again from the log, and which profile is in use.
+    without that is read whole: strengths that are made again from the log, which profile is in use,
+    and what became of keys.
     """
     (node,) = db.execute("SELECT node FROM installation").fetchone() or ("",)
     counts = [part.count(db) for part in PARTS]
@@ -77,7 +80,7 @@ def state(db: Database) -> State:
     (clock,) = db.execute("SELECT reading FROM clock").fetchone()
     last = db.execute("SELECT position, node, seq FROM events ORDER BY position DESC LIMIT 1").fetchone()
     told = blake2b(keys.written([node, counts, grown, clock, *(last or ())]).encode(), digest_size=16)
-    for part in (PROFILES, STRENGTHS):
+    for part in (PROFILES, STRENGTHS, API_KEYS):
         for rows in part.batches(db, None, LOOKED_AT):
             told.update(repr(rows).encode())
     return State(node=str(node), digest=told.hexdigest(), position=last[0] if last else 0)
@@ -132,6 +135,7 @@ def admitted(db: Database, name: str, carried: State, *, known: bool = True) -> 
             details={"destination": name, "begun": receipt.begun},
         )
     if receipt.digest == carried.digest:
+        _require_unused(db, name, receipt)
         return receipt
     if receipt.finished is not None:
         raise StoreError(
@@ -146,6 +150,19 @@ def admitted(db: Database, name: str, carried: State, *, known: bool = True) -> 
         hint="Nothing was changed. Empty the destination (drop its schema, or remove its file) and begin "
         "anew, with everything stopped that writes to the source.",
         details={"destination": name, "begun": receipt.begun},
+    )
+
+
+def _require_unused(db: Database, name: str, receipt: Receipt) -> None:
+    """StoreError for a destination that went its own way when all was there."""
+    if receipt.finished is None or not db.execute(OWN).fetchone():
+        return
+    raise StoreError(
+        f"The store was carried to {name} already, on {receipt.finished}, and that was used since: they are"
+        " two stores now.",
+        hint="Nothing was changed. Work with the destination, which has everything; `vestige sync` brings "
+        "both together again.",
+        details={"destination": name, "finished": receipt.finished},
     )
 
 
@@ -169,7 +186,8 @@ def _require_empty(db: Database, name: str) -> None:
     held = {part.table: part.count(db) for part in PARTS}
     if any(held.values()):
         raise StoreError(
-            f"{name} is not empty: it holds {held['memories']} memories and {held['events']} events.",
+            f"{name} is not empty: it holds {held['memories']} memories, {held['events']} events and"
+            f" {held[API_KEYS.table]} API keys.",
             hint="Give an empty destination: another schema, database or file. `vestige import` unites "
             "stores.",
             details={"destination": name, "held": {table: n for table, n in held.items() if n}},

@@ -13,7 +13,7 @@ from vestige.settings import forget_own_store
 
 NAMES = (
     "quality", "speed", "peers", "gate", "planted", "simulate", "mechanisms", "prediction", "sleep",
-    "contention", "scale", "ingest", "startup",
+    "contention", "http", "scale", "ingest", "startup",
 )  # fmt: skip
 PACKAGE = "benchmarks"
 PROJECT = Path(__file__).parents[4]
@@ -38,7 +38,7 @@ def bench_command() -> click.Command:
 
 def run(name: str | None, words: Sequence[str], *, project: Path = PROJECT) -> None:
     """Run a benchmark: quality, speed, peers, gate, planted, simulate, mechanisms, prediction, sleep,
-    contention, scale, ingest or startup.
+    contention, http, scale, ingest or startup.
 
     What follows its name are its own options, such as --quick or --help.
     """

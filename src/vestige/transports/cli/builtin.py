@@ -17,7 +17,7 @@ from vestige.operations.all import registry
 from vestige.operations.prose import count, fields, table
 from vestige.settings import allowed_in_project, documented_fields, environment_name, without_password
 from vestige.transports import docs
-from vestige.transports.cli import db, migrate, restore
+from vestige.transports.cli import bridge, connect, db, migrate, restore, serve
 from vestige.transports.cli.bench import bench_command
 from vestige.transports.cli.commands import CommandGroup
 from vestige.transports.cli.events import follow_events, options
@@ -47,6 +47,9 @@ def add_commands(root: CommandGroup) -> None:
             click.Option(["--profile"], metavar="core|full", help="Which tools are listed (default core)."),
             click.Option(["--exclusive"], is_flag=True, help="Refuse to start beside another server."),
         ]),
+        (("serve",), serve.serve, serve.options()),
+        (("bridge",), bridge.bridge, bridge.options()),
+        (("connect",), connect.connect, connect.options()),
         (("restore",), restore.restore, restore.options()),
         (("events",), follow_events, options()),
         (("migrate",), migrate.migrate, migrate.options()),

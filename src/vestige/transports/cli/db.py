@@ -12,7 +12,7 @@ from vestige.store.protocol import MemoryStore
 from vestige.store.status import Connected, DatabaseStatus, Upgrade
 from vestige.transports.cli.session import Session
 
-State = Literal["ready", "outdated", "newer", "absent", "incomplete"]
+State = Literal["ready", "outdated", "newer", "absent", "incomplete", "damaged"]
 
 # The model and the mechanisms have nothing to do here.
 _QUIET = {"embeddings.provider": "off", "mechanisms.autopilot": False}
@@ -36,8 +36,8 @@ def init(session: Session) -> None:
 def status(session: Session) -> None:
     """Say how the database is: versions, schema, sizes, vectors, who is connected and who writes.
 
-    Nothing is made. The exit code is 1 while there is no store yet, one of an older or a newer schema, or a
-    part of one that is being carried there.
+    Nothing is made. The exit code is 1 while there is no store yet, one of an older or a newer schema, a part
+    of one that is being carried there, or one of which a table, an index or a view is missing.
     """
     found = session.database().status()
     value = {**_told(found), **_seen(found)}
@@ -76,6 +76,8 @@ def _state(found: DatabaseStatus) -> State:
         return "newer"
     if not found.complete:
         return "incomplete"
+    if found.missing:
+        return "damaged"
     return "outdated" if found.upgrade.steps else "ready"
 
 
@@ -101,6 +103,7 @@ def _told(found: DatabaseStatus) -> dict[str, Any]:
         "extensions": dict(found.extensions),
         **_schema(found.upgrade),
         "readOnly": found.read_only,
+        **({"missing": list(found.missing)} if found.missing else {}),
     }
 
 
@@ -195,6 +198,9 @@ def _in_words(told: Mapping[str, Any]) -> str:
         return f"written by Vestige {told['writtenBy']} and not to be opened with this one: upgrade Vestige"
     if told["state"] == "incomplete":
         return "a transfer into it is not complete; run the same `vestige migrate --from … --to …` again"
+    if told["state"] == "damaged":
+        lacks = ", ".join(told["missing"])
+        return f"it lacks {lacks}; `vestige doctor --repair` makes indexes and views again"
     return "ready"
 
 

@@ -3,7 +3,6 @@
 import select
 import sys
 from collections.abc import Collection, Sequence
-from dataclasses import asdict
 from functools import partial
 from queue import Empty, SimpleQueue
 
@@ -50,7 +49,7 @@ def follow_events(session: Session, types: Sequence[str], limit: int | None) -> 
 
 def in_a_line(happening: Happening) -> str:
     """An event for a person: when, what, and its details."""
-    details = asdict(happening)
+    details = happening.details()
     at = details.pop("timestamp")
     told = (f"{name}={_plain(value)}" for name, value in details.items() if value not in (None, "", ()))
     return f"{at:%Y-%m-%d %H:%M:%S}  {type(happening).__name__:<22}  {'  '.join(told)}".rstrip()

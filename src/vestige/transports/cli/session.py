@@ -22,6 +22,7 @@ from vestige.settings import Settings, load_settings
 from vestige.store.status import DatabaseStatus, Upgrade
 from vestige.store.transfer.sides import End
 from vestige.store.trouble import Trouble
+from vestige.transports.http.application import Application as Served
 from vestige.transports.mcp.service import Service
 
 Form = Literal["json", "table"]
@@ -50,7 +51,12 @@ class Application(Service, Protocol):
 OpenApp = Callable[[Mapping[str, Any]], Application]
 """Opens the application with flags such as `data_dir`: slow, and may raise VestigeError."""
 
-OpenServer = Callable[[Mapping[str, Any]], Service]
+
+class Staying(Served, Service, Protocol):
+    """A running Vestige that serves others, as `vestige.app.open_server` opens it."""
+
+
+OpenServer = Callable[[Mapping[str, Any]], Staying]
 """Opens an application that stays, with the same flags."""
 
 

@@ -7,6 +7,7 @@ import json
 import os
 
 from vestige.nearest import nearest_name
+from vestige.transports.mcp import allowed
 from vestige.transports.mcp.jsonrpc import Message, as_object
 from vestige.transports.mcp.prompts import PRIVATE
 
@@ -28,22 +29,45 @@ class Catalog:
     """
 
     def __init__(
-        self, data: Message, profile: str = PROFILES[0], instructions: str = INSTRUCTIONS[0]
+        self,
+        data: Message,
+        profile: str = PROFILES[0],
+        instructions: str = INSTRUCTIONS[0],
+        granted: frozenset[str] | None = None,
     ) -> None:
         listed = as_object(data.get("tools")) or {}
-        self.tools = _entries(listed, profile)
-        self.resources = _entries(data, "resources")
-        self.templates = _entries(data, "resourceTemplates")
+        self._gateway = data.get("gateway")
+        self._resources = _entries(data, "resources")
+        self._templates = _entries(data, "resourceTemplates")
+        self.for_all = granted is None
+        """Whether the lists are whole; else they show what somebody who was granted this may use."""
+        self.tools, others = _entries(listed, profile), _entries(listed, "full")
+        self.resources, self.templates = self._resources, self._templates
+        if granted is not None:
+            needed = as_object(data.get("needed")) or {}
+            self.tools = allowed.tools(self.tools, needed, granted)
+            others = allowed.tools(others, needed, granted)
+            self.resources = allowed.resources(self.resources, needed, granted)
+            self.templates = allowed.resources(self.templates, needed, granted)
+        self.tools = [self._pointing_to(entry, others) for entry in self.tools]
         self.instructions = str((as_object(data.get("instructions")) or {}).get(instructions) or "")
         self.prompts: list[Message] = []
         self._prompts: dict[str, Message] = {}
         for entry in _entries(data, "prompts"):
             self._prompts[str(entry["name"])] = entry
             self.prompts.append({key: entry[key] for key in entry if key != PRIVATE})
-        self._gateway = data.get("gateway")
         self._names = {str(entry["name"]) for name in PROFILES for entry in _entries(listed, name)}
         self._long = as_object(data.get("long")) or {}
         self._aliases = as_object(data.get("aliases")) or {}
+
+    def _pointing_to(self, entry: Message, others: list[Message]) -> Message:
+        """The entry; if it is the gateway's, with the names of the tools that only it leads to."""
+        if entry["name"] != self._gateway:
+            return entry
+        listed = {tool["name"] for tool in self.tools}
+        names = ", ".join(str(tool["name"]) for tool in others if tool["name"] not in listed)
+        suffix = f" Not listed here: {names}." if names else ""
+        return {**entry, "description": f"{entry['description']}{suffix}"}
 
     def has_tool(self, name: str) -> bool:
         """Whether a tool of this name or alias can be called."""
@@ -75,10 +99,10 @@ class Catalog:
     def resource(self, uri: str) -> str | None:
         """The media type of a resource, or None when no resource or template here can have this uri."""
         plain = uri.removeprefix("vestige/").partition("?")[0]  # some clients prefix the server's name
-        for entry in self.resources:
+        for entry in self._resources:
             if entry.get("uri") == plain:
                 return str(entry.get("mimeType") or _JSON)
-        for entry in self.templates:
+        for entry in self._templates:
             fixed, _, gap = str(entry.get("uriTemplate")).partition("{")
             # A template that only adds a query to a resource has been looked at with it.
             if not gap.startswith("?") and plain.startswith(fixed) and len(plain) > len(fixed):
@@ -94,10 +118,15 @@ def _entries(data: Message, key: str) -> list[Message]:
 
 
 def packaged(profile: str = PROFILES[0], instructions: str = INSTRUCTIONS[0]) -> Catalog:
-    """The catalog that this release was built with."""
+    """The catalog that this release was built with, whole."""
+    return Catalog(packaged_data(), profile, instructions)
+
+
+def packaged_data() -> Message:
+    """What `tools.json` says."""
     path = __file__.rpartition(os.sep)[0] + os.sep + "tools.json"
     with open(path, "rb") as file:  # noqa: PTH123 - pathlib is 3 ms, a seventh of the whole start
         data = as_object(json.load(file))
     if data is None:
         raise TypeError("tools.json must hold an object")
-    return Catalog(data, profile, instructions)
+    return data

@@ -1,18 +1,20 @@
 """The protocol, without IO: a line comes in, actions come out. No clock, no threads, no imports of weight.
 
-One `Connection` serves one client. `receive` reads a line; `progress` and `finish` report on the jobs
-it started, `overdue` on those it held back. All four answer with actions for the driver, which must call
-them from one thread at a time. Lists, prompts and handshakes are answered at once; only tools and resources
-become jobs.
+One `Connection` serves one client. `receive` reads a line, `take` a message that was read already; `progress`
+and `finish` report on the jobs it started, `overdue` on those it held back, `abandon` on those nobody waits
+for any more. All answer with actions for the driver, which must call them from one thread at a time. Lists,
+prompts and handshakes are answered at once; only tools and resources become jobs.
+
+A driver that has several ways to its client passes an `origin` with each message and finds it again on every
+job and answer that come of it.
 """
 
 from collections.abc import Callable
 from math import isfinite
 
-from vestige.transports.mcp import eras, holding, prompts, roots
+from vestige.transports.mcp import eras, holding, prompts, results, roots
 from vestige.transports.mcp.catalog import Catalog
 from vestige.transports.mcp.jsonrpc import (
-    INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
@@ -22,7 +24,6 @@ from vestige.transports.mcp.jsonrpc import (
     RequestId,
     as_id,
     as_object,
-    dumps,
     error_reply,
     is_reply,
     notification,
@@ -36,35 +37,38 @@ from vestige.transports.mcp.messages import (
     TOOL,
     Action,
     Batch,
-    Done,
-    Failed,
     Hold,
     Job,
     Outcome,
     Send,
 )
 
-_CALLER_ERRORS = ("invalid_input", "unknown_argument", "too_large")
 _ROOTS_MAY_BE_NEW = ("notifications/initialized", "notifications/roots/list_changed")
-UNPRINTABLE: Message = {"code": "internal", "message": "The answer could not be written as JSON."}
-
 
 HEAVY_BYTES = 64_000
 """A call that brings more than this takes seconds, so the short ones do not wait behind it."""
 
 
 class Connection:
-    """One client's conversation, in whichever eras it speaks."""
+    """One client's conversation, in whichever eras it speaks.
 
-    def __init__(self, catalog: Catalog, version: str) -> None:
+    A `stateless` one takes every message for one of the modern era. The folders of a client are asked for
+    only if it is `local`: those on another machine say nothing here.
+    """
+
+    def __init__(
+        self, catalog: Catalog, version: str, *, stateless: bool = False, local: bool = True
+    ) -> None:
         self._catalog = catalog
+        self._stateless = stateless
+        self._local = local
         self._server_info: Message = {"name": "vestige", "title": "Vestige", "version": version}
         self._handshake: str | None = None
-        self._seen_modern = False
+        self._seen_modern = stateless
         self._jobs: dict[RequestId, Job] = {}
         self._roots = roots.Roots()
         self._entrance = holding.Entrance(self._roots)
-        self._methods: dict[str, Callable[[Request, str], Message | Job]] = {
+        self.methods: dict[str, Callable[[Request, str], Message | Job]] = {
             "tools/list": self._list_tools,
             "tools/call": self._call_tool,
             "prompts/list": self._list_prompts,
@@ -73,7 +77,9 @@ class Connection:
             "resources/templates/list": self._list_templates,
             "resources/read": self._read_resource,
         }
+        """What answers each request, given the version it is in; others can be added."""
         self._heavy = False
+        self._origin: object = None
         self.listed_tools = False
         """Whether the client has asked for the tools, and so is likely to call one soon."""
 
@@ -88,11 +94,16 @@ class Connection:
         """Take one line from the client. Never raises, whatever is in it."""
         if not line.strip():
             return []
-        self._heavy = len(line) > HEAVY_BYTES
         try:
             message = parse(line)
         except ProtocolError as error:
             return [Send(self._error(None, error))]
+        return self.take(message, len(line))
+
+    def take(self, message: object, size: int, origin: object = None) -> list[Action]:
+        """Take one message, or a batch, that was so many bytes. Never raises, whatever it is."""
+        self._heavy = size > HEAVY_BYTES
+        self._origin = origin
         if isinstance(message, list):
             return self._receive_batch(message)
         return self._receive_one(message, None)
@@ -100,8 +111,9 @@ class Connection:
     def _receive_batch(self, messages: list[object]) -> list[Action]:
         if self._handshake != eras.BATCHING or not messages:
             why = "an empty batch" if not messages else f"batches are part of version {eras.BATCHING} only"
-            return [Send(self._error(None, ProtocolError(INVALID_REQUEST, f"Invalid request: {why}")))]
-        batch = Batch()
+            error = ProtocolError(INVALID_REQUEST, f"Invalid request: {why}")
+            return [Send(self._error(None, error), self._origin)]
+        batch = Batch(self._origin)
         batch.expect()  # this loop: the array must not leave before all of it has been read
         actions = [action for message in messages for action in self._receive_one(message, batch)]
         return actions + batch.settle(None)
@@ -109,7 +121,7 @@ class Connection:
     def _receive_one(self, message: object, batch: Batch | None) -> list[Action]:
         fields = as_object(message) or {}
         if is_reply(fields):
-            return self._entrance.release() if self._roots.take(fields) else []
+            return self.replied(fields)
         try:
             request = read_request(message)
             if request.id is None:
@@ -127,21 +139,23 @@ class Connection:
             return self._accept(answer, batch)
         return self._reply(result_reply(request.id, answer), batch)
 
+    def replied(self, reply: Message) -> list[Action]:
+        """The client answers a question of ours."""
+        return self._entrance.release() if self._roots.take(reply) else []
+
     def _notified(self, request: Request) -> list[Action]:
         if request.method in _ROOTS_MAY_BE_NEW:
             return [Send(question) for question in self._roots.ask()]
         if request.method != "notifications/cancelled":
             return []
         request_id = as_id(request.params.get("requestId"))
-        job = self._jobs.pop(request_id, None) if request_id is not None else None
-        if job is None:
-            return []
-        return [*self._entrance.cancel(job), *(job.batch.settle(None) if job.batch else [])]
+        job = self._jobs.get(request_id) if request_id is not None else None
+        return self._cancel(job) if job is not None else []
 
     def _answer(self, request: Request, batch: Batch | None) -> Message | Job:
         if request.id in self._jobs:
             raise ProtocolError(INVALID_REQUEST, "Invalid request: this id is still being served")
-        if eras.is_modern(request):
+        if self._stateless or eras.is_modern(request):
             return self._answer_modern(request, batch)
         return self._answer_legacy(request, batch)
 
@@ -153,7 +167,7 @@ class Connection:
         if request.method == "server/discover":
             eras.check_options(request)
             return self._complete(version, self._introduction(version), eras.STATIC)
-        method = self._methods.get(request.method)
+        method = self.methods.get(request.method)
         if method is None:
             raise _no_method(request)
         eras.check_options(request)
@@ -166,22 +180,26 @@ class Connection:
             if batch is not None:
                 raise ProtocolError(INVALID_REQUEST, "Invalid request: initialize cannot be in a batch")
             self._handshake = eras.legacy_version(request)
-            self._roots.greeted(request.params.get("capabilities"))
+            self._roots.greeted(request.params.get("capabilities") if self._local else None)
             return self._introduction(self._handshake)
         if self._handshake is None:
             raise ProtocolError(
                 INVALID_REQUEST,
                 "Server not initialized: send `initialize`, or the 2026-07-28 envelope in `_meta`",
             )
-        method = self._methods.get(request.method)
+        method = self.methods.get(request.method)
         if method is None:
             raise _no_method(request)
         return method(request, self._handshake)
 
     # -- the methods -----------------------------------------------------------------------------
 
+    def capabilities(self, version: str) -> Message:
+        """What the server offers."""
+        return eras.capabilities(version)
+
     def _introduction(self, version: str) -> Message:
-        body: Message = {"capabilities": eras.capabilities(version)}
+        body: Message = {"capabilities": self.capabilities(version)}
         if self._catalog.instructions:
             body["instructions"] = self._catalog.instructions
         if version in eras.MODERN:
@@ -212,7 +230,7 @@ class Connection:
         # Each list is one page, so we never gave out a cursor.
         if request.params.get("cursor") is not None:
             raise ProtocolError(INVALID_PARAMS, "Invalid params: unknown cursor")
-        return self._complete(version, body, eras.STATIC)
+        return self._complete(version, body, eras.STATIC if self._catalog.for_all else eras.STATIC_FOR_ONE)
 
     def _call_tool(self, request: Request, version: str) -> Message | Job:
         name = _named(request)
@@ -242,7 +260,7 @@ class Connection:
             raise ProtocolError(INVALID_REQUEST, "Invalid request: a job needs an id")
         known: tuple[str, ...] = ()
         if version in eras.MODERN:
-            question = roots.wanted(request)
+            question = roots.wanted(request) if self._local else None
             if question is not None:
                 return eras.input_required(question, self._server_info)
             known = roots.told(request)
@@ -255,6 +273,7 @@ class Connection:
             roots=known,
             progress_token=as_id(request.meta.get("progressToken")),
             long=long,
+            origin=self._origin,
         )
 
     # -- what becomes of jobs --------------------------------------------------------------------
@@ -265,6 +284,19 @@ class Connection:
             job.batch = batch
             batch.expect()
         return self._entrance.enter(job)
+
+    def serves(self, origin: object) -> bool:
+        """Whether something that came with this origin is still to be answered."""
+        return any(job.origin is origin for job in self._jobs.values())
+
+    def abandon(self, origin: object) -> list[Action]:
+        """Nobody waits for the answers to what came with this origin."""
+        jobs = [job for job in self._jobs.values() if job.origin is origin]
+        return [action for job in jobs for action in self._cancel(job)]
+
+    def _cancel(self, job: Job) -> list[Action]:
+        del self._jobs[job.id]
+        return [*self._entrance.cancel(job), *(job.batch.settle(None) if job.batch else [])]
 
     def overdue(self, hold: Hold) -> list[Action]:
         """Start held jobs without what they wait for."""
@@ -282,39 +314,31 @@ class Connection:
             params["total"] = total
         if message is not None:
             params["message"] = message
-        return [Send(notification("notifications/progress", params))]
+        return [Send(notification("notifications/progress", params), job.origin)]
 
     def finish(self, job: Job, outcome: Outcome) -> list[Action]:
         """Answer a job. A cancelled one is not answered."""
         if self._jobs.get(job.id) is not job:
             return []
         del self._jobs[job.id]
-        text, outcome = _written(outcome)
         try:
-            shape = self._tool_result if job.kind == TOOL else self._resource_result
-            reply = result_reply(job.id, shape(job, text, outcome))
+            reply = result_reply(job.id, self.result(job, outcome))
         except ProtocolError as error:
             reply = self._error(job.id, error)
-        return job.batch.settle(reply) if job.batch else [Send(reply)]
+        return job.batch.settle(reply) if job.batch else [Send(reply, job.origin)]
 
-    def _tool_result(self, job: Job, text: str, outcome: Outcome) -> Message:
-        failed = isinstance(outcome, Failed)
-        structured = {"error": outcome.error} if isinstance(outcome, Failed) else outcome.value
-        content = [{"type": "text", "text": text}]
-        body: Message = {"content": content, "structuredContent": structured, "isError": failed}
-        return self._complete(job.version, body)
-
-    def _resource_result(self, job: Job, text: str, outcome: Outcome) -> Message:
-        if isinstance(outcome, Failed):
-            raise _resource_error(job, outcome.error)
-        content = {"uri": job.name, "mimeType": self._catalog.resource(job.name), "text": text}
-        return self._complete(job.version, {"contents": [content]}, eras.PERSONAL)
+    def result(self, job: Job, outcome: Outcome) -> Message:
+        """What a job came to, in the shape of its method and version."""
+        if job.kind == TOOL:
+            return self._complete(job.version, results.tool_body(outcome))
+        body = results.resource_body(job, outcome, self._catalog.resource(job.name))
+        return self._complete(job.version, body, eras.PERSONAL)
 
     # -- replies ---------------------------------------------------------------------------------
 
     def _reply(self, reply: Message, batch: Batch | None) -> list[Action]:
         if batch is None:
-            return [Send(reply)]
+            return [Send(reply, self._origin)]
         batch.expect()
         return batch.settle(reply)
 
@@ -343,19 +367,3 @@ def _unknown(what: str, name: str, nearest: str | None) -> ProtocolError:
 
 def _no_method(request: Request) -> ProtocolError:
     return ProtocolError(METHOD_NOT_FOUND, f"Method not found: {shown(request.method)}")
-
-
-def _written(outcome: Outcome) -> tuple[str, Outcome]:
-    """The outcome's JSON text; an outcome JSON cannot hold becomes a failure that it can."""
-    try:
-        return dumps(outcome.value if isinstance(outcome, Done) else {"error": outcome.error}), outcome
-    except (ValueError, TypeError, RecursionError):
-        return dumps({"error": UNPRINTABLE}), Failed(UNPRINTABLE)
-
-
-def _resource_error(job: Job, error: Message) -> ProtocolError:
-    """Resources have no `isError`: the error value goes into the JSON-RPC error's data."""
-    if error.get("code") == "not_found":
-        return eras.resource_not_found(job.version, job.name, error)
-    code = INVALID_PARAMS if error.get("code") in _CALLER_ERRORS else INTERNAL_ERROR
-    return ProtocolError(code, str(error.get("message")), {"uri": job.name, "error": error})

@@ -10,13 +10,15 @@ from vestige.operations.prompts import GAP, INSTRUCTIONS, PROMPTS, Prompt
 from vestige.operations.registry import Operation, Registry, Tool
 from vestige.operations.resources import Resource
 from vestige.operations.schemas import core_schema, tool_schema
+from vestige.transports.mcp.allowed import EVERYTHING
 
 JSON = "application/json"
 RESULT_SIZE = "anthropic/maxResultSizeChars"
 
 
 def document(registry: Registry) -> dict[str, Any]:
-    """Everything a client can list, and what only the server reads: `gateway`, `long`, `aliases`, `parts`."""
+    """Everything a client can list, and what only the server reads: `gateway`, `needed`, `long`, `aliases`,
+    `parts`."""
     tools = registry.tools
     resources = list(registry.resources.values())
     return {
@@ -26,6 +28,14 @@ def document(registry: Registry) -> dict[str, Any]:
             "full": [_in_full(registry, tool) for tool in tools.values() if tool.name != registry.gateway],
         },
         "gateway": registry.gateway,
+        "needed": {
+            "tools": {
+                tool.name: {action: _needed(registry, name) for action, name in tool.actions.items()}
+                for tool in tools.values()
+                if tool.name != registry.gateway
+            },
+            "resources": {one.uri: _needed(registry, one.operation) for one in resources},
+        },
         "long": {tool.name: actions for tool in tools.values() if (actions := _long_actions(registry, tool))},
         "aliases": {
             old: {"tool": tool, "arguments": dict(given)} for old, (tool, given) in registry.aliases.items()
@@ -77,14 +87,12 @@ def _in_full(registry: Registry, tool: Tool) -> dict[str, Any]:
 
 def _in_core(registry: Registry, tool: Tool) -> dict[str, Any]:
     """The tool in brief: an agent reads this list in every session, whatever it is there for."""
-    description, largest = tool.brief, registry.large.get(tool.name)
+    largest = registry.large.get(tool.name)
     if tool.name == registry.gateway:
-        others = [name for name in registry.tools if name not in registry.core]
-        description = f"{description} Not listed here: {', '.join(others)}."
         largest = max(registry.large.values(), default=None)
     return {
         "name": tool.name,
-        "description": description,
+        "description": tool.brief,
         "inputSchema": core_schema(registry, tool),
         "annotations": _annotations(tool.title, _operations(registry, tool)),
         **_result_size(largest),
@@ -95,6 +103,12 @@ def _operations(registry: Registry, tool: Tool) -> list[Operation]:
     """What a call of the tool may run."""
     tools = registry.tools.values() if tool.name == registry.gateway else [tool]
     return [registry.operations[name] for one in tools for name in one.actions.values()]
+
+
+def _needed(registry: Registry, operation: str) -> list[str]:
+    """What somebody must have been granted to call an operation."""
+    one = registry.operations[operation]
+    return [one.permission, *([EVERYTHING] if one.whole else [])]
 
 
 def _long_actions(registry: Registry, tool: Tool) -> list[str]:

@@ -11,6 +11,7 @@ LEGACY = ("2024-11-05", BATCHING, "2025-06-18", "2025-11-25")
 MODERN = ("2026-07-28",)
 
 RESOURCE_NOT_FOUND = -32002
+MISSING_CAPABILITY = -32021
 UNSUPPORTED_VERSION = -32022
 
 _PREFIX = "io.modelcontextprotocol/"
@@ -24,6 +25,9 @@ _LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert
 
 STATIC: Message = {"ttlMs": 3_600_000, "cacheScope": "public"}
 """Cache hints for what is the same for everybody until the next release: the lists."""
+
+STATIC_FOR_ONE: Message = {**STATIC, "cacheScope": "private"}
+"""The same where the lists show only what their reader may use."""
 
 PERSONAL: Message = {"ttlMs": 0, "cacheScope": "private"}
 """Cache hints for what belongs to one user and changes: the contents of a resource."""
@@ -41,8 +45,8 @@ def is_modern(request: Request) -> bool:
     return request.method == "server/discover" or any(key in request.meta for key in envelope)
 
 
-def modern_version(request: Request) -> str:
-    """Check a modern request's envelope: keys, then types, then the version."""
+def enveloped_version(request: Request) -> str:
+    """Check a modern request's envelope, keys and then types; the version it names."""
     meta = request.meta
     for key in (VERSION_KEY, CAPABILITIES_KEY):
         if key not in meta:
@@ -52,6 +56,12 @@ def modern_version(request: Request) -> str:
         raise ProtocolError(INVALID_PARAMS, f'Invalid params: "{VERSION_KEY}" must be a string')
     if not isinstance(meta[CAPABILITIES_KEY], dict):
         raise ProtocolError(INVALID_PARAMS, f'Invalid params: "{CAPABILITIES_KEY}" must be an object')
+    return version
+
+
+def modern_version(request: Request) -> str:
+    """The version of a modern request whose envelope is whole, if we speak it."""
+    version = enveloped_version(request)
     if version not in MODERN:
         data: Message = {"supported": list(MODERN), "requested": version}
         raise ProtocolError(UNSUPPORTED_VERSION, f"Unsupported protocol version: {shown(version)}", data)

@@ -12,8 +12,9 @@ RESOURCE = "resource"
 class Job:
     """A request that needs Vestige itself: a tool to call, or a resource to read (`name` is its uri).
 
-    `roots` are the URIs of the folders its client works in, known when it starts. Jobs are compared by
-    identity: a client may reuse the id of a request it has cancelled.
+    `roots` are the URIs of the folders its client works in, known when it starts. `origin` is what the driver
+    received its request with. Jobs are compared by identity: a client may reuse the id of a request it has
+    cancelled.
     """
 
     __slots__ = (
@@ -24,6 +25,7 @@ class Job:
         "last_progress",
         "long",
         "name",
+        "origin",
         "progress_token",
         "roots",
         "version",
@@ -40,7 +42,7 @@ class Job:
         roots: tuple[str, ...] = (),
         progress_token: RequestId | None = None,
         long: bool = False,
-        batch: "Batch | None" = None,
+        origin: object = None,
     ) -> None:
         self.id = request_id
         self.kind = kind
@@ -50,7 +52,8 @@ class Job:
         self.roots = roots
         self.progress_token = progress_token
         self.long = long
-        self.batch = batch
+        self.origin = origin
+        self.batch: Batch | None = None
         self.last_progress: float | None = None
 
 
@@ -76,12 +79,16 @@ Outcome = Done | Failed
 
 
 class Send:
-    """Write this message to the client."""
+    """Write this message to the client.
 
-    __slots__ = ("message",)
+    `origin` is what the driver received the request with that it belongs to; None for what we begin.
+    """
 
-    def __init__(self, message: Message | list[Message]) -> None:
+    __slots__ = ("message", "origin")
+
+    def __init__(self, message: Message | list[Message], origin: object = None) -> None:
         self.message = message
+        self.origin = origin
 
 
 class Start:
@@ -117,9 +124,10 @@ Action = Send | Start | Cancel | Hold
 class Batch:
     """The replies to one JSON-RPC array, sent as one array when the last is there."""
 
-    __slots__ = ("_replies", "_waiting")
+    __slots__ = ("_origin", "_replies", "_waiting")
 
-    def __init__(self) -> None:
+    def __init__(self, origin: object = None) -> None:
+        self._origin = origin
         self._replies: list[Message] = []
         self._waiting = 0
 
@@ -132,4 +140,4 @@ class Batch:
         self._waiting -= 1
         if reply is not None:
             self._replies.append(reply)
-        return [Send(self._replies)] if self._replies and self._waiting == 0 else []
+        return [Send(self._replies, self._origin)] if self._replies and self._waiting == 0 else []

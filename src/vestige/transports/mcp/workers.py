@@ -122,22 +122,8 @@ class Workers:
     def _run(self, job: Job) -> None:
         outcome: Outcome | None = None
         if not self._cancelled[job].is_set():
-            outcome = self._outcome(job)
+            outcome = attempt(job, self._called)
         self._report(Finished(job, outcome))
-
-    def _outcome(self, job: Job) -> Outcome:
-        from vestige.errors import VestigeError  # imported here, on the worker, to keep the start lean
-
-        try:
-            return Done(self._called(job))
-        except VestigeError as error:
-            return Failed(error.value())
-        except BaseException:  # even SystemExit: a job that is not answered hangs its client
-            _log_exception(f"{job.kind} {job.name} failed")
-            hint = "The server's log on stderr has the details."
-            return Failed(
-                {"code": "internal", "message": "Something went wrong inside Vestige.", "hint": hint}
-            )
 
     def _called(self, job: Job) -> dict[str, object]:
         def progress(value: float, total: float | None = None, message: str | None = None) -> None:
@@ -156,6 +142,20 @@ class Workers:
         return app.read_resource(
             job.name, request_id=request_id, progress=progress, cancelled=cancelled, roots=job.roots
         )
+
+
+def attempt(job: Job, call: "Callable[[Job], dict[str, object]]") -> Outcome:
+    """What a job comes to, whatever its call raises."""
+    from vestige.errors import VestigeError  # imported here, on the worker, to keep the start lean
+
+    try:
+        return Done(call(job))
+    except VestigeError as error:
+        return Failed(error.value())
+    except BaseException:  # even SystemExit: a job that is not answered hangs its client
+        _log_exception(f"{job.kind} {job.name} failed")
+        hint = "The server's log on stderr has the details."
+        return Failed({"code": "internal", "message": "Something went wrong inside Vestige.", "hint": hint})
 
 
 def _log_exception(what: str) -> None:

@@ -1,0 +1,224 @@
+"""All three parts: what a request costs, a soak, many listeners. Each on a server of its own."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from benchmarks.conversation import generated, load_turns
+from benchmarks.engine import ALL_TEXTS, MODEL_SECONDS, InProcess, items_of
+from benchmarks.http import listeners, peer, soak
+from benchmarks.http.load import ARGUMENTS, Inside, Remote, Took, Way, measure
+from benchmarks.http.serving import TEST_EMBEDDER, Serving, serve
+from benchmarks.http.ways import mcp, rest
+from benchmarks.peers.process import Unavailable
+from benchmarks.plot import bars
+from benchmarks.progress import say, track
+from benchmarks.report import Cell, Report, Target
+from vestige.app import App, open_server
+
+MEMORIES = 5_000
+CLIENTS = (1, 16, 64)
+REQUESTS = 640
+"""Of each operation, by each way, for each number of clients."""
+ROUNDS = 4
+"""Portions in which the ways take turns: what else the machine does falls on all alike."""
+FILL_BATCH = 100
+QUERY_WORDS = 12
+SEED = 11
+TEST = {"embeddings.provider": "hashing"}
+SEARCH_OVERHEAD_MS = 3.0
+"""Most CPU that a server may add to a search."""
+SHOWN = {"search": "search", "smart_ingest": "ingest"}
+
+Key = tuple[str, int, str]
+"""Operation, number of clients, way."""
+
+
+def run(
+    *,
+    data: Path | None,
+    memories: int = MEMORIES,
+    requests: int = REQUESTS,
+    clients: Sequence[int] = CLIENTS,
+    soak_requests: int = soak.REQUESTS,
+    many: int = listeners.LISTENERS,
+    peer_python: Path | None = None,
+    model: bool = False,
+) -> Report:
+    """Measure everything. With `model` the real one makes the vectors, else the test embedder."""
+    with tempfile.TemporaryDirectory(prefix="vestige-http-") as root:
+        folder = Path(root)
+        took, origin, skipped = _load(folder, data, memories, requests, clients, peer_python, model)
+        say(f"soak: {soak_requests:,} requests")
+        with serve(folder / "soak", settings=TEST_EMBEDDER) as server:
+            soaked = soak.run(server, requests=soak_requests)
+        say(f"{many} listeners")
+        with serve(folder / "listeners", settings=TEST_EMBEDDER) as server:
+            listened = listeners.run(server, listeners=many)
+    return Report(
+        benchmark="http",
+        settings={
+            "memories": f"{memories} ({origin})",
+            "embedder": "real model" if model else "test",
+            "requests": requests,
+            "soak": soaked.count,
+            "listeners": many,
+        },
+        tables=_tables(took, soaked, listened),
+        targets=[*_targets(took), *soaked.targets(), *listened.targets()],
+        notes=NOTES,
+        skipped=skipped,
+        plots=_plots(took, clients),
+    )
+
+
+NOTES = (
+    "All ways take turns in portions. In process, the engine is called by threads of the benchmark, on a "
+    "copy of the store; over HTTP the clients and the server share the machine's cores, so answers per "
+    "second are those of both together. CPU is that of the process that answers, with what it does in the "
+    "background. Overhead is the median of a request less that of the call in process, and the difference "
+    "in CPU.",
+    "The peer's vectors are made by its own hash, which costs next to nothing, in place of a model that "
+    "would be downloaded.",
+)
+
+
+def _load(
+    folder: Path,
+    data: Path | None,
+    memories: int,
+    requests: int,
+    clients: Sequence[int],
+    peer_python: Path | None,
+    model: bool,
+) -> tuple[dict[Key, Took], str, dict[str, str]]:
+    turns, origin = load_turns(data, memories)
+    with InProcess(folder / "served", settings={} if model else TEST) as opened:
+        batches = [turns[at : at + FILL_BATCH] for at in range(0, len(turns), FILL_BATCH)]
+        for batch in track(batches, f"remembering {len(turns):,}"):
+            opened.ingest(items_of(batch, threaded=True))
+    shutil.copytree(folder / "served", folder / "inside")
+    skipped: dict[str, str] = {}
+    with ExitStack() as stack:
+        app = stack.enter_context(_inside(folder / "inside", model=model))
+        server = stack.enter_context(serve(folder / "served", settings={} if model else TEST_EMBEDDER))
+        ways: list[Way] = [Inside(app), *_ours(server)]
+        try:
+            ways.append(_peer(stack, peer_python, folder / "peer", [turn.content for turn in turns]))
+        except Unavailable as why:
+            skipped[peer.NAME] = str(why)
+        took = _take_turns(ways, [turn.text for turn in turns], requests, clients)
+    return took, origin, skipped
+
+
+@contextmanager
+def _inside(data_dir: Path, *, model: bool) -> Iterator[App]:
+    """An app as the server has one, its model loaded."""
+    with open_server({"data_dir": str(data_dir), **ALL_TEXTS, **({} if model else TEST)}) as app:
+        app.engine.embedders.get(MODEL_SECONDS)
+        yield app
+
+
+def _ours(server: Serving) -> list[Way]:
+    headers = dict(server.headers)
+    return [
+        Remote("REST", server.url, server.pid, headers, rest),
+        Remote("MCP", server.url, server.pid, headers, mcp),
+    ]
+
+
+def _peer(stack: ExitStack, python: Path | None, folder: Path, texts: Sequence[str]) -> Way:
+    if python is None:
+        raise Unavailable("no interpreter that has it was given by --peer-python")
+    theirs = stack.enter_context(peer.serving(python, folder))
+    say(f"the peer is remembering {len(texts):,}")
+    theirs.ask("smart_ingest", texts, 1)
+    return theirs
+
+
+def _take_turns(
+    ways: Sequence[Way], known: Sequence[str], requests: int, clients: Sequence[int]
+) -> dict[Key, Took]:
+    queries = [" ".join(text.split()[:QUERY_WORDS]) for text in known]
+    fresh = iter([turn.content for turn in generated(requests * len(clients) * len(ways), seed=SEED)])
+    portion = max(1, requests // ROUNDS)
+    for way in ways:  # what is only done once is not measured
+        way.ask("search", queries[: max(clients)], max(clients))
+    took: dict[Key, Took] = {}
+    for many in clients:
+        for operation in ARGUMENTS:
+            say(f"{operation}, {many} clients")
+            for number in range(ROUNDS):
+                asked = [queries[(number * portion + at) % len(queries)] for at in range(portion)]
+                for at in range(len(ways)):
+                    way = ways[(at + number) % len(ways)]
+                    texts = asked if operation == "search" else [next(fresh) for _ in range(portion)]
+                    measure(way, operation, texts, many, took.setdefault((operation, many, way.name), Took()))
+    return took
+
+
+def _tables(
+    took: dict[Key, Took], soaked: soak.Soaked, listened: listeners.Listened
+) -> dict[str, list[dict[str, Cell]]]:
+    tables: dict[str, list[dict[str, Cell]]] = {}
+    for operation, shown in SHOWN.items():
+        rows: list[dict[str, Cell]] = [
+            {"clients": many, "way": name, **one.row()}
+            for (done, many, name), one in sorted(took.items(), key=lambda item: item[0][1])
+            if done == operation
+        ]
+        tables[shown.capitalize()] = rows
+    tables["Overhead of a request, ms"] = _overheads(took)
+    tables["Soak"] = soaked.rows()
+    tables["Soak in all"] = [
+        {
+            "requests": soaked.count,
+            **dict(soaked.requests),
+            "listeners that came and went": soaked.listeners,
+            "per s": soaked.count / soaked.seconds,
+            "CPU ms": 1000 * soaked.cpu_seconds / soaked.count,
+        }
+    ]
+    tables["Listeners, told of a write"] = listened.rows()
+    tables["The one that did not read"] = [listened.stalled_row()]
+    return tables
+
+
+def _overheads(took: dict[Key, Took]) -> list[dict[str, Cell]]:
+    rows: list[dict[str, Cell]] = []
+    for (operation, many, name), one in took.items():
+        inside = took[operation, many, "in process"]
+        if name in ("REST", "MCP"):
+            rows.append(
+                {
+                    "operation": SHOWN[operation],
+                    "clients": many,
+                    "way": name,
+                    "p50": one.percentile_ms(50) - inside.percentile_ms(50),
+                    "CPU": one.cpu_ms - inside.cpu_ms,
+                }
+            )
+    return rows
+
+
+def _targets(took: dict[Key, Took]) -> list[Target]:
+    fewest = min(many for _, many, _ in took)
+    inside = took["search", fewest, "in process"]
+    return [
+        Target(
+            name=f"{name} adds to a search, CPU ms",
+            value=took["search", fewest, name].cpu_ms - inside.cpu_ms,
+            limit=SEARCH_OVERHEAD_MS,
+            at_least=False,
+        )
+        for name in ("REST", "MCP")
+    ]
+
+
+def _plots(took: dict[Key, Took], clients: Sequence[int]) -> dict[str, str]:
+    names = list(dict.fromkeys(name for _, _, name in took))
+    series = {name: [took["search", many, name].percentile_ms(95) for many in clients] for name in names}
+    groups = [f"{many} clients" for many in clients]
+    return {"search": bars("Search, p95 ms, by number of clients", groups, series, unit=" ms")}

@@ -1,0 +1,89 @@
+"""The process of the bridge: how it starts and how it ends."""
+
+import math
+import os
+import shutil
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from vestige.errors import ConfigError
+from vestige.settings import Settings
+
+KEEP_ALIVE_SECONDS = 30
+OWN_PROGRAM = ("-P", "-m", "vestige.transports.mcp.stdio")
+"""Our `vestige-mcp`, for the interpreter that runs this. What lies in the working directory stays out."""
+
+
+def child_command(settings: Settings, options: Sequence[str]) -> list[str]:
+    """How `vestige-mcp` is started, with further options; ConfigError if it is not there."""
+    binary = settings.bridge.binary
+    words = ["--data-dir", str(settings.data_dir), *options]
+    if not binary:
+        return [sys.executable, *OWN_PROGRAM, *words]
+    found = shutil.which(binary)
+    if found is None:
+        raise ConfigError(
+            f"There is no program {binary}.",
+            hint="VESTIGE_BINARY names the `vestige-mcp` to use; without it, this installation's is.",
+            details={"setting": "bridge.binary"},
+        )
+    return [found, *words]
+
+
+def serve(app: ASGIApp, settings: Settings, opened: socket.socket, started: Callable[[], None]) -> None:
+    """Serve until a signal ends it. `started` is called when requests are taken."""
+    proxies = list(settings.server.trusted_proxies)
+    config = uvicorn.Config(
+        app,
+        http="h11",
+        ws="none",
+        loop="asyncio",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        # Said even when there are none, or the environment would be asked.
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=proxies,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=math.ceil(settings.server.shutdown_seconds),
+    )
+    Server(config, started).run(sockets=[opened])
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server. The first signal lets what runs finish; the second ends the process at once."""
+
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._tell_started = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take requests, and say so."""
+        await super().startup(sockets)
+        if self.started:
+            self._tell_started()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """The first signal asks the bridge to end; the second does not ask."""
+        if self.should_exit:
+            os._exit(128 + sig)
+        self.should_exit = True
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Listen to signals while it serves. They were obeyed then, and are not raised again."""
+        watched = (signal.SIGINT, signal.SIGTERM)
+        before = {one: signal.signal(one, self.handle_exit) for one in watched}
+        try:
+            yield
+        finally:
+            for one, handler in before.items():
+                signal.signal(one, handler)

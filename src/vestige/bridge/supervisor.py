@@ -1,0 +1,212 @@
+"""Keeps one `vestige-mcp` alive: starts it, greets it, and puts another in its place when it dies or hangs.
+
+Only the keeper's task ever starts a process, one after another, so there are never two. Calls wait for the
+one that is there. A call under way when it dies is sent again, once, if that can do no harm.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from itertools import count
+
+from vestige import __version__
+from vestige.bridge.child import Child, ChildLost, Fault, Message
+
+logger = logging.getLogger(__name__)
+
+PROTOCOL_VERSION = "2025-11-25"
+CLIENT = "vestige-bridge"
+START_SECONDS = 60.0
+LIST_SECONDS = 10.0
+PROBE_SECONDS = 5.0
+"""How long a process that did not answer a call may take to answer `ping`."""
+FIRST_PAUSE_SECONDS = 0.1
+LONGEST_PAUSE_SECONDS = 5.0
+PATIENCE = 2
+"""Failed starts in a row before those who wait are told."""
+
+
+class ChildDown(Exception):
+    """There is no process to ask, and starting one fails."""
+
+
+class NoAnswer(Exception):
+    """The process did not answer in time."""
+
+
+class Supervisor:
+    """The process behind the bridge, whichever it is at the moment."""
+
+    def __init__(self, command: Sequence[str], *, probe_seconds: float = PROBE_SECONDS) -> None:
+        self._command = command
+        self._probe_seconds = probe_seconds
+        self._ids = count(1)
+        self._current: asyncio.Future[Child] | None = None
+        self._probes: dict[Child, asyncio.Task[None]] = {}
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Keep a process while the block runs; none is left afterwards."""
+        self._current = asyncio.get_running_loop().create_future()
+        keeper = asyncio.create_task(self._keep())
+        try:
+            yield
+        finally:
+            for task in (keeper, *self._probes.values()):
+                task.cancel()
+            await asyncio.gather(keeper, *self._probes.values(), return_exceptions=True)
+            self._current.cancel()
+            self._current = None
+
+    @property
+    def child(self) -> Child | None:
+        """The process that answers now; None while there is none."""
+        current = self._current
+        if current is None or not current.done() or current.cancelled() or current.exception():
+            return None
+        return None if current.result().lost.is_set() else current.result()
+
+    # -- calls -----------------------------------------------------------------------------------
+
+    async def call(self, tool: str, arguments: Message, *, seconds: float, again: bool) -> Message:
+        """Call a tool; its result. `again` says that a call may be sent twice.
+
+        ChildLost if the process died and the call may or may not have been carried out, NoAnswer when time
+        is up, ChildDown if there is no process, Fault if it does not take the call.
+        """
+        child = None
+        try:
+            async with asyncio.timeout(seconds):
+                child = await self._live()
+                try:
+                    return await self._ask(child, tool, arguments)
+                except ChildLost:
+                    if not again:
+                        raise
+                child = await self._live()
+                return await self._ask(child, tool, arguments)
+        except TimeoutError:
+            if child is not None:
+                self._probe(child)
+            raise NoAnswer from None
+
+    async def answers(self, seconds: float) -> bool:
+        """Whether the process is there and answers. One that does not is looked into."""
+        child = self.child
+        if child is None:
+            return False
+        try:
+            async with asyncio.timeout(seconds):
+                await child.request("ping", {})
+        except (ChildLost, Fault):
+            return False
+        except TimeoutError:
+            self._probe(child)
+            return False
+        return True
+
+    async def _ask(self, child: Child, tool: str, arguments: Message) -> Message:
+        result = await child.request("tools/call", {"name": tool, "arguments": arguments})
+        child.answered = True
+        return result
+
+    async def _live(self) -> Child:
+        """The process, when it is there."""
+        while self._current is not None:
+            # Shielded: whoever stops waiting must not take it away from the others.
+            child = await asyncio.shield(self._current)
+            if not child.lost.is_set():
+                return child
+            await asyncio.sleep(0)  # the keeper has not noticed yet
+        raise ChildDown
+
+    # -- the process -----------------------------------------------------------------------------
+
+    async def _keep(self) -> None:
+        failures = 0
+        while True:
+            try:
+                child = await self._start()
+            except (OSError, ChildLost, Fault, TimeoutError) as exc:
+                failures += 1
+                logger.error("vestige-mcp does not start: %s", str(exc) or type(exc).__name__)  # noqa: TRY400  the trace says nothing
+                self._tell_failure(failures)
+            else:
+                failures = 0 if await self._until_lost(child) else failures + 1
+            if failures:
+                await asyncio.sleep(min(FIRST_PAUSE_SECONDS * 2 ** (failures - 1), LONGEST_PAUSE_SECONDS))
+
+    async def _until_lost(self, child: Child) -> bool:
+        """Offer the process to calls until it is lost; whether it was of any use."""
+        assert self._current is not None
+        self._current.set_result(child)
+        try:
+            await child.lost.wait()
+        finally:
+            self._current = asyncio.get_running_loop().create_future()
+            await child.stop()
+        logger.warning("vestige-mcp (process %d) ended with %s%s", child.pid, child.exit_code, _said(child))
+        return child.answered
+
+    def _tell_failure(self, failures: int) -> None:
+        assert self._current is not None
+        if failures >= PATIENCE:
+            self._current.set_exception(ChildDown())
+            self._current.exception()  # asked for, so that it is no error if nobody waits
+            self._current = asyncio.get_running_loop().create_future()
+
+    async def _start(self) -> Child:
+        child = await Child.spawn(self._command, self._ids)
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                greeting = await child.request("initialize", _introduction())
+            child.notify("notifications/initialized", {})
+            await _log_tools(child, greeting)
+        except BaseException:
+            child.kill()
+            await child.stop()
+            logger.warning("vestige-mcp (process %d) did not begin%s", child.pid, _said(child))
+            raise
+        return child
+
+    def _probe(self, child: Child) -> None:
+        """Look into a process that did not answer, and kill it if it is stuck. Once at a time."""
+        if child not in self._probes and not child.lost.is_set():
+            task = self._probes[child] = asyncio.create_task(self._examine(child))
+            task.add_done_callback(lambda _: self._probes.pop(child, None))
+
+    async def _examine(self, child: Child) -> None:
+        try:
+            async with asyncio.timeout(self._probe_seconds):
+                await child.request("ping", {})
+        except (TimeoutError, Fault):
+            logger.warning("vestige-mcp (process %d) hangs and is replaced", child.pid)
+            child.kill()
+        except ChildLost:
+            return
+
+
+async def _log_tools(child: Child, greeting: Message) -> None:
+    """Tell the operator what there is. A process that cannot say it may work all the same."""
+    server = greeting.get("serverInfo")
+    try:
+        async with asyncio.timeout(LIST_SECONDS):
+            listed = (await child.request("tools/list", {})).get("tools")
+    except (TimeoutError, Fault) as exc:
+        logger.warning("vestige-mcp does not list its tools: %s", str(exc) or type(exc).__name__)
+        return
+    names = [str(tool.get("name")) for tool in listed] if isinstance(listed, list) else []
+    logger.info("vestige-mcp (process %d, %s) has the tools %s", child.pid, server, ", ".join(names))
+
+
+def _said(child: Child) -> str:
+    return f"; it said: {child.last_words}" if child.last_words else ""
+
+
+def _introduction() -> Message:
+    return {
+        "protocolVersion": PROTOCOL_VERSION,
+        "capabilities": {},
+        "clientInfo": {"name": CLIENT, "version": __version__},
+    }

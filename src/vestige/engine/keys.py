@@ -1,0 +1,132 @@
+"""API keys: making, checking, revoking and replacing them.
+
+A key is looked up for every request, so that one that was revoked opens nothing from then on, in no process.
+"""
+
+import hmac
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from vestige.callers import Caller
+from vestige.engine.context import Call, Engine
+from vestige.errors import Conflict, InvalidInput, NotFound
+from vestige.keys import (
+    RANDOM_BYTES,
+    SHOWN_HASH_CHARS,
+    ApiKey,
+    hash_of,
+    key_text,
+    looks_like_a_key,
+    permissions_of,
+)
+from vestige.models import Access, normal_scope
+
+END_OF_TIME = datetime.max.replace(tzinfo=UTC)
+
+
+def mint(
+    call: Call,
+    label: str,
+    permissions: Iterable[str],
+    scopes: Sequence[str] | None = None,
+    domains: Sequence[str] | None = None,
+    expires_at: datetime | None = None,
+) -> tuple[ApiKey, str]:
+    """A new key, and its text, which nobody can find out again."""
+    now = call.engine.now()
+    if expires_at is not None and expires_at <= now:
+        raise InvalidInput(
+            "The key would have expired already.", hint="Give a later time.", details={"argument": "expires"}
+        )
+    text = key_text(call.engine.entropy(RANDOM_BYTES))
+    key = ApiKey(
+        id=call.engine.new_id(),
+        hash=hash_of(text),
+        label=label.strip(),
+        permissions=permissions_of(permissions),
+        scopes=None if scopes is None else tuple(dict.fromkeys(normal_scope(one) for one in scopes)),
+        domains=None if domains is None else tuple(dict.fromkeys(one.strip() for one in domains)),
+        created_at=now,
+        expires_at=expires_at,
+    )
+    call.engine.store.put_key(key)
+    return key, text
+
+
+def verify(engine: Engine, text: str, now: datetime) -> ApiKey | None:
+    """The key that a text is, if it works now. Why it does not is nobody's business."""
+    if not looks_like_a_key(text):
+        return None
+    hashed = hash_of(text)
+    key = engine.store.key_by_hash(hashed)
+    if key is None or not hmac.compare_digest(key.hash, hashed):
+        return None
+    return key if key.works_at(now) else None
+
+
+def recheck(engine: Engine, key_id: str, now: datetime) -> ApiKey | None:
+    """The key of this id, if it works now: for what was opened with it before."""
+    found = engine.store.list_keys([key_id])
+    return found[0] if found and found[0].works_at(now) else None
+
+
+def caller_of(key: ApiKey) -> Caller:
+    """Who calls with a key."""
+    return Caller(
+        name=key.label,
+        permissions=frozenset(key.permissions),
+        access=Access(scopes=key.scopes, domains=key.domains),
+    )
+
+
+def revoke(call: Call, which: str) -> ApiKey:
+    """Let a key open nothing from now on; the key as it is then."""
+    return call.engine.store.revoke_key(_named(call, which).id, call.engine.now())
+
+
+def rotate(call: Call, which: str) -> tuple[ApiKey, ApiKey, str]:
+    """Put a new key with the same label, rights and filters in the place of another: the old one, the new one
+    and its text. One that would expire lives as long again."""
+    engine, old = call.engine, _named(call, which)
+    now, text = engine.now(), key_text(engine.entropy(RANDOM_BYTES))
+    key = replace(
+        old,
+        id=engine.new_id(),
+        hash=hash_of(text),
+        created_at=now,
+        expires_at=None if old.expires_at is None else later(now, old.expires_at - old.created_at),
+        last_used=None,
+    )
+    engine.store.put_key(key, replacing=old.id)
+    return old, key, text
+
+
+def note_used(engine: Engine, used: Mapping[str, datetime]) -> None:
+    """Write down when keys, by their ids, were last used, where that can be written."""
+    if used and not engine.store.read_only:
+        engine.store.note_keys_used(used)
+
+
+def later(now: datetime, life: timedelta) -> datetime:
+    """The end of a life that begins now, at the latest the end of the calendar."""
+    return now + min(life, END_OF_TIME - now)
+
+
+def _named(call: Call, which: str) -> ApiKey:
+    """The key of this id, of a hash that begins so, or the only one with this label that was not revoked."""
+    keys, asked = call.engine.store.list_keys(), which.strip()
+    found = [key for key in keys if key.id == asked]
+    if not found and len(asked) >= SHOWN_HASH_CHARS:
+        found = [key for key in keys if key.hash.startswith(asked.lower())]
+    if not found:
+        found = [key for key in keys if key.label == asked and key.revoked_at is None]
+    if not found:
+        raise NotFound("There is no such key.", hint="`keys list` shows them.", details={"argument": "key"})
+    if len(found) > 1:
+        raise Conflict(
+            f"There are {len(found)} such keys.",
+            hint="Name one by its id.",
+            details={"ids": [key.id for key in found]},
+        )
+    return found[0]

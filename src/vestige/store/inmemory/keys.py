@@ -1,0 +1,68 @@
+"""API keys of an in-memory store. What each method promises is said in `Keyring`."""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import datetime
+
+from vestige.errors import Conflict, NotFound
+from vestige.keys import ApiKey
+from vestige.store.inmemory.state import State
+
+
+class Keys:
+    """Keys by their id."""
+
+    @abstractmethod
+    def _state(self) -> State:
+        """What is in the store now; StoreError once it was closed."""
+
+    @abstractmethod
+    def _writing(self) -> AbstractContextManager[State]:
+        """A draft of it, which is published at the end."""
+
+    def put_key(self, key: ApiKey, *, replacing: str | None = None) -> None:
+        """Add a key, and revoke the one it replaces."""
+        with self._writing() as state:
+            if key.id in state.keys or any(one.hash == key.hash for one in state.keys.values()):
+                raise Conflict("There is such a key already.", details={"id": key.id})
+            if replacing is not None:
+                if _known(state, replacing).revoked_at is not None:
+                    raise Conflict("This key was revoked already.", details={"id": replacing})
+                _revoke(state, replacing, key.created_at)
+            state.keys[key.id] = key
+
+    def list_keys(self, ids: Sequence[str] | None = None) -> list[ApiKey]:
+        """Every key, or those of these ids, oldest first."""
+        found = [one for one in self._state().keys.values() if ids is None or one.id in ids]
+        return sorted(found, key=lambda one: (one.created_at, one.id))
+
+    def key_by_hash(self, hash: str) -> ApiKey | None:
+        """The key with this hash, or None."""
+        return next((one for one in self._state().keys.values() if one.hash == hash), None)
+
+    def revoke_key(self, key_id: str, at: datetime) -> ApiKey:
+        """Let a key open nothing any more."""
+        with self._writing() as state:
+            return _revoke(state, key_id, at)
+
+    def note_keys_used(self, used: Mapping[str, datetime]) -> None:
+        """Write down when keys were last used."""
+        with self._writing() as state:
+            for key_id, at in used.items():
+                known = state.keys.get(key_id)
+                if known is not None and (known.last_used is None or known.last_used < at):
+                    state.keys[key_id] = replace(known, last_used=at)
+
+
+def _known(state: State, key_id: str) -> ApiKey:
+    if key_id not in state.keys:
+        raise NotFound(f"There is no key {key_id}.", details={"id": key_id})
+    return state.keys[key_id]
+
+
+def _revoke(state: State, key_id: str, at: datetime) -> ApiKey:
+    known = _known(state, key_id)
+    state.keys[key_id] = replace(known, revoked_at=known.revoked_at or at)
+    return state.keys[key_id]

@@ -1,0 +1,1 @@
+"""The server: MCP, REST and live events over HTTP, views of one application."""

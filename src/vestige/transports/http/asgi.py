@@ -1,0 +1,92 @@
+"""The server as an ASGI application: the routes of every part behind the layers that all requests pass."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from vestige.errors import VestigeError
+from vestige.transports.http import events, health, login, mcp, metrics, rest
+from vestige.transports.http.addresses import bind_of
+from vestige.transports.http.auth import Auth, Gate
+from vestige.transports.http.desk import Desk, request_id_of
+from vestige.transports.http.headers import SecurityHeaders
+from vestige.transports.http.limits import BodyLimit, Concurrency, RateLimit
+from vestige.transports.http.logs import Entry
+from vestige.transports.http.origins import Hosts, Names, Origins
+from vestige.transports.http.problems import failure, problem, refusal_of
+
+Part = Callable[[Desk], Sequence[BaseRoute]]
+"""Makes the routes of a part of the server."""
+
+PARTS: tuple[Part, ...] = (rest.routes, mcp.routes, events.routes)
+
+
+def build(desk: Desk, auth: Auth, parts: Sequence[Part] = PARTS) -> ASGIApp:
+    """The application."""
+    counted = metrics.Metrics()
+    inside = Starlette(
+        routes=routes(desk, auth, counted, parts),
+        lifespan=lambda _: _owning(desk),
+        exception_handlers={VestigeError: _refuse, HTTPException: _not_found, Exception: _fail},
+    )
+    entry = Entry(_layers(inside, desk, auth), desk, counted)
+
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        # Starting and stopping is no request, and passes no layer.
+        await (inside if scope["type"] == "lifespan" else entry)(scope, receive, send)
+
+    return serve
+
+
+def routes(
+    desk: Desk, auth: Auth, counted: metrics.Metrics, parts: Sequence[Part] = PARTS
+) -> list[BaseRoute]:
+    """Everything that the application has an address for."""
+    return [
+        *health.routes(desk),
+        *metrics.routes(desk, counted),
+        *login.routes(desk, auth),
+        *(route for part in parts for route in part(desk)),
+    ]
+
+
+def _layers(inside: ASGIApp, desk: Desk, auth: Auth) -> ASGIApp:
+    """What a request passes, innermost first."""
+    server = desk.settings.server
+    names = Names.of(bind_of(server.bind), server.allowed_hosts, server.allowed_origins)
+    app: ASGIApp = RateLimit(inside, server.requests_per_minute, desk.monotonic)
+    app = Gate(app, auth, frozenset(desk.public))
+    app = Concurrency(app, server.max_concurrent)
+    app = BodyLimit(app, server.max_body_bytes)
+    app = Origins(app, names)
+    app = Hosts(app, names)
+    return SecurityHeaders(app)
+
+
+@asynccontextmanager
+async def _owning(desk: Desk) -> AsyncIterator[None]:
+    """Open what parts of the server own, and close it in reverse."""
+    async with AsyncExitStack() as stack:
+        for owned in desk.owned:
+            await stack.enter_async_context(owned())
+        yield
+
+
+async def _refuse(request: Request, exc: Exception) -> Response:
+    assert isinstance(exc, VestigeError)
+    return problem(exc, request_id_of(request))
+
+
+async def _not_found(request: Request, exc: Exception) -> Response:
+    assert isinstance(exc, HTTPException)
+    return problem(refusal_of(exc), request_id_of(request), exc.headers)
+
+
+async def _fail(request: Request, exc: Exception) -> Response:
+    return failure(request_id_of(request))  # and it goes on to the outermost layer, which logs it

@@ -1,0 +1,149 @@
+"""Who may come in: turns the credential of a request into its caller, or refuses it."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+import anyio
+from anyio.to_thread import run_sync
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from vestige.errors import VestigeError
+from vestige.transports.http.addresses import sender_of
+from vestige.transports.http.cookies import CSRF_HEADER, Sessions
+from vestige.transports.http.credentials import ANYONE, Credential, Holders, Identity, shown
+from vestige.transports.http.desk import Desk
+from vestige.transports.http.headers import STATIC
+from vestige.transports.http.limits import PROBES, RATE_LIMITED, retry_after
+from vestige.transports.http.narrowing import narrowed
+from vestige.transports.http.origins import is_same_origin
+from vestige.transports.http.problems import UNAUTHENTICATED, Refusal, answer_instead, problem
+from vestige.transports.http.slowdown import Slowdown
+from vestige.transports.http.usage import Usage
+
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+PUBLIC = PROBES | {"/", "/login", "/logout"}
+LOOKUP_THREADS = 8
+MAX_DELAYED = 8
+"""Failures that are answered late at the same time; a request that waits takes a place from others."""
+
+CSRF = Refusal(
+    status=403,
+    code="csrf",
+    message=f"A change with a session needs its token in the header {CSRF_HEADER}.",
+    hint="GET /login/session tells it.",
+)
+NOT_OUR_PAGE = Refusal(
+    status=403,
+    code="wrong_origin",
+    message="A session opens a WebSocket only from a page of this server.",
+)
+
+
+class Auth:
+    """Lets people in. Used by the event loop; what reads the store runs in threads of its own, which do not
+    wait for the long work of others."""
+
+    def __init__(
+        self, desk: Desk, secret: bytes, *, pause: Callable[[float], Awaitable[None]] = anyio.sleep
+    ) -> None:
+        settings = desk.settings.auth
+        self.sessions = Sessions(secret, hours=settings.session_hours)
+        self.usage = Usage(desk)
+        self._enabled, self._pause, self._delayed = settings.enabled, pause, 0
+        self._engine = desk.app.engine
+        self._holders = Holders(desk.app.engine, self.sessions, settings.token.get_secret_value())
+        self._slowdown = Slowdown(desk.monotonic)
+        self._threads = anyio.CapacityLimiter(LOOKUP_THREADS)
+        desk.owned.append(self.usage.writing)
+
+    async def identify(self, connection: HTTPConnection) -> Identity | Response:
+        """Who sent a request, or why he is not let in."""
+        if not self._enabled:
+            return Identity(caller=ANYONE, via="open")
+        credential = shown(connection)
+        if credential is None:
+            return problem(UNAUTHENTICATED, connection.state.request_id)
+        return await self.admit(credential, connection)
+
+    async def admit(self, credential: Credential, connection: HTTPConnection) -> Identity | Response:
+        """Who shows this credential, or why he is not let in."""
+        sender, request_id = sender_of(connection.scope), connection.state.request_id
+        locked = self._slowdown.locked(sender)
+        if locked and credential.guessed:
+            return problem(RATE_LIMITED, request_id, retry_after(locked))
+        found = await run_sync(self._holders.of, credential, limiter=self._threads)
+        if found is not None:
+            if self._holders.is_key(found):
+                self.usage.note(found.key_id, self._engine.now())
+            return found
+        if credential.kind == "cookie":  # has expired, most likely; nobody guesses a signature
+            return problem(UNAUTHENTICATED, request_id)
+        return await self._refused(sender, request_id)
+
+    def recheck(self, identity: Identity) -> Callable[[], bool]:
+        """What tells whether somebody who was let in still would be."""
+        return partial(self._holders.still, identity)
+
+    async def _refused(self, sender: str, request_id: str) -> Response:
+        delay = self._slowdown.failed(sender)
+        locked = self._slowdown.locked(sender)
+        if locked or (delay and self._delayed >= MAX_DELAYED):
+            return problem(RATE_LIMITED, request_id, retry_after(locked or delay))
+        self._delayed += 1
+        try:
+            if delay:
+                await self._pause(delay)
+        finally:
+            self._delayed -= 1
+        return problem(UNAUTHENTICATED, request_id)
+
+
+class Gate:
+    """The layer that lets a request through with its caller, or answers why not."""
+
+    def __init__(self, app: ASGIApp, auth: Auth, public: frozenset[str]) -> None:
+        self._app, self._auth, self._public = app, auth, public | PUBLIC
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or not."""
+        if scope["type"] == "http" and self._is_public(scope["path"]):
+            await self._app(scope, receive, send)
+            return
+        connection = HTTPConnection(scope)
+        try:
+            refused = await self._enter(connection)
+        except VestigeError as error:
+            refused = problem(error, connection.state.request_id)
+        if refused is None:
+            await self._app(scope, receive, send)
+        else:
+            await answer_instead(refused, scope, receive, send)
+
+    def _is_public(self, path: str) -> bool:
+        return path in self._public or path.startswith(STATIC)
+
+    async def _enter(self, connection: HTTPConnection) -> Response | None:
+        found = await self._auth.identify(connection)
+        if isinstance(found, Response):
+            return found
+        refusal = self._forged(found, connection)
+        if refusal is not None:
+            return problem(refusal, connection.state.request_id)
+        connection.state.caller = narrowed(found.caller, connection.headers)
+        connection.state.via, connection.state.key_id = found.via, found.key_id
+        connection.state.recheck = self._auth.recheck(found)
+        connection.state.identity = found
+        return None
+
+    def _forged(self, found: Identity, connection: HTTPConnection) -> Refusal | None:
+        """Whether a browser could have been made to send this with a cookie that it keeps."""
+        if found.session is None:
+            return None
+        if connection.scope["type"] == "websocket":
+            return None if is_same_origin(connection.scope) else NOT_OUR_PAGE
+        if connection.scope["method"] in SAFE:
+            return None
+        given = connection.headers.get(CSRF_HEADER, "")
+        return None if self._auth.sessions.is_csrf(found.session, given) else CSRF

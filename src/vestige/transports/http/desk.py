@@ -1,0 +1,72 @@
+"""What every part of the server is handed: the application, its settings, and threads to call it in."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import ParamSpec, TypeVar
+
+import anyio
+from anyio.to_thread import run_sync
+from starlette.requests import HTTPConnection
+
+from vestige.callers import Caller
+from vestige.operations.registry import Registry
+from vestige.settings import Settings
+from vestige.transports.http.application import Application as Application
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+Owned = Callable[[], AbstractAsyncContextManager[None]]
+"""Something that lives as long as the server: entered when it starts, left when it stops."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """What a part of the server works with.
+
+    `stopping` is set when the server no longer accepts connections: streams end themselves then. A part puts
+    what must run as long as the server into `owned`, what /metrics shall show into `gauges`, and paths that
+    need no key into `public`, while its routes are made.
+    """
+
+    app: Application
+    settings: Settings
+    registry: Registry
+    monotonic: Callable[[], float]
+    entropy: Callable[[int], bytes]
+    limiter: anyio.CapacityLimiter
+    stopping: anyio.Event = field(default_factory=anyio.Event)
+    owned: list[Owned] = field(default_factory=list)
+    gauges: dict[str, Callable[[], float]] = field(default_factory=dict)
+    public: set[str] = field(default_factory=set)
+
+
+async def run(desk: Desk, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run plain code in one of the server's threads."""
+    return await run_sync(lambda: function(*args, **kwargs), limiter=desk.limiter)
+
+
+def caller_of(connection: HTTPConnection) -> Caller:
+    """Who sent a request: the auth middleware has found out."""
+    caller: Caller = connection.state.caller
+    return caller
+
+
+def request_id_of(connection: HTTPConnection) -> str:
+    """The id of a request, in its log line and its answer."""
+    request_id: str = connection.state.request_id
+    return request_id
+
+
+def key_of(connection: HTTPConnection) -> str:
+    """What tells the credential of a request from others: the id of its key; not a secret. Empty without."""
+    key_id: str = connection.state.key_id
+    return key_id
+
+
+def recheck_of(connection: HTTPConnection) -> Callable[[], bool]:
+    """What tells whether the credential of a request still opens anything, for streams that stay open. Plain
+    code that reads the store: to be called with `run`."""
+    recheck: Callable[[], bool] = connection.state.recheck
+    return recheck

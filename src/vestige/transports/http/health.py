@@ -1,0 +1,65 @@
+"""Whether the server lives (`/health`), and whether it can work (`/readyz`). Neither needs a key."""
+
+import anyio
+from anyio.to_thread import run_sync
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from vestige import __version__
+from vestige.errors import VestigeError
+from vestige.transports.http.desk import Desk
+
+ANSWER_SECONDS = 2.0
+"""How long the store may take to answer."""
+FRESH_SECONDS = 1.0
+"""How long an answer of the store is told again: anybody may ask, and must not keep it busy."""
+
+
+class Readiness:
+    """Whether the store answers."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._thread = anyio.CapacityLimiter(1)  # its own: it is asked for when all others are busy, too
+        self._asking = False
+        self._ready, self._asked_at = False, float("-inf")
+
+    async def ready(self) -> bool:
+        """Whether the server can work."""
+        if self._desk.stopping.is_set():
+            return False
+        if self._asking or self._desk.monotonic() - self._asked_at < FRESH_SECONDS:
+            return self._ready
+        self._asking = True
+        with anyio.move_on_after(ANSWER_SECONDS) as waiting:
+            await run_sync(self._ask, limiter=self._thread, abandon_on_cancel=True)
+        if waiting.cancelled_caught:
+            self._ready = False
+        return self._ready
+
+    def _ask(self) -> None:
+        try:
+            self._desk.app.engine.store.claimed("readyz")  # a look at an index, which finds nothing
+            self._ready = True
+        except VestigeError:
+            self._ready = False
+        finally:
+            self._asked_at = self._desk.monotonic()
+            self._asking = False
+
+
+def routes(desk: Desk) -> list[BaseRoute]:
+    """The routes of both, and the older names of the first."""
+    readiness = Readiness(desk)
+
+    async def health(request: Request) -> Response:
+        return JSONResponse({"status": "ok", "version": __version__})
+
+    async def readyz(request: Request) -> Response:
+        ready = await readiness.ready()
+        told = {"status": "ready" if ready else "unavailable", "version": __version__}
+        return JSONResponse(told, status_code=200 if ready else 503)
+
+    paths = ("/health", "/api/health", "/api/v1/health")
+    return [*(Route(path, health, methods=["GET"]) for path in paths), Route("/readyz", readyz)]

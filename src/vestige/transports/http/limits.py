@@ -1,0 +1,214 @@
+"""How much is taken: the size of a body, requests at once, requests of one sender."""
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import anyio
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from vestige.errors import TooLarge
+from vestige.transports.http.addresses import sender_of
+from vestige.transports.http.problems import Refusal, answer_instead, problem, starts
+
+BODY_SECONDS = 30.0
+"""How long the next piece of a body may take to come."""
+QUEUE_SECONDS = 1.0
+"""How long a request waits for its turn."""
+MAX_SENDERS = 10_000
+"""Senders whose requests are counted; the one not seen for longest is forgotten first."""
+
+PROBES = frozenset({"/health", "/readyz", "/api/health", "/api/v1/health"})
+"""Asked by whoever watches the server, above all when it has much to do; no limit is for them."""
+LOGIN = "/login"
+"""Takes no place: a body that comes slowly could be anybody's there, and must keep nobody else out."""
+
+OVERLOADED = Refusal(
+    status=503,
+    code="overloaded",
+    message="The server has as much to do as it can take.",
+    hint="Send the request again a little later.",
+)
+RATE_LIMITED = Refusal(
+    status=429,
+    code="rate_limited",
+    message="Too many requests.",
+    hint="Wait as long as Retry-After says. The setting `server.requests_per_minute` is the limit.",
+)
+
+
+class BodyLimit:
+    """Refuses bodies that are too large, whatever their length says, or that never end."""
+
+    def __init__(self, app: ASGIApp, most_bytes: int, *, body_seconds: float = BODY_SECONDS) -> None:
+        self._app, self._most, self._seconds = app, most_bytes, body_seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on with its body counted as it comes."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        told = Headers(scope=scope).get("content-length", "")
+        if told.isdecimal() and int(told) > self._most:
+            await problem(self._too_large(), scope["state"]["request_id"])(scope, receive, send)
+        else:
+            await self._app(scope, self._counted(receive), send)
+
+    def _counted(self, receive: Receive) -> Receive:
+        taken, whole = 0, False
+
+        async def counting() -> Message:
+            nonlocal taken, whole
+            if whole:  # from here on this waits for the client to leave, which may take as long as it likes
+                return await receive()
+            with anyio.move_on_after(self._seconds) as waiting:
+                message = await receive()
+            if waiting.cancelled_caught:
+                raise HTTPException(status_code=408)
+            taken += len(message.get("body", b""))
+            whole = not message.get("more_body", False)
+            if taken > self._most:
+                raise self._too_large()
+            return message
+
+        return counting
+
+    def _too_large(self) -> TooLarge:
+        return TooLarge(
+            f"The body is larger than {self._most:,} bytes.",
+            hint="Send less at once. The setting `server.max_body_bytes` is the limit.",
+            details={"limit": self._most},
+        )
+
+
+class Concurrency:
+    """Serves so many requests at once. As many more wait a little; others are refused.
+
+    A stream of events gives its place back when it begins: streams have limits of their own.
+    """
+
+    def __init__(self, app: ASGIApp, most: int, *, queue_seconds: float = QUEUE_SECONDS) -> None:
+        self._app, self._seconds = app, queue_seconds
+        self._most, self._waiting = most, 0
+        self._places = anyio.CapacityLimiter(most)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on when there is a place for it."""
+        if scope["type"] != "http" or scope["path"] in PROBES | {LOGIN}:
+            await self._app(scope, receive, send)
+            return
+        place = _Place(self._places)
+        if not await self._take(place):
+            response = problem(OVERLOADED, scope["state"]["request_id"], {"Retry-After": "1"})
+            await response(scope, receive, send)
+            return
+
+        async def sending(message: Message) -> None:
+            if starts(message) and is_stream(message):
+                place.give_back()
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sending)
+        finally:
+            place.give_back()
+
+    async def _take(self, place: "_Place") -> bool:
+        if place.take_now():
+            return True
+        if self._waiting >= self._most:
+            return False
+        self._waiting += 1
+        try:
+            with anyio.move_on_after(self._seconds):
+                await place.take()
+        finally:
+            self._waiting -= 1
+        return place.taken
+
+
+class _Place:
+    """One of the places."""
+
+    def __init__(self, places: anyio.CapacityLimiter) -> None:
+        self._places, self.taken = places, False
+
+    def take_now(self) -> bool:
+        try:
+            self._places.acquire_on_behalf_of_nowait(self)
+        except anyio.WouldBlock:
+            return False
+        self.taken = True
+        return True
+
+    async def take(self) -> None:
+        await self._places.acquire_on_behalf_of(self)
+        self.taken = True
+
+    def give_back(self) -> None:
+        if self.taken:
+            self.taken = False
+            self._places.release_on_behalf_of(self)
+
+
+@dataclass(slots=True)
+class _Bucket:
+    tokens: float
+    filled_at: float
+
+
+class Buckets:
+    """A bucket of tokens for each sender, filled evenly over a minute: a request takes one."""
+
+    def __init__(
+        self, per_minute: int, monotonic: Callable[[], float], *, max_senders: int = MAX_SENDERS
+    ) -> None:
+        self._full, self._per_second = float(per_minute), per_minute / 60
+        self._monotonic, self._max = monotonic, max_senders
+        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
+
+    def take(self, sender: str) -> float:
+        """Take a token; 0, or the seconds until there is one."""
+        now = self._monotonic()
+        bucket = self._buckets.setdefault(sender, _Bucket(self._full, now))
+        self._buckets.move_to_end(sender)
+        while len(self._buckets) > self._max:
+            self._buckets.popitem(last=False)
+        bucket.tokens = min(self._full, bucket.tokens + (now - bucket.filled_at) * self._per_second)
+        bucket.filled_at = now
+        if bucket.tokens < 1:
+            return (1 - bucket.tokens) / self._per_second
+        bucket.tokens -= 1
+        return 0.0
+
+
+class RateLimit:
+    """Refuses requests of a key, or of an address where no key is needed, that has sent too many."""
+
+    def __init__(self, app: ASGIApp, per_minute: int, monotonic: Callable[[], float]) -> None:
+        self._app = app
+        self._buckets = Buckets(per_minute, monotonic) if per_minute else None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or not."""
+        wait = 0.0
+        if self._buckets is not None and scope["path"] not in PROBES:
+            wait = self._buckets.take(scope["state"]["key_id"] or sender_of(scope))
+        if wait:
+            response = problem(RATE_LIMITED, scope["state"]["request_id"], retry_after(wait))
+            await answer_instead(response, scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+
+def retry_after(seconds: float) -> dict[str, str]:
+    """The header that says when to come again."""
+    return {"Retry-After": str(max(1, math.ceil(seconds)))}
+
+
+def is_stream(message: Message) -> bool:
+    """Whether a response that begins is a stream of events."""
+    return Headers(raw=message.get("headers", [])).get("content-type", "").startswith("text/event-stream")

@@ -1,0 +1,154 @@
+"""The outermost layer: an id for each request, a line of JSON in the log, a count, and no error that escapes.
+
+The line names the template of the path and the label of the key. What the client sent is in none: a query, a
+header or a body may hold what nobody should read.
+"""
+
+import logging
+import re
+import sys
+from datetime import UTC, datetime
+
+import orjson
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.routing import Mount
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from vestige.callers import Caller
+from vestige.errors import VestigeError
+from vestige.settings import Settings
+from vestige.transports.http.desk import Desk
+from vestige.transports.http.limits import PROBES, is_stream
+from vestige.transports.http.metrics import Metrics
+from vestige.transports.http.problems import answer_instead, failure, problem, starts
+
+ACCESS = "vestige.access"
+NOBODY = Caller(name="", permissions=frozenset())
+"""Whoever did not say who he is: on paths that need no key."""
+NO_ROUTE = "(none)"
+CLIENT_LEFT = 499
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_INTERNAL_ERROR = 1011
+
+logger = logging.getLogger(__name__)
+access = logging.getLogger(ACCESS)
+
+
+class Entry:
+    """Lets requests in, and answers for whatever goes wrong further in."""
+
+    def __init__(self, app: ASGIApp, desk: Desk, metrics: Metrics) -> None:
+        self._app, self._desk, self._metrics = app, desk, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request."""
+        given = Headers(scope=scope).get("x-request-id", "")
+        request_id = given if _REQUEST_ID.fullmatch(given) else self._desk.app.engine.new_id()
+        scope.setdefault("state", {}).update(
+            request_id=request_id, caller=NOBODY, via="", key_id="", recheck=lambda: True
+        )
+        began, answer = self._desk.monotonic(), _Answer(send, request_id)
+        self._metrics.in_flight += 1
+        try:
+            await self._serve(scope, receive, answer)
+        finally:
+            self._metrics.in_flight -= 1
+            self._tell(scope, answer, self._desk.monotonic() - began)
+
+    async def _serve(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
+        request_id = scope["state"]["request_id"]
+        try:
+            await self._app(scope, receive, answer)
+        except VestigeError as error:
+            response = problem(error, request_id)
+        except Exception:  # the outermost place; what is below has answered, if it could
+            logger.exception("This is a bug in Vestige (request %s)", request_id)
+            response = failure(request_id)
+        else:
+            return
+        if not answer.status:
+            await answer_instead(response, scope, receive, answer)
+        elif scope["type"] == "websocket" and not answer.over:
+            await answer({"type": "websocket.close", "code": _INTERNAL_ERROR})
+
+    def _tell(self, scope: Scope, answer: "_Answer", seconds: float) -> None:
+        method = scope.get("method") or "WEBSOCKET"
+        route, status = template_of(scope), answer.status or CLIENT_LEFT
+        self._metrics.observe(method, route, status, None if answer.stream else seconds)
+        level = logging.ERROR if status >= 500 and status != 503 else logging.INFO
+        if scope["path"] in PROBES and status < 400:
+            level = logging.DEBUG
+        if access.isEnabledFor(level):
+            told = {
+                "time": self._desk.app.engine.now(),
+                "request": scope["state"]["request_id"],
+                "method": method,
+                "route": route,
+                "status": status,
+                "ms": round(1000 * seconds, 1),
+                "caller": scope["state"]["caller"].name,
+                "via": scope["state"]["via"],
+            }
+            access.log(level, "%s", orjson.dumps(told).decode())
+
+
+class _Answer:
+    """Passes on what is sent, and knows what became of it."""
+
+    def __init__(self, send: Send, request_id: str) -> None:
+        self._send, self._request_id = send, request_id
+        self.status, self.stream, self.over = 0, False, False
+
+    async def __call__(self, message: Message) -> None:
+        if starts(message):
+            message.setdefault("headers", [])
+            self.status, self.stream = message["status"], is_stream(message)
+            MutableHeaders(scope=message)["X-Request-Id"] = self._request_id
+        elif message["type"] == "websocket.accept":
+            self.status, self.stream = 101, True
+        elif message["type"] == "websocket.close":
+            self.status, self.over = self.status or 403, True
+        await self._send(message)
+
+
+def template_of(scope: Scope) -> str:
+    """The path of the route that a request found, with names in the place of what varies."""
+    route = scope.get("route")
+    if route is None:
+        return NO_ROUTE
+    above: str = scope.get("root_path", "")
+    return above if isinstance(route, Mount) else above + str(getattr(route, "path", ""))
+
+
+class JsonLines(logging.Formatter):
+    """Log records as lines of JSON, for the process of a server."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One record."""
+        if record.name == ACCESS:
+            return record.getMessage()  # is JSON already
+        told = {
+            "time": datetime.fromtimestamp(record.created, UTC),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            told["error"] = self.formatException(record.exc_info)
+        return orjson.dumps(told, default=str).decode()
+
+
+def set_up_logs(settings: Settings) -> None:
+    """Have everything that this process logs be lines of JSON on standard error.
+
+    Requests are told however little else is, unless only errors are wanted.
+    """
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    logging.basicConfig(handlers=[handler], level=settings.log_level.upper())
+    wanted = {"debug": logging.DEBUG, "error": logging.ERROR}
+    access.setLevel(wanted.get(settings.log_level, logging.INFO))
+    # These tell whole requests, with their queries and headers, to whoever wants to know much.
+    for name in ("uvicorn", "uvicorn.error", "websockets", "asyncio"):
+        logging.getLogger(name).setLevel(logging.WARNING)

@@ -1,0 +1,305 @@
+"""MCP over Streamable HTTP at /mcp, in both eras, with the protocol core that also serves stdio.
+
+Stateless era: each POST is a conversation of its own, and a client that closes the response takes its request
+back. Handshake era: `initialize` opens a session, GET a stream for what the server has to say unasked, DELETE
+ends it; there a lost response takes nothing back. ADR 0022 has the reasons.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from ipaddress import ip_address
+
+import anyio
+from starlette.requests import ClientDisconnect, Request
+from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
+
+from vestige import __version__
+from vestige.callers import Caller
+from vestige.models import EVERYTHING
+from vestige.transports.http.desk import Desk, caller_of, key_of, recheck_of, request_id_of, run
+from vestige.transports.http.mcp_conversation import Conversation, Exchange, Run, run_job
+from vestige.transports.http.mcp_headers import (
+    EVENTS,
+    HEADER_MISMATCH,
+    JSON,
+    SESSION,
+    Refused,
+    check_accept,
+    check_content_type,
+    check_routing,
+    is_modern,
+    refused,
+)
+from vestige.transports.http.mcp_sessions import Session, Sessions
+from vestige.transports.http.mcp_streams import Outgoing, answer, first_of, gone, stream
+from vestige.transports.mcp import allowed, eras, jsonrpc
+from vestige.transports.mcp.catalog import Catalog, packaged_data
+from vestige.transports.mcp.core import Connection
+from vestige.transports.mcp.jsonrpc import Message, ProtocolError, as_id, as_object
+from vestige.transports.mcp.messages import Send as Sending
+
+PATH = "/mcp"
+MOST_BATCHED = 100
+"""Messages in one request, where a version has batches: what is limited is requests."""
+
+BAD_REQUEST, NOT_FOUND, NOT_ALLOWED, CONFLICT, UNAVAILABLE = 400, 404, 405, 409, 503
+
+_BAD = (
+    jsonrpc.PARSE_ERROR,
+    jsonrpc.INVALID_REQUEST,
+    jsonrpc.INVALID_PARAMS,
+    HEADER_MISMATCH,
+    eras.MISSING_CAPABILITY,
+    eras.UNSUPPORTED_VERSION,
+)
+_STATUS = {**dict.fromkeys(_BAD, BAD_REQUEST), jsonrpc.METHOD_NOT_FOUND: NOT_FOUND}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """What clients are served: the lists that somebody sees, who speaks with them, what does their jobs."""
+
+    catalog: Callable[[Caller], Catalog]
+    connection: type[Connection] = Connection
+    do: Run = run_job
+
+
+def routes(desk: Desk, offer: Offer | None = None) -> list[BaseRoute]:
+    """Where MCP is served."""
+    return [Route(PATH, Endpoint(desk, offer or Offer(catalog=catalogs(desk, packaged_data()))))]
+
+
+def catalogs(desk: Desk, data: Message) -> Callable[[Caller], Catalog]:
+    """Gives everybody the catalog of what he may use."""
+    made: dict[frozenset[str], Catalog] = {}
+    profile, instructions = desk.settings.mcp.profile, desk.settings.mcp.instructions
+
+    def of(caller: Caller) -> Catalog:
+        granted = caller.permissions
+        if caller.access == EVERYTHING:
+            granted |= {allowed.EVERYTHING}
+        if granted not in made:  # there are few, whoever comes
+            made[granted] = Catalog(data, profile, instructions, granted)
+        return made[granted]
+
+    return of
+
+
+class Endpoint:
+    """The one address of the protocol."""
+
+    def __init__(self, desk: Desk, offer: Offer) -> None:
+        self._desk = desk
+        self._offer = offer
+        server = desk.settings.server
+        self._sessions = Sessions(
+            most=server.max_sessions,
+            idle_seconds=60 * server.session_idle_minutes,
+            monotonic=desk.monotonic,
+            entropy=desk.entropy,
+        )
+        desk.gauges["mcp_sessions"] = lambda: len(self._sessions)
+        self._handlers = {"POST": self._post, "GET": self._get, "DELETE": self._delete}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        request = Request(scope, receive)
+        try:
+            handler = self._handlers.get(request.method)
+            if handler is None:
+                raise refused(NOT_ALLOWED, f"There is no {request.method} here")
+            await handler(request, send)
+        except Refused as refusal:
+            await answer(send, refusal.status, _refusal(request, refusal), _hints(request, refusal.status))
+        except ClientDisconnect:
+            return
+
+    # -- methods ---------------------------------------------------------------------------------
+
+    async def _post(self, request: Request, send: Send) -> None:
+        check_content_type(request.headers)
+        check_accept(request.headers, JSON, EVENTS)
+        body = await request.body()
+        try:
+            message = jsonrpc.parse(body)
+        except ProtocolError as error:
+            raise Refused(BAD_REQUEST, error) from None
+        asked = _asked(message)
+        if is_modern(request.headers, asked):
+            await self._stateless(request, send, message, len(body))
+        elif asked is not None and asked.method == "initialize" and asked.id is not None:
+            await self._greet(request, send, message, len(body))
+        else:
+            session = self._session(request)
+            if isinstance(message, list) and len(message) > MOST_BATCHED:
+                raise refused(BAD_REQUEST, f"Invalid request: more than {MOST_BATCHED} messages in a batch")
+            await self._serve(session.conversation, request, send, message, len(body))
+            self._sessions.used(session)
+
+    async def _get(self, request: Request, send: Send) -> None:
+        session = self._asked_session(request)
+        check_accept(request.headers, EVENTS)
+        conversation = session.conversation
+        if conversation.listening:
+            raise refused(CONFLICT, "This session has a stream already")
+        conversation.listening = True
+        try:
+            async with anyio.create_task_group() as tasks:
+
+                async def leave() -> None:
+                    await gone(request.receive)
+                    tasks.cancel_scope.cancel()
+
+                async def stop() -> None:
+                    await self._desk.stopping.wait()
+                    conversation.listener.close()
+
+                tasks.start_soon(leave)
+                tasks.start_soon(stop)
+                await stream(send, conversation.listener, still=partial(run, self._desk, recheck_of(request)))
+                tasks.cancel_scope.cancel()
+        finally:
+            conversation.listening = False
+            self._sessions.used(session)
+
+    async def _delete(self, request: Request, send: Send) -> None:
+        self._sessions.end(self._asked_session(request))
+        await answer(send, 204)
+
+    # -- the stateless era -----------------------------------------------------------------------
+
+    async def _stateless(self, request: Request, send: Send, message: object, size: int) -> None:
+        fields = as_object(message) or {}
+        if jsonrpc.is_reply(fields):
+            raise refused(BAD_REQUEST, "Invalid request: nothing was asked that this could answer")
+        try:
+            asked = jsonrpc.read_request(message)
+            if asked.id is None:
+                await answer(send, 202)
+                return
+            check_routing(request.headers, asked)
+        except ProtocolError as error:
+            raise Refused(BAD_REQUEST, error, as_id(fields.get("id"))) from None
+        conversation = self._conversation(self._connection(request, stateless=True))
+        await self._serve(conversation, request, send, message, size, stateless=True)
+
+    # -- the handshake era -----------------------------------------------------------------------
+
+    async def _greet(self, request: Request, send: Send, message: object, size: int) -> None:
+        if self._sessions.full:
+            raise refused(UNAVAILABLE, "Too many sessions are open")
+        connection = self._connection(request, stateless=False)
+        replies = [action.message for action in connection.take(message, size) if isinstance(action, Sending)]
+        if not connection.greeted:
+            await answer(send, BAD_REQUEST, replies[0])
+            return
+        session_id = self._sessions.open(_owner(request), self._conversation(connection))
+        await answer(send, 200, replies[0], {SESSION: session_id})
+
+    def _asked_session(self, request: Request) -> Session:
+        """The session that a request without a message is about."""
+        if is_modern(request.headers, None):
+            raise refused(NOT_ALLOWED, f"There is no {request.method} in this version")
+        return self._session(request)
+
+    def _session(self, request: Request) -> Session:
+        session_id = request.headers.get(SESSION)
+        if session_id is None:
+            raise refused(BAD_REQUEST, "Missing session id: send `initialize`, or a 2026-07-28 request")
+        session = self._sessions.find(session_id, _owner(request))
+        if session is None:
+            raise refused(NOT_FOUND, "Session not found")
+        return session
+
+    # -- both ------------------------------------------------------------------------------------
+
+    def _connection(self, request: Request, *, stateless: bool) -> Connection:
+        catalog = self._offer.catalog(caller_of(request))
+        return self._offer.connection(catalog, __version__, stateless=stateless, local=_is_local(request))
+
+    def _conversation(self, connection: Connection) -> Conversation:
+        return Conversation(self._desk, connection, self._offer.do)
+
+    async def _serve(
+        self,
+        conversation: Conversation,
+        request: Request,
+        send: Send,
+        message: object,
+        size: int,
+        *,
+        stateless: bool = False,
+    ) -> None:
+        """Have a message answered; left when all the jobs it began have ended."""
+        async with anyio.create_task_group() as tasks:
+            exchange = Exchange(caller_of(request), request_id_of(request), tasks)
+            conversation.take(message, size, exchange)
+
+            async def watch() -> None:
+                await gone(request.receive)
+                if stateless:
+                    conversation.leave(exchange)
+                exchange.outbox.close()
+
+            async with anyio.create_task_group() as watching:
+                watching.start_soon(watch)
+                await _respond(send, exchange, stateless=stateless)
+                watching.cancel_scope.cancel()
+            await exchange.settled.wait()
+
+
+async def _respond(send: Send, exchange: Exchange, *, stateless: bool) -> None:
+    """One JSON answer where that is all there is to say, else a stream."""
+    first = await first_of(exchange.outbox)
+    if not exchange.outbox.exhausted:
+        await stream(send, exchange.outbox, first)
+    elif first is None:
+        await answer(send, 202)
+    else:
+        await answer(send, _status(first, stateless=stateless), first)
+
+
+def _status(reply: Outgoing, *, stateless: bool) -> int:
+    fields = as_object(reply) or {}
+    error = as_object(fields.get("error"))
+    if error is None:
+        return 200
+    if not stateless:
+        return 200 if fields.get("id") is not None else BAD_REQUEST
+    code = error.get("code")
+    return _STATUS.get(code, 200) if isinstance(code, int) else 200
+
+
+def _asked(message: object) -> jsonrpc.Request | None:
+    try:
+        return jsonrpc.read_request(message)
+    except ProtocolError:
+        return None
+
+
+def _refusal(request: Request, refusal: Refused) -> Message:
+    reply = jsonrpc.error_reply(refusal.request_id, refusal.error)
+    if refusal.request_id is None and is_modern(request.headers, None):
+        del reply["id"]  # the stateless era lets it be absent, never null
+    return reply
+
+
+def _hints(request: Request, status: int) -> dict[str, str]:
+    if status == NOT_ALLOWED:
+        return {"allow": "POST" if is_modern(request.headers, None) else "GET, POST, DELETE"}
+    return {"retry-after": "60"} if status == UNAVAILABLE else {}
+
+
+def _owner(request: Request) -> object:
+    """Whose a session is: the key's that opened it."""
+    return key_of(request), caller_of(request).name
+
+
+def _is_local(request: Request) -> bool:
+    """Whether the client is on this machine."""
+    try:
+        return request.client is not None and ip_address(request.client.host).is_loopback
+    except ValueError:
+        return False

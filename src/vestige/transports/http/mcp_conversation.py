@@ -1,0 +1,176 @@
+"""Drives the pure MCP core for a client on the network: jobs in the server's threads, every message onto the
+response it belongs to.
+
+Everything here happens on the event loop's thread; a job's thread only hands over reports. The jobs of one
+conversation run in the order they arrived, so that a client that stores something and then searches finds it;
+those marked long run beside them. A job lives in the task of the request that asked for it.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import anyio
+from anyio.abc import TaskGroup
+
+from vestige.callers import Caller
+from vestige.transports.http.desk import Application, Desk, run
+from vestige.transports.http.mcp_streams import Outbox
+from vestige.transports.mcp.core import Connection
+from vestige.transports.mcp.messages import TOOL, Action, Cancel, Hold, Job, Outcome, Send, Start
+from vestige.transports.mcp.workers import attempt
+
+ROOTS_SECONDS = 2.0
+"""How long calls wait for their client to say which folders it works in."""
+
+Report = Callable[[Connection], list[Action]]
+"""What a job has to say, put to the connection on the event loop's thread."""
+
+Post = Callable[[Report], None]
+
+
+class Exchange:
+    """One request over HTTP: who sent it, what is to be sent back, and the tasks that live as long as it.
+
+    It is settled when all that it brought is answered or taken back. A client may be gone long before.
+    """
+
+    def __init__(self, caller: Caller, request_id: str, tasks: TaskGroup) -> None:
+        self.caller = caller
+        self.request_id = request_id
+        self.tasks = tasks
+        self.outbox = Outbox()
+        self.settled = anyio.Event()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """A job with all that is needed to do it, in a thread."""
+
+    job: Job
+    exchange: Exchange
+    cancelled: threading.Event
+    post: Post
+
+
+Run = Callable[[Application, Work], Outcome]
+
+
+def run_job(app: Application, work: Work) -> Outcome:
+    """Do a job with the application."""
+    job, exchange = work.job, work.exchange
+
+    def progress(value: float, total: float | None = None, message: str | None = None) -> None:
+        work.post(lambda connection: connection.progress(job, value, total, message))
+
+    def call(job: Job) -> dict[str, object]:
+        if job.kind == TOOL:
+            return app.call_tool(
+                job.name,
+                job.arguments,
+                request_id=exchange.request_id,
+                progress=progress,
+                cancelled=work.cancelled,
+                roots=job.roots,
+                caller=exchange.caller,
+            )
+        return app.read_resource(
+            job.name,
+            request_id=exchange.request_id,
+            progress=progress,
+            cancelled=work.cancelled,
+            roots=job.roots,
+            caller=exchange.caller,
+        )
+
+    return attempt(job, call)
+
+
+class Conversation:
+    """One client's connection, and the requests that are being answered on it."""
+
+    def __init__(self, desk: Desk, connection: Connection, do: Run) -> None:
+        self._desk = desk
+        self._connection = connection
+        self._do = do
+        self._loop = asyncio.get_running_loop()
+        self._order = anyio.Lock()
+        self._cancelled: dict[Job, threading.Event] = {}
+        self._exchanges: list[Exchange] = []
+        self.listener = Outbox()
+        """What we have to say unasked."""
+        self.listening = False
+        """Whether a stream takes it to the client."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether somebody waits for an answer or listens."""
+        return self.listening or bool(self._exchanges)
+
+    def take(self, message: object, size: int, exchange: Exchange) -> None:
+        """Take what a request brought; its outbox is closed once all of it is answered."""
+        self._exchanges.append(exchange)
+        self._act(self._connection.take(message, size, exchange))
+
+    def leave(self, exchange: Exchange) -> None:
+        """The client does not want the answers to this request any more."""
+        self._act(self._connection.abandon(exchange))
+
+    def end(self) -> None:
+        """Stop everything."""
+        for exchange in list(self._exchanges):
+            self.leave(exchange)
+        self.listener.close()
+
+    def _act(self, actions: list[Action]) -> None:
+        for action in actions:
+            if isinstance(action, Send):
+                (action.origin.outbox if isinstance(action.origin, Exchange) else self.listener).put(
+                    action.message
+                )
+            elif isinstance(action, Start):
+                self._start(action.job)
+            elif isinstance(action, Cancel):
+                if cancelled := self._cancelled.get(action.job):
+                    cancelled.set()
+            else:
+                self._hold(action)
+        for exchange in [one for one in self._exchanges if not self._connection.serves(one)]:
+            self._exchanges.remove(exchange)
+            exchange.outbox.close()
+            exchange.settled.set()
+
+    def _hold(self, hold: Hold) -> None:
+        """Have the client asked on this request's stream if none other takes the question to it."""
+        exchange = hold.jobs[0].origin
+        if isinstance(exchange, Exchange) and not self.listening:
+            for message in self.listener.drain():
+                exchange.outbox.put(message)
+        self._loop.call_later(ROOTS_SECONDS, lambda: self._act(self._connection.overdue(hold)))
+
+    def _start(self, job: Job) -> None:
+        if isinstance(job.origin, Exchange):  # as all that this driver hands over
+            self._cancelled[job] = threading.Event()
+            job.origin.tasks.start_soon(self._run, job, job.origin)
+
+    async def _run(self, job: Job, exchange: Exchange) -> None:
+        cancelled = self._cancelled[job]
+        work = Work(job=job, exchange=exchange, cancelled=cancelled, post=self._post)
+        try:
+            if job.long:
+                outcome = await self._outcome(work)
+            else:
+                async with self._order:
+                    outcome = await self._outcome(work)
+        finally:
+            cancelled.set()  # when the server gives up waiting, the thread shall not go on for nobody
+            del self._cancelled[job]
+        if outcome is not None:
+            self._act(self._connection.finish(job, outcome))
+
+    async def _outcome(self, work: Work) -> Outcome | None:
+        return None if work.cancelled.is_set() else await run(self._desk, self._do, self._desk.app, work)
+
+    def _post(self, report: Report) -> None:
+        self._loop.call_soon_threadsafe(lambda: self._act(report(self._connection)))

@@ -1,0 +1,146 @@
+"""Messages on their way to an MCP client, and the two shapes they leave in: one JSON answer, or a stream of
+events."""
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+
+import anyio
+import orjson
+from starlette.types import Receive, Send
+
+from vestige.transports.mcp.jsonrpc import Message, encode
+
+Outgoing = Message | list[Message]
+
+STREAM_AFTER_SECONDS = 15.0
+"""How long an answer may take before a stream is begun, so that nothing between takes the client for gone."""
+
+KEEP_ALIVE_SECONDS = 15.0
+MOST_WAITING = 1_000
+"""Messages kept for a client that does not read; then what we say of ourselves is lost. Answers never are."""
+
+_STREAM_HEADERS = {
+    "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-store, no-transform",
+    "x-accel-buffering": "no",  # nginx would hold events back
+}
+_ALIVE = b": still here\n\n"
+
+
+class Outbox:
+    """What waits for one stream. Filled and emptied on the event loop's thread."""
+
+    def __init__(self) -> None:
+        self._messages: deque[Outgoing] = deque()
+        self._changed = anyio.Event()
+        self._closed = False
+
+    def put(self, message: Outgoing) -> None:
+        """Add a message, unless nobody will read it."""
+        if self._closed or (len(self._messages) >= MOST_WAITING and _may_be_lost(message)):
+            return
+        self._messages.append(message)
+        self._changed.set()
+
+    def close(self) -> None:
+        """Nothing more will come."""
+        self._closed = True
+        self._changed.set()
+
+    def drain(self) -> list[Outgoing]:
+        """Take everything out that waits."""
+        waiting = list(self._messages)
+        self._messages.clear()
+        return waiting
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether there is nothing now and will be nothing later."""
+        return self._closed and not self._messages
+
+    async def next(self) -> Outgoing | None:
+        """The oldest message as soon as there is one; None when no more will come."""
+        while not self._messages:
+            if self._closed:
+                return None
+            self._changed = anyio.Event()
+            await self._changed.wait()
+        return self._messages.popleft()
+
+
+def _may_be_lost(message: Outgoing) -> bool:
+    return isinstance(message, dict) and "method" in message
+
+
+async def answer(
+    send: Send, status: int, message: Outgoing | None = None, headers: Mapping[str, str] | None = None
+) -> None:
+    """Send one whole response, empty without a message."""
+    body = b"" if message is None else _encoded(message)
+    kind = {} if message is None else {"content-type": "application/json"}
+    fields = {**kind, "content-length": str(len(body)), **(headers or {})}
+    await send({"type": "http.response.start", "status": status, "headers": _raw(fields)})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _always() -> bool:
+    return True
+
+
+async def first_of(outbox: Outbox) -> Outgoing | None:
+    """The first message if it comes soon enough to decide the shape of the response by it."""
+    with anyio.move_on_after(STREAM_AFTER_SECONDS):
+        return await outbox.next()
+    return None
+
+
+async def stream(
+    send: Send,
+    outbox: Outbox,
+    first: Outgoing | None = None,
+    *,
+    still: Callable[[], Awaitable[bool]] = _always,
+) -> None:
+    """Send what comes through an outbox as events, until it is exhausted or its reader is not welcome any
+    more, which is asked from time to time."""
+    await send({"type": "http.response.start", "status": 200, "headers": _raw(_STREAM_HEADERS)})
+    # The headers tell the client that it is heard; a server keeps them back until there is a body.
+    await _write(send, _ALIVE if first is None else _event(first))
+    while not outbox.exhausted:
+        waiting = True
+        with anyio.move_on_after(KEEP_ALIVE_SECONDS):
+            message = await outbox.next()
+            waiting = False
+        if waiting and not await still():
+            break
+        if waiting:
+            await _write(send, _ALIVE)
+        elif message is not None:
+            await _write(send, _event(message))
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def gone(receive: Receive) -> None:
+    """Wait until the client has left."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _write(send: Send, data: bytes) -> None:
+    await send({"type": "http.response.body", "body": data, "more_body": True})
+
+
+def _event(message: Outgoing) -> bytes:
+    return b"event: message\ndata: " + _encoded(message) + b"\n\n"
+
+
+def _encoded(message: Outgoing) -> bytes:
+    """The message as JSON on one line, quickly: meanwhile everybody else waits."""
+    try:
+        return orjson.dumps(message)
+    except TypeError:  # half a character or a huge number that a client sent and gets back
+        return encode(message).rstrip()
+
+
+def _raw(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]

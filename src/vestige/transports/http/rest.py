@@ -1,0 +1,176 @@
+"""REST: every operation of the registry at its address below /api/v1, with the answers it gives everywhere.
+
+Arguments come from the path and the body, or the query where there is none (`Route.has_body`). What is wrong
+with them is told by the registry, in the words of every other transport.
+"""
+
+import threading
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+import anyio
+import orjson
+from pydantic.alias_generators import to_snake
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+from starlette.routing import Route as Address
+from starlette.types import Receive, Scope, Send
+
+from vestige.errors import Cancelled, InvalidInput, VestigeError
+from vestige.operations.registry import Operation
+from vestige.operations.routing import Route
+from vestige.transports.arguments import arguments_of
+from vestige.transports.http import pages
+from vestige.transports.http.desk import Desk, caller_of, request_id_of, run
+from vestige.transports.http.openapi import IDEMPOTENCY_HEADER, IDEMPOTENT, PREFIX
+from vestige.transports.http.problems import METHOD_NOT_ALLOWED, UNSUPPORTED_MEDIA_TYPE, problem
+
+JSON = "application/json"
+_SWITCHES: dict[str, object] = {"true": True, "false": False}
+
+
+def routes(desk: Desk) -> list[BaseRoute]:
+    """The addresses of all operations, and of what describes them."""
+    offered: dict[str, list[Route]] = defaultdict(list)
+    for route in sorted(desk.registry.routes(), key=Route.order):
+        offered[route.path].append(route)
+    return [
+        *pages.routes(desk),
+        *(Address(PREFIX + path, _Resource(desk, several)) for path, several in offered.items()),
+    ]
+
+
+class _Resource:
+    """What can be done at one path, by method."""
+
+    def __init__(self, desk: Desk, offered: list[Route]) -> None:
+        self._desk = desk
+        self._offered = {
+            str(route.method): _Offer(desk.registry.operations[route.operation], route) for route in offered
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        response = await self._respond(Request(scope, receive))
+        await response(scope, receive, send)
+
+    async def _respond(self, request: Request) -> Response:
+        request_id = request_id_of(request)
+        offer = self._offered.get("GET" if request.method == "HEAD" else request.method)
+        if offer is None:
+            return problem(METHOD_NOT_ALLOWED, request_id, {"Allow": ", ".join(self._offered)})
+        try:
+            body = await request.body()
+            if body and _media_type(request) != JSON:
+                return problem(UNSUPPORTED_MEDIA_TYPE, request_id)
+            answer = await _answer(self._desk, request, offer.operation, offer.arguments(request, body))
+        except ClientDisconnect:
+            return problem(Cancelled(), request_id)
+        except VestigeError as error:
+            return problem(error, request_id)
+        status = 201 if offer.route.created(answer) else 200
+        return Response(orjson.dumps(answer), status_code=status, media_type=JSON)
+
+
+def _media_type(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+async def _answer(
+    desk: Desk, request: Request, operation: Operation, arguments: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Run an operation in a thread; it is told when the client goes away."""
+    gone = threading.Event()
+
+    async def watch() -> None:
+        # The body has been read, so the next that is heard of the client is that it left.
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+        gone.set()
+
+    def work() -> dict[str, Any] | VestigeError:
+        # Raised from here it would leave the task group wrapped in a group of one.
+        try:
+            return desk.app.answer(
+                operation,
+                arguments,
+                caller=caller_of(request),
+                request_id=request_id_of(request),
+                progress=lambda done, total, what: None,
+                cancelled=gone,
+            )
+        except VestigeError as error:
+            return error
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(watch)
+        answer = await run(desk, work)
+        group.cancel_scope.cancel()
+    if isinstance(answer, VestigeError):
+        raise answer
+    return answer
+
+
+class _Offer:
+    """An operation at an address: how its arguments are read from a request."""
+
+    def __init__(self, operation: Operation, route: Route) -> None:
+        self.operation = operation
+        self.route = route
+        self._kinds = {argument.name: argument.kind for argument in arguments_of(operation)}
+
+    def arguments(self, request: Request, body: bytes) -> dict[str, Any]:
+        """All that the request says, for the registry to check."""
+        if self.route.has_body:
+            if request.query_params:
+                raise InvalidInput("This takes no query.", hint="Put the arguments in the body, as JSON.")
+            given = _object(body)
+        else:
+            if body:
+                raise InvalidInput("This takes no body.", hint="Put the arguments in the query.")
+            given = self._from_query(request)
+        for name, value in request.path_params.items():
+            _add(given, name, value, "the path")
+        key = request.headers.get(IDEMPOTENCY_HEADER)
+        if key is not None and IDEMPOTENT in self._kinds:
+            _add(given, IDEMPOTENT, key, f"the header {IDEMPOTENCY_HEADER}")
+        return given
+
+    def _from_query(self, request: Request) -> dict[str, Any]:
+        given: dict[str, Any] = {}
+        for name in request.query_params:
+            values = request.query_params.getlist(name)
+            kind = self._kinds.get(to_snake(name))
+            if kind == "list":
+                given[name] = values
+                continue
+            if len(values) > 1:
+                raise InvalidInput(
+                    f"`{name}` is given {len(values)} times.",
+                    hint="Give it once.",
+                    details={"argument": name},
+                )
+            given[name] = _SWITCHES.get(values[0], values[0]) if kind == "boolean" else values[0]
+        return given
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        given = orjson.loads(body or b"{}")
+    except orjson.JSONDecodeError as exc:
+        raise InvalidInput(f"The body is not valid JSON: {exc}.") from exc
+    if not isinstance(given, dict):
+        raise InvalidInput("The body is not a JSON object.", hint='Send arguments as {"name": value, …}.')
+    return given
+
+
+def _add(given: dict[str, Any], name: str, value: str, place: str) -> None:
+    """Add an argument that has its own place; said elsewhere too it must be the same."""
+    if given.get(name, value) != value:
+        raise InvalidInput(
+            f"`{name}` is given twice: {place} says something else.",
+            hint="Give it once.",
+            details={"argument": name},
+        )
+    given[name] = value

@@ -1,0 +1,199 @@
+"""The process of the server: where it listens, how it starts and how it ends."""
+
+import asyncio
+import errno
+import logging
+import math
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from types import FrameType
+
+import anyio
+import uvicorn
+from starlette.types import ASGIApp
+
+from vestige.errors import ConfigError, Conflict
+from vestige.operations.all import registry
+from vestige.settings import Settings
+from vestige.transports.http import asgi
+from vestige.transports.http.addresses import Bind, bind_of, bracketed, is_loopback
+from vestige.transports.http.auth import Auth
+from vestige.transports.http.cookies import secret_of
+from vestige.transports.http.desk import Application, Desk
+from vestige.transports.http.ending import Hurried
+
+logger = logging.getLogger(__name__)
+
+MAX_FRAME_BYTES = 65_536
+"""Largest message on a WebSocket: nobody has much to say there."""
+STREAM_SECONDS = 0.5
+"""How long WebSockets may take to say goodbye."""
+KEEP_ALIVE_SECONDS = 30
+"""How long a connection without a request stays open."""
+POLL_SECONDS = 0.02
+HURRY_SECONDS = 2
+"""How long work that is told to stop may take to do so."""
+CLOSE_SECONDS = 30.0
+"""How long all the rest may take, before the process ends whatever it does."""
+
+
+def check_bind(settings: Settings) -> Bind:
+    """Where the server shall listen; ConfigError for what would let in everybody who can reach it."""
+    bind = bind_of(settings.server.bind)
+    if not settings.auth.enabled and not bind.loopback:
+        raise ConfigError(
+            f"refusing to bind {bind} without authentication: whoever can reach it could read and change "
+            "every memory.",
+            hint="Leave authentication on (`vestige keys create` makes a key), or listen on 127.0.0.1.",
+            details={"setting": "auth.enabled"},
+        )
+    return bind
+
+
+@contextmanager
+def listening(bind: Bind, *, only_loopback: bool) -> Iterator[socket.socket]:
+    """A socket that is bound, so that nobody else takes the place, but does not listen yet."""
+    try:
+        found = socket.getaddrinfo(bind.host, bind.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError as exc:
+        raise ConfigError(
+            f"There is no address {bind.host} to listen on: {exc.strerror}.",
+            details={"setting": "server.bind"},
+        ) from exc
+    # Of a name with both, the address that all clients can use.
+    family, kind, protocol, _, address = min(found, key=lambda one: one[0] != socket.AF_INET)
+    if only_loopback and not is_loopback(str(address[0])):
+        raise ConfigError(f"refusing to bind {bind} without authentication: it is {address[0]} here.")
+    with ExitStack() as stack:
+        try:
+            opened = stack.enter_context(socket.socket(family, kind, protocol))
+            if os.name == "posix":  # elsewhere it would let two servers listen at one place
+                opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(not bind.wildcard))
+            opened.bind(address)
+        except OSError as exc:
+            raise _cannot(bind, exc) from exc
+        yield opened
+
+
+def _cannot(bind: Bind, exc: OSError) -> ConfigError | Conflict:
+    if exc.errno == errno.EADDRINUSE:
+        return Conflict(
+            f"Something else listens on {bind} already.",
+            hint="Stop it, or listen elsewhere with --bind; port 0 takes a free one.",
+            details={"bind": str(bind)},
+        )
+    return ConfigError(f"The server cannot listen on {bind}: {exc.strerror}.", hint="Give another --bind.")
+
+
+def url_of(opened: socket.socket) -> str:
+    """Where clients on this machine reach a socket."""
+    host, port = opened.getsockname()[:2]
+    local = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+    return f"http://{bracketed(local.get(host, host))}:{port}"
+
+
+def serve(app: Application, opened: socket.socket, started: Callable[[], None]) -> None:
+    """Serve an application until a signal ends it. `started` is called when requests are taken."""
+    engine = app.engine
+    hurried = Hurried(app)
+    desk = Desk(
+        app=hurried,
+        settings=engine.settings,
+        registry=registry,
+        monotonic=engine.monotonic,
+        entropy=engine.entropy,
+        limiter=anyio.CapacityLimiter(engine.settings.server.max_concurrent),
+    )
+    auth = Auth(desk, secret_of(engine.settings, engine.entropy))
+    config = _config(asgi.build(desk, auth), engine.settings)
+    Server(desk, hurried.hurry, config, started).run(sockets=[opened])
+
+
+def _config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
+    proxies = list(settings.server.trusted_proxies)
+    return uvicorn.Config(
+        app,
+        # Pure Python: there on every platform, and one parser's idea of what a request is.
+        http="h11",
+        ws="websockets-sansio",
+        loop="asyncio",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        # Said even when there are none, or the environment would be asked.
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=proxies,
+        ws_max_size=MAX_FRAME_BYTES,
+        ws_per_message_deflate=False,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+    )
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server, with our way of ending.
+
+    The first signal lets what runs finish, for as long as is set; the second ends the process at once.
+    """
+
+    def __init__(
+        self, desk: Desk, hurry: threading.Event, config: uvicorn.Config, started: Callable[[], None]
+    ) -> None:
+        super().__init__(config)
+        self._desk, self._hurry, self._tell_started = desk, hurry, started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Open everything, then take requests."""
+        await super().startup(sockets)
+        if self.started:
+            self._tell_started()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take no more requests, let streams say goodbye, wait for the rest."""
+        seconds = self._desk.settings.server.shutdown_seconds
+        last_resort = threading.Timer(seconds + CLOSE_SECONDS, os._exit, [1])
+        last_resort.daemon = True
+        last_resort.start()
+        for server in self.servers:
+            server.close()
+        self._desk.stopping.set()
+        with anyio.move_on_after(STREAM_SECONDS):
+            await self._sockets_closed()
+        timer = asyncio.get_running_loop().call_later(seconds, self._hurry_up)
+        self.config.timeout_graceful_shutdown = math.ceil(seconds) + HURRY_SECONDS
+        await super().shutdown(sockets)
+        timer.cancel()
+
+    async def _sockets_closed(self) -> None:
+        # uvicorn would close them as well, but as if the server came back at once.
+        kind = self.config.ws_protocol_class
+        while kind and any(isinstance(one, kind) for one in self.server_state.connections):
+            await anyio.sleep(POLL_SECONDS)
+
+    def _hurry_up(self) -> None:
+        if self.server_state.tasks:
+            logger.warning("Cutting off %d requests that did not end in time", len(self.server_state.tasks))
+        self._hurry.set()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """The first signal asks the server to end; the second does not ask."""
+        if self.should_exit:
+            os._exit(128 + sig)
+        self.should_exit = True
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Listen to signals while it serves. They were obeyed then, and are not raised again."""
+        watched = (signal.SIGINT, signal.SIGTERM)
+        before = {one: signal.signal(one, self.handle_exit) for one in watched}
+        try:
+            yield
+        finally:
+            for one, handler in before.items():
+                signal.signal(one, handler)

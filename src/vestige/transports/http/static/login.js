@@ -1,0 +1,57 @@
+// The login page: sends the key once, keeps nothing of it, and shows who is logged in.
+
+const form = document.getElementById("login");
+const failure = document.getElementById("failure");
+const session = document.getElementById("session");
+const logout = document.getElementById("logout");
+
+function show(who) {
+  form.hidden = who !== null;
+  session.hidden = who === null;
+  if (who === null) {
+    document.getElementById("key").focus();
+    return;
+  }
+  const places = [...(who.scopes ?? []), ...(who.domains ?? [])];
+  document.getElementById("label").textContent = who.label;
+  document.getElementById("permissions").textContent = who.permissions.join(", ");
+  document.getElementById("reach").textContent = places.length ? places.join(", ") : "everything";
+  logout.hidden = who.csrf === "";
+}
+
+function fail(text) {
+  failure.textContent = text;
+  failure.hidden = false;
+}
+
+async function logIn(key) {
+  const response = await fetch("/login", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ api_key: key }),
+  });
+  const answer = await response.json();
+  if (response.ok) show(answer);
+  else if (response.status === 401) fail("This key does not open anything.");
+  else fail(answer.detail);
+}
+
+form.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  failure.hidden = true;
+  const field = document.getElementById("key");
+  try {
+    await logIn(field.value);
+  } catch {
+    fail("The server does not answer.");
+  }
+  field.value = "";
+});
+
+logout.addEventListener("click", async () => {
+  await fetch("/logout", { method: "POST" });
+  show(null);
+});
+
+const response = await fetch("/login/session");
+if (response.ok) show(await response.json());

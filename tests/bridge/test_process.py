@@ -1,0 +1,128 @@
+"""`vestige bridge` as a real process: what it says, and how it ends."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.bridge.harness import BEARER, PATIENCE_SECONDS, TOKEN, gone, wait_for
+
+pytestmark = pytest.mark.slow
+
+
+@contextmanager
+def running(
+    folder: Path, *words: str, bind: str = "127.0.0.1:0", **environ: str
+) -> Iterator["tuple[str, subprocess.Popen[str], Path]"]:
+    """A bridge on a data directory: its address, its process and the file with its log."""
+    log = folder / "log"
+    environ = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "VESTIGE_DATA_DIR": str(folder / "data"),
+        "VESTIGE_EMBEDDINGS_PROVIDER": "hashing",
+        "VESTIGE_LOG_LEVEL": "info",
+        **environ,
+    }
+    with (
+        log.open("w") as written,
+        subprocess.Popen(
+            [sys.executable, "-m", "vestige", "bridge", "--bind", bind, *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=written,
+            encoding="utf-8",
+            env=environ,
+        ) as process,
+    ):
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            assert line, log.read_text(encoding="utf-8")
+            yield json.loads(line)["url"], process, log
+        finally:
+            process.kill()
+
+
+def children(pid: int) -> list[int]:
+    found = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(word) for word in found.read_text(encoding="utf-8").split()] if found.exists() else []
+
+
+@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT])
+def test_it_serves_and_ends_with_everything_it_started(tmp_path: Path, sig: signal.Signals) -> None:
+    with running(tmp_path, VESTIGE_AUTH_TOKEN=TOKEN) as (url, process, log):
+        told = httpx.post(
+            f"{url}/ingest", json={"content": "Ada drinks tea."}, headers=BEARER, timeout=PATIENCE_SECONDS
+        )
+        assert told.json()["success"]
+        [child] = children(process.pid)
+        process.send_signal(sig)
+        assert process.wait(PATIENCE_SECONDS) == 0
+        assert gone(child)
+        lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    requests = [line for line in lines if "route" in line]
+    assert [(line["route"], line["status"]) for line in requests] == [("/ingest", 200)]
+    [tools] = [line["message"] for line in lines if "has the tools" in line.get("message", "")]
+    assert "smart_ingest" in tools
+    assert TOKEN not in str(lines)
+    assert "Ada" not in str(lines)
+
+
+def test_ended_in_the_midst_of_work_it_keeps_what_it_promised(tmp_path: Path) -> None:
+    texts = [f"Fact {number} is about the number {number * 7}." for number in range(16)]
+    with running(tmp_path, VESTIGE_AUTH_TOKEN=TOKEN) as (url, process, _), ThreadPoolExecutor(16) as pool:
+        answers = [pool.submit(stored, url, text) for text in texts]
+        wait_for(lambda: any(answer.done() for answer in answers))
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_SECONDS) == 0
+        promised = {text for text, answer in zip(texts, answers, strict=True) if answer.result()}
+    with running(tmp_path, VESTIGE_AUTH_TOKEN=TOKEN) as (url, _, _):
+        body = {"action": "list", "limit": 100}
+        listed = httpx.post(f"{url}/memory", json=body, headers=BEARER, timeout=PATIENCE_SECONDS).json()
+        kept = [one["content"] for one in listed["data"]["structured"]["results"]]
+    assert promised
+    assert promised <= set(kept)
+    assert len(kept) == len(set(kept))
+
+
+def stored(url: str, text: str) -> bool:
+    """Whether the bridge says that it has stored a text; not if it is gone already."""
+    body = {"content": text, "force_create": True}
+    try:
+        answer = httpx.post(f"{url}/ingest", json=body, headers=BEARER, timeout=PATIENCE_SECONDS)
+    except httpx.TransportError:
+        return False
+    return answer.status_code == 200 and bool(answer.json()["success"])
+
+
+def test_its_child_ends_even_if_it_is_killed(tmp_path: Path) -> None:
+    with running(tmp_path, VESTIGE_AUTH_TOKEN=TOKEN) as (_, process, _):
+        wait_for(lambda: bool(children(process.pid)))
+        [child] = children(process.pid)
+        process.kill()
+        process.wait(PATIENCE_SECONDS)
+        wait_for(lambda: gone(child))
+
+
+def test_everybody_is_let_in_only_when_that_was_said_and_loudly(tmp_path: Path) -> None:
+    with running(tmp_path, bind="0.0.0.0:0", VESTIGE_ALLOW_ANONYMOUS="true") as (url, _, log):
+        told = httpx.post(f"{url}/search", json={"query": "x"}, timeout=PATIENCE_SECONDS)
+        assert told.json()["success"]
+        assert "WHOEVER REACHES IT" in log.read_text(encoding="utf-8")
+
+
+def test_its_settings_come_from_the_file_it_is_given(tmp_path: Path) -> None:
+    config = tmp_path / "other.toml"
+    config.write_text('[memory]\nscope = "/team"\n[bridge]\nisolate_agents = false\n', encoding="utf-8")
+    with running(tmp_path, "--config", str(config), VESTIGE_AUTH_TOKEN=TOKEN) as (url, _, _):
+        told = httpx.post(f"{url}/ingest", json={"content": "x y"}, headers=BEARER, timeout=PATIENCE_SECONDS)
+        assert told.json()["data"]["structured"]["scope"] == "/team"

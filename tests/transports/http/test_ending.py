@@ -1,0 +1,48 @@
+"""When a server's time to end is up, what still runs is told to stop."""
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from tests.world import World
+from vestige.callers import LOCAL_USER
+from vestige.errors import Cancelled
+from vestige.operations.all import registry
+from vestige.transports.http.ending import Hurried
+
+Call = Callable[[Hurried, Mapping[str, Any]], dict[str, Any]]
+
+
+def quietly(done: float, total: float | None, what: str | None) -> None:
+    pass
+
+
+CALLS: dict[str, Call] = {
+    "answer": lambda app, rest: app.answer(registry.operations["consolidate"], {}, caller=LOCAL_USER, **rest),
+    "call_tool": lambda app, rest: app.call_tool("consolidate", {}, **rest),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_goes_on_until_its_client_leaves_or_the_server_hurries(world: World, name: str) -> None:
+    app, call = Hurried(world.app), CALLS[name]
+    world.remember("The kettle whistles in C sharp.")
+    gone = threading.Event()
+    rest: dict[str, Any] = {"request_id": "test", "progress": quietly, "cancelled": gone}
+    assert call(app, rest)
+    gone.set()
+    with pytest.raises(Cancelled):
+        call(app, rest)
+    gone.clear()
+    app.hurry.set()
+    with pytest.raises(Cancelled):
+        call(app, rest)
+
+
+def test_resources_are_read_as_before(world: World) -> None:
+    app = Hurried(world.app)
+    uri = next(iter(registry.resources))
+    given: dict[str, Any] = {"request_id": "test", "progress": quietly, "cancelled": threading.Event()}
+    assert app.read_resource(uri, **given) == world.app.read_resource(uri, **given)

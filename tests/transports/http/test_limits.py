@@ -1,0 +1,290 @@
+"""How much the server takes: bodies, requests at once, requests of one sender."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tests.transports.http.harness import Site, bearer, new_site, whoami
+from tests.world import HandClock
+from vestige.errors import TooLarge
+from vestige.transports.http.desk import Desk
+from vestige.transports.http.limits import BodyLimit, Buckets, Concurrency
+
+OPEN = {"auth.enabled": False}
+
+
+def echo(desk: Desk) -> list[BaseRoute]:
+    async def size(request: Request) -> JSONResponse:
+        return JSONResponse(len(await request.body()))
+
+    return [Route("/echo", size, methods=["POST"])]
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Site]:
+    with new_site(tmp_path, {"server.max_body_bytes": 2_000, **OPEN}, parts=(echo,)) as site:
+        yield site
+
+
+def test_a_body_up_to_the_limit_is_taken_and_a_larger_one_refused(small: Site) -> None:
+    assert small.http.post("/echo", content=b"x" * 2_000).json() == 2_000
+    response = small.http.post("/echo", content=b"x" * 2_001)
+    assert (response.status_code, response.json()["code"]) == (413, "too_large")
+    assert response.json()["details"] == {"limit": 2_000}
+
+
+def test_a_body_that_does_not_tell_its_length_is_counted_as_it_comes(small: Site) -> None:
+    def pieces(count: int) -> Iterator[bytes]:
+        for _ in range(count):
+            yield b"x" * 500
+
+    assert small.http.post("/echo", content=pieces(4)).json() == 2_000
+    response = small.http.post("/echo", content=pieces(5))
+    assert (response.status_code, response.json()["code"]) == (413, "too_large")
+
+
+def test_a_body_that_lies_about_its_length_is_counted_too() -> None:
+    taken: list[int] = []
+
+    async def greedy(scope: Scope, receive: Receive, send: Send) -> None:
+        while True:
+            taken.append(len((await receive())["body"]))
+
+    async def endless() -> Message:
+        return {"type": "http.request", "body": b"x" * 100, "more_body": True}
+
+    async def run() -> None:
+        await BodyLimit(greedy, 1_000)(asked("/x", (b"content-length", b"5")), endless, nowhere)
+
+    with pytest.raises(TooLarge):
+        anyio.run(run)
+    assert sum(taken) == 1_000
+
+
+def test_a_body_that_stops_coming_is_given_up(tmp_path: Path) -> None:
+    async def silent() -> Message:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    async def reading(scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+
+    async def run() -> None:
+        await BodyLimit(reading, 1_000, body_seconds=0.01)(asked("/x"), silent, nowhere)
+
+    with pytest.raises(Exception, match="408"):
+        anyio.run(run)
+
+
+def test_waiting_for_a_client_to_leave_is_no_slow_body() -> None:
+    left = anyio.Event()
+    heard: list[str] = []
+
+    async def receive() -> Message:
+        if not heard:
+            return {"type": "http.request", "body": b"all", "more_body": False}
+        await left.wait()
+        return {"type": "http.disconnect"}
+
+    async def waiting(scope: Scope, receive: Receive, send: Send) -> None:
+        heard.append((await receive())["type"])
+        heard.append((await receive())["type"])
+
+    async def run() -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(BodyLimit(waiting, 10, body_seconds=0.01), asked("/x"), receive, nowhere)
+            await anyio.sleep(0.05)
+            left.set()
+
+    anyio.run(run)
+    assert heard == ["http.request", "http.disconnect"]
+
+
+# -- at once ---------------------------------------------------------------------------------------
+
+
+class Crowd:
+    """Requests that stay inside until they are let out, sent to a limit of so many at once."""
+
+    def __init__(self, most: int, *, queue_seconds: float, stream: bool = False) -> None:
+        self.inside, self.most_inside = 0, 0
+        self.answers: list[int] = []
+        self._out = anyio.Event()
+        self._stream = stream
+        self.app: ASGIApp = Concurrency(self._stay, most, queue_seconds=queue_seconds)
+
+    async def _stay(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.inside += 1
+        self.most_inside = max(self.most_inside, self.inside)
+        kind = b"text/event-stream" if self._stream else b"text/plain"
+        start = {"type": "http.response.start", "status": 200, "headers": [(b"content-type", kind)]}
+        if self._stream:
+            await send(start)
+        await self._out.wait()
+        if not self._stream:
+            await send(start)
+        self.inside -= 1
+
+    async def send_in(self, count: int, path: str = "/x") -> None:
+        """Send requests until each is inside, waiting or refused; then let all out."""
+        async with anyio.create_task_group() as tasks:
+            for _ in range(count):
+                tasks.start_soon(self._send_one, path)
+            await anyio.wait_all_tasks_blocked()
+            self.entered = self.inside
+            self._out.set()
+
+    async def _send_one(self, path: str) -> None:
+        async def note(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self.answers.append(message["status"])
+
+        await self.app(asked(path), nothing, note)
+
+
+def test_so_many_are_served_at_once_as_many_wait_and_the_rest_is_refused() -> None:
+    crowd = Crowd(3, queue_seconds=60)
+    anyio.run(crowd.send_in, 10)
+    assert crowd.entered == 3
+    assert crowd.most_inside == 3
+    assert sorted(crowd.answers) == [200] * 6 + [503] * 4
+
+
+def test_nobody_waits_long() -> None:
+    async def run() -> list[int]:
+        crowd = Crowd(1, queue_seconds=0.01)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(crowd._send_one, "/x")
+            await anyio.wait_all_tasks_blocked()
+            await crowd._send_one("/x")
+            tasks.cancel_scope.cancel()
+        return crowd.answers
+
+    assert anyio.run(run) == [503]
+
+
+@pytest.mark.parametrize("path", ["/health", "/readyz", "/login"])
+def test_probes_and_logins_take_no_place(path: str) -> None:
+    crowd = Crowd(1, queue_seconds=60)
+    anyio.run(crowd.send_in, 10, path)
+    assert crowd.answers == [200] * 10
+
+
+def test_a_stream_gives_its_place_back_when_it_begins() -> None:
+    crowd = Crowd(2, queue_seconds=60, stream=True)
+    anyio.run(crowd.send_in, 10)
+    assert crowd.answers == [200] * 10
+
+
+def test_a_request_that_is_cancelled_gives_its_place_back() -> None:
+    async def run() -> list[int]:
+        crowd = Crowd(1, queue_seconds=0.01)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(crowd._send_one, "/x")
+            await anyio.wait_all_tasks_blocked()
+            tasks.cancel_scope.cancel()
+        crowd._out.set()
+        await crowd._send_one("/x")
+        return crowd.answers
+
+    assert anyio.run(run) == [200]
+
+
+def test_a_refusal_says_when_to_come_again(tmp_path: Path) -> None:
+    held: list[Any] = []
+
+    def holding(desk: Desk) -> list[BaseRoute]:
+        async def ask_for_more(request: Request) -> JSONResponse:
+            held.append(await send_inside(request))
+            return JSONResponse("done")
+
+        return [Route("/nested", ask_for_more)]
+
+    async def send_inside(request: Request) -> tuple[int, dict[str, str]]:
+        """Send a second request while the first one has the only place."""
+        answers: list[Message] = []
+
+        async def note(message: Message) -> None:
+            answers.append(message)
+
+        await site.http.app(asked("/nested"), nothing, note)
+        return answers[0]["status"], {name.decode(): value.decode() for name, value in answers[0]["headers"]}
+
+    with new_site(tmp_path, {"server.max_concurrent": 1, **OPEN}, parts=(holding,)) as site:
+        assert site.http.get("/nested").json() == "done"
+    status, headers = held[0]
+    assert (status, headers["retry-after"]) == (503, "1")
+
+
+# -- in a minute -----------------------------------------------------------------------------------
+
+
+def test_a_bucket_is_emptied_by_requests_and_filled_by_time() -> None:
+    clock = HandClock()
+    buckets = Buckets(60, clock.parts().monotonic)
+    assert [buckets.take("a") for _ in range(60)] == [0.0] * 60
+    assert buckets.take("a") == pytest.approx(1.0)
+    assert buckets.take("b") == 0.0
+    clock.sleep(2.5)
+    assert [buckets.take("a") == 0.0 for _ in range(3)] == [True, True, False]
+    clock.sleep(3_600)
+    assert [buckets.take("a") for _ in range(60)] == [0.0] * 60
+    assert buckets.take("a") > 0
+
+
+def test_only_so_many_senders_are_counted() -> None:
+    buckets = Buckets(60, HandClock().parts().monotonic, max_senders=100)
+    for number in range(1_000):
+        buckets.take(str(number))
+    assert len(buckets._buckets) == 100
+
+
+def test_each_key_has_its_own_limit(tmp_path: Path) -> None:
+    with new_site(tmp_path, {"server.requests_per_minute": 3}, parts=(whoami,)) as site:
+        mine, yours = site.key(label="mine"), site.key(label="yours")
+        answers = [site.http.get("/whoami", headers=bearer(mine)) for _ in range(4)]
+        assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
+        assert answers[-1].headers["retry-after"] == "20"
+        assert answers[-1].json()["code"] == "rate_limited"
+        assert site.http.get("/whoami", headers=bearer(yours)).status_code == 200
+        site.world.clock.sleep(20)
+        assert site.http.get("/whoami", headers=bearer(mine)).status_code == 200
+
+
+@pytest.mark.parametrize(("path", "answers"), [("/login", [200, 200, 429]), ("/health", [200, 200, 200])])
+def test_without_a_key_the_address_has_the_limit(tmp_path: Path, path: str, answers: Sequence[int]) -> None:
+    with new_site(tmp_path, {"server.requests_per_minute": 2}, parts=()) as site:
+        assert [site.http.get(path).status_code for _ in range(3)] == answers
+
+
+def test_no_limit_is_none(tmp_path: Path) -> None:
+    with new_site(tmp_path, {"server.requests_per_minute": 0, **OPEN}, parts=(whoami,)) as site:
+        assert {site.http.get("/whoami").status_code for _ in range(50)} == {200}
+
+
+def asked(path: str, *headers: tuple[bytes, bytes]) -> Scope:
+    host = (b"host", b"127.0.0.1:3927")
+    return {
+        "type": "http",
+        "method": "GET",
+        "scheme": "http",
+        "path": path,
+        "query_string": b"",
+        "headers": [host, *headers],
+        "state": {"request_id": "test"},
+    }
+
+
+async def nothing() -> Message:
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+async def nowhere(message: Message) -> None:
+    pass

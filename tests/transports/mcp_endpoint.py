@@ -1,0 +1,128 @@
+"""MCP over HTTP for an application of a test, without what stands before it in the product."""
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import anyio
+from starlette.applications import Starlette
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from vestige.callers import LOCAL_USER, Caller
+from vestige.engine.context import Engine
+from vestige.operations.registry import Operation, Registry
+from vestige.settings import load_settings
+from vestige.transports.http import mcp
+from vestige.transports.http.desk import Desk
+from vestige.transports.mcp.catalog import Catalog, packaged
+from vestige.transports.mcp.jsonrpc import Message
+from vestige.transports.mcp.service import Progress, Service, Signal
+
+
+class Echo:
+    """Repeats what it is given."""
+
+    def call_tool(
+        self,
+        name: str,
+        arguments: Message,
+        *,
+        request_id: str,
+        progress: Progress,
+        cancelled: Signal,
+        roots: Sequence[str] = (),
+    ) -> Message:
+        progress(1, 2, "half")
+        return {"echo": arguments}
+
+    def read_resource(
+        self,
+        uri: str,
+        *,
+        request_id: str,
+        progress: Progress,
+        cancelled: Signal,
+        roots: Sequence[str] = (),
+    ) -> Message:
+        return {"uri": uri}
+
+    def close(self) -> None:
+        pass
+
+
+class Borrowed:
+    """An application that belongs to the test, so the server's closing it does nothing."""
+
+    def __init__(self, app: Service) -> None:
+        self._app = app
+
+    @property
+    def engine(self) -> Engine:
+        raise NotImplementedError
+
+    def answer(
+        self,
+        operation: Operation,
+        arguments: Mapping[str, Any],
+        *,
+        caller: Caller,
+        request_id: str,
+        progress: Progress,
+        cancelled: Signal,
+    ) -> Message:
+        raise NotImplementedError
+
+    def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        request_id: str,
+        progress: Progress,
+        cancelled: Signal,
+        roots: Sequence[str] = (),
+        caller: Caller = LOCAL_USER,
+    ) -> Message:
+        return self._app.call_tool(
+            name, dict(arguments), request_id=request_id, progress=progress, cancelled=cancelled, roots=roots
+        )
+
+    def read_resource(
+        self,
+        uri: str,
+        *,
+        request_id: str,
+        progress: Progress,
+        cancelled: Signal,
+        roots: Sequence[str] = (),
+        caller: Caller = LOCAL_USER,
+    ) -> Message:
+        return self._app.read_resource(
+            uri, request_id=request_id, progress=progress, cancelled=cancelled, roots=roots
+        )
+
+    def close(self) -> None:
+        pass
+
+
+def endpoint(app: Service, catalog: Catalog | None) -> ASGIApp:
+    """MCP over HTTP alone, without what stands before it in the product: everybody is the local user."""
+    desk = Desk(
+        app=Borrowed(app),
+        settings=load_settings({"data_dir": "/nowhere"}, environ={}),
+        registry=Registry(),
+        monotonic=time.monotonic,
+        entropy=os.urandom,
+        limiter=anyio.CapacityLimiter(8),
+    )
+    shown = catalog or packaged()
+    inside = Starlette(routes=mcp.routes(desk, mcp.Offer(catalog=lambda caller: shown)))
+
+    async def let_in(scope: Scope, receive: Receive, send: Send) -> None:
+        scope.setdefault("state", {}).update(
+            caller=LOCAL_USER, request_id="test", key_id="", recheck=lambda: True
+        )
+        await inside(scope, receive, send)
+
+    return let_in
