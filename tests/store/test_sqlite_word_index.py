@@ -14,6 +14,7 @@ from tests.store.test_sqlite_checkup import break_it
 from vestige.errors import StoreCorrupt
 from vestige.models import ANYTHING, EVERYTHING
 from vestige.store.sqlite.store import SqliteStore
+from vestige.store.sqlite.words import TABLES, SqliteSurfaces
 
 path, store = sqlite_files.path, sqlite_files.store
 LATER = T0 + 30 * DAY
@@ -92,3 +93,28 @@ def test_a_search_that_meets_a_broken_word_index_says_how_to_mend_it(path: Path)
     with closing(open_at(path)) as store, pytest.raises(StoreCorrupt) as caught:
         store.lexical(["zinc"], ANYTHING, access=EVERYTHING, limit=5)
     assert "doctor --repair" in (caught.value.hint or "")
+
+
+def test_the_word_index_outlives_any_number_of_deletions() -> None:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        for name, made_of in TABLES.items():
+            db.execute(f"CREATE VIRTUAL TABLE {name} USING {made_of}")
+        surfaces = SqliteSurfaces()
+
+        def put(keys: range) -> None:
+            with db:
+                db.execute("BEGIN")
+                db.executemany(
+                    "INSERT INTO words (rowid, terms) VALUES (?, ?)",
+                    [(key, f"granite zinc{key}") for key in keys],
+                )
+
+        put(range(300))
+        for key in range(300, 1_800):  # older versions of SQLite break at about 1,000
+            put(range(key, key + 1))
+            with db:
+                db.execute("BEGIN")
+                surfaces.delete_words(db, [key])
+        assert db.execute("SELECT count(*) FROM words WHERE words MATCH 'granite'").fetchone() == (300,)
+        assert db.execute("SELECT count(*) FROM words_seen WHERE term GLOB 'zinc*'").fetchone() == (300,)
+        db.execute("INSERT INTO words (words) VALUES ('integrity-check')")
