@@ -19,6 +19,11 @@ NEEDED_TO_OPEN = (
 )
 """The rows without which FTS5 opens no table, not even to drop it, as they are in an empty one."""
 
+MOST_LEVELS = 1_000
+"""Where the index is built anew. Up to SQLite 3.40 at least, each merge puts what it made a level higher, and
+an index of more than 2,000 levels can never be opened again."""
+_CONTINUES = 0x80
+
 
 def next_key(db: Database) -> int:
     """The key a new memory gets; keys are never used again."""
@@ -47,7 +52,8 @@ class SqliteSurfaces:
         (SQLite 3.42) would make the file unreadable to older SQLite versions.
         """
         db.executemany("DELETE FROM words WHERE rowid = ?", [(key,) for key in keys])
-        db.execute("INSERT INTO words (words) VALUES ('optimize')")
+        deep = _levels(db) > MOST_LEVELS
+        db.execute("INSERT INTO words (words) VALUES (?)", ("rebuild" if deep else "optimize",))
 
     def empty_words(self, db: Database) -> None:
         """Make the index anew: rows can only be deleted from a whole one."""
@@ -66,3 +72,15 @@ class SqliteSurfaces:
         journal.owe(db)
         if keys:
             segments.unlist(db, keys)
+
+
+def _levels(db: Database) -> int:
+    """How many levels the index has: the number after the first four bytes of the row that tells its shape,
+    seven bits to the byte."""
+    row = db.execute("SELECT block FROM words_data WHERE id = 10").fetchone()
+    levels = 0
+    for byte in bytes(row[0])[4:] if row else b"":
+        levels = levels << 7 | byte & ~_CONTINUES
+        if byte < _CONTINUES:
+            break
+    return levels
