@@ -195,18 +195,22 @@ class App:
             milliseconds = 1000 * (self.engine.monotonic() - started)
             logger.debug("%s (request %s) took %.1f ms", operation.name, call.request_id, milliseconds)
 
-    def _scope(self, roots: Sequence[str]) -> str:
-        """Where a client is at home: what is set, else its first root in a project, else where we run."""
+    def _scope(self, roots: Sequence[str], caller: Caller = LOCAL_USER) -> str:
+        """Where a client is at home: what is set, else its first root in a project, else where we run.
+
+        Where a server was started says nothing about those who come over the network.
+        """
+        otherwise = self._home if caller is LOCAL_USER else ROOT_SCOPE
         if self.engine.settings.memory.scope:
             return self._home
         known = tuple(roots)
-        home = self._scopes.get(known)
-        if home is None:
+        found = self._scopes.get(known)
+        if found is None:
             folders = (folder_of(uri) for uri in known)
             scopes = (scope_of(folder) for folder in folders if folder is not None)
-            home = next((scope for scope in scopes if scope != ROOT_SCOPE), self._home)
-            self._scopes = {known: home}
-        return home
+            found = next((scope for scope in scopes if scope != ROOT_SCOPE), ROOT_SCOPE)
+            self._scopes = {known: found}
+        return found if found != ROOT_SCOPE else otherwise
 
     def _call(
         self,
@@ -220,7 +224,7 @@ class App:
         return Call(
             engine=self.engine,
             access=caller.access,
-            scope=caller.home(self._scope(roots)),
+            scope=caller.home(self._scope(roots, caller)),
             permissions=caller.permissions,
             progress=progress,
             cancelled=cancelled.is_set,

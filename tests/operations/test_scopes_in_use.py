@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import Any
 import pytest
 
 from tests.world import HandClock, World, open_world
+from vestige.callers import Caller
+from vestige.operations.all import registry
 
 THINGS = ("crane", "harbour", "ledger", "compass", "lantern", "anchor", "beacon", "rudder", "mast", "keel")
 
@@ -95,6 +98,23 @@ def test_a_scope_that_is_set_wins_over_the_place(tmp_path: Path, repositories: t
     with open_world(tmp_path / "data", place=repositories[0], **settings) as world:
         assert world.get(world.remember("The mast is oak."))["scope"] == "/agent/scribe"
         assert world.call("search", query="mast")["scope"] == "/agent/scribe"
+
+
+def test_where_a_server_runs_says_nothing_about_those_who_come_over_the_network(
+    tmp_path: Path, repositories: tuple[Path, Path]
+) -> None:
+    somebody = Caller(name="a key", permissions=frozenset({"read", "write"}))
+    with open_world(tmp_path / "data", place=repositories[0]) as world:
+        answer = world.app.answer(
+            registry.operations["search"],
+            {"query": "mast"},
+            caller=somebody,
+            request_id="1",
+            progress=lambda *_: None,
+            cancelled=threading.Event(),
+        )
+        assert answer["scope"] == "/"
+        assert world.call("search", query="mast")["scope"].startswith("/project/api~")
 
 
 def test_a_clients_root_wins_over_the_servers_own_folder(

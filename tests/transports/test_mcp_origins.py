@@ -108,3 +108,11 @@ def test_a_client_on_another_machine_is_not_asked_for_its_folders() -> None:
     modern = call(2)
     modern["params"]["_meta"] = envelope
     assert begin(connect(stateless=True, local=False), modern, HERE).roots == ()
+
+
+def test_folders_that_a_client_on_another_machine_tells_unasked_are_not_looked_at() -> None:
+    modern = call(2)
+    told = {"roots": {"roots": [{"uri": "file:///srv/secret"}]}}
+    modern["params"] |= {"_meta": ENVELOPE, "inputResponses": told}
+    assert begin(connect(stateless=True, local=True), modern, HERE).roots == ("file:///srv/secret",)
+    assert begin(connect(stateless=True, local=False), modern, HERE).roots == ()

@@ -163,6 +163,6 @@ def test_every_response_has_the_headers_that_protect_browsers(shell: Site, path:
     assert "frame-ancestors 'none'" in headers["content-security-policy"]
     assert "unsafe" not in headers["content-security-policy"]
     assert headers["x-content-type-options"] == "nosniff"
-    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["referrer-policy"] == "same-origin"
     assert headers["cache-control"] == ("no-cache" if path.startswith("/static/") else "no-store")
     assert "server" not in headers

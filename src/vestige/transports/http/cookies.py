@@ -55,14 +55,16 @@ class Sessions:
         ends = began + self._life
         claims = {"key": key_id, "iat": int(began.timestamp()), "exp": int(ends.timestamp())}
         body = _encoded(orjson.dumps(claims))
-        return Session(key_id=key_id, began=began, ends=ends, text=f"{body}.{self._signature(body)}")
+        return Session(
+            key_id=key_id, began=began, ends=ends, text=f"{body}.{self._signature(f'session:{body}')}"
+        )
 
     def read(self, text: str, now: datetime) -> Session | None:
         """The session of a cookie that is ours, has not expired and was not ended."""
         body, _, signature = text.partition(".")
-        if not hmac.compare_digest(signature.encode(), self._signature(body).encode()):
+        if not hmac.compare_digest(signature.encode(), self._signature(f"session:{body}").encode()):
             return None
-        claims = orjson.loads(_decoded(body))  # we wrote it: the signature is right
+        claims = orjson.loads(_decoded(body))  # we wrote it: the signature is right, and of no other purpose
         began, ends = (datetime.fromtimestamp(claims[name], UTC) for name in ("iat", "exp"))
         if now >= ends or text in self._ended:
             return None

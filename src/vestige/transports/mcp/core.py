@@ -263,7 +263,8 @@ class Connection:
             question = roots.wanted(request) if self._local else None
             if question is not None:
                 return eras.input_required(question, self._server_info)
-            known = roots.told(request)
+            # Folders of another machine are none of ours, whatever its client tells.
+            known = roots.told(request) if self._local else ()
         return Job(
             request.id,
             kind,
