@@ -38,6 +38,15 @@ def test_without_a_credential_nothing_is_told(shell: Site) -> None:
     }
 
 
+def test_a_store_that_is_away_tells_strangers_nothing_about_the_installation(tmp_path: Path) -> None:
+    with new_site(tmp_path, parts=()) as site:
+        site.world.app.engine.store.close()
+        response = site.http.get("/api/v1/stats", headers=bearer(UNKNOWN))
+        assert (response.status_code, response.json()["code"]) == (503, "store_unavailable")
+        assert response.json()["detail"] == "The memory cannot be reached just now."
+        assert "details" not in response.json()
+
+
 def test_what_is_not_there_is_not_told_apart_without_a_key(shell: Site) -> None:
     assert shell.http.get("/no/such/thing").status_code == 401
 

@@ -1,5 +1,6 @@
 """Who may come in: turns the credential of a request into its caller, or refuses it."""
 
+import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 
@@ -9,7 +10,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from vestige.errors import VestigeError
+from vestige.errors import StoreError, VestigeError
 from vestige.transports.http.addresses import sender_of
 from vestige.transports.http.cookies import CSRF_HEADER, Sessions
 from vestige.transports.http.credentials import ANYONE, Credential, Holders, Identity, shown
@@ -18,9 +19,11 @@ from vestige.transports.http.headers import STATIC
 from vestige.transports.http.limits import PROBES, RATE_LIMITED, retry_after
 from vestige.transports.http.narrowing import narrowed
 from vestige.transports.http.origins import is_same_origin
-from vestige.transports.http.problems import UNAUTHENTICATED, Refusal, answer_instead, problem
+from vestige.transports.http.problems import STORE_AWAY, UNAUTHENTICATED, Refusal, answer_instead, problem
 from vestige.transports.http.slowdown import Slowdown
 from vestige.transports.http.usage import Usage
+
+logger = logging.getLogger(__name__)
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 PUBLIC = PROBES | {"/", "/login", "/logout"}
@@ -114,6 +117,10 @@ class Gate:
         connection = HTTPConnection(scope)
         try:
             refused = await self._enter(connection)
+        except StoreError as error:
+            # Nobody is known yet, and what it tells of the installation is not for everybody.
+            logger.warning("Request %s was not let in: %s", connection.state.request_id, error.message)
+            refused = problem(STORE_AWAY, connection.state.request_id)
         except VestigeError as error:
             refused = problem(error, connection.state.request_id)
         if refused is None:

@@ -35,6 +35,12 @@ UNAUTHENTICATED = Refusal(
     message="A valid key is needed.",
     hint="Send `Authorization: Bearer vst_…`. `vestige keys create` makes a key.",
 )
+STORE_AWAY = Refusal(
+    status=503,
+    code="store_unavailable",
+    message="The memory cannot be reached just now.",
+    hint="Try again in a moment; the server's log says more.",
+)
 NO_SUCH_ROUTE = Refusal(status=404, code="no_such_route", message="There is nothing at this address.")
 METHOD_NOT_ALLOWED = Refusal(
     status=405, code="method_not_allowed", message="This address does not take that method."
