@@ -9,7 +9,7 @@ import pytest
 from psycopg import errors
 
 from tests.store.generators import a_memory, add, held
-from tests.store.postgres_stores import LONG, open_at, outside, query
+from tests.store.postgres_stores import LONG, open_at, outside, query, until
 from vestige.errors import InvalidInput, StoreBusy, StoreError, StoreUnavailable
 from vestige.models import EVERYTHING
 from vestige.store.postgres.connection import Connections, Session
@@ -247,8 +247,8 @@ def test_closing_ends_every_session_also_one_that_is_lent_when_it_comes_back(pos
         store.close()
         db.execute("SELECT 1")
     with outside(postgres_url) as looking:
-        while looking.execute(SESSIONS.encode(), ()).fetchone() != (0,):
-            pass  # the server sees a moment later that a client is gone
+        # The server sees a moment later that a client is gone.
+        until(lambda: looking.execute(SESSIONS.encode(), ()).fetchone() == (0,))
 
 
 class Clock:

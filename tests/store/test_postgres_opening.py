@@ -15,7 +15,7 @@ from testbed.postgres_server import Server
 from tests.store.generators import a_memory, add, held
 from tests.store.postgres_stores import LONG, open_at, outside, query
 from vestige.errors import ConfigError, StoreError, StoreReadOnly, StoreTooNew, StoreUnavailable
-from vestige.models import EVERYTHING
+from vestige.models import ANYTHING, EVERYTHING
 from vestige.store.postgres import opening
 from vestige.store.postgres import server as requirements
 from vestige.store.postgres.place import Place
@@ -207,6 +207,7 @@ def test_an_extension_in_a_schema_of_its_own_will_do(empty: str) -> None:
     query(empty, "CREATE SCHEMA elsewhere; CREATE EXTENSION vector SCHEMA elsewhere")
     with closing(open_at(empty, schema="vestige")) as store:
         add(store, a_memory("m1"))
+        assert store.count(ANYTHING, access=EVERYTHING) == 1
 
 
 def test_the_owner_of_a_schema_needs_no_other_rights(empty: str, as_role: NewRole) -> None:

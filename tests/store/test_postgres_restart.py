@@ -74,6 +74,7 @@ def test_opening_waits_for_a_server_that_comes_back(own: Server) -> None:
     starting.start()
     with closing(open_at(url)) as opened:
         add(opened, a_memory("after"))
+        assert opened.count(ANYTHING, access=EVERYTHING) == 1
     starting.join(LONG)
     own.drop(url)
 

@@ -1,20 +1,17 @@
 """The process of the bridge: how it starts and how it ends."""
 
 import math
-import os
 import shutil
-import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Callable, Sequence
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from vestige.errors import ConfigError
 from vestige.settings import Settings
+from vestige.transports.http import signals
 
 KEEP_ALIVE_SECONDS = 30
 OWN_PROGRAM = ("-P", "-m", "vestige.transports.mcp.stdio")
@@ -58,8 +55,8 @@ def serve(app: ASGIApp, settings: Settings, opened: socket.socket, started: Call
     Server(config, started).run(sockets=[opened])
 
 
-class Server(uvicorn.Server):
-    """uvicorn's server. The first signal lets what runs finish; the second ends the process at once."""
+class Server(signals.Server):
+    """The server of the bridge, which says when it takes requests."""
 
     def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
         super().__init__(config)
@@ -70,20 +67,3 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._tell_started()
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """The first signal asks the bridge to end; the second does not ask."""
-        if self.should_exit:
-            os._exit(128 + sig)
-        self.should_exit = True
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Listen to signals while it serves. They were obeyed then, and are not raised again."""
-        watched = (signal.SIGINT, signal.SIGTERM)
-        before = {one: signal.signal(one, self.handle_exit) for one in watched}
-        try:
-            yield
-        finally:
-            for one, handler in before.items():
-                signal.signal(one, handler)

@@ -5,12 +5,10 @@ import errno
 import logging
 import math
 import os
-import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from types import FrameType
 
 import anyio
 import uvicorn
@@ -19,7 +17,7 @@ from starlette.types import ASGIApp
 from vestige.errors import ConfigError, Conflict
 from vestige.operations.all import registry
 from vestige.settings import Settings
-from vestige.transports.http import asgi
+from vestige.transports.http import asgi, signals
 from vestige.transports.http.addresses import Bind, bind_of, bracketed, is_loopback
 from vestige.transports.http.auth import Auth
 from vestige.transports.http.cookies import secret_of
@@ -136,7 +134,7 @@ def _config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
     )
 
 
-class Server(uvicorn.Server):
+class Server(signals.Server):
     """uvicorn's server, with our way of ending.
 
     The first signal lets what runs finish, for as long as is set; the second ends the process at once.
@@ -180,20 +178,3 @@ class Server(uvicorn.Server):
         if self.server_state.tasks:
             logger.warning("Cutting off %d requests that did not end in time", len(self.server_state.tasks))
         self._hurry.set()
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """The first signal asks the server to end; the second does not ask."""
-        if self.should_exit:
-            os._exit(128 + sig)
-        self.should_exit = True
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Listen to signals while it serves. They were obeyed then, and are not raised again."""
-        watched = (signal.SIGINT, signal.SIGTERM)
-        before = {one: signal.signal(one, self.handle_exit) for one in watched}
-        try:
-            yield
-        finally:
-            for one, handler in before.items():
-                signal.signal(one, handler)
