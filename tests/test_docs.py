@@ -71,6 +71,14 @@ def test_links_between_pages_lead_somewhere() -> None:
     assert broken == []
 
 
+def test_no_page_has_vestige_installed_by_its_name() -> None:
+    """It is on no package index: the name would fail there, or one day be a stranger's."""
+    named = re.compile(r"pip install[^`\n]*[\s'\"]vestige\b(?!/)")
+    plugin = PROJECT / "integrations" / "openclaw" / "README.md"
+    found = [page.name for page in (*pages(), plugin) if named.search(page.read_text(encoding="utf-8"))]
+    assert found == []
+
+
 def test_every_mark_stands_before_a_snippet_that_can_run() -> None:
     for page in pages():
         text = page.read_text(encoding="utf-8")

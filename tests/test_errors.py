@@ -3,6 +3,11 @@
 import inspect
 import json
 import re
+import shlex
+import sys
+import tomllib
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
 
 import pytest
 
@@ -74,14 +79,32 @@ def test_the_details_of_an_error_are_its_own() -> None:
     assert NotFound().details == {}
 
 
-def test_a_missing_extra_names_the_command_that_installs_it() -> None:
-    error = MissingExtra.named("local", "The local model")
-    assert error.value() == {
-        "code": "missing_extra",
-        "message": "The local model needs the extra 'local', which is not installed.",
-        "hint": "pip install 'vestige[local]'",
-        "details": {"extra": "local"},
-    }
+def test_a_missing_extra_names_the_command_that_installs_it_here() -> None:
+    error = MissingExtra.named("postgres", "The backend")
+    assert error.message == "The backend needs the extra 'postgres', which is not installed."
+    assert error.details == {"extra": "postgres"}
+    assert error.hint is not None
+    # Vestige is on no package index: its name must not be asked for there.
+    assert shlex.split(error.hint) == [sys.executable, "-m", "pip", "install", "psycopg[binary]>=3.2"]
+
+
+def test_what_is_installed_for_an_extra_is_what_the_project_lists() -> None:
+    pyproject = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+    extras = pyproject["project"]["optional-dependencies"]
+    del extras["all"]  # names the others
+    for extra, listed in extras.items():
+        words = shlex.split(MissingExtra.named(extra, "It").hint or "")
+        assert sorted(words[words.index("install") + 1 :]) == sorted(listed)
+
+
+def test_sources_that_were_never_installed_are_installed_from_their_folder(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def unknown(_name: str) -> list[str]:
+        raise PackageNotFoundError
+
+    monkeypatch.setattr("importlib.metadata.requires", unknown)
+    assert (MissingExtra.named("local", "It").hint or "").endswith("-m pip install -e '.[local]'")
 
 
 def test_an_error_value_is_json() -> None:

@@ -5,29 +5,34 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
+from vestige import __version__
+
 INTERRUPTED = 130
 """What a shell expects of a program that Ctrl-C ended."""
 
 
 def main() -> NoReturn:
     """Run `vestige`."""
-    with _starting():
+    if sys.argv[1:] in (["--version"], ["-V"]):  # needs none of what all other words do
+        print(f"vestige {__version__}")  # noqa: T201 - click would have to be imported
+        sys.exit()
+    with _quiet():
         from vestige.app import main as run  # brings numpy
 
-    run()
+        run()
 
 
 def restore() -> NoReturn:
     """Run `vestige-restore FILE`."""
-    with _starting():
+    with _quiet():
         from vestige.app import restore_main  # brings numpy
 
-    restore_main()
+        restore_main()
 
 
 @contextmanager
-def _starting() -> Iterator[None]:
-    """Ctrl-C while everything is imported, which takes a moment, ends the program without a traceback."""
+def _quiet() -> Iterator[None]:
+    """Ctrl-C ends the program without a traceback, also while things are imported, which takes a moment."""
     try:
         from vestige.settings import calm_blas
 

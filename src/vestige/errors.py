@@ -147,9 +147,29 @@ class MissingExtra(VestigeError):
         """The error for a feature `what` that the extra `extra` would bring."""
         return cls(
             f"{what} needs the extra '{extra}', which is not installed.",
-            hint=f"pip install 'vestige[{extra}]'",
+            hint=_installing(extra),
             details={"extra": extra},
         )
+
+
+def _installing(extra: str) -> str:
+    """The command that brings an extra to this installation, whatever it was made from.
+
+    It names the packages, because a checkout or a wheel of Vestige is no package of an index.
+    """
+    # Imported here: who starts within milliseconds imports this module and never gets here.
+    import shlex
+    import sys
+    from importlib.metadata import PackageNotFoundError, requires
+
+    try:
+        wanted = [one.partition(";") for one in requires("vestige") or []]
+    except PackageNotFoundError:  # the sources alone, on the path of Python
+        wanted = []
+    packages = [
+        name.strip() for name, _, marker in wanted if f"extra == '{extra}'" in marker.replace('"', "'")
+    ]
+    return shlex.join([sys.executable, "-m", "pip", "install", *(packages or ["-e", f".[{extra}]"])])
 
 
 class ConfigError(VestigeError):

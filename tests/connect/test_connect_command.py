@@ -49,10 +49,14 @@ def test_alone_it_lists_the_clients_with_what_was_found(home: Path) -> None:
     shown = run(home, "--table").stdout
     assert "http (user)" in shown
     assert "file cannot be read (user)" in shown
+    row = next(line for line in shown.splitlines() if "stdio (project)" in line)
+    assert row.split()[-1] == str(home / "project/.cursor/mcp.json")
 
 
 def test_without_a_terminal_and_without_yes_it_only_says_what_it_would_do(home: Path) -> None:
-    told = answer(run(home, "cursor"))
+    undone = run(home, "cursor")
+    assert undone.exit_code == 1
+    told = json.loads(undone.stdout)
     assert not told["changed"]
     assert "Say --yes" in told["message"]
     assert '+    "vestige": {' in told["diff"]
@@ -73,10 +77,13 @@ def test_a_second_time_there_is_nothing_to_do_and_undo_takes_it_back(home: Path)
     again = answer(run(home, "cursor", "--yes"))
     assert not again["changed"]
     assert again["message"].startswith("Nothing to do")
-    assert answer(run(home, "cursor", "--undo"))["changed"] is False
+    refused = run(home, "cursor", "--undo")
+    assert (refused.exit_code, json.loads(refused.stdout)["changed"]) == (1, False)
     assert written(home) == [".cursor/mcp.json"]
-    assert answer(run(home, "cursor", "--undo", "--yes"))["message"] == "Cursor is no longer connected."
+    undone = answer(run(home, "cursor", "--undo", "--yes"))
+    assert (undone["message"], undone["notes"]) == ("Cursor is no longer connected.", [])
     assert written(home) == []
+    assert {one["client"]: one["installed"] for one in answer(run(home))["clients"]}["cursor"] is False
     assert "not connected" in answer(run(home, "cursor", "--undo", "--yes"))["message"]
 
 
@@ -158,7 +165,7 @@ def test_claude_code_without_its_command_gets_an_entry_in_its_file(home: Path) -
 
 
 def test_the_word_behind_http_may_be_the_client(home: Path) -> None:
-    assert answer(run(home, "--http", "cursor"))["client"] == "cursor"
+    assert answer(run(home, "--http", "cursor", "--yes"))["client"] == "cursor"
 
 
 @pytest.mark.parametrize(
@@ -192,5 +199,55 @@ def test_a_port_that_changes_each_time_cannot_be_connected_to(home: Path) -> Non
 
 
 def test_the_unusual_place_for_settings_is_taken_from_the_environment(home: Path) -> None:
-    told = answer(run(home, "zed", XDG_CONFIG_HOME=str(home / "xdg")))
+    told = answer(run(home, "zed", "--yes", XDG_CONFIG_HOME=str(home / "xdg")))
     assert told["file"] == str(home / "xdg/zed/settings.json")
+
+
+def entry_of(home: Path) -> dict[str, Any]:
+    text = (home / ".cursor/mcp.json").read_text(encoding="utf-8")
+    entry: dict[str, Any] = json.loads(text)["mcpServers"]["vestige"]
+    return entry
+
+
+def test_the_memory_that_variables_name_is_the_one_that_the_entry_leads_to(home: Path) -> None:
+    config = home / "my.toml"
+    config.write_text("", encoding="utf-8")
+    named = {"VESTIGE_DATA_DIR": "elsewhere", "VESTIGE_CONFIG": "~/my.toml"}
+    told = answer(run(home, "cursor", "--yes", **named))
+    assert entry_of(home)["args"][-4:] == [
+        *("--data-dir", str(home / "project" / "elsewhere")),
+        *("--config", str(config)),
+    ]
+    assert not any("variables" in note for note in told["notes"])
+    answer(run(home, "cursor", "--yes", "--data-dir", "flag", **named))
+    assert str(home / "project" / "flag") in entry_of(home)["args"]
+
+
+def test_the_usual_place_is_not_in_the_entry(home: Path) -> None:
+    told = answer(run(home, "cursor", "--yes", XDG_DATA_HOME=""))
+    assert "--data-dir" not in entry_of(home).get("args", [])
+    assert not any("variables" in note for note in told["notes"])
+
+
+def test_a_database_that_a_variable_names_is_told_of_and_its_password_is_not(home: Path) -> None:
+    url = "postgresql://ada:hunter2@db.example/memories"
+    done = run(home, "cursor", "--yes", VESTIGE_DATABASE_URL=url)
+    notes = " ".join(answer(done)["notes"])
+    assert "VESTIGE_DATABASE_URL" in notes
+    assert "set them where Cursor starts" in notes
+    assert "VESTIGE_DATABASE_URL" in " ".join(
+        answer(run(home, "cursor", "--print", VESTIGE_DATABASE_URL=url))["notes"]
+    )
+    assert "hunter2" not in done.stdout + (home / ".cursor/mcp.json").read_text(encoding="utf-8")
+
+
+def test_undo_says_when_the_entry_is_not_one_of_ours(home: Path) -> None:
+    (home / ".cursor").mkdir()
+    text = json.dumps({"mcpServers": {"vestige": {"command": "/opt/other/server"}}})
+    (home / ".cursor/mcp.json").write_text(text, encoding="utf-8")
+    told = json.loads(run(home, "cursor", "--undo").stdout)
+    assert "did not write this entry" in told["notes"][0]
+    assert (home / ".cursor/mcp.json").read_text(encoding="utf-8") == text
+    text = json.dumps({"mcpServers": {"vestige": {"command": "/opt/venv/bin/vestige-mcp"}}})
+    (home / ".cursor/mcp.json").write_text(text, encoding="utf-8")
+    assert answer(run(home, "cursor", "--undo", "--yes"))["notes"] == []

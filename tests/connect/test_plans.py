@@ -57,7 +57,8 @@ def test_a_missing_file_is_made_and_goes_again(name: str, server: Server, tmp_pa
     assert entry_in(client, path.read_text(encoding="utf-8")) == client.entry(server)
     assert path.stat().st_mode & 0o077 == 0
     undo(client, where)
-    assert list(path.parent.iterdir()) == []
+    # Nor is there a folder left that would pass for an installed client.
+    assert [one for one in where.home.rglob("*") if one != where.home / ".config"] == []
 
 
 @EVERY
@@ -328,3 +329,18 @@ def test_the_state_of_a_client_is_read_from_its_file(tmp_path: Path) -> None:
     connect(client, where, STDIO)
     assert plans.connected(client, where, name="vestige", scope="user") == client.entry(STDIO)
     assert plans.connected(client, where, name="other", scope="user") is None
+
+
+def test_undo_leaves_folders_that_hold_something_else(tmp_path: Path) -> None:
+    client, where = CLIENTS["codex"], machine(tmp_path)
+    connect(client, where, STDIO)
+    (where.home / ".codex" / "history").touch()
+    undo(client, where)
+    assert [one.name for one in (where.home / ".codex").iterdir()] == ["history"]
+
+
+def test_servers_in_braces_are_refused_with_what_to_write_instead(tmp_path: Path) -> None:
+    client, where = CLIENTS["codex"], machine(tmp_path)
+    have(plans.place(client, where, "user"), 'mcp_servers = { other = { command = "npx" } }\n')
+    with pytest.raises(InvalidInput, match=r"write its parts as tables, \[mcp_servers\.NAME\]"):
+        connect(client, where, STDIO)

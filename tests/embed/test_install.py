@@ -125,7 +125,7 @@ def test_without_the_libraries_the_extra_is_named(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra) as caught:
         install(tmp_path)
-    assert caught.value.hint == "pip install 'vestige[local]'"
+    assert caught.value.details == {"extra": "local"}
 
 
 def test_other_weights_are_refused_before_anything_is_made(tiny_source: Path, tmp_path: Path) -> None:

@@ -223,7 +223,7 @@ def test_without_the_library_the_extra_is_named(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setitem(sys.modules, "fastembed.rerank.cross_encoder", None)
     with pytest.raises(MissingExtra) as caught:
         FastembedReranker("any", tmp_path, threads=1)
-    assert caught.value.hint == "pip install 'vestige[fastembed]'"
+    assert caught.value.details == {"extra": "fastembed"}
 
 
 # -- bringing it ---------------------------------------------------------------------------------

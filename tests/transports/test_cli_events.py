@@ -25,8 +25,10 @@ def test_an_unknown_type_is_refused_before_anything_is_opened(given: str, hint: 
 
 
 def test_an_event_is_a_line_with_what_there_is_to_say() -> None:
-    promoted = MemoryPromoted(timestamp=NOON, places=None, id="m", new_retention=0.912345)
-    assert in_a_line(promoted) == "2026-03-01 12:00:00  MemoryPromoted          id=m  new_retention=0.9123"
+    promoted = MemoryPromoted(timestamp=NOON, places=(Place(scope="/tea"),), id="m", new_retention=0.912345)
+    assert in_a_line(promoted) == (
+        "2026-03-01 12:00:00  MemoryPromoted          scope=/tea  id=m  new_retention=0.9123"
+    )
     search = SearchPerformed(
         timestamp=NOON,
         places=(Place(scope="/"),),
@@ -36,8 +38,8 @@ def test_an_event_is_a_line_with_what_there_is_to_say() -> None:
         duration_ms=1.0,
     )
     assert in_a_line(search) == (
-        "2026-03-01 12:00:00  SearchPerformed         query=tea or coffee  result_count=2  result_ids=a, b  "
-        "duration_ms=1  scope=/  recorded=True"
+        "2026-03-01 12:00:00  SearchPerformed         scope=/  query=tea or coffee  result_count=2  "
+        "result_ids=a, b  duration_ms=1  recorded=True"
     )
     assert (
         in_a_line(ConsolidationStarted(timestamp=NOON, places=None))

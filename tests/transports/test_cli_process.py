@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.transports.cli_harness import ENVIRONMENT
+from vestige import __version__
 
 pytestmark = pytest.mark.slow
 
@@ -181,3 +182,45 @@ def test_mcp_is_served_by_the_same_program(tmp_path: Path) -> None:
     served = vestige(tmp_path, "mcp", "--data-dir", str(tmp_path / "d"), stdin=json.dumps(question) + "\n")
     assert served.returncode == 0
     assert json.loads(served.stdout)["result"]["serverInfo"]["name"] == "vestige"
+
+
+@pytest.mark.parametrize("flag", ["--version", "-V"])
+def test_the_version_is_told_before_anything_is_imported_for_it(flag: str, tmp_path: Path) -> None:
+    told = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "vestige", flag],
+        capture_output=True,
+        encoding="utf-8",
+        env=environment(tmp_path),
+        timeout=PATIENCE_SECONDS,
+        check=True,
+    )
+    assert told.stdout == f"vestige {__version__}\n"
+    imported = {line.rpartition("|")[2].strip() for line in told.stderr.splitlines()}
+    assert imported.isdisjoint({"vestige.app", "click", "numpy", "pydantic"})
+
+
+INTERRUPTED = """
+import builtins, sys
+from vestige.__main__ import main
+find = builtins.__import__
+def interrupt(name, *rest):
+    if name == sys.argv[1]:
+        raise KeyboardInterrupt
+    return find(name, *rest)
+builtins.__import__ = interrupt
+sys.argv[2:] = ["status"]
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["vestige.settings", "vestige.app", "vestige.transports.cli"])
+def test_ctrl_c_while_things_are_imported_ends_it_quietly(module: str, tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, module],
+        capture_output=True,
+        encoding="utf-8",
+        env=environment(tmp_path),
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (130, "")

@@ -255,7 +255,7 @@ def test_a_variable_that_says_something_else_is_explained_on_stderr(
     monkeypatch.setenv(variable, "loud")
     refused = run()
 
-    assert (refused.returncode, refused.stdout) == (1, "")
+    assert (refused.returncode, refused.stdout) == (2, "")
     assert refused.stderr.startswith(f"vestige-mcp: {variable} is ")
     assert run("--version").returncode == 0
 
@@ -291,6 +291,6 @@ def test_the_version_is_on_stdout(flag: str) -> None:
 def test_a_wrong_command_line_is_explained_on_stderr(arguments: list[str], message: str) -> None:
     refused = run(*arguments)
 
-    assert (refused.returncode, refused.stdout) == (1, "")
+    assert (refused.returncode, refused.stdout) == (2, "")
     assert refused.stderr.startswith(f"vestige-mcp: {message}\n")
     assert "usage:" in refused.stderr

@@ -80,6 +80,15 @@ def restore(file: ConfigFile, text: str | None, spent: tuple[Path, ...]) -> None
         raise refusal(file.path, f"cannot be written: {_reason(exc)}") from exc
 
 
+def prune(folder: Path, roots: tuple[Path, ...]) -> None:
+    """Remove a folder and those above it, as far as they are empty and below one of the roots."""
+    kept = {root.resolve() for root in roots}
+    with suppress(OSError):  # the first that is not empty ends it
+        while folder not in kept and kept & set(folder.parents):
+            folder.rmdir()
+            folder = folder.parent
+
+
 def backups(file: ConfigFile) -> list[tuple[Path, str]]:
     """The copies beside a file with their texts, the oldest first."""
     pattern = re.compile(re.escape(file.target.name) + r"\.vestige-(\d{8}T\d{6})(?:-(\d+))?\.bak")

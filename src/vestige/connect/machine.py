@@ -44,6 +44,10 @@ class Machine:
         """Whether one of these is there."""
         return any(self.place(one).exists() for one in templates)
 
+    def roots(self) -> tuple[Path, ...]:
+        """Folders that belong to no client: what a client has is below one of them."""
+        return (self.home, self._settings(), self.project)
+
     def _settings(self) -> Path:
         if self.platform == "darwin":
             return self.home / "Library" / "Application Support"

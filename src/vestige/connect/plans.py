@@ -28,6 +28,8 @@ _MASK = "********"
 _SECRET = re.compile(r"vst_[A-Za-z0-9_-]{4,}|(?<=Bearer )[^\s\"'${}]+(?=[\"'])")
 _NEIGHBOUR = re.compile(r"(?i)((?:key|token|secret|passw|auth)[\w-]*[\"']?\s*[:=]\s*)(?:\"[^\"]*\"|'[^']*')")
 """What looks like the secret of another server that happens to stand nearby."""
+_PROGRAM = re.compile(r"\bvestige(?:-mcp)?(?:\.exe)?$|^https?://.*/mcp$")
+"""The program that `connect` writes down, as a path or behind `python -m`, or the address of a server."""
 _SAMPLES: tuple[Server, ...] = (
     Stdio(command="x", args=("x",)),
     Http(url="x", key=Held(text="x")),
@@ -56,6 +58,8 @@ class Change:
     """A file and what it would become; `after` None: it would go. `spent` are copies that go as well.
 
     `reverts` is an `undo` that leaves an entry: the one that was there before Vestige wrote its own.
+    `foreign` is one that takes out what does not look like an entry of ours. Folders below `roots` that are
+    empty without the file go with it.
     """
 
     client: Client
@@ -65,7 +69,9 @@ class Change:
     secret: str | None = None
     undoes: bool = False
     reverts: bool = False
+    foreign: bool = False
     spent: tuple[Path, ...] = ()
+    roots: tuple[Path, ...] = ()
 
     @property
     def nothing(self) -> bool:
@@ -78,6 +84,15 @@ class Change:
         if self.reverts:
             return f"{self.client.title} has the entry again that it had before."
         return f"{self.client.title} is {'no longer ' if self.undoes else ''}connected."
+
+    @property
+    def warning(self) -> str:
+        """What somebody should know before it is done; empty when there is nothing."""
+        return (
+            "`vestige connect` did not write this entry, which leads to something else."
+            if self.foreign
+            else ""
+        )
 
     @property
     def exposed(self) -> bool:
@@ -102,6 +117,8 @@ class Change:
             return None
         if self.after is None or self.spent:
             files.restore(self.file, self.after, self.spent)
+            if self.after is None:
+                files.prune(self.file.target.parent, self.roots)
             return None
         return files.write(self.file, self.after, now=now, private=self.private)
 
@@ -154,7 +171,9 @@ def undo(client: Client, machine: Machine, *, name: str, scope: Scope) -> Change
         after=after,
         undoes=True,
         reverts=bool(same) and not clean and after is not None,
+        foreign=not same and not _ours(entry),
         spent=tuple(path for path, _ in same),
+        roots=machine.roots(),
     )
 
 
@@ -216,6 +235,15 @@ def _merged(client: Client, found: Json, entry: Entry) -> Entry:
             both = {**others, **(new if isinstance(new, dict) else {})}
             merged = {**merged, key: both} if both else {k: v for k, v in merged.items() if k != key}
     return merged
+
+
+def _ours(entry: Json) -> bool:
+    """Whether an entry leads to a Vestige, as far as can be seen."""
+    if isinstance(entry, dict):
+        return any(_ours(value) for value in entry.values())
+    if isinstance(entry, list):
+        return any(_ours(value) for value in entry)
+    return isinstance(entry, str) and bool(_PROGRAM.search(entry))
 
 
 def _takes(client: Client, server: Server) -> bool:

@@ -58,6 +58,14 @@ def put(text: str, keys: Keys, value: Json) -> str:
     if header is not None:
         at = max(one.end for one in statements if one.table == header.table)
         return text[:at] + _ending(text[:at], newline) + _pair(keys[-1], value) + newline + text[at:]
+    inline = next(
+        (one for one in statements if one.value is not None and keys[: len(one.keys)] == one.keys), None
+    )
+    if inline is not None:
+        name = ".".join(inline.keys)
+        raise ValueError(
+            f"`{name}` is written in one pair of braces; write its parts as tables, [{name}.NAME]"
+        )
     if not isinstance(value, dict) or any(one.keys[: len(keys)] == keys for one in statements):
         raise ValueError(f"`{'.'.join(keys)}` has a form that is not edited here")
     gap = _ending(text, newline)

@@ -213,7 +213,7 @@ def _convert(origin: Origin, original: Path, made: Path) -> None:
     if not outcome.ok:
         raise EmbedderError(
             f"The embedding model could not be converted: {outcome.said}",
-            hint="pip install --upgrade 'vestige[local]', then vestige model install",
+            hint="Bring its packages up to date (`make serve` in the checkout), then: vestige model install",
         )
 
 

@@ -82,7 +82,7 @@ def pending(
             raise StoreTooNew(
                 f"This database has schema {newest.version}, written by Vestige {newest.written_by};"
                 f" this Vestige knows schema {len(migrations)}.",
-                hint=f"Upgrade Vestige (pip install --upgrade vestige), or use another {elsewhere}.",
+                hint=f"Upgrade Vestige (`git pull` in its checkout), or use another {elsewhere}.",
                 details={
                     "schema": newest.version,
                     "known": len(migrations),

@@ -1,6 +1,5 @@
 """`vestige bridge`: the HTTP API of OpenClaw deployments, in front of a `vestige-mcp` process."""
 
-import logging
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -8,8 +7,6 @@ import click
 
 from vestige.errors import MissingExtra
 from vestige.transports.cli.session import Session
-
-logger = logging.getLogger(__name__)
 
 NEEDED = ("starlette", "uvicorn", "websockets", "blake3")
 
@@ -22,30 +19,25 @@ def options() -> list[click.Parameter]:
 def bridge(session: Session, bind: str | None) -> None:
     """Serve the HTTP API that OpenClaw deployments use, in front of a `vestige-mcp` process.
 
-    VESTIGE_AUTH_TOKEN is the token that every request needs; VESTIGE_ALLOW_ANONYMOUS=true lets everybody in.
-    Ctrl-C ends it when what runs is done; a second one ends it at once.
+    VESTIGE_AUTH_TOKEN is the token that every request needs; VESTIGE_ALLOW_ANONYMOUS=true does without, on an
+    address of this machine alone. Ctrl-C ends it when what runs is done; a second one ends it at once.
     """
     if any(find_spec(name) is None for name in NEEDED):
         raise MissingExtra.named("server", "`vestige bridge`")
     from vestige.app import system_clock
     from vestige.bridge import app, auth, run
     from vestige.bridge.supervisor import Supervisor
-    from vestige.transports.http.addresses import bind_of
     from vestige.transports.http.logs import set_up_logs
     from vestige.transports.http.run import listening, url_of
 
     if bind is not None:
         session.flags["bridge.bind"] = bind
     settings, clock = session.settings(), system_clock()
-    token, place = auth.token_of(settings), bind_of(settings.bridge.bind)
+    token = auth.token_of(settings)
+    place = auth.place_of(settings, token)
     config = session.flags.get("config")
     command = run.child_command(settings, ["--config", str(Path(config).absolute())] if config else [])
     set_up_logs(settings)
-    if token is None and not place.loopback:
-        logger.warning(
-            "The bridge listens on %s and needs no token: WHOEVER REACHES IT READS AND CHANGES EVERY MEMORY.",
-            place,
-        )
     served = app.build(
         app.Bridge(
             settings=settings,
@@ -56,7 +48,7 @@ def bridge(session: Session, bind: str | None) -> None:
             token=token,
         )
     )
-    with listening(place, only_loopback=False) as opened:
+    with listening(place, only_loopback=token is None) as opened:
         url = url_of(opened)
 
         def started() -> None:

@@ -38,7 +38,12 @@ class CommandGroup(click.Group):
 
     def __init__(self, name: str, help_text: str) -> None:
         super().__init__(
-            name, help=help_text, params=list(everywhere()), invoke_without_command=True, callback=_show_help
+            name,
+            help=help_text,
+            short_help=help_text,  # else click cuts it in the list of commands
+            params=list(everywhere()),
+            invoke_without_command=True,
+            callback=_show_help,
         )
 
     def resolve_command(
@@ -60,7 +65,7 @@ class CommandGroup(click.Group):
             return
         inner = self.commands.get(first)
         if not isinstance(inner, CommandGroup):
-            inner = CommandGroup(first, groups.get(first, f"Commands about {first}."))
+            inner = CommandGroup(first, groups.get(first, ""))
             self.add_command(inner)
         inner.place(tuple(rest), command, groups)
 
@@ -76,6 +81,9 @@ def add_operations(root: CommandGroup, registry: Registry) -> None:
     groups = _groups(registry)
     for operation in registry.operations.values():
         root.place(operation.command, operation_command(operation), groups)
+    for name, group in root.commands.items():
+        if isinstance(group, CommandGroup) and not group.help:  # no tool says what it is for: its words do
+            group.help = group.short_help = f"The {name}: {', '.join(sorted(group.commands))}."
 
 
 def _groups(registry: Registry) -> dict[str, str]:
@@ -137,7 +145,12 @@ def _answer(session: Session, operation: Operation, values: Mapping[str, Any]) -
 
 def example_of(operation: Operation) -> str:
     """The operation's example as a line for the shell."""
-    return shlex.join(["vestige", *words_of(operation, operation.example)])
+    return " ".join(map(_quoted, ["vestige", *words_of(operation, operation.example)]))
+
+
+def _quoted(word: str) -> str:
+    """A word for the shell, as a person would write it: an apostrophe in double quotes, if that will do."""
+    return f'"{word}"' if "'" in word and not set(word) & set('"$`\\!') else shlex.quote(word)
 
 
 def confirm(question: str) -> None:

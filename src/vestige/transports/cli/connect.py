@@ -17,18 +17,17 @@ from vestige.connect import claude, plans
 from vestige.connect.clients import CLIENTS, Client, Scope, find
 from vestige.connect.machine import Machine
 from vestige.connect.plans import Change
-from vestige.connect.servers import Entry, Held, Http, Named, Server, Stdio
+from vestige.connect.servers import Entry, Http, Named, Server
 from vestige.errors import InvalidInput
 from vestige.operations.prose import table
 from vestige.transports.cli.commands import Choice, confirm
+from vestige.transports.cli.connect_server import KEY_VARIABLE, OWN_SERVER, elsewhere, server_of
 from vestige.transports.cli.session import Session, visible
 
-KEY_VARIABLE = "VESTIGE_KEY"
 NAME = "vestige"
-MCP_PATH = "/mcp"
 SCOPES: tuple[Scope, ...] = get_args(Scope)
-_OWN_SERVER = "own"
-"""What `--http` is without an address: the server that the settings describe."""
+UNCHANGED = 1
+"""The exit code when what was asked for was not done."""
 _ADDRESSES = ("url", "serverUrl", "httpUrl")
 
 
@@ -42,7 +41,7 @@ def options() -> list[click.Parameter]:
             ["--http"],
             metavar="[URL]",
             is_flag=False,
-            flag_value=_OWN_SERVER,
+            flag_value=OWN_SERVER,
             help="Use a running server (`vestige serve`) instead of starting one; without URL your own.",
         ),
         option(
@@ -82,7 +81,7 @@ def connect(session: Session, client: str | None, **given: Any) -> None:
     """
     machine = _machine(given["config_home"])
     if client is None and given["http"] in CLIENTS:  # the word behind --http was not meant as an address
-        client, given["http"] = given["http"], _OWN_SERVER
+        client, given["http"] = given["http"], OWN_SERVER
     if client is None:
         if given["http"] or given["undo"] or given["only_print"]:
             raise InvalidInput("`connect` needs a CLIENT.", hint=f"One of: {', '.join(CLIENTS)}.")
@@ -95,7 +94,7 @@ def connect(session: Session, client: str | None, **given: Any) -> None:
         change = plans.undo(chosen, machine, name=name, scope=scope)
         _settle(session, change, _by_command(change, machine, scope, [claude.remove(name)]), given, [])
         return
-    server = _server(session, chosen, given)
+    server = server_of(session, chosen, given)
     if given["only_print"]:
         _print(session, chosen, machine, server, name, scope)
         return
@@ -103,7 +102,7 @@ def connect(session: Session, client: str | None, **given: Any) -> None:
     words = [claude.add(server, name)]
     if change.file.text is not None and plans.connected(chosen, machine, name=name, scope=scope):
         words.insert(0, claude.remove(name))
-    notes = list(_notes(change, machine, server))
+    notes = [*_notes(change, machine, server), *elsewhere(session, chosen, server)]
     _settle(session, change, _by_command(change, machine, scope, words), given, notes)
 
 
@@ -130,76 +129,6 @@ def _checked_name(name: str) -> str:
     return name
 
 
-def _server(session: Session, client: Client, given: Mapping[str, Any]) -> Server:
-    if given["http"] is None:
-        if given["key"] is not None or given["key_env"] is not None:
-            raise InvalidInput("A key is for a server: say --http as well.", details={"argument": "key"})
-        return _program(session)
-    if given["key"] is not None and given["key_env"] is not None:
-        raise InvalidInput("Give --key or --key-env, not both.", details={"argument": "key_env"})
-    settings = session.settings()
-    own = given["http"] == _OWN_SERVER
-    url = _own_url(settings.server.bind) if own else _url(given["http"])
-    needed = settings.auth.enabled or not own
-    return Http(url=url, key=_key(client, given["key"], given["key_env"], needed=needed))
-
-
-def _program(session: Session) -> Stdio:
-    """The `vestige-mcp` of this installation, with the places that were named beside the command."""
-    script = Path(sys.executable).with_name("vestige-mcp.exe" if sys.platform == "win32" else "vestige-mcp")
-    command = [str(script)] if script.exists() else [sys.executable, "-m", "vestige", "mcp"]
-    for flag in ("data_dir", "config"):
-        if flag in session.flags:
-            path = Path(session.flags[flag]).expanduser().absolute()
-            command += [f"--{flag.replace('_', '-')}", str(path)]
-    return Stdio(command=command[0], args=tuple(command[1:]))
-
-
-def _key(client: Client, key: str | None, variable: str | None, *, needed: bool) -> Held | Named | None:
-    if key == "-":
-        key = click.prompt("Key", hide_input=True, err=True) if sys.stdin.isatty() else sys.stdin.readline()
-    if key is not None:
-        return Held(text=key.strip()) if key.strip() else None
-    if variable is None and not needed:
-        return None
-    if variable is None and client.http is not None and client.reference is None:
-        raise InvalidInput(
-            f"{client.title} needs the key in its settings file.",
-            hint="Give it with --key, or `--key -` to type it. Or leave --http out: then none is needed.",
-            details={"client": client.name, "argument": "key"},
-        )
-    return Named(variable=_variable(variable or KEY_VARIABLE))
-
-
-def _variable(name: str) -> str:
-    if not name.isidentifier() or not name.isascii():
-        raise InvalidInput(f"{name!r} is no name of a variable.", details={"argument": "key_env"})
-    return name
-
-
-def _own_url(bind: str) -> str:
-    host, _, port = bind.strip().rpartition(":")
-    if port == "0":
-        raise InvalidInput(
-            "The server takes another port each time it starts.",
-            hint="Give its address: --http http://127.0.0.1:PORT",
-            details={"argument": "http"},
-        )
-    everywhere = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
-    return f"http://{everywhere.get(host, host)}:{port}{MCP_PATH}"
-
-
-def _url(given: str) -> str:
-    parts = urlsplit(given)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
-        raise InvalidInput(
-            f"{given!r} is no address of a server.",
-            hint="Such as --http http://127.0.0.1:3927, without user and password. CLIENT stands before it.",
-            details={"argument": "http"},
-        )
-    return given if parts.path.strip("/") else f"{parts.scheme}://{parts.netloc}{MCP_PATH}"
-
-
 # -- what becomes of it ------------------------------------------------------------------------------------
 
 
@@ -219,6 +148,7 @@ def _settle(
 ) -> None:
     """Show what would be done, do it if that is wanted, and say what was done."""
     diff, backup, changed, shown = change.diff(), None, False, False
+    refused = False
     if change.nothing:
         what = "Nothing to do: it is not connected." if change.undoes else "Nothing to do: it is connected."
     elif commands:
@@ -226,12 +156,13 @@ def _settle(
     elif given["yes"] or sys.stdin.isatty():
         if not given["yes"]:
             click.echo(f"{visible(diff)}\n", err=True)
-            confirm(f"Change {change.file.path}?")
+            confirm(f"{change.warning} Change {change.file.path}?".strip())
             shown = True
         backup, changed = change.apply(datetime.now(UTC)), True
         what = change.outcome
     else:
-        what = "Nothing was changed: there is no terminal to ask. Say --yes to do this."
+        what, refused = "Nothing was changed: there is no terminal to ask. Say --yes to do this.", True
+    advice = [change.client.advice] if changed and not change.undoes else []
     value = {
         "client": change.client.name,
         "file": str(change.file.path),
@@ -240,9 +171,11 @@ def _settle(
         "diff": diff,
         "commands": commands,
         "kept": str(backup) if backup else None,
-        "notes": [] if change.nothing else [*notes, *([change.client.advice] if changed else [])],
+        "notes": [] if change.nothing else [note for note in (change.warning, *notes, *advice) if note],
     }
     session.answer(value, lambda: _told(value, with_diff=not shown))
+    if refused:
+        click.get_current_context().exit(UNCHANGED)
 
 
 def _told(value: Mapping[str, Any], *, with_diff: bool) -> str:
@@ -279,8 +212,9 @@ def _print(
     session: Session, client: Client, machine: Machine, server: Server, name: str, scope: Scope
 ) -> None:
     path, text = plans.place(client, machine, scope), plans.snippet(client, server, name)
-    value = {"client": client.name, "file": str(path), "format": client.format, "text": text}
-    session.answer(value, lambda: f"In {path}:\n\n{text}")
+    notes = list(elsewhere(session, client, server))
+    value = {"client": client.name, "file": str(path), "format": client.format, "text": text, "notes": notes}
+    session.answer(value, lambda: "\n".join([f"In {path}:\n\n{text}", *notes]))
 
 
 # -- which clients there are -------------------------------------------------------------------------------
@@ -314,14 +248,20 @@ def _kind(entry: Entry) -> str:
 
 
 def _list(found: Sequence[Mapping[str, Any]]) -> str:
-    rows = []
+    """A row for each connection, and for each client without one."""
+    rows, places = [], ["file", ""]
     for one in found:
-        said = [
-            f"{state.get('connected') or 'file cannot be read'} ({scope})"
+        installed = "yes" if one["installed"] else "no"
+        told = [
+            (f"{state.get('connected') or 'file cannot be read'} ({scope})", state["file"])
             for scope, state in one["scopes"].items()
             if state["connected"] or "problem" in state
         ]
-        installed = "yes" if one["installed"] else "no"
-        rows.append((one["client"], installed, ", ".join(said) or "no", one["scopes"]["user"]["file"]))
-    text = table(("client", "installed", "connected", "file"), rows)
-    return f"{text}\n\nvestige connect CLIENT connects one; --undo takes it out again."
+        for connected, file in told or [("no", one["scopes"]["user"]["file"])]:
+            rows.append((one["client"], installed, connected))
+            places.append(file)
+    lines = table(("client", "installed", "connected"), rows).splitlines()
+    width = max(map(len, lines))
+    # Beside the table, which cuts what is long: half a path is none.
+    shown = [f"{line.ljust(width)}  {place}".rstrip() for line, place in zip(lines, places, strict=True)]
+    return "\n".join([*shown, "", "vestige connect CLIENT connects one; --undo takes it out again."])

@@ -4,8 +4,10 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
+from vestige.settings import environment_name
 from vestige.transports.cli.session import Form, Session
 
 
@@ -44,11 +46,16 @@ def paths(
 
 def _setting(name: str, metavar: str, help_text: str, kind: Literal["dir", "file"]) -> click.Option:
     def keep(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
-        if value is not None:
-            ctx.ensure_object(Session).flags[name] = value
+        if value is None:
+            return
+        session = ctx.ensure_object(Session)
+        # The settings read the environment themselves; it is kept for who tells another program about it.
+        told = ctx.get_parameter_source(name) is not ParameterSource.ENVIRONMENT
+        (session.flags if told else session.surroundings)[name] = value
 
     option = path_option("--" + name.replace("_", "-"), metavar, help_text, kind)
     option.callback, option.expose_value = keep, False
+    option.envvar = environment_name(name)
     return option
 
 

@@ -1,24 +1,37 @@
 """`vestige serve`: the memory for other programs and other machines, over HTTP."""
 
 import logging
+import socket
 import sys
+from contextlib import ExitStack
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import orjson
 
 from vestige.engine import keys
 from vestige.engine.context import Call
-from vestige.errors import MissingExtra
+from vestige.errors import Conflict, MissingExtra
+from vestige.heap import kept_small
 from vestige.settings import Settings
+from vestige.transports.cli.log_lines import write_for_people
+from vestige.transports.cli.program import own_command
 from vestige.transports.cli.session import Session, Staying
+
+if TYPE_CHECKING:
+    from vestige.transports.http.addresses import Bind
 
 logger = logging.getLogger(__name__)
 
 NEEDED = ("starlette", "uvicorn", "websockets", "blake3")
 FIRST_LABEL = "first key"
 PLACEHOLDER = "vst_…"
+ASK_SECONDS = 1.0
+"""How long whoever has the port may take to say who it is."""
+LONGEST_ANSWER = 1_000
 
 
 def options() -> list[click.Parameter]:
@@ -47,52 +60,143 @@ def serve(session: Session, bind: str | None, no_auth: bool) -> None:
     settings = session.settings()
     place = run.check_bind(settings)
     set_up_logs(settings)
-    with run.listening(place, only_loopback=not settings.auth.enabled) as opened:
+    if sys.stderr.isatty():
+        write_for_people()
+    with ExitStack() as stack:
+        stack.enter_context(kept_small())
+        opened = _taken_place(stack, place, only_loopback=not settings.auth.enabled)
         app = session.open_server(session.flags)
-        try:
-            if settings.auth.enabled:
-                _tell_keys(app, settings)
-            url = run.url_of(opened)
-            run.serve(app, opened, lambda: _started(session, url, auth=settings.auth.enabled))
-        finally:
-            app.close()
+        stack.callback(app.close)
+        first_key = _tell_keys(app, settings)
+        greeting = Greeting(
+            url=run.url_of(opened),
+            command=own_command(session.flags),
+            auth=settings.auth.enabled,
+            key=first_key if sys.stdout.isatty() else None,
+            own=bind is None and place.port != 0,
+            name=_name_for_others(place, settings),
+        )
+        run.serve(app, opened, lambda: _started(session, greeting))
+    if sys.stderr.isatty():
+        click.echo("Vestige has stopped.", err=True)
 
 
-def _started(session: Session, url: str, *, auth: bool) -> None:
-    """Say where the server is, and how to connect to it."""
-    told = {"url": url, "mcp": f"{url}/mcp", "api": f"{url}/api/v1", "auth": auth}
-    session.line(told, lambda: lines(url, auth=auth))
+def _taken_place(stack: ExitStack, place: "Bind", *, only_loopback: bool) -> socket.socket:
+    """The socket at a place; where somebody else has it, who that is."""
+    from vestige.transports.http import run
+
+    try:
+        return stack.enter_context(run.listening(place, only_loopback=only_loopback))
+    except Conflict as exc:
+        raise occupied(place) from exc
 
 
-def lines(url: str, *, auth: bool) -> str:
-    """What to do with a server, for people."""
-    credential = f"Bearer {PLACEHOLDER}"
-    entry: dict[str, Any] = {"type": "http", "url": f"{url}/mcp"}
-    command = f"claude mcp add --transport http vestige {url}/mcp"
-    if auth:
-        entry["headers"] = {"Authorization": credential}
-        command += f' --header "Authorization: {credential}"'
-    config = orjson.dumps({"mcpServers": {"vestige": entry}}).decode()
-    return (
-        f"Vestige listens on {url}; Ctrl-C ends it.\n"
-        f"  Claude Code:  {command}\n"
-        f"  Other MCP clients:  {config}\n"
-        f"  REST:  {url}/api/v1/docs"
+def occupied(place: "Bind") -> Conflict:
+    """Why a server cannot listen at a place that is taken."""
+    elsewhere = "listen elsewhere with --bind HOST:PORT or VESTIGE_SERVER_BIND; port 0 takes a free one."
+    if _is_vestige(place):
+        return Conflict(
+            f"A Vestige listens on {place} already.",
+            hint=f"Use that one (`vestige connect CLIENT --http`), stop it, or {elsewhere}",
+            details={"bind": str(place)},
+        )
+    return Conflict(
+        f"Something else listens on {place} already.",
+        hint=f"Stop it, or {elsewhere}",
+        details={"bind": str(place)},
     )
 
 
-def _tell_keys(app: Staying, settings: Settings) -> None:
-    """Make the first key for somebody who looks; tell others how. A key belongs in no log."""
+def _is_vestige(place: "Bind") -> bool:
+    """Whether what listens there answers as one."""
+    host = ("::1" if ":" in place.host else "127.0.0.1") if place.wildcard else place.host
+    asking = HTTPConnection(host, place.port, timeout=ASK_SECONDS)
+    try:
+        asking.request("GET", "/health")
+        told = orjson.loads(asking.getresponse().read(LONGEST_ANSWER))
+    except (OSError, HTTPException, orjson.JSONDecodeError):
+        return False
+    finally:
+        asking.close()
+    return isinstance(told, dict) and told.keys() == {"status", "version"}
+
+
+# -- what is said ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Greeting:
+    """What somebody who started a server needs to know.
+
+    `command` is what he types for `vestige`, `key` one that was made just now, `own` whether the server is
+    where the settings say, and `name` a host that other machines know, unless only this one can come.
+    """
+
+    url: str
+    command: str = "vestige"
+    auth: bool = True
+    key: str | None = None
+    own: bool = True
+    name: str = ""
+
+    def lines(self) -> str:
+        """It, for people."""
+        said = [f"Vestige listens on {self.url}; Ctrl-C ends it."]
+        if self.name:
+            port = self.url.rpartition(":")[2]
+            said.append(
+                f"  From other machines:  http://{self.name}:{port}, if server.allowed_hosts has the name "
+                f"(VESTIGE_SERVER_ALLOWED_HOSTS={self.name})"
+            )
+        if self.auth and not self.key:
+            said.append(f"  A key:  {self.command} keys create --label NAME")
+        address = "" if self.own else f" {self.url}"
+        said += [
+            f"  Clients:  {self.command} connect CLIENT --http{address}",
+            *self._by_hand(),
+            f"  REST:  {self.url}/api/v1/docs",
+        ]
+        return "\n".join(said)
+
+    def _by_hand(self) -> list[str]:
+        credential = f"Bearer {self.key or PLACEHOLDER}"
+        entry: dict[str, Any] = {"type": "http", "url": f"{self.url}/mcp"}
+        command = f"claude mcp add --transport http vestige {self.url}/mcp"
+        if self.auth:
+            entry["headers"] = {"Authorization": credential}
+            command += f' --header "Authorization: {credential}"'
+        config = orjson.dumps({"mcpServers": {"vestige": entry}}).decode()
+        return [f"  Claude Code:  {command}", f"  Other clients by hand:  {config}"]
+
+
+def _started(session: Session, greeting: Greeting) -> None:
+    """Say where the server is, and how to connect to it."""
+    url = greeting.url
+    told = {"url": url, "mcp": f"{url}/mcp", "api": f"{url}/api/v1", "auth": greeting.auth}
+    session.line(told, greeting.lines)
+
+
+def _name_for_others(place: "Bind", settings: Settings) -> str:
+    """The name of this machine, where a server listens for others by no name that it was told."""
+    return socket.gethostname() if place.wildcard and not settings.server.allowed_hosts else ""
+
+
+def _tell_keys(app: Staying, settings: Settings) -> str | None:
+    """Make the first key for somebody who looks, and return it; tell others how. A key belongs in no log."""
+    if not settings.auth.enabled:
+        logger.warning("No key is needed: every program on this machine may read and change every memory.")
+        return None
     store = app.engine.store
     if settings.auth.token.get_secret_value():
         logger.warning(
-            "VESTIGE_AUTH_TOKEN is deprecated: whoever has it may read and write everything. Make a key with "
-            "`vestige keys create` and unset it."
+            "VESTIGE_AUTH_TOKEN opens this server too, which is deprecated: whoever has it may read and "
+            "write everything. It is the bridge's: set it only where `vestige bridge` starts."
         )
-    elif store.list_keys():
-        return
-    elif store.read_only or not sys.stderr.isatty():
+    if store.list_keys():
+        return None
+    if store.read_only or not sys.stderr.isatty():
         click.echo("There is no key yet: `vestige keys create --label NAME` makes one.", err=True)
-    else:
-        _, text = keys.mint(Call(engine=app.engine), FIRST_LABEL, ["admin"])
-        click.echo(f"The first key, which may do everything; it is shown only now:\n\n  {text}\n", err=True)
+        return None
+    _, text = keys.mint(Call(engine=app.engine), FIRST_LABEL, ["admin"])
+    click.echo(f"The first key, which may do everything; it is shown only now:\n\n  {text}\n", err=True)
+    return text

@@ -133,13 +133,17 @@ OpenEnds = Callable[[Settings, str, str], tuple[End, End]]
 
 @dataclass(slots=True, kw_only=True)
 class Session:
-    """What the options that work everywhere said, and where answers go."""
+    """What the options that work everywhere said, and where answers go.
+
+    `surroundings` are those of the `flags` that nobody gave, as environment variables give them.
+    """
 
     open_app: OpenApp
     open_server: OpenServer
     open_database: OpenDatabase
     open_ends: OpenEnds
     flags: dict[str, Any] = field(default_factory=dict)
+    surroundings: dict[str, str] = field(default_factory=dict)
     form: Form | None = None
     colour: bool = False
 

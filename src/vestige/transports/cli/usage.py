@@ -6,6 +6,9 @@ from click.exceptions import BadArgumentUsage, BadOptionUsage, BadParameter, NoS
 from vestige.errors import InvalidInput, UnknownArgument
 from vestige.nearest import nearest_name
 
+OTHER_NAMES = {"--port": "--bind", "--host": "--bind"}
+"""What options of ours are called elsewhere."""
+
 
 def refusal(error: click.UsageError) -> InvalidInput:
     """What a mistake that click found is in our words."""
@@ -24,18 +27,30 @@ def refusal(error: click.UsageError) -> InvalidInput:
 def unknown_command(ctx: click.Context, name: str, known: list[str]) -> InvalidInput:
     """There is no command of that name in this group."""
     close = nearest_name(name, known)
+    meant = _further_in(ctx, name) or ([f"{ctx.command_path} {close}"] if close else [])
     return InvalidInput(
         f"`{ctx.command_path}` has no command `{name}`.",
-        hint=f"Did you mean `{ctx.command_path} {close}`?" if close else _help_hint(ctx),
+        hint=f"Did you mean {' or '.join(f'`{one}`' for one in meant)}?" if meant else _help_hint(ctx),
         details={"command": name},
     )
+
+
+def _further_in(ctx: click.Context, name: str) -> list[str]:
+    """The commands of exactly this name in the groups of a group."""
+    groups = ctx.command.commands if isinstance(ctx.command, click.Group) else {}
+    return [
+        f"{ctx.command_path} {group} {name}"
+        for group, command in sorted(groups.items())
+        if isinstance(command, click.Group) and name in command.commands
+    ]
 
 
 def _unknown_option(error: NoSuchOption) -> InvalidInput:
     name, ctx = error.option_name, error.ctx
     known = [flag for param in ctx.command.params for flag in _flags(param)] if ctx else []
     where = f"`{ctx.command_path}`" if ctx else "The command"
-    close = nearest_name(name, known)
+    other = OTHER_NAMES.get(name)
+    close = other if other in known else nearest_name(name, known)
     hint = (
         f"Did you mean `{close}`?"
         if close

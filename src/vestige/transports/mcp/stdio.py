@@ -42,6 +42,8 @@ ROOTS_SECONDS = 2.0
 CLOSE_SECONDS = 1.0
 ABANDONED = 1
 """The exit code when accepted jobs were left unfinished."""
+MISUSED = 2
+"""The exit code when the command line cannot be understood, as of `vestige` and most programs."""
 
 GREETED_SECONDS = 0.5
 LISTED_SECONDS = 0.05
@@ -220,7 +222,7 @@ def main() -> int:
         options = parse_options(sys.argv[1:], os.environ)
     except UsageError as error:
         _say(f"{error}\n\n{USAGE}")
-        return 1
+        return MISUSED
     if options.question:
         sys.stdout.write(USAGE if options.question == "help" else f"vestige-mcp {__version__}\n")
         return 0
