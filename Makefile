@@ -11,7 +11,7 @@ PYTHON ?=
 CANDIDATES := $(if $(PYTHON),"$(PYTHON)",python3.13 python3.12 python3.11 python3 python)
 PY := .venv/bin/python
 PIP_INSTALL := $(PY) -m pip install --quiet --build-constraint constraints.txt --constraint constraints.txt
-BENCHMARKS := startup ingest quality speed
+BENCHMARKS := startup ingest quality speed http
 RESULTS ?= benchmarks/results/local
 # Tests run in so many processes at once; a process that has nothing left takes over tests of another.
 WORKERS ?= auto
@@ -75,7 +75,7 @@ coverage: model ## every test but the largest, traced: the lines and branches th
 test-bare: .venv/.dev ## install without extras into a throwaway environment and use it
 	$(PY) -m pytest -q tests/test_bare_install.py
 
-bench: model ## speed and quality benchmarks, about an hour; results into RESULTS
+bench: model ## speed and quality benchmarks, an hour and a quarter; results into RESULTS
 	@for name in $(BENCHMARKS); do $(PY) -m benchmarks.$$name --out $(RESULTS)/$$name.json || exit 1; done
 
 # -- changing it -------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ def bars(
                 continue
             x = _LEFT + place * step + 0.1 * step + number * width
             y = _y(value, top)
-            told = escape(f"{groups[place]}, {name}: {value:.3g}{unit}")
+            told = escape(f"{groups[place]}, {name}: {_number(value)}{unit}")
             parts.append(
                 f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{_HEIGHT - _BOTTOM - y:.1f}" '
                 f'fill="{colour}"><title>{told}</title></rect>'
@@ -52,7 +52,7 @@ def lines(
     parts = [*_frame(title, list(series), top, "")]
     for tick in range(_TICKS + 1):
         x = _LEFT + _inner_width() * tick / _TICKS
-        parts.append(_text(x, _HEIGHT - _BOTTOM + 18, f"{far * tick / _TICKS:.3g}", "middle"))
+        parts.append(_text(x, _HEIGHT - _BOTTOM + 18, _number(far * tick / _TICKS), "middle"))
     for number, points in enumerate(series.values()):
         colour = COLOURS[number % len(COLOURS)]
         path = " ".join(
@@ -72,7 +72,7 @@ def _frame(title: str, names: Sequence[str], top: float, unit: str) -> list[str]
         parts.append(
             f'<line x1="{_LEFT}" y1="{y:.1f}" x2="{_WIDTH - _RIGHT}" y2="{y:.1f}" stroke="#e3e7eb"/>'
         )
-        parts.append(_text(_LEFT - 6, y + 4, f"{value:.3g}{unit}", "end"))
+        parts.append(_text(_LEFT - 6, y + 4, f"{_number(value)}{unit}", "end"))
     x = float(_LEFT)
     for number, name in enumerate(names):
         colour = COLOURS[number % len(COLOURS)]
@@ -96,6 +96,10 @@ def _text(x: float, y: float, text: str, anchor: str, *, size: int = 12) -> str:
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}" fill="#27323f">'
         f"{escape(text)}</text>"
     )
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}" if abs(value) < 1_000 else f"{value:,.0f}"
 
 
 def _inner_width() -> int:

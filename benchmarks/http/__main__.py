@@ -33,6 +33,7 @@ def main() -> None:
             requests=32 if quick else given.requests,
             clients=CLIENTS,
             soak_requests=1_000 if quick else given.soak,
+            kept=300 if quick else soak.KEPT,
             many=50 if quick else given.listeners,
             peer_python=given.peer_python,
             model=given.model,

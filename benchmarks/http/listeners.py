@@ -54,16 +54,21 @@ class Listened:
         ]
 
     def stalled_row(self) -> dict[str, Cell]:
-        return {"happened": self.noise, "told": self.seen, "missed, as it was told": self.missed}
+        return {
+            "events that happened": self.noise,
+            "it was told of": self.seen,
+            "it was told that it missed": self.missed,
+            "memory of the server, MB": self.memory_mb,
+        }
 
     def targets(self) -> list[Target]:
         slowest = max(self.beside_ms)
         unaccounted = abs(self.noise - self.seen - self.missed)
         return [
-            Target(name="listeners: slowest beside one that does not read, ms", value=slowest,
-                   limit=PROMPT_MS, at_least=False),
-            Target(name="listeners: events it was neither told of nor told missing", value=unaccounted,
-                   limit=0, at_least=False),
+            Target(name="listeners: the last is told of a write, beside one that does not read, ms",
+                   value=slowest, limit=PROMPT_MS, at_least=False),
+            Target(name="listeners: events that one was neither told of nor told that it missed",
+                   value=unaccounted, limit=0, at_least=False),
         ]  # fmt: skip
 
 

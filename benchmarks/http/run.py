@@ -43,6 +43,7 @@ def run(
     requests: int = REQUESTS,
     clients: Sequence[int] = CLIENTS,
     soak_requests: int = soak.REQUESTS,
+    kept: int = soak.KEPT,
     many: int = listeners.LISTENERS,
     peer_python: Path | None = None,
     model: bool = False,
@@ -53,17 +54,17 @@ def run(
         took, origin, skipped = _load(folder, data, memories, requests, clients, peer_python, model)
         say(f"soak: {soak_requests:,} requests")
         with serve(folder / "soak", settings=TEST_EMBEDDER) as server:
-            soaked = soak.run(server, requests=soak_requests)
+            soaked = soak.run(server, requests=soak_requests, kept=kept)
         say(f"{many} listeners")
         with serve(folder / "listeners", settings=TEST_EMBEDDER) as server:
             listened = listeners.run(server, listeners=many)
     return Report(
         benchmark="http",
         settings={
-            "memories": f"{memories} ({origin})",
-            "embedder": "real model" if model else "test",
-            "requests": requests,
-            "soak": soaked.count,
+            "memories": f"{memories:,} ({origin})",
+            "vectors by": "the real model" if model else "the test embedder",
+            "requests of each kind": f"{requests:,}",
+            "requests of the soak": f"{soaked.count:,}",
             "listeners": many,
         },
         tables=_tables(took, soaked, listened),
@@ -75,13 +76,16 @@ def run(
 
 
 NOTES = (
-    "All ways take turns in portions. In process, the engine is called by threads of the benchmark, on a "
-    "copy of the store; over HTTP the clients and the server share the machine's cores, so answers per "
-    "second are those of both together. CPU is that of the process that answers, with what it does in the "
-    "background. Overhead is the median of a request less that of the call in process, and the difference "
-    "in CPU.",
-    "The peer's vectors are made by its own hash, which costs next to nothing, in place of a model that "
-    "would be downloaded.",
+    "How to read it. All ways take turns in portions, so that what else the machine does falls on all alike. "
+    "In process, the engine is called by as many threads as there are clients, on a copy of the store; REST "
+    "and MCP are requests to `vestige serve`, with a key. Clients and server share the machine's cores, so "
+    "answers per second are those of both together. CPU is that of the process that answers, for one answer, "
+    "with what comes of it in the background until the process is idle again.",
+    "Overhead is the median of a request less that of the call in process, and the difference in CPU. With "
+    "many clients the medians are mostly waiting: there the CPU tells.",
+    "mcp-memory-service is asked over its own REST API, with a key. Its vectors are made by its own hash, "
+    "which costs next to nothing, in place of a model that would be downloaded. It searches by the vector "
+    "alone; Vestige searches by words, vectors and single tokens, ranks, and records what was shown.",
 )
 
 
@@ -149,7 +153,7 @@ def _take_turns(
     took: dict[Key, Took] = {}
     for many in clients:
         for operation in ARGUMENTS:
-            say(f"{operation}, {many} clients")
+            say(f"{SHOWN[operation]}, {_counted(many)}")
             for number in range(ROUNDS):
                 asked = [queries[(number * portion + at) % len(queries)] for at in range(portion)]
                 for at in range(len(ways)):
@@ -171,18 +175,19 @@ def _tables(
         ]
         tables[shown.capitalize()] = rows
     tables["Overhead of a request, ms"] = _overheads(took)
-    tables["Soak"] = soaked.rows()
-    tables["Soak in all"] = [
+    tables["Soak: what the server holds"] = soaked.rows()
+    tables["Soak: growth in the second half"] = soaked.growth()
+    tables["Soak: requests"] = [
         {
-            "requests": soaked.count,
-            **dict(soaked.requests),
-            "listeners that came and went": soaked.listeners,
+            "in all": soaked.count,
+            **{name: soaked.requests[name] for name in soak.MIX},
             "per s": soaked.count / soaked.seconds,
             "CPU ms": 1000 * soaked.cpu_seconds / soaked.count,
+            "listeners that came and went": soaked.listeners,
         }
     ]
-    tables["Listeners, told of a write"] = listened.rows()
-    tables["The one that did not read"] = [listened.stalled_row()]
+    tables["Listeners: time until each is told of a write"] = listened.rows()
+    tables["Listeners: the one that did not read"] = [listened.stalled_row()]
     return tables
 
 
@@ -217,8 +222,15 @@ def _targets(took: dict[Key, Took]) -> list[Target]:
     ]
 
 
+def _counted(clients: int) -> str:
+    return f"{clients} client{'s' if clients > 1 else ''}"
+
+
 def _plots(took: dict[Key, Took], clients: Sequence[int]) -> dict[str, str]:
     names = list(dict.fromkeys(name for _, _, name in took))
-    series = {name: [took["search", many, name].percentile_ms(95) for many in clients] for name in names}
-    groups = [f"{many} clients" for many in clients]
-    return {"search": bars("Search, p95 ms, by number of clients", groups, series, unit=" ms")}
+    groups = [_counted(many) for many in clients]
+    drawn: dict[str, str] = {}
+    for operation, shown in SHOWN.items():
+        series = {name: [took[operation, many, name].percentile_ms(95) for many in clients] for name in names}
+        drawn[shown] = bars(f"{shown.capitalize()}: p95 of an answer, ms", groups, series)
+    return drawn

@@ -1,7 +1,12 @@
 """Many requests of every kind at once, while listeners come and go: what the server holds must not grow.
 
+They are sent in rounds. After each, the server may finish what it does in the background, which would pile
+up while all clients ask as fast as they can, and give back what was only needed meanwhile. Then it is looked
+at: what is held in the middle of the work differs from moment to moment, by more than a leak would add.
+
 The store is kept at one size, or memory would rightly grow with it: it is filled before, and for each memory
-that is stored one that was stored earlier is deleted.
+that is stored one that was stored earlier is deleted. The log of what happened grows all the same, and with
+it what a connection to the database keeps of it: so the store is larger than that cache from the beginning.
 """
 
 import asyncio
@@ -21,28 +26,38 @@ from benchmarks.http.serving import Serving
 from benchmarks.http.ways import Request, mcp, mcp_session, rest
 from benchmarks.http.wire import Connection
 from benchmarks.process import cpu_seconds, own_memory
+from benchmarks.progress import say
 from benchmarks.report import Cell, Target
+from vestige import heap
 
 REQUESTS = 50_000
 CLIENTS = 16
 LISTENERS = 8
-KEPT = 500
+KEPT = 3_000
 """Memories that the soak holds in the store."""
-SAMPLES = 40
-WARM_SHARE = 0.3
-"""Of the samples the first are not judged: threads and caches are still being filled."""
+ROUNDS = 24
+"""How often what the server holds is looked at, at most."""
+LEAST = 50
+"""Requests of a round."""
+TOLD = 12
+"""How often it says how far it is, and rows of what was held."""
 SEED = 5
 MIX = {"search": 40, "store": 20, "get": 15, "list": 10, "mcp": 10, "session": 5}
 HEARD = 20
 """Messages after which a listener leaves."""
-HELD = ("memory MB", "tasks", "threads", "descriptors")
-MEMORY_SLOPE_MB = 2.0
-"""Most that memory may grow in 10,000 requests, by a line through the samples."""
-COUNT_SLOPE = 2.0
-"""Most that tasks, threads and descriptors may."""
+LIMITS = {"memory MB": 2.0, "tasks": 2.0, "threads": 2.0, "descriptors": 2.0}
+"""What the server holds, and how much it may grow in 10,000 requests, by the line that fits the samples of
+the second half best: in the first, threads and caches are still being filled."""
 PER = 10_000
+JUDGED = 2 * PER
+"""So many requests at least. Who sends a few thousand only sees pools and caches being filled."""
 REST_SECONDS = 10.0
 """How soon the server must know that everybody has left."""
+SETTLE_SECONDS = 120.0
+"""How soon it must have done what it does in the background."""
+PAUSE_SECONDS = heap.EVERY_SECONDS + 1.0
+"""How long it has to give memory back."""
+BUSY = "memory MB while busy"
 LOOK_SECONDS = 0.1
 
 
@@ -72,25 +87,46 @@ class Soaked:
         """Requests in all."""
         return self.requests.total()
 
+    @property
+    def later(self) -> list[Sample]:
+        """The samples of the second half."""
+        return [sample for sample in self.samples if sample.requests >= self.samples[-1].requests / 2]
+
     def slope(self, name: str) -> float:
-        """Growth in 10,000 requests, by the line that fits the later samples best."""
-        judged = self.samples[int(WARM_SHARE * len(self.samples)) :]
-        at = [sample.requests / PER for sample in judged]
-        return float(np.polyfit(at, [sample.held[name] for sample in judged], 1)[0])
+        """Growth in 10,000 requests of the second half."""
+        at = [sample.requests / PER for sample in self.later]
+        grows = np.polyfit(at, [sample.held[name] for sample in self.later], 1)[0]
+        return round(float(grows), 3) + 0.0  # less is the arithmetic's, and so is a minus before nothing
 
     def rows(self) -> list[dict[str, Cell]]:
         """What the server held at the start, after a tenth, and so on."""
-        step = max(1, len(self.samples) // 10)
+        step = max(1, len(self.samples) // TOLD)
         return [{"requests": one.requests, **one.held} for one in self.samples[::step]]
+
+    def growth(self) -> list[dict[str, Cell]]:
+        """How what it held grew in the second half, and how it may."""
+        first, last = self.later[0], self.later[-1]
+        return [
+            {
+                "held": name,
+                f"after {first.requests:,}": first.held[name],
+                f"after {last.requests:,}": last.held[name],
+                f"grows per {PER:,} requests by": self.slope(name),
+                "at most": most,
+                "when all have left": self.at_rest[name],
+            }
+            for name, most in LIMITS.items()
+        ]
 
     def targets(self) -> list[Target]:
         """That nothing grows."""
-        limits = {name: MEMORY_SLOPE_MB if name == "memory MB" else COUNT_SLOPE for name in HELD}
+        if self.count < JUDGED:
+            return []
         return [
             Target(
                 name=f"soak: {name} per {PER:,} requests", value=self.slope(name), limit=most, at_least=False
             )
-            for name, most in limits.items()
+            for name, most in LIMITS.items()
         ]
 
 
@@ -101,28 +137,49 @@ def run(server: Serving, *, requests: int = REQUESTS, kept: int = KEPT) -> Soake
 
 class _Soak:
     def __init__(self, server: Serving, requests: int, kept: int) -> None:
-        self._server, self._left, self._every = server, requests, max(1, requests // SAMPLES)
+        self._server, self._requests = server, requests
         self._rng = random.Random(SEED)
         self._texts = [turn.content for turn in generated(kept, seed=SEED)]
         self._stored: deque[str] = deque()
         self._number = 0
-        self._deleting = asyncio.Lock()  # one at a time has the store alone; others would be told to wait
         self._done = Soaked()
 
     async def run(self) -> Soaked:
         await self._fill()
-        began, used = time.perf_counter(), cpu_seconds(self._server.pid)
+        used = cpu_seconds(self._server.pid)
         async with asyncio.TaskGroup() as tasks:
             listening = [tasks.create_task(self._listen()) for _ in range(LISTENERS)]
-            async with asyncio.TaskGroup() as asking:
-                for _ in range(CLIENTS):
-                    asking.create_task(self._ask())
+            rounds = max(4, min(ROUNDS, self._requests // LEAST))
+            for number in range(1, rounds + 1):
+                await self._round(number * self._requests // rounds)
+                if number * TOLD % rounds < TOLD:
+                    held = self._done.samples[-1].held["memory MB"]
+                    say(f"soak: {self._done.count:,} of {self._requests:,} requests, {held:.0f} MB")
             for one in listening:
                 one.cancel()
-        self._done.seconds = time.perf_counter() - began
         self._done.cpu_seconds = cpu_seconds(self._server.pid) - used
         self._done.at_rest = await self._rest()
         return self._done
+
+    async def _round(self, until: int) -> None:
+        """Ask until there were so many requests in all, and look."""
+        began = time.perf_counter()
+        async with asyncio.TaskGroup() as asking:
+            for _ in range(CLIENTS):
+                asking.create_task(self._ask(until))
+        busy, _ = await self._held()
+        connection = Connection(self._server.url, self._server.headers)
+        async with asyncio.timeout(SETTLE_SECONDS):
+            while json.loads((await _get("/stats").sent(connection)).body)["autopilot"]["waiting"]:
+                await asyncio.sleep(LOOK_SECONDS)
+        await connection.close()
+        self._done.seconds += time.perf_counter() - began
+        if self._requests >= JUDGED:
+            await asyncio.sleep(PAUSE_SECONDS)
+        held, _ = await self._held()
+        # Idle threads end after a while: how many there are is told of the moment when they were needed.
+        held = {BUSY: busy["memory MB"], **held, "threads": busy["threads"]}
+        self._done.samples.append(Sample(requests=self._done.count, held=held))
 
     async def _fill(self) -> None:
         connection = Connection(self._server.url, self._server.headers)
@@ -132,20 +189,13 @@ class _Soak:
             self._stored.extend(one["nodeId"] for one in json.loads(answer.body)["results"])
         await connection.close()
 
-    async def _ask(self) -> None:
+    async def _ask(self, until: int) -> None:
         connection = Connection(self._server.url, self._server.headers)
         kinds, weights = list(MIX), list(MIX.values())
-        while self._left > 0:
+        while self._done.count < until:
             (kind,) = self._rng.choices(kinds, weights)
-            before = self._done.count // self._every
-            sent = await self._one(kind, connection)
-            self._left -= sent
+            sent = await self._one(kind, connection)  # apart: += would read the count before it waits
             self._done.requests[kind] += sent
-            if self._done.count // self._every > before:
-                held, _ = await self._held()
-                self._done.samples.append(Sample(requests=self._done.count, held=held))
-            if self._rng.random() < 0.01:
-                await connection.close()  # clients come and go too
         await connection.close()
 
     async def _one(self, kind: str, connection: Connection) -> int:
@@ -168,12 +218,12 @@ class _Soak:
 
     async def _store(self, connection: Connection) -> int:
         self._number += 1
-        text = f"{self._texts[self._number % len(self._texts)]} ({self._number})"
+        # Another text each time, of the same few words: caches of words are to be full some time.
+        text = f"{self._texts[self._number % len(self._texts)]} ({' '.join(str(self._number))})"
         answer = await rest("smart_ingest", {"content": text, "force_create": True}).sent(connection)
         self._stored.append(json.loads(answer.body)["nodeId"])
         path = f"/api/v1/memories/{self._stored.popleft()}"
-        async with self._deleting:
-            await Request(method="DELETE", path=path, headers={}).sent(connection)
+        await Request(method="DELETE", path=path, headers={}).sent(connection)
         return 2
 
     async def _listen(self) -> None:
