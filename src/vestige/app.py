@@ -95,10 +95,12 @@ class App:
         cancelled: Signal,
         roots: Sequence[str] = (),
         caller: Caller = LOCAL_USER,
+        deadline: float | None = None,
     ) -> dict[str, Any]:
         """Run an MCP tool by name for a client with these root folders; the answer as JSON-able data."""
         operation, given = registry.resolve(name, arguments)
-        return self._answer(operation, given, self._call(request_id, progress, cancelled, roots, caller))
+        call = self._call(request_id, progress, cancelled, roots, caller, deadline)
+        return self._answer(operation, given, call)
 
     def read_resource(
         self,
@@ -109,10 +111,12 @@ class App:
         cancelled: Signal,
         roots: Sequence[str] = (),
         caller: Caller = LOCAL_USER,
+        deadline: float | None = None,
     ) -> dict[str, Any]:
         """Read an MCP resource; its content as JSON-able data."""
         operation, given = registry.match_resource(uri)
-        return self._answer(operation, given, self._call(request_id, progress, cancelled, roots, caller))
+        call = self._call(request_id, progress, cancelled, roots, caller, deadline)
+        return self._answer(operation, given, call)
 
     def answer(
         self,
@@ -123,9 +127,11 @@ class App:
         request_id: str,
         progress: Progress,
         cancelled: Signal,
+        deadline: float | None = None,
     ) -> dict[str, Any]:
         """Run an operation for somebody on the network; the answer as JSON-able data."""
-        return self._answer(operation, arguments, self._call(request_id, progress, cancelled, caller=caller))
+        call = self._call(request_id, progress, cancelled, caller=caller, deadline=deadline)
+        return self._answer(operation, arguments, call)
 
     def run(self, operation: Operation, arguments: Mapping[str, Any], progress: Progress) -> Wire:
         """Run an operation for the local user; the typed answer."""
@@ -219,6 +225,7 @@ class App:
         cancelled: Signal,
         roots: Sequence[str] = (),
         caller: Caller = LOCAL_USER,
+        deadline: float | None = None,
     ) -> Call:
         self.autopilot.touch()
         return Call(
@@ -226,6 +233,7 @@ class App:
             access=caller.access,
             scope=caller.home(self._scope(roots, caller)),
             permissions=caller.permissions,
+            deadline=deadline,
             progress=progress,
             cancelled=cancelled.is_set,
             request_id=request_id,

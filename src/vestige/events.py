@@ -9,7 +9,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import MISSING, Field, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from datetime import datetime
 from typing import Any, get_origin
 
@@ -46,6 +46,13 @@ class Happening:
     timestamp: datetime
     places: tuple[Place, ...] | None
     """Of everything it is about; None is the whole store. They decide who is told, and are not told."""
+    scope: str | None = field(default=None, init=False)
+    """Where all of it lies in one scope, that. Whoever is told reaches it."""
+
+    def __post_init__(self) -> None:
+        scopes = {place.scope for place in self.places or ()}
+        if self.scope is None and len(scopes) == 1:
+            object.__setattr__(self, "scope", *scopes)
 
     def within(self, access: Access) -> bool:
         """Whether all of it lies in reach. What concerns the whole store does only for who reaches that."""
@@ -122,6 +129,7 @@ class SearchPerformed(Happening):
     result_ids: tuple[str, ...]
     duration_ms: float
     scope: str = "/"
+    """That was searched; what was found may lie in others."""
     topics: tuple[str, ...] = ()
     recorded: bool = True
     """Whether it may leave a trace."""
@@ -272,7 +280,8 @@ class StoreMerged(Happening):
 class BackupCompleted(Happening):
     """A backup was made and checked. A rotated one takes its turn with others."""
 
-    path: str
+    file: str
+    """Its name; where it lies is not for everybody who listens."""
     size_bytes: int
     rotated: bool
 
@@ -295,7 +304,8 @@ def happening_from(message: Mapping[str, Any]) -> Happening | None:
     kind, data = KINDS.get(message.get("type", "")), message.get("data", {})
     if kind is None or any(one.name not in data and one.default is MISSING for one in told_fields(kind)):
         return None
-    told = {one.name: _read(one.type, data[one.name]) for one in told_fields(kind) if one.name in data}
+    given = [one for one in told_fields(kind) if one.init and one.name in data]
+    told = {one.name: _read(one.type, data[one.name]) for one in given}
     return kind(**told, places=_places(message.get("places")))
 
 

@@ -271,15 +271,32 @@ class ServerSettings(Section):
         le=10_000,
         description="Requests served at once; more of them wait a little, then are refused.",
     )
+    max_connections: int = Field(
+        2_000, ge=1, le=1_000_000, description="Connections open at once, streams included."
+    )
+    request_seconds: float = Field(
+        60.0, gt=0, le=86_400, description="How long a call may take, waiting for its turn included."
+    )
+    long_request_seconds: float = Field(
+        1_800.0,
+        gt=0,
+        le=604_800,
+        description="The same for long work, such as backups. It has a quarter as many threads as "
+        "`max_concurrent` says, and one key at most half of those.",
+    )
     requests_per_minute: int = Field(
         6_000,
         ge=0,
         le=1_000_000,
         description="Requests a minute that one key, or one address without a key, may go on making; as many "
-        "may come at once after a rest. 0: no limit.",
+        "may come at once after a rest. Each message of an MCP batch counts. 0: no limit.",
     )
     max_sessions: int = Field(
-        100, ge=1, le=100_000, description="MCP sessions of the handshake era that are open at once."
+        100,
+        ge=1,
+        le=100_000,
+        description="MCP sessions of the handshake era that are open at once; one key has at most half of "
+        "them.",
     )
     session_idle_minutes: float = Field(
         30.0, gt=0, le=10_080, description="Minutes after which an MCP session that is not used ends."
@@ -320,7 +337,9 @@ class BridgeSettings(Section):
         description="Where the bridge listens: host:port, [v6 address]:port; port 0 takes a free one.",
     )
     allow_anonymous: bool = Field(
-        False, description="Whether the bridge may start without a token and let everybody in."
+        False,
+        description="Whether the bridge may start without a token and let in everybody on this machine; it "
+        "listens on a loopback address only then.",
     )
     binary: str = Field(
         "", description="The `vestige-mcp` that the bridge starts; empty means that of this installation."

@@ -1,5 +1,9 @@
-"""A bridge in this process, in front of a real `vestige-mcp` or of a program that stands in for it."""
+"""A bridge in this process or in one of its own, in front of a real `vestige-mcp` or of a program that stands
+in for it."""
 
+import json
+import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -108,6 +112,40 @@ def bridged(
     )
     with served(app) as url, httpx.Client(base_url=url, timeout=PATIENCE_SECONDS) as http:
         yield Bridged(folder=folder, url=url, http=http, supervisor=supervisor)
+
+
+@contextmanager
+def running(
+    folder: Path, *words: str, bind: str = "127.0.0.1:0", **environ: str
+) -> Iterator["tuple[str, subprocess.Popen[str], Path]"]:
+    """A bridge on a data directory: its address, its process and the file with its log."""
+    log = folder / "log"
+    environ = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "VESTIGE_DATA_DIR": str(folder / "data"),
+        "VESTIGE_EMBEDDINGS_PROVIDER": "hashing",
+        "VESTIGE_LOG_LEVEL": "info",
+        **environ,
+    }
+    with (
+        log.open("w") as written,
+        subprocess.Popen(
+            [sys.executable, "-m", "vestige", "bridge", "--bind", bind, *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=written,
+            encoding="utf-8",
+            env=environ,
+        ) as process,
+    ):
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            assert line, log.read_text(encoding="utf-8")
+            yield json.loads(line)["url"], process, log
+        finally:
+            process.kill()
 
 
 def gone(pid: int) -> bool:

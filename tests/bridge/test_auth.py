@@ -3,14 +3,25 @@
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.bridge.harness import BEARER, FAKE, TOKEN, Bridged, bridged
 from vestige.bridge.requests import READERS
 
 PATIENCE_SECONDS = 60
+_machines = count(1)
+
+
+def guesser(bridge: Bridged) -> httpx.Client:
+    """A client at an address of its own, so that its guesses are counted for nobody else."""
+    number = next(_machines)
+    address = f"127.1.{number // 250}.{1 + number % 250}"
+    return httpx.Client(base_url=bridge.url, transport=httpx.HTTPTransport(local_address=address))
 
 
 @pytest.mark.slow
@@ -31,7 +42,8 @@ PATIENCE_SECONDS = 60
 )
 def test_without_the_token_nothing_is_answered(faked: Bridged, path: str, header: str | None) -> None:
     sent = {} if header is None else {"Authorization": header.strip()}
-    response = faked.http.post(path, json={"query": "x", "action": "get"}, headers=sent)
+    with guesser(faked) as http:
+        response = http.post(path, json={"query": "x", "action": "get"}, headers=sent)
     assert response.status_code == 401
     assert response.json()["detail"] == "Invalid or missing bearer token"
     assert response.headers["www-authenticate"].startswith("Bearer")
@@ -42,7 +54,8 @@ def test_without_the_token_nothing_is_answered(faked: Bridged, path: str, header
 def test_two_credentials_are_none(faked: Bridged) -> None:
     value = BEARER["Authorization"].encode()
     headers = [(b"authorization", value), (b"authorization", value)]
-    assert faked.http.post("/search", json={"query": "x"}, headers=headers).status_code == 401
+    with guesser(faked) as http:
+        assert http.post("/search", json={"query": "x"}, headers=headers).status_code == 401
 
 
 @pytest.mark.slow
@@ -92,10 +105,44 @@ def test_without_a_token_names_are_checked_against_rebinding(tmp_path: Path) -> 
         assert evil.status_code == 421
 
 
-def start(folder: Path, *words: str, **environ: str) -> "subprocess.CompletedProcess[str]":
-    """Run `vestige bridge` where it must refuse to start."""
+@pytest.mark.slow
+def test_whoever_guesses_too_often_is_not_even_listened_to_and_others_are(
+    faked: Bridged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vestige.transports.http.slowdown.LOCK_FAILURES", 3)  # before they are answered late
+    wrong = {"Authorization": "Bearer wrong"}
+    with guesser(faked) as one, guesser(faked) as other:
+        statuses = [one.post("/search", json={}, headers=wrong).status_code for _ in range(3)]
+        assert statuses == [401, 401, 429]
+        right = one.post("/search", json={"query": "x"}, headers=BEARER)
+        assert (right.status_code, right.json()["code"]) == (429, "rate_limited")
+        assert one.get("/readyz").status_code == 200
+        assert other.post("/search", json={"query": "x"}, headers=BEARER).status_code == 200
+
+
+WATCHED = """
+import sys
+calls = []
+def watch(event, args):
+    if event.startswith("socket.") and event != "socket.gethostname":
+        calls.append(event)
+sys.addaudithook(watch)
+from vestige.app import main
+try:
+    main(sys.argv[1:])
+except SystemExit:
+    print(calls)
+    raise
+"""
+
+
+def start(
+    folder: Path, environ: Mapping[str, str], *, bind: str = "127.0.0.1:0", watched: bool = False
+) -> "subprocess.CompletedProcess[str]":
+    """Run `vestige bridge` where it must refuse to start; watched, it tells what it did with sockets."""
+    program = ["-c", WATCHED] if watched else ["-m", "vestige"]
     return subprocess.run(
-        [sys.executable, "-m", "vestige", "bridge", "--bind", "127.0.0.1:0", *words],
+        [sys.executable, *program, "bridge", "--bind", bind],
         env={"PATH": os.environ["PATH"], "HOME": str(folder), "VESTIGE_DATA_DIR": str(folder), **environ},
         capture_output=True,
         encoding="utf-8",
@@ -120,7 +167,19 @@ def start(folder: Path, *words: str, **environ: str) -> "subprocess.CompletedPro
 def test_what_is_unsafe_or_cannot_work_does_not_start(
     tmp_path: Path, environ: dict[str, str], told: str
 ) -> None:
-    done = start(tmp_path, **environ)
+    done = start(tmp_path, environ)
     assert (done.returncode, done.stdout) == (2, "")
     assert told in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bind", ["0.0.0.0:0", "[::]:0", "192.0.2.1:0", "example.org:0"])
+def test_without_a_token_it_never_listens_where_others_could_reach_it(tmp_path: Path, bind: str) -> None:
+    done = start(tmp_path, {"VESTIGE_ALLOW_ANONYMOUS": "true"}, bind=bind, watched=True)
+    assert done.returncode == 2
+    assert f"refusing to bind {bind}" in done.stderr
+    assert "VESTIGE_AUTH_TOKEN" in done.stderr
+    assert "--bind" in done.stderr
+    assert done.stdout.strip() == "[]"  # not a socket was made, nor a name looked up
     assert list(tmp_path.iterdir()) == []

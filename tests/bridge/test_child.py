@@ -125,6 +125,73 @@ def test_a_process_that_hangs_is_replaced(tmp_path: Path) -> None:
         assert echo(bridge, "x")["pid"] == after
 
 
+def timed_out(bridge: Bridged, path: str, query: str) -> None:
+    response = bridge.post(path, {"query": query})
+    assert (response.status_code, response.json()["code"]) == (502, "timeout")
+
+
+def test_one_that_works_no_more_though_it_answers_pings_is_replaced(tmp_path: Path) -> None:
+    with bridged(tmp_path, FAKE, bridge__request_timeout=2) as bridge:
+        before = echo(bridge, "x")["pid"]
+        timed_out(bridge, "/search", "stuck")
+        assert bridge.http.get("/health").status_code == 200
+        after = bridge.pid(other_than=before)  # nobody else had to wait in vain
+        assert gone(before)
+        assert echo(bridge, "x")["pid"] == after
+
+
+def test_one_that_is_slow_with_one_call_stays(tmp_path: Path) -> None:
+    released, log = tmp_path / "released", tmp_path / "log"
+    with bridged(tmp_path / "data", [*FAKE, f"log={log}"], bridge__request_timeout=5) as bridge:
+        before = echo(bridge, "x")["pid"]
+        timed_out(bridge, "/search", f"until {released}")
+        wait_for(lambda: len(messages(log, "tools/call")) == 3)  # the bridge looks whether work goes on
+        released.touch()
+        assert echo(bridge, "x")["pid"] == before
+        assert bridge.pid() == before
+
+
+def test_one_that_answers_others_stays_though_it_does_not_answer_the_bridge(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with bridged(tmp_path / "data", [*FAKE, "no-memory", f"log={log}"], bridge__request_timeout=2) as bridge:
+        before = echo(bridge, "x")["pid"]
+        timed_out(bridge, "/search", "silence")
+        assert echo(bridge, "x")["pid"] == before
+        wait_for(lambda: len(messages(log, "notifications/cancelled")) == 2)  # the bridge waits no longer
+        assert echo(bridge, "x")["pid"] == before
+
+
+def test_one_that_has_answered_nothing_yet_may_be_opening_a_large_memory(tmp_path: Path) -> None:
+    released = tmp_path / "released"
+    with bridged(tmp_path / "data", FAKE, bridge__request_timeout=1) as bridge:
+        before = bridge.pid()
+        for _ in range(3):
+            timed_out(bridge, "/search", f"until {released}")
+        released.touch()
+        assert echo(bridge, "x")["pid"] == before
+
+
+def test_one_that_never_gets_done_with_its_opening_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vestige.bridge.supervisor.OPENING_SECONDS", 1.0)
+    with bridged(tmp_path, FAKE, bridge__request_timeout=1) as bridge:
+        before = bridge.pid()
+        timed_out(bridge, "/search", "stuck")
+        bridge.pid(other_than=before)
+        assert gone(before)
+
+
+def test_long_work_runs_beside_and_says_nothing_about_the_rest(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with bridged(tmp_path / "data", [*FAKE, f"log={log}"], bridge__long_timeout=1) as bridge:
+        before = echo(bridge, "x")["pid"]
+        timed_out(bridge, "/dream", "stuck")
+        wait_for(lambda: bool(messages(log, "ping")))
+        assert echo(bridge, "x")["pid"] == before
+    assert [call["params"]["name"] for call in messages(log, "tools/call")] == ["search", "dream", "search"]
+
+
 def test_one_that_hangs_is_found_out_by_a_probe_alone(tmp_path: Path) -> None:
     with bridged(tmp_path, FAKE, probe_seconds=0.5) as bridge:
         before = bridge.pid()

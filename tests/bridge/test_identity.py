@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.bridge.harness import Bridged
+from tests.bridge.harness import BEARER, Bridged
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +39,7 @@ def test_a_plain_name_is_taken(bridge: Bridged, agent: str) -> None:
 )
 def test_what_could_be_a_path_or_is_not_printable_is_refused(bridge: Bridged, agent: str) -> None:
     headers = [
-        (b"authorization", b"Bearer correct horse battery staple"),
+        (b"authorization", BEARER["Authorization"].encode()),
         (b"x-agent-id", agent.encode("latin-1")),
     ]
     response = bridge.http.post("/search", json={"query": "x"}, headers=headers)
@@ -48,7 +48,7 @@ def test_what_could_be_a_path_or_is_not_printable_is_refused(bridge: Bridged, ag
 
 def test_two_names_at_once_are_refused(bridge: Bridged) -> None:
     headers = [
-        (b"authorization", b"Bearer correct horse battery staple"),
+        (b"authorization", BEARER["Authorization"].encode()),
         (b"x-agent-id", b"a"),
         (b"x-agent-id", b"b"),
     ]

@@ -84,17 +84,33 @@ def test_a_scope_of_others_is_refused(apart: Bridged, scope: str) -> None:
     assert apart.post("/importance_score", {"content": "x", "project": "x"}, agent="mine").status_code == 403
 
 
-def test_a_memory_of_another_agent_is_not_there(apart: Bridged, planted: tuple[str, str, str]) -> None:
+@pytest.mark.parametrize("action", ["get", "state", "promote", "demote", "edit", "delete", "purge", "pin"])
+def test_a_memory_of_another_agent_is_as_if_it_had_never_been(
+    apart: Bridged, planted: tuple[str, str, str], action: str
+) -> None:
+    _, alive, _ = planted
+    dead = apart.remember(f"The {CANARY} that died knew of {SECRET}.", agent="theirs", force_create=True)
+    apart.data("/memory", {"action": "delete", "memory_id": dead}, agent="theirs")
+    before = apart.get(alive, agent="theirs")
+    needed: dict[str, dict[str, Any]] = {"edit": {"content": "x"}, "purge": {"confirm": True}}
+
+    def told(memory_id: str) -> str:
+        asked: dict[str, Any] = {"action": action, "memory_id": memory_id, **needed.get(action, {})}
+        answer = apart.told("/memory", asked, agent="mine")
+        assert (answer["success"], answer["code"]) == (False, "not_found")
+        return str(answer).replace(memory_id, "it")
+
+    never = told("01890000-0000-7000-8000-00000000dead")
+    assert told(alive) == never
+    assert told(dead) == never
+    assert apart.get(alive, agent="theirs") == before
+
+
+def test_a_memory_of_another_agent_is_neither_promoted_nor_demoted(
+    apart: Bridged, planted: tuple[str, str, str]
+) -> None:
     _, memory_id, _ = planted
     before = apart.get(memory_id, agent="theirs")
-    never = apart.told("/memory", {"action": "get", "memory_id": "never"}, agent="mine")
-    for action in ("get", "state", "promote", "demote", "edit", "delete", "purge", "pin"):
-        body: dict[str, Any] = {"action": action, "memory_id": memory_id}
-        answer = apart.told(
-            "/memory", {**body, **({"content": "x"} if action == "edit" else {})}, agent="mine"
-        )
-        assert (answer["success"], answer["code"]) == (False, never["code"])
-        assert SECRET not in str(answer)
     for path in ("/promote", "/demote"):
         assert apart.told(path, {"memory_id": memory_id}, agent="mine")["code"] == "not_found"
     assert apart.get(memory_id, agent="theirs") == before
@@ -115,6 +131,13 @@ def test_an_intention_of_another_agent_cannot_be_ended(apart: Bridged, planted: 
     body = {"action": "update", "id": theirs, "status": "complete"}
     assert apart.told("/intention", body, agent="mine")["code"] == "not_found"
     assert apart.data("/intention", body, agent="theirs")["success"]
+
+
+def test_how_the_whole_store_does_is_not_told(apart: Bridged) -> None:
+    session = apart.data("/session_context", {"include_status": True}, agent="nobody yet")
+    assert session["context"].splitlines()[0] == "## Session (0 memories)"
+    assert "automationTriggers" not in session
+    assert "note" not in apart.data("/search", {"query": "okapi"}, agent="nobody yet")
 
 
 def test_what_is_about_everything_is_refused(apart: Bridged, planted: tuple[str, str, str]) -> None:

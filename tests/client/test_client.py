@@ -135,6 +135,15 @@ def test_the_key_and_what_narrows_it_are_headers() -> None:
     assert request.headers["x-vestige-domain"] == "drinks"
 
 
+def test_a_scope_and_a_domain_in_any_script_narrow_what_is_asked(world: World) -> None:
+    with inside(world.app) as transport:
+        with Client(URL, scope="/project/größe", transport=transport) as client:
+            client.smart_ingest("Der Kran hebt 40 Tonnen.", domains=["技術"])
+        with Client(URL, scope="/project/größe", domain="技術", transport=transport) as client:
+            (found,) = client.memory.list()["results"]
+    assert found["scope"] == "/project/größe"
+
+
 def test_an_id_cannot_change_the_address() -> None:
     server = Server(answered())
     client = asking(server, [])
@@ -146,9 +155,10 @@ def test_an_id_cannot_change_the_address() -> None:
     assert len(server.requests) == 1
 
 
-def test_a_url_may_have_a_path_before_that_of_the_api() -> None:
+@pytest.mark.parametrize("ending", ["", "/", "/api/v1", "/api/v1/"])
+def test_a_url_may_have_a_path_before_that_of_the_api_and_end_with_that(ending: str) -> None:
     server = Server(answered())
-    with Client("http://proxy.example/vestige/", transport=server) as client:
+    with Client(f"http://proxy.example/vestige{ending}", transport=server) as client:
         client.system_status()
     assert str(server.requests[0].url) == "http://proxy.example/vestige/api/v1/stats"
 

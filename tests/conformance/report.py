@@ -42,9 +42,10 @@ that three checks were made and none failed; an empty field, that the suite has 
 version.
 
 The suites call tools, read resources and get prompts of their own. A server under test has them beside
-everything that Vestige offers (`tests/conformance`), behind the same layers as in production but for the key,
-which the suites cannot send. They say that they have roots and do not answer when asked for them, so the
-server takes them for clients on another machine, which it does not ask.
+everything that Vestige offers (`tests/conformance`), behind all layers of a server in production, and needs a
+key. The suites cannot send one, so it is added to their requests on the way. They say that they have roots
+and do not answer when asked for them, so the server takes them for clients on another machine, which it does
+not ask.
 
 A test compares this page with a run of both suites; `python -m tests.conformance.report` writes it.
 """

@@ -1,27 +1,27 @@
-"""A server under test on a real socket, in a thread of this process: the layers and parts of the product."""
+"""A server under test on a real socket, in a thread of this process: the product, with all its layers and
+parts, and the suites' fixtures among what it offers."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.conformance.connection import FixtureConnection, do
 from tests.conformance.fixtures import with_fixtures
 from tests.transports.http_socket import served
 from tests.world import open_world
+from vestige.engine import keys
+from vestige.engine.context import Call
 from vestige.operations.all import registry
-from vestige.transports.http import asgi, mcp
+from vestige.transports.http import asgi, events, mcp, rest
 from vestige.transports.http.auth import Auth
-from vestige.transports.http.desk import Application, Desk
+from vestige.transports.http.desk import Desk
 from vestige.transports.mcp.catalog import packaged_data
 
-OPEN: dict[str, Any] = {
-    "server.requests_per_minute": 0,
-    "auth.enabled": False,
-}
-"""Settings of a server that needs no key and counts no requests."""
+UNCOUNTED: dict[str, Any] = {"server.requests_per_minute": 0}
 
 
 def with_suite_fixtures(desk: Desk) -> mcp.Offer:
@@ -30,28 +30,32 @@ def with_suite_fixtures(desk: Desk) -> mcp.Offer:
     return mcp.Offer(catalog=catalog, connection=FixtureConnection, do=do)
 
 
-def _nothing_else(desk: Desk) -> mcp.Offer | None:
-    return None
-
-
 @contextmanager
 def fixture_server(folder: Path) -> Iterator[str]:
-    """The address of MCP on a server of a new store that has the fixtures and needs no key."""
-    with open_world(folder, **OPEN) as world, serving(world.app, with_suite_fixtures) as url:
-        yield url
+    """The address of MCP on a server of a new store that has the fixtures."""
+    with open_world(folder, **UNCOUNTED) as world:
+        engine = world.app.engine
+        desk = Desk(
+            app=world.app,
+            settings=engine.settings,
+            registry=registry,
+            monotonic=engine.monotonic,
+            entropy=engine.entropy,
+            limiter=anyio.CapacityLimiter(16),
+        )
+        parts = (rest.routes, lambda desk: mcp.routes(desk, with_suite_fixtures(desk)), events.routes)
+        _, key = keys.mint(Call(engine=engine), "the suites", ["write"], None, None, None)
+        with served(_with_key(asgi.build(desk, Auth(desk, bytes(64)), parts), key)) as url:
+            yield f"{url}{mcp.PATH}"
 
 
-@contextmanager
-def serving(app: Application, offering: Callable[[Desk], mcp.Offer | None] = _nothing_else) -> Iterator[str]:
-    """Serve an application, which is left open; the address of MCP."""
-    desk = Desk(
-        app=app,
-        settings=app.engine.settings,
-        registry=registry,
-        monotonic=app.engine.monotonic,
-        entropy=app.engine.entropy,
-        limiter=anyio.CapacityLimiter(16),
-    )
-    inside = asgi.build(desk, Auth(desk, b"x" * 64), [lambda desk: mcp.routes(desk, offering(desk))])
-    with served(inside) as url:
-        yield f"{url}{mcp.PATH}"
+def _with_key(server: ASGIApp, key: str) -> ASGIApp:
+    """A server behind what adds a key to every request: the suites have no way to send one."""
+    shown = (b"authorization", f"Bearer {key}".encode())
+
+    async def pass_on(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope = {**scope, "headers": [*scope["headers"], shown]}
+        await server(scope, receive, send)
+
+    return pass_on

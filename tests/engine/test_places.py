@@ -102,6 +102,13 @@ def test_every_event_that_can_happen_says_where_it_did(heard: list[Happening]) -
 
 
 @ON_A_FILE
+def test_what_happens_to_one_memory_or_intention_tells_its_scope(heard: list[Happening]) -> None:
+    about_one = [one for one in heard if "id" in one.details()]
+    assert {one.scope for one in about_one} == {TEA, PRIVATE}
+    assert {one.scope for one in about_one if one.within(Access(scopes=(TEA,)))} == {TEA}
+
+
+@ON_A_FILE
 def test_a_filtered_listener_hears_of_its_own_memories_and_of_no_others(heard: list[Happening]) -> None:
     in_scope = [one for one in heard if one.within(Access(scopes=(TEA,)))]
     in_domain = [one for one in heard if one.within(Access(domains=("drinks",)))]

@@ -212,6 +212,19 @@ def test_chores_are_done_while_nothing_waits_and_not_more_often_than_asked() -> 
     assert worker.stop(LONG)
 
 
+def test_chores_are_done_late_where_jobs_never_end() -> None:
+    rested, seconds = threading.Event(), count()
+    worker = Worker(monotonic=lambda: float(next(seconds)), chores=[job(rested.set)], idle_seconds=1.0)
+
+    def again() -> None:
+        worker.put(job(again))
+
+    worker.put(job(again))
+    worker.start()
+    assert rested.wait(LONG)
+    assert worker.stop(LONG)
+
+
 def test_a_chore_that_fails_keeps_no_other_from_being_done() -> None:
     done = threading.Event()
     worker = Worker(monotonic=still, chores=[job(failing, name="sweep"), job(done.set)])

@@ -5,6 +5,7 @@ the examples of all operations are about, so that every one of them works.
 """
 
 import json
+import math
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -120,6 +121,7 @@ def asked(world: World, operation: Operation, arguments: Mapping[str, Any], call
             request_id="test",
             progress=lambda done, total, what: None,
             cancelled=threading.Event(),
+            deadline=math.inf,
         )
     except VestigeError as error:
         return {"error": error.value()}

@@ -135,7 +135,7 @@ def test_a_backup_is_told_to_who_listens(tmp_path: Path) -> None:
         world.call("backup", rotate=True)
         world.call("backup", path="mine.db")
         told = [one for one in world.heard if isinstance(one, BackupCompleted)]
-    assert [(Path(one.path).name, one.rotated) for one in told] == [
+    assert [(one.file, one.rotated) for one in told] == [
         ("vestige-auto-000001-20260301-090000.db", True),
         ("mine.db", False),
     ]

@@ -168,6 +168,46 @@ def test_the_callers_own_scope_is_exported_unless_another_is_asked_for(tmp_path:
         assert (done["scope"], done["memoriesExported"], done["totalMemories"]) == ("/project/a", 1, 2)
 
 
+@pytest.mark.parametrize("form", ["jsonl", "portable"])
+def test_an_export_of_the_callers_own_scope_says_what_it_leaves_out(tmp_path: Path, form: str) -> None:
+    with open_world(tmp_path, **IN_A) as world:
+        world.remember("Ours is blue.", tags=["colour"])
+        world.remember("All of us like green.", scope="/", tags=["colour"])
+        for colour in ("red", "black"):
+            world.remember(f"Theirs is {colour}.", scope="/project/b", tags=["colour"])
+        world.remember("Theirs is far away.", scope="/project/b")
+
+        done = world.call("export", format=form)
+        assert done["memoriesExported"] == 2
+        assert (
+            done["note"]
+            == '3 memories of other scopes were left out. Pass scope "/" (--scope /) to export everything.'
+        )
+        result = EXPORT.answer(Call(engine=world.app.engine, scope="/project/a"), {"format": form})
+        assert done["note"] in EXPORT.render(result).splitlines()
+
+        chosen = world.call("export", format=form, tags=["colour"])
+        assert chosen["note"].startswith("2 memories of other scopes were left out.")
+        for plain in ({"scope": "/project/a"}, {"scope": "/"}, {"tags": ["unheard of"]}):
+            assert "note" not in world.call("export", format=form, **plain)
+
+
+def test_what_an_export_leaves_out_is_counted_within_the_callers_reach(world: World) -> None:
+    world.remember("Ours is blue.", scope="/project/a")
+    world.remember("Theirs is red.", scope="/project/b")
+    world.remember("Nobody may know that it is black.", scope="/private")
+
+    def note(*scopes: str) -> str | None:
+        call = Call(engine=world.app.engine, access=Access(scopes=scopes), scope="/project/a")
+        told: str | None = EXPORT.call(call, {}).get("note")
+        return told
+
+    assert note("/project/a") is None
+    assert note("/project") == (
+        '1 memory of other scopes was left out. Pass scope "/" (--scope /) to export everything you reach.'
+    )
+
+
 def test_an_export_holds_only_what_the_caller_may_read_and_needs_its_permission(world: World) -> None:
     world.remember("Ours is blue.", scope="/project/a")
     world.remember("Theirs is red.", scope="/project/b")
@@ -175,7 +215,8 @@ def test_an_export_holds_only_what_the_caller_may_read_and_needs_its_permission(
 
     done = EXPORT.call(call, {"format": "jsonl", "scope": "/"})
 
-    assert b"red" not in Path(done["path"]).read_bytes()
+    assert done["path"].startswith("exports/")  # where the data directory is, is not his to know
+    assert b"red" not in (world.app.engine.settings.data_dir / done["path"]).read_bytes()
     assert (done["memoriesExported"], done["totalMemories"]) == (1, 1)
     with pytest.raises(Forbidden):
         EXPORT.call(Call(engine=world.app.engine, permissions=frozenset({"read"})), {})

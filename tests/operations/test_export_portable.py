@@ -135,7 +135,7 @@ def test_a_caller_gets_only_what_it_may_read(world: World) -> None:
 
     done = EXPORT.call(call, {"format": "portable", "scope": "/"})
 
-    raw = Path(done["path"]).read_bytes()
+    raw = (world.app.engine.settings.data_dir / done["path"]).read_bytes()
     assert [one["id"] for one in lines(raw, "memory")] == [ids["rust"]]
     assert not any(word in raw for word in (b"tea", b"mate", b"4711", b"oat"))
 

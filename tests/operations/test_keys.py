@@ -11,7 +11,7 @@ import pytest
 from tests.transports.cli_harness import invoke
 from tests.world import World, open_world
 from vestige.engine.context import Call
-from vestige.engine.keys import caller_of, note_used, recheck, verify
+from vestige.engine.keys import caller_of, mint, note_used, recheck, verify
 from vestige.errors import Forbidden
 from vestige.keys import ApiKey
 from vestige.models import EVERYTHING, Access
@@ -47,7 +47,7 @@ def test_a_key_is_shown_once_and_opens_from_then_on(world: World) -> None:
 
 
 def test_two_keys_are_never_the_same(world: World) -> None:
-    assert len({create(world)["key"] for _ in range(5)}) == 5
+    assert len({create(world, label=str(number))["key"] for number in range(5)}) == 5
 
 
 def test_no_file_of_the_store_holds_the_text_of_a_key(tmp_path: Path) -> None:
@@ -149,13 +149,33 @@ def test_revoking_is_seen_by_another_process_at_once(tmp_path: Path) -> None:
         assert opened(one, made["key"]) is None
 
 
+def test_a_second_working_key_with_the_same_label_is_refused(world: World) -> None:
+    made = create(world, expires="30d")
+    for label in ("Ada's laptop", " Ada's laptop "):
+        error = world.refused("keys", action="create", label=label)
+        assert (error["code"], error["details"]) == ("conflict", {"argument": "label", "ids": [made["id"]]})
+        assert "rotate" in error["hint"]
+    assert [key["id"] for key in listed(world, all=True)] == [made["id"]]
+
+
+def test_the_label_of_a_key_that_opens_nothing_any_more_is_free(world: World) -> None:
+    create(world, expires="30d")
+    world.clock.advance(days=31)
+    create(world)
+    world.call("keys", action="revoke", id=listed(world)[0]["id"])
+    create(world)
+    assert [key["status"] for key in listed(world, all=True)] == ["expired", "revoked", "active"]
+
+
 def test_a_label_that_several_keys_have_names_none_of_them(world: World) -> None:
-    first, second = create(world), create(world)
+    first = create(world)
+    # As before labels were looked at, or by two who make one at the same moment.
+    other, _ = mint(Call(engine=world.app.engine), "Ada's laptop", ["read"])
     error = world.refused("keys", action="revoke", id="Ada's laptop")
     assert error["code"] == "conflict"
-    assert sorted(error["details"]["ids"]) == sorted([first["id"], second["id"]])
+    assert sorted(error["details"]["ids"]) == sorted([first["id"], other.id])
     world.call("keys", action="revoke", id=first["id"])
-    assert world.call("keys", action="revoke", id="Ada's laptop")["id"] == second["id"]
+    assert world.call("keys", action="revoke", id="Ada's laptop")["id"] == other.id
 
 
 @pytest.mark.parametrize("which", ["nobody", "01890000", "0" * 12, "vst_" + "a" * 30])
@@ -232,11 +252,32 @@ def test_a_person_gets_the_key_on_a_line_of_its_own(tmp_path: Path) -> None:
     words = ["--data-dir", str(tmp_path), "--table"]
     made = invoke(["keys", "create", "--label", "Ada", "--scopes", "/a,/b", "--expires", "30d", *words])
     assert made.exit_code == 0
-    key, blank, what_next = made.stdout.splitlines()
+    key, blank, reach, what_next = made.stdout.splitlines()
     assert re.fullmatch(r"vst_[A-Za-z0-9_-]{30}", key)
     assert blank == ""
+    assert reach.startswith("It may read and write in /a, /b and below, until 2")
     assert "not shown again" in what_next
     table = invoke(["keys", "list", *words]).stdout
     assert "Ada" in table
     assert "/a, /b" in table
     assert key not in table
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        ({}, "It may read and write everywhere."),
+        ({"permissions": ["read"], "scopes": ["harbour"]}, "It may read in /harbour and below."),
+        ({"permissions": ["admin"], "scopes": ["/"]}, "It may read, write and administer everywhere."),
+        (
+            {"scopes": ["/a", "/b"], "domains": ["work", "home"], "expires": "30d"},
+            "It may read and write in /a, /b and below, in the domains work, home, until 2026-03-31 09:00.",
+        ),
+    ],
+)
+def test_a_person_is_told_what_the_new_key_reaches(world: World, wanted: dict[str, Any], told: str) -> None:
+    operations, call = registry.operations, Call(engine=world.app.engine)
+    made = operations["keys.create"].answer(call, {"label": "Ada", **wanted})
+    assert told in operations["keys.create"].render(made).splitlines()
+    rotated = operations["keys.rotate"].answer(call, {"id": "Ada"})
+    assert told in operations["keys.rotate"].render(rotated).splitlines()

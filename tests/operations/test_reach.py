@@ -362,16 +362,6 @@ def test_the_same_idempotency_key_of_a_caller_with_another_reach_is_another_one(
     assert other["error"]["code"] == "invalid_input"  # not that the key was used before
 
 
-def test_a_limited_caller_is_told_nothing_of_the_installation(world: World) -> None:
-    status = registry.operations["system_status"]
-    limited, whole = asked(world, status, {}, ONE), asked(world, status, {}, LOCAL_USER)
-    hidden = {"node", "dataDir", "autopilot"}
-    assert hidden <= whole.keys()
-    assert hidden.isdisjoint(limited)
-    assert limited["processes"] == []
-    assert limited["totalMemories"] < whole["totalMemories"]
-
-
 def test_what_is_about_the_whole_store_is_closed_to_who_reaches_a_part(world: World) -> None:
     whole = [operation for operation in registry.operations.values() if operation.whole]
     assert {"backup", "import", "keys.create", "keys.list", "sync"} <= {one.name for one in whole}

@@ -207,9 +207,25 @@ def test_an_empty_answer_names_the_filters_that_were_on(
 
     answer = ask(world, "heron", **arguments)
 
-    widen = ' Pass scope "/" to search everything.' if "scope" in arguments else ""
+    widen = ' Pass scope "/" (--scope /) to search everything.' if "scope" in arguments else ""
     assert (answer["results"], answer["note"]) == ([], f"No memory {among} matches.{widen}")
     assert answer["note"] in read(world, "heron", **arguments)
+
+
+@pytest.mark.parametrize(
+    ("access", "advice"),
+    [
+        (EVERYTHING, ' Pass scope "/" (--scope /) to search everything.'),
+        (Access(scopes=("/x",)), ""),
+        (Access(scopes=("/x/deeper",)), ""),
+        (Access(scopes=("/x", "/home")), ' Pass scope "/" (--scope /) to search everything you reach.'),
+        (Access(domains=("birds",)), ' Pass scope "/" (--scope /) to search everything you reach.'),
+    ],
+)
+def test_an_empty_answer_advises_only_what_can_find_more(world: World, access: Access, advice: str) -> None:
+    world.remember("The heron stands in the pond.", scope="/home")
+
+    assert f"No memory in scope /x matches.{advice}\n" in read(world, "heron", access, scope="/x") + "\n"
 
 
 def test_an_empty_answer_without_filters_names_none(world: World) -> None:
@@ -348,3 +364,19 @@ def test_the_best_hit_is_worth_more_than_the_note(world: World) -> None:
     )
     assert "note" not in tight
     assert "note" in ask(world, "quantum gravity", token_budget=400, **where)
+
+
+# -- scores --------------------------------------------------------------------------------------
+
+
+def test_a_hit_by_a_word_that_every_memory_has_does_not_read_as_if_no_word_matched(world: World) -> None:
+    world.remember("Harbour runs on PostgreSQL 16.")
+
+    (only,) = ask(world, "Which database does Harbour use?")["results"]
+    assert only["matchType"] in ("Keyword", "Both")
+    assert only["keywordScore"] == 0.0001
+
+    for text in ("Ada drinks tea.", "The parser is written in Rust.", "Bob repairs bicycles."):
+        world.remember(text)
+    first = ask(world, "Which database does Harbour use?")["results"][0]
+    assert first["keywordScore"] > 0.1

@@ -1,3 +1,6 @@
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, Lock
+
 import pytest
 
 from tests.store.generators import NewStore, a_memory, add, held
@@ -44,3 +47,18 @@ def test_deleting_does_not_wait_for_what_takes_long(store: MemoryStore) -> None:
         pytest.raises(StoreBusy, match="embedding anew"),
     ):
         store.alone("restore").__enter__()
+
+
+def test_any_number_of_threads_delete_one_after_another_and_none_is_refused(store: MemoryStore) -> None:
+    together, inside = Barrier(16), Lock()
+
+    def purge(number: int) -> bool:
+        together.wait(10)
+        with store.alone("purge"):
+            alone = inside.acquire(blocking=False)
+            add(store, a_memory(f"m{number}"))
+            inside.release()
+        return alone
+
+    with ThreadPoolExecutor(16) as threads:
+        assert all(threads.map(purge, range(16)))

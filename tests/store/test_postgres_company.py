@@ -74,6 +74,16 @@ def test_what_is_over_in_a_moment_waits_for_its_like(postgres_url: str) -> None:
         assert done == ["purged"]
 
 
+def test_one_who_waits_in_vain_for_what_takes_a_moment_is_told_who_has_it(postgres_url: str) -> None:
+    with closing(open_at(postgres_url)) as one, closing(open_at(postgres_url, busy_seconds=0.05)) as other:
+        with one.alone("purge"), pytest.raises(StoreBusy) as caught, other.alone("purge"):
+            pass
+        assert caught.value.details["pid"] == ME.pid
+        assert caught.value.details["purpose"] == "purge"
+        with other.alone("purge"):
+            pass
+
+
 ENDS = """
 CREATE FUNCTION end_it() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$;

@@ -121,6 +121,8 @@ def test_what_one_statement_answers_takes_one_trip(store: PostgresStore, counter
         lambda: store.edges(["m0"], access=EVERYTHING),
         lambda: store.log(access=EVERYTHING),
         lambda: store.voices([1], access=EVERYTHING),
+        lambda: store.key_of_login("key", "login"),
+        lambda: store.login_ended("login"),
     ):
         before = counter.trips
         ask()

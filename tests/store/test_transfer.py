@@ -13,7 +13,7 @@ import pytest
 
 from testbed.postgres_server import Server
 from tests.store.canonical import assert_whole
-from tests.store.generators import a_memory, add, axis, embedded, forget
+from tests.store.generators import DAY, a_memory, add, axis, embedded, forget
 from tests.store.sqlite_files import open_at, query
 from tests.store.test_sqlite_migrations import old_store
 from tests.store.transfer_ends import (
@@ -105,6 +105,7 @@ def test_everything_is_carried_and_found_to_be_the_same(source: Path, goal: End)
     with goal.source() as side, in_file(source).source() as before_it:
         assert side.store.examine(NOW) == []
         assert side.store.list_keys() == before_it.store.list_keys()
+        assert side.store.login_ended("ended")
 
 
 def test_carried_there_and_back_it_is_the_same_byte_for_byte(source: Path, goal: End, tmp_path: Path) -> None:
@@ -249,6 +250,16 @@ def test_after_a_stop_no_key_may_have_been_revoked(source: Path, goal: End) -> N
     with closing(open_at(source)) as store:
         (key,) = (key for key in store.list_keys() if key.revoked_at is None)
         store.revoke_key(key.id, NOW)
+    with pytest.raises(StoreError, match="was written to since it began"):
+        move(in_file(source), goal, quietly, batch=SMALL)
+
+
+def test_after_a_stop_no_login_may_have_been_ended_in_the_place_of_another(source: Path, goal: End) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        move(in_file(source), goal, stop_after(3), batch=SMALL)
+    with closing(open_at(source)) as store:
+        store.end_login("another", NOW + DAY, forgetting=NOW + DAY)
+        assert not store.login_ended("ended")
     with pytest.raises(StoreError, match="was written to since it began"):
         move(in_file(source), goal, quietly, batch=SMALL)
 

@@ -78,6 +78,7 @@ def a_life(folder: Path) -> Path:
         world.call("memory", action="tag", id=cited, add=["kept"], remove=[])
         world.call("keys", action="create", label="Ada", scopes=["/project/a"], expires="30d")
         world.call("keys", action="rotate", id="Ada")
+        world.app.engine.store.end_login("ended", NOW, forgetting=world.clock.now)
     return folder / "vestige.db"
 
 

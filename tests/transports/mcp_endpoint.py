@@ -70,6 +70,7 @@ class Borrowed:
         request_id: str,
         progress: Progress,
         cancelled: Signal,
+        deadline: float,
     ) -> Message:
         raise NotImplementedError
 
@@ -83,6 +84,7 @@ class Borrowed:
         cancelled: Signal,
         roots: Sequence[str] = (),
         caller: Caller = LOCAL_USER,
+        deadline: float | None = None,
     ) -> Message:
         return self._app.call_tool(
             name, dict(arguments), request_id=request_id, progress=progress, cancelled=cancelled, roots=roots
@@ -97,6 +99,7 @@ class Borrowed:
         cancelled: Signal,
         roots: Sequence[str] = (),
         caller: Caller = LOCAL_USER,
+        deadline: float | None = None,
     ) -> Message:
         return self._app.read_resource(
             uri, request_id=request_id, progress=progress, cancelled=cancelled, roots=roots

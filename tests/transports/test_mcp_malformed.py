@@ -1,29 +1,43 @@
-"""A hundred thousand messages that something is wrong with: none goes unanswered for good, none does harm."""
+"""A hundred thousand messages that something is wrong with, over each transport half of them: none goes
+unanswered for good, none does harm. Over HTTP they come with a key and pass the whole server."""
 
 import json
 import resource
 import threading
+import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import anyio
 import pytest
 
 from tests.transports.http_socket import served
 from tests.transports.mcp_apps import serving
-from tests.transports.mcp_endpoint import Echo, endpoint
-from tests.transports.mcp_lines import CATALOG, MODERN_VERSION
+from tests.transports.mcp_endpoint import Echo
+from tests.transports.mcp_lines import MODERN_VERSION
 from tests.transports.mcp_mutations import malformed
+from tests.world import open_world
+from vestige.engine import keys
+from vestige.engine.context import Call
+from vestige.operations.all import registry
+from vestige.transports.http.asgi import build
+from vestige.transports.http.auth import Auth
+from vestige.transports.http.desk import Desk
 
 pytestmark = pytest.mark.slow
 
 SEED = 20261116
-OVER_STDIO, OVER_HTTP = 80_000, 20_000
+OVER_STDIO, OVER_HTTP = 50_000, 50_000
 MOST_GROWTH_MB = 32
 """Keeping every message would take three times as much."""
+
+PATIENCE_SECONDS = 30
+"""How long an answer may take: whatever hangs is noticed."""
 
 LAST = "the last one"
 
@@ -82,13 +96,38 @@ def test_over_stdio() -> None:
     assert {"result", "error", "notification", "request"} == seen.keys()  # all of it was reached
 
 
-def test_over_http() -> None:
+@contextmanager
+def whole_server(folder: Path) -> Iterator[tuple[HTTPConnection, dict[str, str]]]:
+    """A connection to a server on a new store, with all that a request passes, and the header of a key."""
+    settings: dict[str, Any] = {
+        "storage.backend": "memory",
+        "server.requests_per_minute": 0,
+        "mcp.profile": "full",
+    }
+    with open_world(folder, **settings) as world:
+        engine = world.app.engine
+        desk = Desk(
+            app=world.app,
+            settings=engine.settings,
+            registry=registry,
+            monotonic=time.monotonic,  # by which it tells sessions in use from others
+            entropy=engine.entropy,
+            limiter=anyio.CapacityLimiter(8),
+        )
+        _, key = keys.mint(Call(engine=engine), "a key", ["write"], None, None, None)
+        with served(build(desk, Auth(desk, bytes(64)))) as url:
+            address = urlsplit(url)
+            http = HTTPConnection(str(address.hostname), address.port, timeout=PATIENCE_SECONDS)
+            yield http, {"Authorization": f"Bearer {key}"}
+            http.close()
+
+
+def test_over_http(tmp_path: Path) -> None:
     seen: Counter[str] = Counter()
-    with served(endpoint(Echo(), CATALOG)) as url:
-        address = urlsplit(url)
-        http = HTTPConnection(str(address.hostname), address.port, timeout=30)
-        session = _session(http)
-        kinds = [session, {}, {**session, "MCP-Protocol-Version": MODERN_VERSION, "Mcp-Method": "tools/call"}]
+    with whole_server(tmp_path) as (http, key):
+        session = _session(http, key)
+        modern = {"MCP-Protocol-Version": MODERN_VERSION, "Mcp-Method": "tools/call"}
+        kinds = [session, key, {**session, **modern}]
 
         def exchange(seed: int, number: int) -> None:
             for place, one in enumerate(malformed(seed, number)):
@@ -101,7 +140,6 @@ def test_over_http() -> None:
         assert memory_mb() - before < MOST_GROWTH_MB
         last = json.dumps({"jsonrpc": "2.0", "id": LAST, "method": "ping"}).encode()
         assert json.loads(_post(http, session, last).read()) == {"jsonrpc": "2.0", "id": LAST, "result": {}}
-        http.close()
     assert {"result", "error", "nothing"} <= seen.keys()
 
 
@@ -111,12 +149,12 @@ def _post(http: HTTPConnection, headers: dict[str, str], body: bytes) -> HTTPRes
     return http.getresponse()
 
 
-def _session(http: HTTPConnection) -> dict[str, str]:
+def _session(http: HTTPConnection, key: dict[str, str]) -> dict[str, str]:
     hello = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {}}
     body = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}).encode()
-    response = _post(http, {}, body)
+    response = _post(http, key, body)
     response.read()
-    return {"Mcp-Session-Id": str(response.headers["mcp-session-id"])}
+    return {**key, "Mcp-Session-Id": str(response.headers["mcp-session-id"])}
 
 
 def _answers(response: HTTPResponse) -> list[str]:

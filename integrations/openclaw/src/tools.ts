@@ -1,7 +1,8 @@
 /** The tools: each is one request to the bridge. */
 
-import type { Outcome, Send } from "./client";
+import { asObject, type Outcome, type Send } from "./client";
 import { agentFor, type Config } from "./config";
+import { withoutMarked } from "./markers";
 import type { PluginApi, Tool } from "./openclaw";
 
 export const LONG_TIMEOUT_MS = 180_000;
@@ -188,10 +189,16 @@ function tool(definition: Definition, config: Config, send: Send, agent: string)
     async execute(_id, params, signal) {
       const path = `/${name.replace(/^vestige_/, "")}`;
       const timeoutMs = definition.long ? Math.max(LONG_TIMEOUT_MS, config.timeoutMs) : config.timeoutMs;
-      const outcome = await send({ path, body: params, agent, timeoutMs, signal });
+      const outcome = await send({ path, body: withoutRecalled(params), agent, timeoutMs, signal });
       return { content: [{ type: "text", text: shown(outcome) }], details: { ok: outcome.ok } };
     },
   };
+}
+
+/** What an agent tells, without memories that were put before its prompt: those are remembered already. */
+function withoutRecalled(params: unknown): unknown {
+  const content = asObject(params)["content"];
+  return typeof content === "string" ? { ...asObject(params), content: withoutMarked(content) } : params;
 }
 
 /** What the model reads. A failure is told as data, for it is the model that decides what to do then. */

@@ -11,11 +11,12 @@ const PERSON = { runId: "run-1", agentId: "butler", sessionKey: "agent:butler:ma
 async function main() {
   const api = host(JSON.parse(process.argv[2]));
   plugin.register(api);
-  const told = { tools: {} };
+  const told = { calls: [] };
   const call = async (name, params) => {
     const { content } = await api.tools.get(`vestige_${name}`)({ agentId: PERSON.agentId }).execute("call", params);
-    told.tools[name] = JSON.parse(content[0].text);
-    return told.tools[name];
+    const answer = JSON.parse(content[0].text);
+    told.calls.push({ name, answer });
+    return answer;
   };
   const { nodeId: walrus } = await call("ingest", {
     content: "The walrus in the harbour is called Magda.", node_type: "fact", tags: ["harbour"], context: "a walk",
@@ -39,20 +40,23 @@ async function main() {
   await call("dream", { memory_count: 5 });
   await call("consolidate", {});
   await call("backup", {});
-  await call("promote", { memory_id: "00000000-0000-0000-0000-000000000000" });
-  told.refused = told.tools.promote;
-  told.tools.promote = { success: true };
+  await call("promote", { memory_id: "00000000-0000-0000-0000-000000000000" }); // is refused
 
   const prompt = "What is the walrus in the harbour called?";
   told.recalled = await api.run("before_prompt_build", { prompt, messages: [] }, PERSON);
   const whole = `${told.recalled[0]?.prependContext}\n\n${SAID}`;
   await api.run("before_prompt_build", { prompt: whole, currentUserMessage: SAID, messages: [] }, PERSON);
+  // An agent that copies its prompt into a tool.
+  await call("ingest", { content: `${told.recalled[0]?.prependContext}\nThe lighthouse is striped.` });
   const waiting = watched();
   // The reply repeats what was recalled, marks and all.
   const assistantTexts = [`${told.recalled[0]?.prependContext}\nNoted: oolong in the morning.`];
   await api.run("llm_output", { runId: PERSON.runId, prompt: whole, assistantTexts }, PERSON);
   await waiting;
   told.forgotten = await api.run("before_dispatch", { content: ".forget pilots and kvass" }, PERSON);
+  const few = host({ ...api.pluginConfig, maxMemories: 2, maxMemoryTokens: 100, maxPerMemoryChars: 40 });
+  plugin.register(few);
+  told.few = await few.run("before_prompt_build", { prompt, messages: [] }, PERSON);
   told.walrus = walrus;
   told.logged = api.logger.lines;
   process.stdout.write(JSON.stringify(told));

@@ -4,6 +4,7 @@ const assert = require("node:assert/strict");
 const { test } = require("node:test");
 
 const plugin = require("../dist/index.js");
+const { marked } = require("../dist/markers.js");
 const { DEFINITIONS } = require("../dist/tools.js");
 const manifest = require("../openclaw.plugin.json");
 const { version } = require("../package.json");
@@ -53,6 +54,17 @@ test("each tool is a request of its own, by the agent that calls it", async (t) 
     });
     const last = asked.at(-1);
     assert.deepEqual([last.path, last.body, last.headers["x-agent-id"]], [path, { some: name }, "main"]);
+  }
+});
+
+test("an agent that repeats what was recalled for it does not have it remembered again", async (t) => {
+  const { url, asked } = await bridge(t, () => done({}));
+  const api = host({ serverUrl: url });
+  plugin.register(api);
+  for (const name of ["vestige_ingest", "vestige_smart_ingest"]) {
+    const content = `${marked(["The user drinks tea."])}\nThe cat is called Tom.`;
+    await api.tools.get(name)({}).execute("1", { content, tags: ["pets"] });
+    assert.deepEqual(asked.at(-1).body, { content: "The cat is called Tom.", tags: ["pets"] });
   }
 });
 

@@ -15,17 +15,18 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from vestige.bridge import requests
 from vestige.bridge.answers import Refused, answer, truncated
-from vestige.bridge.auth import Gate
+from vestige.bridge.auth import UNAUTHENTICATED, Gate
 from vestige.bridge.child import ChildLost, Fault, Message
-from vestige.bridge.entry import Entry
 from vestige.bridge.identity import agent_of
 from vestige.bridge.isolation import call_apart
 from vestige.bridge.supervisor import ChildDown, NoAnswer, Supervisor
 from vestige.errors import InvalidInput, TooLarge, VestigeError
 from vestige.settings import Settings
 from vestige.transports.http.addresses import bind_of
+from vestige.transports.http.guesses import Guesses
 from vestige.transports.http.headers import SecurityHeaders
 from vestige.transports.http.limits import BodyLimit, Concurrency, RateLimit
+from vestige.transports.http.logs import Entrance
 from vestige.transports.http.origins import Hosts, Names, Origins
 from vestige.transports.http.problems import Refusal, failure, problem, refusal_of
 
@@ -89,11 +90,19 @@ def build(bridge: Bridge) -> ASGIApp:
             Refused: _refuse, VestigeError: _refuse, HTTPException: _refuse, Exception: _fail,
         },
     )  # fmt: skip
-    entry = Entry(_layers(inside, bridge), new_id=bridge.new_id, now=bridge.now, monotonic=bridge.monotonic)
+    entrance = Entrance(
+        _layers(inside, bridge),
+        new_id=bridge.new_id,
+        now=bridge.now,
+        monotonic=bridge.monotonic,
+        routes=inside.routes,
+        unknown={"agent": "", "key_id": ""},
+        who=lambda state: {"agent": state["agent"]},  # as it was checked; nothing else that was sent is told
+    )
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         # Starting and stopping is no request, and passes no layer.
-        await (inside if scope["type"] == "lifespan" else entry)(scope, receive, send)
+        await (inside if scope["type"] == "lifespan" else entrance)(scope, receive, send)
 
     return serve
 
@@ -102,8 +111,8 @@ def _layers(inside: ASGIApp, bridge: Bridge) -> ASGIApp:
     """What a request passes, innermost first."""
     server = bridge.settings.server
     names = Names.of(bind_of(bridge.settings.bridge.bind), server.allowed_hosts, server.allowed_origins)
-    app: ASGIApp = Gate(inside, bridge.token)
-    app = RateLimit(app, server.requests_per_minute, bridge.monotonic)  # outside: it counts guesses, too
+    app: ASGIApp = RateLimit(inside, server.requests_per_minute, bridge.monotonic)
+    app = Gate(app, bridge.token, Guesses(UNAUTHENTICATED, server.requests_per_minute, bridge.monotonic))
     app = Concurrency(app, server.max_concurrent)
     app = BodyLimit(app, server.max_body_bytes)
     app = Origins(app, names)
@@ -139,7 +148,9 @@ async def _result(bridge: Bridge, asked: requests.ToolCall, agent: str | None) -
 
     async def send(call: requests.ToolCall) -> Message:
         seconds = settings.long_timeout if call.long else settings.request_timeout
-        return await bridge.supervisor.call(call.tool, call.arguments, seconds=seconds, again=call.again)
+        return await bridge.supervisor.call(
+            call.tool, call.arguments, seconds=seconds, again=call.again, long=call.long
+        )
 
     return await (call_apart(asked, agent, send) if settings.isolate_agents else send(asked))
 

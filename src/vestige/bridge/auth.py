@@ -1,15 +1,20 @@
-"""Who may use the bridge: whoever has its token."""
+"""Who may use the bridge: whoever has its token, or whoever is on this machine if that was said."""
 
 from hashlib import blake2b
 from hmac import compare_digest
 
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from vestige.errors import ConfigError
 from vestige.settings import Settings, is_empty_variable
-from vestige.transports.http.problems import Refusal, problem
+from vestige.transports.http.addresses import Bind, bind_of, sender_of
+from vestige.transports.http.guesses import Guesses
+from vestige.transports.http.problems import Refusal
 
 TOKEN_VARIABLE = "VESTIGE_AUTH_TOKEN"
+LONG_CHARS = 32
+"""A token of so many characters, such as `openssl rand -hex 32` makes, is not found by trying."""
 OPEN_PATHS = frozenset({"/health", "/readyz"})
 UNAUTHENTICATED = Refusal(
     status=401,
@@ -34,28 +39,52 @@ def token_of(settings: Settings) -> str | None:
     if not token and not settings.bridge.allow_anonymous:
         raise ConfigError(
             "The bridge has no token: everybody who can reach it could read and change every memory.",
-            hint=f"Set {TOKEN_VARIABLE}. VESTIGE_ALLOW_ANONYMOUS=true lets everybody in.",
+            hint=f"Set {TOKEN_VARIABLE}. VESTIGE_ALLOW_ANONYMOUS=true lets everybody on this machine in.",
             details={"setting": "auth.token"},
         )
     return token or None
 
 
+def place_of(settings: Settings, token: str | None) -> Bind:
+    """Where the bridge shall listen; ConfigError for what would let in everybody who can reach it."""
+    bind = bind_of(settings.bridge.bind)
+    if token is None and not bind.loopback:
+        raise ConfigError(
+            f"refusing to bind {bind} without a token: whoever can reach it could read and change every "
+            "memory.",
+            hint=f"Set {TOKEN_VARIABLE}, or listen on 127.0.0.1 with --bind.",
+            details={"setting": "auth.token"},
+        )
+    return bind
+
+
 class Gate:
     """Lets requests with the token through. Without one, lets all of them through."""
 
-    def __init__(self, app: ASGIApp, token: str | None) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, token: str | None, guesses: Guesses) -> None:
+        self._app, self._guesses = app, guesses
         self._wanted = _digest(token.encode()) if token else None
+        self._short = len(token or "") < LONG_CHARS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or not."""
-        if self._wanted is None or scope["path"] in OPEN_PATHS or self._has_token(scope):
-            await self._app(scope, receive, send)
-        else:
-            await problem(UNAUTHENTICATED, scope["state"]["request_id"])(scope, receive, send)
+        free = self._wanted is None or scope["path"] in OPEN_PATHS
+        refused = None if free else await self._refused(scope)
+        await (refused or self._app)(scope, receive, send)
 
-    def _has_token(self, scope: Scope) -> bool:
+    async def _refused(self, scope: Scope) -> Response | None:
+        sender, request_id = sender_of(scope), scope["state"]["request_id"]
         given = [value for name, value in scope["headers"] if name == b"authorization"]
+        if not given:
+            return self._guesses.absent(sender, request_id)
+        # While an address is locked, what comes from it is not even compared, or guessing would go on. Nobody
+        # guesses a long token: those who have it are not kept out by what others at their address do.
+        locked = self._guesses.locked(sender, request_id) if self._short else None
+        if locked is None and self._is_token(given):
+            return None
+        return locked or await self._guesses.wrong(sender, request_id)
+
+    def _is_token(self, given: list[bytes]) -> bool:
         scheme, _, token = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
         # Digests have one length, so that the time this takes says nothing about the token's.
         same = compare_digest(_digest(token.strip()), self._wanted or b"")

@@ -45,8 +45,10 @@ class Child:
         self._waiting: dict[int, asyncio.Future[Message]] = {}
         self.lost = asyncio.Event()
         """Set when it will answer nothing more."""
-        self.answered = False
+        self.useful = False
         """Whether it has answered a tool call: one that never does is not worth starting again at once."""
+        self.answers = 0
+        """How many tool calls it has answered of those that wait for each other."""
         self._said: deque[str] = deque(maxlen=LAST_LINES)
         self._tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._drain())]
 

@@ -1,9 +1,11 @@
 """Agents kept apart (`bridge.isolate_agents`): each has the scope /agent/<name>, and all read /shared.
 
 A call is confined by the `scope` argument of its tool, or by looking where the memory or intention is that it
-names. What can be confined in neither way is refused: it could tell an agent about another's memories.
+names. What can be confined in neither way is refused: it could tell an agent about another's memories. The
+process behind the bridge knows nothing of agents, so what it says of the whole store is taken out of answers.
 """
 
+import re
 from collections.abc import Awaitable, Callable
 
 from vestige.bridge.answers import Refused, restructured, structure
@@ -15,6 +17,8 @@ from vestige.models import covers, normal_scope
 from vestige.transports.http.problems import Refusal
 
 SHARED = "/shared"
+_STATE = re.compile(r"(?<=^## Session \()([^,)\n]*), [^)\n]*\)")
+"""What a session begins with: how many memories there are in its scope, then the state of the whole store."""
 Send = Callable[[ToolCall], Awaitable[Message]]
 """Sends a call to the process; its result."""
 
@@ -34,8 +38,11 @@ WRITES_OF_ONE = frozenset(
         "promote", "demote", "useful", "edit", "tag", "pin", "unpin", "set_validity", "delete", "purge",
     )
 )  # fmt: skip
+STATE_OF_ALL = {"search": "note", "session_context": "automationTriggers"}
+"""Fields of answers that tell how the whole store does."""
 INTENTIONS = frozenset({"intention.update", "intention.delete"})
 
+NOT_FOUND = "not_found"
 NO_AGENT = Refusal(
     status=400,
     code="agent_id_needed",
@@ -52,7 +59,14 @@ async def call_apart(asked: ToolCall, agent: str | None, send: Send) -> Message:
     """The result of a call that sees and changes what the agent may; Refused where that cannot be had."""
     if agent is None:
         raise Refused(NO_AGENT)
-    home, what = normal_scope(f"/agent/{agent}"), _operation(asked)
+    result = await _confined(asked, normal_scope(f"/agent/{agent}"), send)
+    if result.get("isError"):
+        return _without_hint(result)
+    return _without_state(result) if asked.tool in STATE_OF_ALL else result
+
+
+async def _confined(asked: ToolCall, home: str, send: Send) -> Message:
+    what = _operation(asked)
     if what == "search" and "scope" not in asked.arguments:
         return await _search_both(asked, home, send)
     if what in READS | WRITES:
@@ -151,11 +165,12 @@ async def _of_one(asked: ToolCall, allowed: tuple[str, ...], send: Send) -> Mess
     """A call about one memory, if it is where the agent may do that."""
     memory_id = asked.arguments.get("id")
     found = await send(ToolCall(tool="memory", arguments={"action": "get", "id": memory_id}, again=True))
-    if found.get("isError"):
-        return found
     told = structure(found)
-    node = told.get("node")
-    scope = str(node.get("scope")) if isinstance(node, dict) else ""
+    if found.get("isError"):
+        # One that was deleted is told of otherwise than one that never was, and may be somebody else's.
+        code = _object(told.get("error")).get("code")
+        return _missing("memory", memory_id) if code == NOT_FOUND else found
+    scope = str(_object(told.get("node")).get("scope"))
     if not any(covers(one, scope) for one in allowed):
         return _missing("memory", memory_id)
     if asked.arguments["action"] == "get":
@@ -177,8 +192,35 @@ async def _of_an_intention(asked: ToolCall, home: str, send: Send) -> Message:
 
 def _missing(what: str, wanted: object) -> Message:
     """What the engine says about what is not there: an agent does not learn that it is somebody else's."""
-    error = {"code": "not_found", "message": f"There is no {what} {wanted}."}
+    error = {"code": NOT_FOUND, "message": f"There is no {what} {wanted}."}
     return {"content": [], "structuredContent": {"error": error}, "isError": True}
+
+
+# -- what is told ----------------------------------------------------------------------------------
+
+
+def _without_hint(result: Message) -> Message:
+    """An error without its hint, which may name what is like the thing that was asked for: of whomever. That
+    of a wrong argument names arguments."""
+    told = structure(result)
+    error = _object(told.get("error"))
+    if not error.get("hint") or "argument" in _object(error.get("details")):
+        return result
+    return restructured(result, {**told, "error": {**error, "hint": None}})
+
+
+def _without_state(result: Message) -> Message:
+    """An answer without how the whole store does, and what it needs."""
+    told = {name: value for name, value in structure(result).items() if name not in STATE_OF_ALL.values()}
+    if not told:
+        return result  # of a process that tells only text
+    if isinstance(told.get("context"), str):
+        told["context"] = _STATE.sub(r"\1)", str(told["context"]))
+    return restructured(result, told)
+
+
+def _object(value: object) -> Message:
+    return value if isinstance(value, dict) else {}
 
 
 def _objects(value: object) -> list[Message]:

@@ -12,6 +12,7 @@ from starlette.types import ASGIApp
 from vestige.errors import ConfigError
 from vestige.settings import Settings
 from vestige.transports.http import signals
+from vestige.transports.http.connections import Patience, http_protocol
 
 KEEP_ALIVE_SECONDS = 30
 OWN_PROGRAM = ("-P", "-m", "vestige.transports.mcp.stdio")
@@ -39,7 +40,7 @@ def serve(app: ASGIApp, settings: Settings, opened: socket.socket, started: Call
     proxies = list(settings.server.trusted_proxies)
     config = uvicorn.Config(
         app,
-        http="h11",
+        http=http_protocol(Patience(most=settings.server.max_connections)),
         ws="none",
         loop="asyncio",
         lifespan="on",

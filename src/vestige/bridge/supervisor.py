@@ -2,11 +2,17 @@
 
 Only the keeper's task ever starts a process, one after another, so there are never two. Calls wait for the
 one that is there. A call under way when it dies is sent again, once, if that can do no harm.
+
+A process that did not answer a call in time is looked into: it has to answer a ping soon. Its calls wait for
+each other, so one that never ends stops them all, while pings are answered still. Therefore it is asked for
+something small as well, behind the others, and gets as long for that as the call had. It is replaced if all
+that time not one call was answered: a process that is slow with one call, or has much to do, is left alone.
+Long work runs beside the other calls, and says nothing about them.
 """
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from itertools import count
 
@@ -21,6 +27,13 @@ START_SECONDS = 60.0
 LIST_SECONDS = 10.0
 PROBE_SECONDS = 5.0
 """How long a process that did not answer a call may take to answer `ping`."""
+OPENING_SECONDS = 600.0
+"""How long the calls of one that has answered none yet may wait: it may bring an old database up to date."""
+SMALL_CALL: tuple[str, Message] = (
+    "memory",
+    {"action": "get", "id": "00000000-0000-0000-0000-000000000000"},
+)
+"""What every `vestige-mcp` can answer at once, and what changes nothing: there is no such memory."""
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 5.0
 PATIENCE = 2
@@ -43,7 +56,7 @@ class Supervisor:
         self._probe_seconds = probe_seconds
         self._ids = count(1)
         self._current: asyncio.Future[Child] | None = None
-        self._probes: dict[Child, asyncio.Task[None]] = {}
+        self._probes: dict[tuple[Child, str], asyncio.Task[None]] = {}
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -69,8 +82,11 @@ class Supervisor:
 
     # -- calls -----------------------------------------------------------------------------------
 
-    async def call(self, tool: str, arguments: Message, *, seconds: float, again: bool) -> Message:
-        """Call a tool; its result. `again` says that a call may be sent twice.
+    async def call(
+        self, tool: str, arguments: Message, *, seconds: float, again: bool, long: bool = False
+    ) -> Message:
+        """Call a tool; its result. `again` says that a call may be sent twice, `long` that it runs beside
+        the others.
 
         ChildLost if the process died and the call may or may not have been carried out, NoAnswer when time
         is up, ChildDown if there is no process, Fault if it does not take the call.
@@ -80,15 +96,17 @@ class Supervisor:
             async with asyncio.timeout(seconds):
                 child = await self._live()
                 try:
-                    return await self._ask(child, tool, arguments)
+                    return await _ask(child, tool, arguments, long=long)
                 except ChildLost:
                     if not again:
                         raise
                 child = await self._live()
-                return await self._ask(child, tool, arguments)
+                return await _ask(child, tool, arguments, long=long)
         except TimeoutError:
             if child is not None:
-                self._probe(child)
+                self._ping(child)
+            if child is not None and not long:
+                self._ask_for_little(child, seconds)
             raise NoAnswer from None
 
     async def answers(self, seconds: float) -> bool:
@@ -102,14 +120,9 @@ class Supervisor:
         except (ChildLost, Fault):
             return False
         except TimeoutError:
-            self._probe(child)
+            self._ping(child)
             return False
         return True
-
-    async def _ask(self, child: Child, tool: str, arguments: Message) -> Message:
-        result = await child.request("tools/call", {"name": tool, "arguments": arguments})
-        child.answered = True
-        return result
 
     async def _live(self) -> Child:
         """The process, when it is there."""
@@ -147,7 +160,7 @@ class Supervisor:
             self._current = asyncio.get_running_loop().create_future()
             await child.stop()
         logger.warning("vestige-mcp (process %d) ended with %s%s", child.pid, child.exit_code, _said(child))
-        return child.answered
+        return child.useful
 
     def _tell_failure(self, failures: int) -> None:
         assert self._current is not None
@@ -170,21 +183,39 @@ class Supervisor:
             raise
         return child
 
-    def _probe(self, child: Child) -> None:
-        """Look into a process that did not answer, and kill it if it is stuck. Once at a time."""
-        if child not in self._probes and not child.lost.is_set():
-            task = self._probes[child] = asyncio.create_task(self._examine(child))
-            task.add_done_callback(lambda _: self._probes.pop(child, None))
+    def _ping(self, child: Child) -> None:
+        self._probe(child, "ping", lambda: child.request("ping", {}), self._probe_seconds)
 
-    async def _examine(self, child: Child) -> None:
-        try:
-            async with asyncio.timeout(self._probe_seconds):
-                await child.request("ping", {})
-        except (TimeoutError, Fault):
+    def _ask_for_little(self, child: Child, seconds: float) -> None:
+        patience = seconds if child.answers else max(seconds, OPENING_SECONDS)
+        self._probe(child, "call", lambda: _ask(child, *SMALL_CALL, long=False), patience)
+
+    def _probe(self, child: Child, kind: str, ask: Callable[[], Awaitable[Message]], seconds: float) -> None:
+        """Ask a process something, and kill it if it is stuck. Once at a time."""
+        key = child, kind
+        if key not in self._probes and not child.lost.is_set():
+            task = self._probes[key] = asyncio.create_task(_examine(child, ask, seconds))
+            task.add_done_callback(lambda _: self._probes.pop(key, None))
+
+
+async def _ask(child: Child, tool: str, arguments: Message, *, long: bool) -> Message:
+    result = await child.request("tools/call", {"name": tool, "arguments": arguments})
+    child.useful = True
+    child.answers += not long
+    return result
+
+
+async def _examine(child: Child, ask: Callable[[], Awaitable[Message]], seconds: float) -> None:
+    before = child.answers
+    try:
+        async with asyncio.timeout(seconds):
+            await ask()
+    except TimeoutError:
+        if child.answers == before:
             logger.warning("vestige-mcp (process %d) hangs and is replaced", child.pid)
             child.kill()
-        except ChildLost:
-            return
+    except (ChildLost, Fault):
+        return  # it is gone already, or it answers
 
 
 async def _log_tools(child: Child, greeting: Message) -> None:

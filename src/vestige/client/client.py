@@ -4,7 +4,7 @@ import threading
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from vestige.client.connection import Connection, open_http
+from vestige.client.connection import API, Connection, open_http
 from vestige.client.operations import Operations
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ DEFAULT_URL = "http://127.0.0.1:3927"
 class Client(Operations):
     """A Vestige server. Any number of threads may use one client. Close it, or use it as a context.
 
+    `url` is the server's, with or without the path of its API. The environment is not asked for it or for
+    the `key`: give what your program reads there.
     `scope` and `domain` narrow everything that is asked to a part of what the key reaches. What works
     through the whole memory, such as `dream`, may take `long_timeout_seconds`, and everything else
     `timeout_seconds`. `transport` sends the requests in another way than httpx does by itself.
@@ -44,7 +46,7 @@ class Client(Operations):
         super().__init__(
             Connection(
                 self._http,
-                url.rstrip("/"),
+                url.rstrip("/").removesuffix(API),
                 timeout_seconds=timeout_seconds,
                 long_timeout_seconds=long_timeout_seconds,
                 pause=self._closed.wait,

@@ -140,7 +140,9 @@ def open_http(
         raise ConfigError("The URL of the server holds a password.", hint="Give the key as `key`.")
     # A server on this machine is asked directly: a proxy would carry the texts away.
     direct = parts.hostname in ("localhost", "127.0.0.1", "::1")
-    return httpx.Client(headers=dict(headers), trust_env=not direct, transport=transport)
+    # As text they would have to be ASCII; the server reads UTF-8.
+    sent = {name.encode("ascii"): value.encode("utf-8") for name, value in headers.items()}
+    return httpx.Client(headers=sent, trust_env=not direct, transport=transport)
 
 
 def _segment(name: str, value: object) -> str:

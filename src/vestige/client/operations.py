@@ -1082,7 +1082,8 @@ class KeysOperations(Part):
         """Make a key for somebody who comes over the network. It is shown this once and kept nowhere.
 
         It may `read` and `write` unless `permissions` says otherwise. With `scopes` or `domains`
-        everything else is to its owner as if it were not there.
+        everything else is to its owner as if it were not there. A label names one key that works: `keys
+        rotate` replaces that.
 
         `label`: Whom or what it is for.
         `permissions`: read, write, admin; each includes those before it. Default: read and write.
@@ -1857,7 +1858,8 @@ class Operations(Part):
     def system_status(self) -> values.Status:
         """Say how the memory is doing: counts, retention, the model, and what would help.
 
-        Who reaches a part of the store is told of that part, and nothing of where and how it runs.
+        Who reaches a part of the store is told of that part. Where and how it runs, only those are told
+        who may do everything.
         """
         answer: values.Status = self._connection.ask(
             "GET",

@@ -804,7 +804,10 @@ class Explanations(TypedDict):
 
 
 class Exported(TypedDict):
-    """Where the file is, and what is in it. Tombstones, edges and documents are in portable ones only."""
+    """Where the file is, and what is in it. Tombstones, edges and documents are in portable ones only.
+
+    `note` says what was left out because no `scope` was asked for.
+    """
 
     path: str
     format: str
@@ -815,6 +818,7 @@ class Exported(TypedDict):
     documentsExported: NotRequired[int]
     sizeBytes: int
     scope: str
+    note: NotRequired[str]
 
 
 class FileView(TypedDict):
@@ -849,8 +853,10 @@ class FoundAssociationView(TypedDict):
 class HitView(TypedDict):
     """A memory found.
 
-    `shortened` says what was left of it to fit a token budget: its `summary`, its `brief` view, or that
-    and the `beginning` of its text.
+    `keyword_score` is its BM25: without an upper bound, and 0.0001, the least that is told, where the
+    words that match are in most memories, as in a store of a few. It is absent where no word matches, as
+    is `semantic_score`, a cosine, where there is no vector. `shortened` says what was left of the memory
+    to fit a token budget: its `summary`, its `brief` view, or that and the `beginning` of its text.
     """
 
     id: str

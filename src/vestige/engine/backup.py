@@ -257,7 +257,7 @@ def _made(call: Call, made: Made) -> Made:
         BackupCompleted(
             timestamp=call.engine.now(),
             places=None,
-            path=str(made.path),
+            file=made.path.name,
             size_bytes=made.size,
             rotated=_ROTATED.fullmatch(made.path.name) is not None,
         )

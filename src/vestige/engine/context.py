@@ -61,6 +61,12 @@ class Call:
     progress: Progress = _ignore_progress
     request_id: str = ""
 
+    @property
+    def sees_installation(self) -> bool:
+        """Whether the caller may hear where and how this Vestige runs, its files, addresses and processes:
+        whoever may do everything with all of it, as the user of its machine may."""
+        return "admin" in self.permissions and self.access == EVERYTHING
+
     def check(self) -> None:
         """Stop here if the caller has gone or time is up. Long work calls this between steps."""
         if self.cancelled():
@@ -71,7 +77,11 @@ class Call:
     def require(self, permission: str) -> None:
         """Raise Forbidden unless the caller has this permission."""
         if permission not in self.permissions:
-            raise Forbidden(f"This needs the permission `{permission}`.", details={"permission": permission})
+            raise Forbidden(
+                f"This needs the permission `{permission}`.",
+                hint="Use a key that has it; `vestige keys create` makes one.",
+                details={"permission": permission},
+            )
 
     def require_everything(self) -> None:
         """Raise Forbidden if there are memories that the caller may not reach."""

@@ -91,7 +91,7 @@ def dream(call: Call, query: DreamQuery) -> Dreamed:
         strengthened=done.strengthened,
         insights=done.insights,
         by_words=found.replay.by_words,
-        duration_ms=1000 * (engine.monotonic() - started),
+        duration_ms=round(1000 * (engine.monotonic() - started), 1),
     )
     _tell(call, dreamed)
     return dreamed

@@ -1,6 +1,6 @@
 """How the memory is doing: counts, states, coverage, and what would help."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
@@ -19,6 +19,7 @@ from vestige.models import MemoryState, StoreStats
 LOW_RETENTION = 0.5
 MANY_DUE = 10
 AT_WORK = (State.LOADING, State.INSTALLING)
+ASK = "Ask whoever runs the server; its log says more."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +59,7 @@ def health(call: Call) -> Health:
     # The model is loaded when it is first asked for: ask, so that what is told is what a search meets.
     embedder_or_none(engine)
     engine.reranker()
-    embedder = engine.embedders.status()
+    embedder = model_status(call)
     stats = engine.store.stats(access=call.access, now=engine.now())
     average = float(np.mean(stats.retentions)) if stats.retentions else 0.0
     states = dict.fromkeys(MemoryState, 0)
@@ -67,7 +68,7 @@ def health(call: Call) -> Health:
     foreign = _other_model(engine.store.signature(), embedder.signature)
     findings = [
         foreign or _meaning(stats, embedder),
-        _judging(engine.reranker.status()),
+        _judging(call, engine.reranker.status()),
         *_fading(stats, average),
         Finding(advice=neglect(call, stats.memories)),
     ]
@@ -100,6 +101,14 @@ def snapshots(call: Call) -> list[Snapshot]:
         for row in rows(call, SNAPSHOT)
         if row.scope == scope
     ][:SNAPSHOTS]
+
+
+def model_status(call: Call) -> EmbedderStatus:
+    """How the model is, as far as the caller may know: why it failed can name files and addresses."""
+    status = call.engine.embedders.status()
+    if call.sees_installation or status.error is None:
+        return status
+    return replace(status, detail="The embedding model cannot be used.", error={"hint": ASK})
 
 
 def why_no_model(embedder: EmbedderStatus) -> str:
@@ -137,10 +146,12 @@ def _meaning(stats: StoreStats, embedder: EmbedderStatus) -> Finding:
     return Finding(warning=warning, advice=f"To find memories by meaning too: {hint}")
 
 
-def _judging(reranker: RerankerStatus) -> Finding:
+def _judging(call: Call, reranker: RerankerStatus) -> Finding:
     """Whether the reranker that was asked for takes part."""
     if reranker.state is not State.FAILED:
         return Finding()
+    if not call.sees_installation:
+        return Finding(warning="Results are not judged again: the reranker cannot be used.")
     return Finding(warning=f"Results are not judged again: {reranker.detail}", advice=reranker.hint)
 
 

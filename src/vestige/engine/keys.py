@@ -54,6 +54,18 @@ def mint(
     return key, text
 
 
+def require_free_label(call: Call, label: str) -> None:
+    """Conflict where a key that works has this label: people know keys by it, and revoke them by it."""
+    now, wanted = call.engine.now(), label.strip()
+    same = [key.id for key in call.engine.store.list_keys() if key.label == wanted and key.works_at(now)]
+    if same:
+        raise Conflict(
+            f"There is a key “{wanted}” that works.",
+            hint="`keys rotate` replaces it by a new one; or choose another label.",
+            details={"argument": "label", "ids": same},
+        )
+
+
 def verify(engine: Engine, text: str, now: datetime) -> ApiKey | None:
     """The key that a text is, if it works now. Why it does not is nobody's business."""
     if not looks_like_a_key(text):

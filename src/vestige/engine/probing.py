@@ -13,7 +13,7 @@ from vestige.cognition.query import Asked, telling_words
 from vestige.embed.protocol import Encoded, Signature, TokenStates
 from vestige.engine.context import Call
 from vestige.engine.embedding import embedder_or_none
-from vestige.engine.health import why_no_model
+from vestige.engine.health import model_status, why_no_model
 from vestige.errors import EmbedderError, ModelMismatch
 from vestige.models import Filter
 from vestige.pool import Pool, Sketch
@@ -149,7 +149,7 @@ def _meaning(call: Call, text: str) -> _Meaning:
     engine = call.engine
     embedder = embedder_or_none(engine)
     if embedder is None:
-        return _Meaning(why_not=f"{why_no_model(engine.embedders.status())}.")
+        return _Meaning(why_not=f"{why_no_model(model_status(call))}.")
     held = engine.store.signature()
     if held is None:
         return _Meaning(why_not="No memory has a vector yet.")
@@ -161,7 +161,8 @@ def _meaning(call: Call, text: str) -> _Meaning:
     try:
         encoded = embedder.encode_query(text)
     except EmbedderError as exc:
-        return _Meaning(why_not=exc.message)
+        logger.info("Request %s is searched by words only: %s", call.request_id, exc.message)
+        return _Meaning(why_not=exc.message if call.sees_installation else type(exc).__doc__)
     if encoded.tokens is not None and not len(encoded.tokens.spans):
         return _Meaning(why_not="The model knows nothing of what is asked.")
     return _Meaning(encoded=encoded, signature=held)

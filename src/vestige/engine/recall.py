@@ -132,7 +132,7 @@ def tell(call: Call, query: RecallQuery, recalled: Recalled, shown: Sequence[Hit
             query=unsaid(call, query.text),
             result_count=len(shown),
             result_ids=tuple(hit.record.memory.id for hit in shown),
-            duration_ms=1000 * recalled.seconds,
+            duration_ms=round(1000 * recalled.seconds, 1),
             scope=scope,
             topics=tuple(unsaid(call, topic) for topic in query.context.topics),
             recorded=recorded,

@@ -1,6 +1,8 @@
 """Long runs over the memory: each alone among all processes, each with a row in the history.
 
 A run holds a lease, a document that says until when. A run that was killed leaves one that ends by itself.
+Who reaches a part of the store holds the lease of that part: he waits for runs over everything, which never
+wait for him.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -8,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
+from hashlib import blake2b
 from typing import Any
 
 from vestige.documents import Document
@@ -30,8 +33,9 @@ RENEWED_EVERY = timedelta(minutes=1)
 class Lease:
     """The right to be the only run of its name. A run renews it whenever it asks whether to go on."""
 
-    def __init__(self, call: Call, document: Document) -> None:
+    def __init__(self, call: Call, name: str, document: Document) -> None:
         self._call = call
+        self._name = name
         self._document = document
 
     def renew(self) -> None:
@@ -42,7 +46,7 @@ class Lease:
         try:
             self._put({**self._document.body, "until": (now + LEASE).isoformat()}, now)
         except Conflict as exc:
-            raise _overtaken(self._document) from exc
+            raise _overtaken(self._name, self._document) from exc
 
     def release(self) -> None:
         """Let the next one run. What another has taken over is not ours to end."""
@@ -54,7 +58,7 @@ class Lease:
     def _put(self, body: Mapping[str, Any], now: datetime) -> None:
         version = self._document.version + 1
         document = replace(self._document, version=version, updated_at=now, body=body)
-        # A lease holds for the whole store, whatever part of it the caller sees.
+        # Where a lease is kept is no part of what its holder reaches.
         self._call.engine.store.commit([Put(document=document, logged=False)], access=EVERYTHING)
         self._document = document
 
@@ -62,7 +66,7 @@ class Lease:
 @contextmanager
 def alone(call: Call, name: str) -> Iterator[Lease]:
     """Run as the only one of this name in any process; Conflict while another does."""
-    lease = Lease(call, persistently(call, lambda: _take(call, name)))
+    lease = Lease(call, name, persistently(call, lambda: _take(call, name)))
     try:
         yield lease
     finally:
@@ -70,20 +74,32 @@ def alone(call: Call, name: str) -> Iterator[Lease]:
 
 
 def _take(call: Call, name: str) -> Document:
-    store, now = call.engine.store, call.engine.now()
-    held = next(iter(store.documents(RUNNING, ids=[name], access=EVERYTHING, limit=1)), None)
-    if held is not None and _left(held, now):
-        raise _busy(name, held)
+    store, now, own = call.engine.store, call.engine.now(), _lease_of(call, name)
+    wanted = list({name, own})
+    there = {
+        one.id: one for one in store.documents(RUNNING, ids=wanted, access=EVERYTHING, limit=len(wanted))
+    }
+    for held in there.values():
+        if _left(held, now):
+            raise _busy(name, held)
+    before = there.get(own)
     document = Document(
         kind=RUNNING,
-        id=name,
-        version=held.version + 1 if held else 1,
-        created_at=held.created_at if held else now,
+        id=own,
+        version=before.version + 1 if before else 1,
+        created_at=before.created_at if before else now,
         updated_at=now,
         body={"since": now.isoformat(), "until": (now + LEASE).isoformat()},
     )
     store.commit([Put(document=document, logged=False)], access=EVERYTHING)
     return document
+
+
+def _lease_of(call: Call, name: str) -> str:
+    """What the lease of a run of this name is called: a scope may be longer than the id of a document."""
+    if call.access == EVERYTHING:
+        return name
+    return f"{name} {blake2b(reach(call).encode(), digest_size=16).hexdigest()}"
 
 
 def _left(lease: Document, now: datetime) -> timedelta:
@@ -103,10 +119,10 @@ def _busy(name: str, held: Document) -> Conflict:
     )
 
 
-def _overtaken(lost: Document) -> Conflict:
+def _overtaken(name: str, lost: Document) -> Conflict:
     minutes = LEASE // timedelta(minutes=1)
     return Conflict(
-        f"This {lost.id} did not get on for {minutes} minutes, and another one has begun since.",
+        f"This {name} did not get on for {minutes} minutes, and another one has begun since.",
         hint="Nothing is to be done: the other one does what this one has left.",
         details={"since": lost.body["since"], "until": lost.body["until"]},
     )

@@ -1,4 +1,5 @@
-"""A thread that works off jobs one at a time, and does chores while it is idle. It has an owner and a stop.
+"""A thread that works off jobs one at a time, and does chores while it is idle or when they are late. It has
+an owner and a stop.
 
 Of all processes at work on a store only the one that leads does chores.
 
@@ -27,6 +28,8 @@ MOST_WAITING = 10_000
 """Of more jobs the oldest are dropped: a reaction that comes late is worth less than memory."""
 IDLE_SECONDS = 60.0
 """How often the chores are done, at most."""
+LATE = 5
+"""After so many times as long they are done although jobs wait: a busy server needs its backups too."""
 LOOK_SECONDS = 2.0
 """How often a process looks whether it leads: so soon it stands in for a leader that is gone."""
 PAUSE_SECONDS = 5.0
@@ -191,7 +194,8 @@ class Worker:
             if now >= look_at:  # also while there is much to do: else nobody might lead
                 self._look()
                 looked = now
-            job = self._take()
+            late = self._leader and now >= rested + LATE * self._idle_seconds
+            job = None if late else self._take()
             if job is not None:
                 self._do(job, self._stopping.is_set, again=job.tries < MOST_TRIES)
             elif self._leader and now >= rest_at:

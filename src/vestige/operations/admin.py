@@ -12,7 +12,6 @@ from vestige.engine.backup import last_backup
 from vestige.engine.context import Call
 from vestige.engine.health import health
 from vestige.engine.rebuild import rebuild
-from vestige.models import EVERYTHING
 from vestige.operations.catalog import registry
 from vestige.operations.prose import count, day, fields, percent
 from vestige.operations.wire import Wire
@@ -141,7 +140,8 @@ def _autopilot(seen: AutopilotView) -> str:
 def system_status(call: Call) -> Status:
     """Say how the memory is doing: counts, retention, the model, and what would help.
 
-    Who reaches a part of the store is told of that part, and nothing of where and how it runs.
+    Who reaches a part of the store is told of that part. Where and how it runs, only those are told who may
+    do everything.
     """
     seen = health(call)
     stats = seen.stats
@@ -167,7 +167,7 @@ def system_status(call: Call) -> Status:
         newest=stats.newest,
         warnings=list(seen.warnings),
         recommendations=list(seen.advice),
-        **(_installation(call) if call.access == EVERYTHING else {}),
+        **(_installation(call) if call.sees_installation else {}),
     )
 
 

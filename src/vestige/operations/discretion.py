@@ -1,14 +1,42 @@
-"""Answers to callers who reach a part of the store: no field names a memory that they do not reach."""
+"""What a caller is not told: names of memories that he does not reach, and how the installation is made."""
 
+import logging
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from vestige.engine.context import Call
 from vestige.engine.reach import unseen
+from vestige.errors import ConfigError, EmbedderError, MissingExtra, StoreError, VestigeError
 from vestige.models import EVERYTHING
+
+logger = logging.getLogger(__name__)
 
 NAMING = frozenset({"supersededBy", "superseded_by"})
 """Fields of a memory that name another. Whoever reaches the one need not reach the other."""
+
+INSIDE = (StoreError, EmbedderError, ConfigError, MissingExtra)
+"""Errors that may name files, addresses, users and processes of the installation."""
+_PASSES = 503
+"""The status of what may be over in a moment."""
+
+
+@contextmanager
+def discretion(call: Call) -> Iterator[None]:
+    """Have an error of the installation tell only its kind to those who may not hear more; the log has it."""
+    try:
+        yield
+    except INSIDE as error:
+        if call.sees_installation:
+            raise
+        raise in_general(error, call.request_id) from error
+
+
+def in_general(error: VestigeError, request_id: str) -> VestigeError:
+    """What anybody may know of an error: its kind. The rest is written to the log."""
+    logger.warning("Request %s failed with %s: %s %s", request_id, error.code, error.message, error.details)
+    again = "Try again in a moment; the" if error.status == _PASSES else "The"
+    return type(error)(hint=f"{again} server's log says more about request {request_id}.")
 
 
 def discreet(call: Call, answer: dict[str, Any]) -> dict[str, Any]:  # Any: JSON

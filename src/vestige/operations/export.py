@@ -1,6 +1,7 @@
 """Memories as a file: `export`."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Annotated, Literal
 
 import orjson
@@ -14,7 +15,7 @@ from vestige.operations.catalog import registry
 from vestige.operations.discretion import discreet
 from vestige.operations.fields import EndMoment, Moment, Scope, Switch, Tags
 from vestige.operations.prose import count
-from vestige.operations.scoping import scoped, used
+from vestige.operations.scoping import scoped, used, widening
 from vestige.operations.views import MemoryView, view_fields
 from vestige.operations.wire import Arguments, Wire
 
@@ -71,7 +72,10 @@ class ExportedMemory(MemoryView):
 
 
 class Exported(Wire):
-    """Where the file is, and what is in it. Tombstones, edges and documents are in portable ones only."""
+    """Where the file is, and what is in it. Tombstones, edges and documents are in portable ones only.
+
+    `note` says what was left out because no `scope` was asked for.
+    """
 
     path: str
     format: str
@@ -82,6 +86,7 @@ class Exported(Wire):
     documents_exported: int | None = None
     size_bytes: int
     scope: str
+    note: str | None = None
 
 
 def render_exported(done: Exported) -> str:
@@ -97,7 +102,8 @@ def render_exported(done: Exported) -> str:
         if number
     ]
     nothing = "" if done.memories_exported else "No memory matched; the file is without any.\n"
-    return f"{nothing}{', '.join([what, *beside])}\n{done.path} ({done.size_bytes:,} bytes)"
+    note = f"\n{done.note}" if done.note else ""
+    return f"{nothing}{', '.join([what, *beside])}\n{done.path} ({done.size_bytes:,} bytes){note}"
 
 
 @registry.operation(
@@ -142,13 +148,19 @@ def export_memories(call: Call, asked: ExportArguments) -> Exported:
         write=_written(call),
     )
     return Exported(
-        path=str(path),
+        path=_place(call, path),
         format=form,
         memories_exported=done,
         total_memories=call.engine.store.count(ANYTHING, access=call.access),
         size_bytes=path.stat().st_size,
         scope=used(call, asked.scope),
+        note=_left_out(call, asked, where),
     )
+
+
+def _place(call: Call, path: Path) -> str:
+    """Where the file is: in full for who may know where the data directory is."""
+    return str(path) if call.sees_installation else f"{path.parent.name}/{path.name}"
 
 
 def _portable(call: Call, asked: ExportArguments, where: Filter) -> Exported:
@@ -163,7 +175,7 @@ def _portable(call: Call, asked: ExportArguments, where: Filter) -> Exported:
     chosen = None if whole else scoped(call, where, asked.scope)
     path, done = export_portable(call, chosen, name=asked.path, vectors=asked.vectors)
     return Exported(
-        path=str(path),
+        path=_place(call, path),
         format="portable",
         memories_exported=done.memories,
         total_memories=call.engine.store.count(ANYTHING, access=call.access),
@@ -172,7 +184,21 @@ def _portable(call: Call, asked: ExportArguments, where: Filter) -> Exported:
         documents_exported=done.documents,
         size_bytes=path.stat().st_size,
         scope=scope,
+        note=_left_out(call, asked, where),
     )
+
+
+def _left_out(call: Call, asked: ExportArguments, where: Filter) -> str | None:
+    """How many memories in reach a caller did not get who did not say which scope he wants."""
+    wider = widening(call, call.scope, "export") if asked.scope is None else None
+    if wider is None:
+        return None
+    store = call.engine.store
+    everywhere, here = (store.count(one, access=call.access) for one in (where, scoped(call, where, None)))
+    if everywhere <= here:
+        return None
+    left = count(everywhere - here, "memory")
+    return f"{left} of other scopes {'was' if everywhere - here == 1 else 'were'} left out. {wider}"
 
 
 def _format(asked: ExportArguments) -> Format:

@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, Strict
 
-from vestige.errors import InvalidInput, VestigeError
+from vestige.checks import MAX_LABEL_CHARS
+from vestige.errors import InvalidInput, TooLarge, VestigeError
 from vestige.models import normal_scope
 
 _LAST_DAY = datetime(9999, 12, 31, tzinfo=UTC)
@@ -41,8 +42,11 @@ def _scope(value: Any) -> Any:
         return value
     try:
         return normal_scope(value)
+    except TooLarge:
+        return value  # as long as it is, the type refuses it
     except VestigeError as exc:
-        raise ValueError(exc.message) from exc  # its hint is found by way of it
+        told = exc.message.replace("`scope` ", "it ", 1)  # which argument it is will be said
+        raise ValueError(told) from exc  # its hint is found by way of it
 
 
 def check_some_time(valid_from: datetime | None, valid_until: datetime | None) -> None:
@@ -70,7 +74,9 @@ Switch = Annotated[bool, Strict()]
 """A switch that makes something happen, or keeps it from happening: "no" or 0 is not taken for it."""
 Moment = Annotated[datetime, BeforeValidator(_moment)]
 EndMoment = Annotated[datetime, BeforeValidator(_end_moment)]
-Scope = Annotated[str, BeforeValidator(_scope)]
+Scope = Annotated[
+    str, Field(min_length=1, max_length=MAX_LABEL_CHARS, pattern=r"\S"), BeforeValidator(_scope)
+]
 Tags = Annotated[list[str], BeforeValidator(_one_or_many), AfterValidator(_distinct), Field(max_length=100)]
 Names = Annotated[list[str], BeforeValidator(_one_or_many), AfterValidator(_distinct), Field(max_length=50)]
 MemoryId = Annotated[str, Field(min_length=1, max_length=64, description="Id of the memory.")]

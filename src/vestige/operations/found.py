@@ -12,7 +12,6 @@ from vestige.cognition.trust import trust
 from vestige.engine.answering import Hit
 from vestige.engine.contexts import Reinstated
 from vestige.engine.recall import Recalled, RecallQuery
-from vestige.models import ROOT_SCOPE
 from vestige.operations.fields import DetailLevel
 from vestige.operations.prose import clip, count, day, percent
 from vestige.operations.views import MemoryView, view_fields
@@ -21,6 +20,7 @@ from vestige.operations.wire import Wire
 MATCHED_CHARS = 1_000
 LONG_CHARS = 500
 """Of a longer text the piece that matched is shown too."""
+LEAST_KEYWORD_SCORE = 0.0001
 UNREAD = "Too much was reworded since then to read it all: what was reworded first was not searched."
 LEVELS: tuple[DetailLevel, ...] = ("full", "summary", "brief")
 
@@ -72,8 +72,10 @@ class AssociationView(Wire):
 class HitView(MemoryView):
     """A memory found.
 
-    `shortened` says what was left of it to fit a token budget: its `summary`, its `brief` view, or that and
-    the `beginning` of its text.
+    `keyword_score` is its BM25: without an upper bound, and 0.0001, the least that is told, where the words
+    that match are in most memories, as in a store of a few. It is absent where no word matches, as is
+    `semantic_score`, a cosine, where there is no vector. `shortened` says what was left of the memory to fit
+    a token budget: its `summary`, its `brief` view, or that and the `beginning` of its text.
     """
 
     combined_score: float
@@ -151,15 +153,16 @@ def found(
     now: datetime,
     scope: str,
     among: str,
+    wider: str | None = None,
     missing: Sequence[str] = (),
     time: Window | None = None,
 ) -> Found:
-    """The whole answer; `among` names the filters that were on."""
+    """The whole answer; `among` names the filters that were on, `wider` says how to search in more scopes."""
     results = [
         hit_view(hit, place, level, now, explain=query.explain) for place, hit in enumerate(recalled.hits, 1)
     ]
     rejected = [hit_view(hit, 1, level, now, explain=query.explain) for hit in recalled.rejected]
-    notes = [*_notes(query, recalled, among), *_cut(results, rejected)]
+    notes = [*_notes(query, recalled, among, wider), *_cut(results, rejected)]
     return Found(
         query=query.text,
         method="hybrid" if recalled.semantic else "keyword",
@@ -184,7 +187,7 @@ def _cut(*shown: Sequence[HitView]) -> Iterator[str]:
         yield "Long texts are cut: `memory` with action `get` shows them whole."
 
 
-def _notes(query: RecallQuery, recalled: Recalled, among: str) -> Iterator[str]:
+def _notes(query: RecallQuery, recalled: Recalled, among: str, wider: str | None) -> Iterator[str]:
     if not recalled.semantic:
         yield f"Searched by words only. {recalled.why_not}"
     if recalled.unread:
@@ -199,8 +202,8 @@ def _notes(query: RecallQuery, recalled: Recalled, among: str) -> Iterator[str]:
             yield f"Only memories {among} were searched."
     elif not recalled.hits:
         yield f"No memory {among} matches." if among else "No memory matches."
-    if not recalled.hits and query.where.scope not in (None, ROOT_SCOPE):
-        yield 'Pass scope "/" to search everything.'
+    if wider and not recalled.hits:
+        yield wider
 
 
 def _time(text: str, window: Window | None) -> TimeView | None:
@@ -234,8 +237,8 @@ def hit_view(
     shown = view_fields(hit.record, now, level)
     if level != "brief":
         shown |= {
-            "keyword_score": _rounded(hit.keyword),
-            "semantic_score": _rounded(hit.semantic),
+            "keyword_score": _keyword_score(hit),
+            "semantic_score": None if hit.semantic is None else round(hit.semantic, 4),
             "match_type": _match(hit),
             "matched_text": _matched(hit) if len(memory.content) > LONG_CHARS else None,
         }
@@ -311,8 +314,9 @@ def _match(hit: Hit) -> str:
     return "Keyword" if hit.by_words else "Semantic"
 
 
-def _rounded(score: float | None) -> float | None:
-    return None if score is None else round(score, 4)
+def _keyword_score(hit: Hit) -> float | None:
+    # A word that most memories have weighs next to nothing, but 0 would say that no word matched.
+    return None if hit.keyword is None else max(LEAST_KEYWORD_SCORE, round(hit.keyword, 4))
 
 
 def render_found(answer: Found) -> str:

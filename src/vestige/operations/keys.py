@@ -10,12 +10,13 @@ from vestige.engine import keys
 from vestige.engine.context import Call
 from vestige.errors import InvalidInput
 from vestige.keys import MAX_FILTERS, ApiKey
+from vestige.models import ROOT_SCOPE
 from vestige.operations.catalog import registry
 from vestige.operations.fields import EndMoment, Names, Scope
 from vestige.operations.prose import count, day, table
 from vestige.operations.wire import Arguments, Wire
 
-EXAMPLE_KEY = "01890000-0000-7000-8000-0000000000e1"
+EXAMPLE_KEY = "0189e1e1-0000-7000-8000-0000000000e1"
 DEFAULT_PERMISSIONS = ("read", "write")
 
 _LIFE = re.compile(r"(\d{1,5}) ?([hdw])")
@@ -92,8 +93,8 @@ class KeysView(Wire):
 
 
 def render_made(made: KeyMade) -> str:
-    """The key on a line of its own, then what to do with it."""
-    return f"{made.key}\n\n{made.message}"
+    """The key on a line of its own, then what it is good for and what to do with it."""
+    return f"{made.key}\n\n{_reach(made)}\n{made.message}"
 
 
 def render_keys(answer: KeysView) -> str:
@@ -101,7 +102,8 @@ def render_keys(answer: KeysView) -> str:
     hidden = f"\n\n{count(answer.hidden, 'key')} that open nothing any more: --all." if answer.hidden else ""
     if not answer.keys:
         return f"There are none.{hidden}"
-    heads = ("id", "hash", "label", "may", "scopes", "domains", "last used", "expires", "status")
+    # By its hash, which is short and names it too; the id is in the JSON.
+    heads = ("hash", "label", "may", "scopes", "domains", "last used", "expires", "status")
     return table(heads, (_cells(key) for key in answer.keys)) + hidden
 
 
@@ -121,8 +123,9 @@ def create_key(call: Call, wanted: CreateKeyArguments) -> KeyMade:
     """Make a key for somebody who comes over the network. It is shown this once and kept nowhere.
 
     It may `read` and `write` unless `permissions` says otherwise. With `scopes` or `domains` everything else
-    is to its owner as if it were not there.
+    is to its owner as if it were not there. A label names one key that works: `keys rotate` replaces that.
     """
+    keys.require_free_label(call, wanted.label)
     made, text = keys.mint(
         call,
         wanted.label,
@@ -215,7 +218,24 @@ def _told(key: ApiKey, now: datetime) -> dict[str, Any]:  # fields of KeyView, w
     }
 
 
+_VERBS = {"read": "read", "write": "write", "admin": "administer"}
+
+
+def _reach(key: KeyView) -> str:
+    """What a key may do and where, in a sentence: scopes as they were understood."""
+    *verbs, last = (_VERBS[one] for one in key.permissions)
+    may = f"{', '.join(verbs)} and {last}" if verbs else last
+    scopes = [ROOT_SCOPE] if key.scopes is None else key.scopes
+    where = "everywhere" if ROOT_SCOPE in scopes else f"in {', '.join(scopes)} and below"
+    parts = [f"It may {may} {where}"]
+    if key.domains:
+        parts.append(f"in the domain{'s' if len(key.domains) > 1 else ''} {', '.join(key.domains)}")
+    if key.expires_at:
+        parts.append(f"until {day(key.expires_at)}")
+    return f"{', '.join(parts)}."
+
+
 def _cells(key: KeyView) -> tuple[object, ...]:
     reach = [", ".join(one) if one else "all" for one in (key.scopes, key.domains)]
     may = key.permissions[-1]
-    return (key.id, key.hash, key.label, may, *reach, day(key.last_used), day(key.expires_at), key.status)
+    return (key.hash, key.label, may, *reach, day(key.last_used), day(key.expires_at), key.status)

@@ -14,7 +14,7 @@ from vestige.operations.allowed import allowed
 
 def refusal(operation: str, model: type[BaseModel], exc: ValidationError) -> InvalidInput:
     """The error for the first thing that is wrong with the arguments of an operation."""
-    first = exc.errors()[0]
+    first = _telling(model, exc.errors())
     where = ".".join(str(part) for part in first["loc"])
     details = {"argument": where, "operation": operation}
     if first["type"] == "extra_forbidden":
@@ -32,6 +32,18 @@ def refusal(operation: str, model: type[BaseModel], exc: ValidationError) -> Inv
         return kind(f"`{where}`: {_expected(hint) or first['msg']}.", hint=hint, details=details)
     why = first["msg"].removeprefix("Value error, ").rstrip(".")
     return kind(f"`{where}`: {why}.", hint=_hint_of(first) or hint, details=details)
+
+
+def _telling(model: type[BaseModel], errors: list[ErrorDetails]) -> ErrorDetails:
+    """The first error; where something is missing, rather the misspelt name that was meant for it."""
+    first = errors[0]
+    if first["type"] == "missing":
+        for error in errors:
+            if error["type"] == "extra_forbidden" and error["loc"][:-1] == first["loc"][:-1]:
+                close = nearest_name(str(error["loc"][-1]), _fields_at(model, error["loc"][:-1]))
+                if close == to_snake(str(first["loc"][-1])):
+                    return error
+    return first
 
 
 def _expected(hint: str | None) -> str | None:

@@ -17,7 +17,7 @@ from vestige.engine.behalf import on_behalf_of
 from vestige.engine.context import Call
 from vestige.errors import InvalidInput, NotFound, StoreError, UnknownArgument
 from vestige.nearest import nearest_name
-from vestige.operations.discretion import discreet
+from vestige.operations.discretion import discreet, discretion
 from vestige.operations.refusals import no_action, refusal
 from vestige.operations.resources import Resource
 from vestige.operations.routing import Created, Method, Route, never
@@ -62,9 +62,10 @@ class Operation:
 
     def call(self, call: Call, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Check permission and arguments, run, and give the answer as JSON-able data."""
-        with on_behalf_of(call.access):
-            answer = self.answer(call, arguments)
-        return discreet(call, answer.wire())
+        with discretion(call):
+            with on_behalf_of(call.access):
+                answer = self.answer(call, arguments)
+            return discreet(call, answer.wire())
 
     def answer(self, call: Call, arguments: Mapping[str, Any]) -> Wire:
         """The same, as the typed value (the command line renders it)."""
@@ -298,7 +299,10 @@ class Registry:
         """The tool of this name, or NotFound."""
         if name not in self.tools:
             close = nearest_name(name, self.tools)
-            raise NotFound(f"There is no tool `{name}`.", hint=f"Did you mean `{close}`?" if close else None)
+            all_of_them = f"`{self.gateway}` without arguments lists them." if self.gateway else None
+            raise NotFound(
+                f"There is no tool `{name}`.", hint=f"Did you mean `{close}`?" if close else all_of_them
+            )
         return self.tools[name]
 
     def match_resource(self, uri: str) -> tuple[Operation, dict[str, Any]]:

@@ -18,7 +18,7 @@ from vestige.operations.filtering import FilterArguments
 from vestige.operations.fitting import within
 from vestige.operations.found import Found, found, render_found, shorter
 from vestige.operations.prose import day
-from vestige.operations.scoping import used
+from vestige.operations.scoping import used, widening
 
 
 class SearchArguments(FilterArguments):
@@ -139,13 +139,15 @@ def search(call: Call, asked: SearchArguments) -> Found:
     recalled = recall(call, wanted)
     level = asked.detail_level or settings.detail_level
     hits = (*recalled.hits, *recalled.rejected)
+    scope = used(call, asked.scope)
     answer = found(
         wanted,
         recalled,
         level=level,
         now=now,
-        scope=used(call, asked.scope),
+        scope=scope,
         among=asked.in_words(call),
+        wider=widening(call, scope, "search"),
         missing=recalled.missing,
         time=time_asked(asked.query, now).window if asked.explain else None,
     )

@@ -137,7 +137,7 @@ def _dream_view(dreamed: Dreamed) -> DreamView:
             connections_pruned=dreamed.pruned,
             memories_strengthened=dreamed.strengthened,
             by_words=dreamed.by_words or None,
-            duration_ms=round(dreamed.duration_ms, 1),
+            duration_ms=dreamed.duration_ms,
         ),
     )
 
@@ -210,7 +210,7 @@ def consolidate(call: Call) -> ConsolidationView:
         duplicates_found=done.count("duplicates"),
         activations_computed=done.count("links"),
         w20_optimized=done.tuned,
-        duration_ms=round(done.duration_ms, 1),
+        duration_ms=done.duration_ms,
         steps=[StepView(step=one.name, count=one.count, note=one.note) for one in done.steps],
         dream=_dream_view(done.dreamed) if done.dreamed else None,
     )

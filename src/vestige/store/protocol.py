@@ -345,8 +345,9 @@ class MemoryStore(Keyring, Protocol):
         """Hold what only one process at a time may do: migrating, embedding anew, purging, restoring.
 
         StoreBusy at once, naming who holds it (pid, command, since, purpose), while another does; so also for
-        another thread. What is over in a moment (`processes.BRIEF`) waits for its like as writes do, and for
-        nothing else. Reads and ordinary writes go on. It ends with the block, or with the process.
+        another thread. What is over in a moment (`processes.BRIEF`) waits for its like as writes do, threads
+        in their order and for each other anew, and for nothing else. Reads and ordinary writes go on. It ends
+        with the block, or with the process.
         """
 
     def processes(self) -> list[Who]:

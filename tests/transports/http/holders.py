@@ -69,6 +69,7 @@ HOLDERS = {
     "revoked": Holder(),
     "expired": Holder(),
     "expired cookie": Holder(),
+    "cookie of who logged out": Holder(),
     "write in scope and domain": Holder(permission="write", filters={**IN_SCOPE, **IN_DOMAIN}),
     "admin in scope": Holder(permission="admin", filters=IN_SCOPE),
     "admin in domain": Holder(permission="admin", filters=IN_DOMAIN),
@@ -107,6 +108,9 @@ def credentials(site: Site) -> dict[str, Headers]:
             key = site.key(holder.permission, label=name, **holder.filters)
             shown[name] = cookie(site, key) if "cookie" in name else bearer(key)
     del shown["cookie without CSRF"][CSRF_HEADER]
+    out = cookie(site, shown["admin"]["Authorization"].removeprefix("Bearer "))
+    assert site.http.post("/logout", headers=out).status_code == 204
+    shown["cookie of who logged out"] = out
     assert shown.keys() == HOLDERS.keys()
     return shown
 

@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 from starlette.datastructures import Headers
-from starlette.testclient import WebSocketDenialResponse
+from starlette.testclient import TestClient, WebSocketDenialResponse
 
-from tests.transports.http.harness import WS, Site, bearer, new_site, whoami
+from tests.transports.http.harness import URL, WS, Site, bearer, new_site, whoami
 from vestige.callers import LOCAL_USER
 from vestige.errors import InvalidInput
 from vestige.transports.http.narrowing import narrowed
 
 UNKNOWN = "vst_" + "x" * 30
 TOKEN = "correct horse battery staple"
+LIMITED: dict[str, Any] = {"server.requests_per_minute": 3}
 
 
 def asked(site: Site, **headers: str) -> tuple[int, dict[str, Any]]:
@@ -275,6 +276,48 @@ def test_the_deprecated_token_cannot_be_tried_out_while_its_address_is_locked(tm
 def test_requests_without_a_credential_are_no_attempts(shell: Site) -> None:
     assert {asked(shell)[0] for _ in range(30)} == {401}
     assert shell.slept == []
+
+
+@pytest.mark.parametrize("shown", [{}, {"Cookie": "vestige_session=nonsense"}], ids=["nothing", "a cookie"])
+def test_refusals_are_limited_by_address_and_take_nothing_from_a_key_there(
+    tmp_path: Path, shown: dict[str, str]
+) -> None:
+    with new_site(tmp_path, {"server.requests_per_minute": 10}, parts=(whoami,)) as site:
+        answers = [asked(site, **shown)[0] for _ in range(12)]
+        assert answers == [401] * 10 + [429] * 2
+        response = site.http.get("/whoami", headers=shown)
+        assert (response.json()["code"], response.headers["retry-after"]) == ("rate_limited", "6")
+        text = site.key()
+        assert [asked(site, **bearer(text))[0] for _ in range(10)] == [200] * 10
+        site.world.clock.sleep(6)
+        assert [asked(site, **shown)[0] for _ in range(2)] == [401, 429]
+
+
+def test_well_formed_keys_that_are_unknown_are_limited_too(tmp_path: Path) -> None:
+    with new_site(tmp_path, LIMITED, parts=(whoami,)) as site:
+        text = site.key()
+        assert [asked(site, **bearer(UNKNOWN))[0] for _ in range(4)] == [401, 401, 401, 429]
+        assert asked(site, **bearer(text))[0] == 200
+
+
+def test_refusals_of_one_address_cost_another_nothing(tmp_path: Path) -> None:
+    with new_site(tmp_path, LIMITED, parts=(whoami,)) as site:
+        assert [asked(site)[0] for _ in range(4)] == [401, 401, 401, 429]
+        elsewhere = TestClient(site.http.app, base_url=URL, client=("198.51.100.1", 50_000))
+        assert elsewhere.get("/whoami").status_code == 401
+
+
+def test_a_websocket_without_a_key_is_limited_as_well(tmp_path: Path) -> None:
+    with new_site(tmp_path, LIMITED, parts=(whoami,)) as site:
+        statuses = []
+        for _ in range(4):
+            with (
+                pytest.raises(WebSocketDenialResponse) as refused,
+                site.http.websocket_connect(f"{WS}/whoami/ws"),
+            ):
+                pass
+            statuses.append(refused.value.status_code)
+        assert statuses == [401, 401, 401, 429]
 
 
 # -- when keys were used ---------------------------------------------------------------------------

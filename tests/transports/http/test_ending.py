@@ -8,7 +8,7 @@ import pytest
 
 from tests.world import World
 from vestige.callers import LOCAL_USER
-from vestige.errors import Cancelled
+from vestige.errors import Cancelled, DeadlineExceeded
 from vestige.operations.all import registry
 from vestige.transports.http.ending import Hurried
 
@@ -17,6 +17,12 @@ Call = Callable[[Hurried, Mapping[str, Any]], dict[str, Any]]
 
 def quietly(done: float, total: float | None, what: str | None) -> None:
     pass
+
+
+def asked(world: World, cancelled: threading.Event) -> dict[str, Any]:
+    """What every call is told, with a minute for it."""
+    deadline = world.app.engine.monotonic() + 60
+    return {"request_id": "test", "progress": quietly, "cancelled": cancelled, "deadline": deadline}
 
 
 CALLS: dict[str, Call] = {
@@ -30,7 +36,7 @@ def test_a_call_goes_on_until_its_client_leaves_or_the_server_hurries(world: Wor
     app, call = Hurried(world.app), CALLS[name]
     world.remember("The kettle whistles in C sharp.")
     gone = threading.Event()
-    rest: dict[str, Any] = {"request_id": "test", "progress": quietly, "cancelled": gone}
+    rest = asked(world, gone)
     assert call(app, rest)
     gone.set()
     with pytest.raises(Cancelled):
@@ -41,8 +47,16 @@ def test_a_call_goes_on_until_its_client_leaves_or_the_server_hurries(world: Wor
         call(app, rest)
 
 
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_has_its_time(world: World, name: str) -> None:
+    rest = asked(world, threading.Event())
+    world.clock.sleep(61)
+    with pytest.raises(DeadlineExceeded):
+        CALLS[name](Hurried(world.app), rest)
+
+
 def test_resources_are_read_as_before(world: World) -> None:
     app = Hurried(world.app)
     uri = next(iter(registry.resources))
-    given: dict[str, Any] = {"request_id": "test", "progress": quietly, "cancelled": threading.Event()}
+    given = asked(world, threading.Event())
     assert app.read_resource(uri, **given) == world.app.read_resource(uri, **given)

@@ -10,26 +10,42 @@ import pytest
 from starlette.testclient import WebSocketDenialResponse, WebSocketTestSession
 from starlette.websockets import WebSocketDisconnect
 
-from tests.transports.http.harness import WS, Site, bearer, new_site
+from tests.transports.http.harness import URL, WS, Site, bearer, new_site
+from tests.transports.http.holders import cookie
 from vestige import __version__
 from vestige.transports.http import events, listeners
 from vestige.transports.http.events import MAX_FRAME_BYTES
+from vestige.transports.http.listeners import LOCKED_OUT
 
 PARTS = (events.routes,)
 LONG = 30.0
 """A limit no passing test reaches."""
 
 
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have done at once what is done from time to time."""
+    for name in ("RECHECK_SECONDS", "COUNT_SECONDS", "BEAT_SECONDS"):
+        monkeypatch.setattr(listeners, name, 0.01)
+
+
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     """A server that tells how it is going as soon as it can, so that no test has to wait for it."""
-    monkeypatch.setattr(listeners, "RECHECK_SECONDS", 0.01)
+    hurry(monkeypatch)
     with new_site(tmp_path, parts=PARTS) as opened:
         yield opened
 
 
 def socket(site: Site, key: str, **headers: str) -> WebSocketTestSession:
     return site.http.websocket_connect(f"{WS}/ws", headers={**bearer(key), **headers})
+
+
+def numbers(session: WebSocketTestSession) -> dict[str, Any]:
+    """The next heartbeat for which something was counted; what is told before is not looked at."""
+    while True:
+        message: dict[str, Any] = session.receive_json()
+        if message["type"] == "Heartbeat" and "memory_count" in message["data"]:
+            return message
 
 
 def happened(session: WebSocketTestSession) -> dict[str, Any]:
@@ -52,15 +68,15 @@ def ending(session: WebSocketTestSession) -> tuple[int, str]:
 class Streamed(threading.Thread):
     """A request for server-sent events, whose answer is there when the stream has ended."""
 
-    def __init__(self, site: Site, key: str) -> None:
+    def __init__(self, site: Site, shown: dict[str, str]) -> None:
         super().__init__(daemon=True)
-        self._site, self._key = site, key
+        self._site, self._shown = site, shown
         self.headers: dict[str, str] = {}
         self.text = ""
         self.start()
 
     def run(self) -> None:
-        response = self._site.http.get("/api/v1/events", headers=bearer(self._key))
+        response = self._site.http.get("/api/v1/events", headers=self._shown)
         self.headers, self.text = dict(response.headers), response.text
 
     def messages(self) -> list[dict[str, Any]]:
@@ -86,7 +102,7 @@ def test_a_client_is_greeted_and_told_how_it_is_going_and_what_happens(site: Sit
         greeting = session.receive_json()
         assert greeting["type"] == "Connected"
         assert greeting["data"] == {"version": __version__, "timestamp": site.world.clock.now.isoformat()}
-        assert session.receive_json() == {
+        assert numbers(session) == {
             "type": "Heartbeat",
             "data": {"uptime_secs": 0.0, "memory_count": 0, "avg_retention": 0.0, "suppressed_count": 0},
         }
@@ -94,9 +110,8 @@ def test_a_client_is_greeted_and_told_how_it_is_going_and_what_happens(site: Sit
         created = happened(session)
         assert (created["type"], created["data"]["id"]) == ("MemoryCreated", memory_id)
         assert "places" not in created["data"]
-        while (message := session.receive_json())["type"] != "Heartbeat":
+        while numbers(session)["data"]["memory_count"] != 1:
             pass
-        assert message["data"]["memory_count"] == 1
 
 
 @pytest.mark.parametrize("filters", [{"scopes": ["/tea"]}, {"domains": ["drinks"]}])
@@ -131,7 +146,7 @@ def test_a_stream_ends_when_its_key_is_revoked_and_others_go_on(site: Site) -> N
     key, text = site.mint("read")
     with socket(site, text) as session, socket(site, site.key("read")) as other:
         site.revoke(key)
-        assert ending(session) == (4401, "The key was revoked or has expired.")
+        assert ending(session) == (4401, LOCKED_OUT.reason)
         happened(other)
         site.world.remember("Ada prefers tea.")
         assert happened(other)["type"] == "MemoryCreated"
@@ -145,8 +160,39 @@ def test_a_stream_ends_when_its_key_expires(site: Site) -> None:
         assert ending(session)[0] == 4401
 
 
+def test_a_stream_ends_when_who_opened_it_logs_out_and_those_of_other_logins_go_on(site: Site) -> None:
+    key = site.key("read")
+    mine, others = cookie(site, key), cookie(site, key)
+    streamed = Streamed(site, mine)
+    with (
+        site.http.websocket_connect(f"{WS}/ws", headers={**mine, "Origin": URL}) as session,
+        site.http.websocket_connect(f"{WS}/ws", headers={**others, "Origin": URL}) as other,
+        socket(site, key) as with_the_key,
+    ):
+        until_they_listen(site, 4)
+        assert site.http.post("/logout", headers=mine).status_code == 204
+        assert ending(session)[0] == 4401
+        assert streamed.messages()[-1]["data"]["code"] == 4401
+        site.world.remember("Ada prefers tea.")
+        for one in (other, with_the_key):
+            assert happened(one)["type"] == "Connected"
+            assert happened(one)["type"] == "MemoryCreated"
+
+
+def test_a_stream_ends_when_the_login_expires_that_opened_it(site: Site) -> None:
+    key = site.key("read")
+    streamed = Streamed(site, cookie(site, key))
+    with socket(site, key) as with_the_key:
+        until_they_listen(site, 2)
+        site.world.clock.advance(hours=site.desk.settings.auth.session_hours)
+        assert streamed.messages()[-1]["data"] == {"code": 4401, "reason": LOCKED_OUT.reason}
+        site.world.remember("Ada prefers tea.")
+        happened(with_the_key)
+        assert happened(with_the_key)["type"] == "MemoryCreated"
+
+
 def test_a_server_that_stops_says_goodbye(site: Site) -> None:
-    streamed = Streamed(site, site.key("read"))
+    streamed = Streamed(site, bearer(site.key("read")))
     with socket(site, site.key("read")) as session:
         until_they_listen(site, 2)
         assert site.http.portal
@@ -179,7 +225,7 @@ def test_who_leaves_is_forgotten(site: Site) -> None:
 
 def test_server_sent_events_tell_the_same(site: Site) -> None:
     key, text = site.mint("read", scopes=["/tea"])
-    streamed = Streamed(site, text)
+    streamed = Streamed(site, bearer(text))
     until_they_listen(site, 1)
     site.world.remember("CANARY lies under the bed.", scope="/diary")
     mine = site.world.remember("Ada prefers tea.\nAnd cake.", scope="/tea")
@@ -216,9 +262,38 @@ def test_no_more_listen_than_are_set(tmp_path: Path) -> None:
         with socket(site, key):
             response = site.http.get("/api/v1/events", headers=bearer(key))
             assert (response.status_code, response.json()["code"]) == (503, "too_many_listeners")
+            assert response.json()["detail"] == "As many listen as may."
             assert response.headers["retry-after"] == "5"
             with pytest.raises(WebSocketDenialResponse), socket(site, key):
                 pass
         until_they_listen(site, 0)
         with socket(site, key) as session:
             assert happened(session)["type"] == "Connected"
+
+
+def test_no_key_takes_more_than_half_of_the_places_by_whatever_it_is_narrowed(tmp_path: Path) -> None:
+    with new_site(tmp_path, {"server.max_listeners": 4}, parts=PARTS) as site:
+        key = site.key("read")
+        with socket(site, key, **{"X-Vestige-Scope": "/tea"}), socket(site, key) as session:
+            for headers in (bearer(key), cookie(site, key), {**bearer(key), "X-Vestige-Scope": "/diary"}):
+                response = site.http.get("/api/v1/events", headers=headers)
+                assert (response.status_code, response.json()["code"]) == (503, "too_many_listeners")
+                assert response.json()["detail"] == "As many listen with this key as may."
+            with socket(site, site.key("read")) as other:
+                assert happened(other)["type"] == "Connected"
+            session.close()
+            until_they_listen(site, 1)
+            with socket(site, key) as again:
+                assert happened(again)["type"] == "Connected"
+
+
+def test_where_no_key_is_needed_anybody_takes_all_places(tmp_path: Path) -> None:
+    settings = {"server.max_listeners": 2, "auth.enabled": False}
+    with (
+        new_site(tmp_path, settings, parts=PARTS) as site,
+        site.http.websocket_connect(f"{WS}/ws"),
+        site.http.websocket_connect(f"{WS}/ws") as session,
+    ):
+        assert happened(session)["type"] == "Connected"
+        response = site.http.get("/api/v1/events")
+        assert (response.status_code, response.json()["detail"]) == (503, "As many listen as may.")

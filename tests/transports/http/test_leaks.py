@@ -29,11 +29,10 @@ from tests.operations.test_reach import NAMES, OUT, OUTSIDE, named, ways
 from tests.transports.http.harness import WS, Site, bearer, open_site
 from tests.transports.http.holders import PROMPTS, SETTINGS, Headers, Json, by_mcp, by_rest, mcp, result
 from tests.transports.http.mcp_requests import message, open_session, post
-from tests.transports.http.test_events import Streamed, until_they_listen
+from tests.transports.http.test_events import Streamed, hurry, numbers, until_they_listen
 from vestige.operations.all import registry
 from vestige.operations.memory import EXAMPLE_ID
 from vestige.operations.registry import Operation
-from vestige.transports.http import listeners
 
 pytestmark = pytest.mark.slow  # hundreds of requests; tests/operations/test_reach.py is the quick one
 
@@ -245,19 +244,18 @@ def somewhere_else(operation: Operation) -> Json:
 def test_no_event_tells_of_what_is_out_of_reach(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(listeners, "RECHECK_SECONDS", 0.01)
+    hurry(monkeypatch)
     with limited(tmp_path, name) as (site, headers):
         whole, count = bearer(site.key()), len(within(site, headers))
         key, text = site.mint("read", scopes=LIMITS[name].access.scopes, domains=LIMITS[name].access.domains)
-        streamed = Streamed(site, text)
+        streamed = Streamed(site, bearer(text))
         with (
             site.http.websocket_connect(f"{WS}/ws", headers=headers) as some,
             site.http.websocket_connect(f"{WS}/ws", headers=whole) as everything,
         ):
             until_they_listen(site, 3)
             assert some.receive_json()["type"] == "Connected"
-            while (beat := some.receive_json())["type"] != "Heartbeat":
-                pass
+            beat = numbers(some)
             last = stir(site, whole)
             told, all_told = happenings(some, last), happenings(everything, last)
         site.revoke(key)  # which ends the stream

@@ -83,6 +83,28 @@ def test_a_body_that_stops_coming_is_given_up(tmp_path: Path) -> None:
         anyio.run(run)
 
 
+def test_a_body_that_comes_in_ever_more_pieces_is_given_up_too() -> None:
+    pieces = 0
+
+    async def dripping() -> Message:
+        nonlocal pieces
+        pieces += 1
+        await anyio.sleep(0.005)
+        return {"type": "http.request", "body": b"x", "more_body": True}
+
+    async def reading(scope: Scope, receive: Receive, send: Send) -> None:
+        while True:
+            await receive()
+
+    async def run() -> None:
+        limit = BodyLimit(reading, 1_000_000, body_seconds=60, whole_seconds=0.05)
+        await limit(asked("/x"), dripping, nowhere)
+
+    with pytest.raises(Exception, match="408"):
+        anyio.run(run)
+    assert pieces > 1
+
+
 def test_waiting_for_a_client_to_leave_is_no_slow_body() -> None:
     left = anyio.Event()
     heard: list[str] = []
@@ -237,6 +259,23 @@ def test_a_bucket_is_emptied_by_requests_and_filled_by_time() -> None:
     clock.sleep(3_600)
     assert [buckets.take("a") for _ in range(60)] == [0.0] * 60
     assert buckets.take("a") > 0
+
+
+def test_what_counts_as_several_takes_several_tokens() -> None:
+    buckets = Buckets(60, HandClock().parts().monotonic)
+    assert buckets.take("a", 20) == 0.0
+    assert buckets.take("a", 30) == 0.0
+    assert buckets.take("a", 20) == pytest.approx(10.0)
+    assert [buckets.take("a") == 0.0 for _ in range(11)] == [True] * 10 + [False]
+
+
+def test_what_is_more_than_a_bucket_gets_in_and_is_paid_for_afterwards() -> None:
+    clock = HandClock()
+    buckets = Buckets(60, clock.parts().monotonic)
+    assert buckets.take("a", 100) == 0.0
+    assert buckets.take("a") == pytest.approx(41.0)
+    clock.sleep(41)
+    assert buckets.take("a") == 0.0
 
 
 def test_only_so_many_senders_are_counted() -> None:

@@ -3,7 +3,6 @@
 import json
 import stat
 from collections.abc import Callable
-from datetime import timedelta
 from http.cookies import SimpleCookie
 from pathlib import Path
 
@@ -15,16 +14,15 @@ from starlette.types import Message
 
 from tests.transports.cli_harness import invoke
 from tests.transports.http.harness import URL, WS, Site, bearer, new_site, whoami
-from tests.world import START
 from vestige.errors import ConfigError
 from vestige.settings import load_settings
-from vestige.transports.http.cookies import COOKIE, SECRET_NAME, Sessions, secret_of
-from vestige.transports.http.login import Login
+from vestige.transports.http.cookies import COOKIE, SECRET_NAME, Logins, secret_of
+from vestige.transports.http.login import Handlers
 
 STATIC = ("login.html", "login.js", "login.css")
 
 
-def test_a_session_has_the_rights_of_its_key(shell: Site) -> None:
+def test_who_logged_in_has_the_rights_of_his_key(shell: Site) -> None:
     key, text = shell.mint("write", label="Ada", scopes=["/a"])
     told = shell.log_in(text)
     assert told == {
@@ -63,7 +61,7 @@ def test_a_change_with_a_cookie_needs_its_token(shell: Site) -> None:
     assert shell.http.post("/whoami", headers={"X-CSRF-Token": csrf}).status_code == 200
 
 
-def test_the_token_of_one_session_is_none_for_another(shell: Site) -> None:
+def test_the_token_of_one_login_is_none_for_another(shell: Site) -> None:
     mine = shell.log_in(shell.key(label="mine"))["csrf"]
     shell.log_in(shell.key(label="yours"))
     assert shell.http.post("/whoami", headers={"X-CSRF-Token": mine}).status_code == 403
@@ -92,18 +90,25 @@ def test_a_cookie_that_was_changed_opens_nothing(shell: Site, change: Callable[[
 
 def test_a_cookie_signed_by_somebody_else_opens_nothing(shell: Site) -> None:
     key, _ = shell.mint()
-    forged = Sessions(b"guess" * 20, hours=8).begin(key.id, shell.world.clock.now)
+    forged = Logins(b"guess" * 20, hours=8, entropy=shell.desk.entropy).begin(key.id, shell.world.clock.now)
     assert shell.http.get("/whoami", headers={"Cookie": f"{COOKIE}={forged.text}"}).status_code == 401
 
 
-def test_a_session_ends_with_its_key(shell: Site) -> None:
+@pytest.mark.parametrize("raw", [b"\xff.\xfe", b"\xe9", b'"\\355\\240\\200.x"', b".", b"=.=", b"a" * 4_000])
+def test_a_cookie_of_any_bytes_opens_nothing(shell: Site, raw: bytes) -> None:
+    headers = [(b"Cookie", COOKIE.encode() + b"=" + raw)]
+    assert shell.http.get("/whoami", headers=headers).status_code == 401
+    assert shell.http.post("/logout", headers=headers).status_code == 204
+
+
+def test_a_login_ends_with_its_key(shell: Site) -> None:
     key, text = shell.mint()
     shell.log_in(text)
     shell.revoke(key)
     assert shell.http.get("/whoami").status_code == 401
 
 
-def test_a_session_ends_in_its_time_however_it_is_used(shell: Site) -> None:
+def test_a_login_ends_in_its_time_however_it_is_used(shell: Site) -> None:
     shell.log_in(shell.key())
     cookie = {"Cookie": f"{COOKIE}={shell.http.cookies[COOKIE]}"}
     shell.http.cookies.clear()
@@ -114,21 +119,19 @@ def test_a_session_ends_in_its_time_however_it_is_used(shell: Site) -> None:
     assert shell.http.get("/whoami", headers=cookie).status_code == 401
 
 
-def test_after_logging_out_even_a_copy_of_the_cookie_opens_nothing(shell: Site) -> None:
-    shell.log_in(shell.key())
-    kept = shell.http.cookies[COOKIE]
-    assert shell.http.post("/logout").status_code == 204
-    assert COOKIE not in shell.http.cookies
-    assert shell.http.get("/whoami").status_code == 401
-    assert shell.http.get("/whoami", headers={"Cookie": f"{COOKIE}={kept}"}).status_code == 401
+def test_a_store_that_is_away_tells_whoever_logs_in_nothing_about_the_installation(shell: Site) -> None:
+    key = shell.key()
+    shell.world.app.engine.store.close()
+    response = shell.http.post("/login", json={"api_key": key})
+    assert (response.status_code, response.json()["code"]) == (503, "store_unavailable")
+    assert "details" not in response.json()
+    page = shell.http.post("/login", data={"api_key": key})
+    assert page.status_code == 503
+    assert "The memory cannot be reached just now." in page.text
+    assert "does not open anything" not in page.text
 
 
-def test_logging_out_without_a_session_is_no_error(shell: Site) -> None:
-    assert shell.http.post("/logout").status_code == 204
-    assert shell.http.post("/logout", headers={"Cookie": f"{COOKIE}=nonsense"}).status_code == 204
-
-
-def test_a_wrong_key_begins_no_session_and_counts_as_a_failure(shell: Site) -> None:
+def test_a_wrong_key_logs_nobody_in_and_counts_as_a_failure(shell: Site) -> None:
     wrong = {"api_key": "vst_" + "x" * 30}
     responses = [shell.http.post("/login", json=wrong) for _ in range(15)]
     assert [response.status_code for response in responses] == [401] * 14 + [429]
@@ -157,8 +160,8 @@ def test_a_login_that_does_not_come_to_an_end_is_given_up(shell: Site) -> None:
     async def run() -> int:
         headers = [(b"content-type", b"application/json")]
         scope = {"type": "http", "method": "POST", "headers": headers, "state": {"request_id": "test"}}
-        login = Login(shell.desk, shell.auth, body_seconds=0.01)
-        return (await login.enter(Request(scope, silent))).status_code
+        handlers = Handlers(shell.desk, shell.auth, body_seconds=0.01)
+        return (await handlers.enter(Request(scope, silent))).status_code
 
     assert anyio.run(run) == 408
 
@@ -169,11 +172,37 @@ def test_a_form_works_without_a_script(shell: Site) -> None:
     assert shell.http.get("/whoami").json()["name"] == "Ada"
 
 
+@pytest.mark.parametrize("origin", [URL, None])
+def test_a_form_is_taken_from_our_page_and_from_who_tells_no_origin(shell: Site, origin: str | None) -> None:
+    headers = {"Origin": origin} if origin else {}
+    assert shell.http.get("/login").headers["referrer-policy"] == "same-origin"  # or browsers would tell none
+    response = shell.http.post("/login", data={"api_key": shell.key()}, headers=headers)
+    assert response.status_code == 303
+    assert shell.http.get("/whoami").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "origin", ["null", "http://evil.example", "http://127.0.0.1:8000", "https://127.0.0.1:3927"]
+)
+def test_a_form_of_another_page_logs_nobody_in(shell: Site, origin: str) -> None:
+    response = shell.http.post("/login", data={"api_key": shell.key()}, headers={"Origin": origin})
+    assert (response.status_code, response.json()["code"]) == (403, "wrong_origin")
+    assert "set-cookie" not in response.headers
+
+
 def test_a_form_with_a_wrong_key_shows_the_page_with_the_reason(shell: Site) -> None:
     response = shell.http.post("/login", data={"api_key": "wrong"})
     assert response.status_code == 401
     assert response.headers["content-type"].startswith("text/html")
-    assert '<p id="failure" role="alert">' in response.text
+    assert '<p id="failure" role="alert">This key does not open anything.</p>' in response.text
+
+
+def test_a_form_that_was_sent_too_often_shows_the_page_with_that_reason(shell: Site) -> None:
+    for _ in range(15):
+        response = shell.http.post("/login", data={"api_key": "wrong"})
+    assert response.status_code == 429
+    assert int(response.headers["retry-after"]) > 0
+    assert '<p id="failure" role="alert">Too many requests.</p>' in response.text
 
 
 def test_the_page_holds_no_script_or_style_of_its_own(shell: Site) -> None:
@@ -223,7 +252,7 @@ def test_a_cookie_from_an_allowed_origin_opens_no_websocket(tmp_path: Path) -> N
             pass
 
 
-def test_a_session_of_the_deprecated_token_ends_when_the_token_changes(tmp_path: Path) -> None:
+def test_a_login_with_the_deprecated_token_ends_when_the_token_changes(tmp_path: Path) -> None:
     with new_site(tmp_path / "one", {"auth.token": "old"}, parts=(whoami,)) as site:
         site.log_in("old")
         cookie = {"Cookie": f"{COOKIE}={site.http.cookies[COOKIE]}"}
@@ -283,13 +312,3 @@ def test_a_secret_that_is_too_short_is_refused_without_repeating_it(tmp_path: Pa
     with pytest.raises(ConfigError) as refused:
         secret_of(load_settings(flags, environ={"HOME": str(tmp_path)}), lambda count: b"")
     assert weak not in str(refused.value.value())
-
-
-def test_an_ended_session_is_remembered_as_long_as_it_would_have_lasted() -> None:
-    sessions = Sessions(b"x" * 64, hours=1)
-    session = sessions.begin("key", START)
-    sessions.end(session, START)
-    assert sessions.read(session.text, START) is None
-    later = START + timedelta(hours=2)
-    sessions.end(sessions.begin("other", later), later)
-    assert list(sessions._ended.values()) == [later + timedelta(hours=1)]

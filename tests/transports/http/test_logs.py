@@ -72,6 +72,7 @@ def test_a_request_is_one_line_of_json(logged: Site, caplog: pytest.LogCaptureFi
             "method": "GET",
             "route": "/things/{name}",
             "status": 200,
+            "client": "203.0.113.7",
             "ms": 0.0,
             "caller": "Ada",
             "via": "bearer",
@@ -92,6 +93,16 @@ def test_a_path_is_told_by_its_template(
 ) -> None:
     logged.http.get(path, headers=bearer(logged.key()))
     assert requests_in(caplog)[0]["route"] == route
+
+
+def test_a_request_that_is_not_let_in_is_told_with_its_route_and_its_sender(
+    logged: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    logged.http.get("/things/tea")
+    logged.http.get("/things/tea", headers={"Host": "evil.example"})
+
+    told = [(one["route"], one["status"], one["client"], one["caller"]) for one in requests_in(caplog)]
+    assert told == [("/things/{name}", 401, "203.0.113.7", ""), ("/things/{name}", 421, "203.0.113.7", "")]
 
 
 def test_nothing_that_a_client_sends_is_logged(logged: Site, caplog: pytest.LogCaptureFixture) -> None:

@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from tests.transports.http.harness import Site, bearer, new_site
+from tests.transports.http.held import holding
 from tests.transports.http.mcp_requests import (
     ACCEPT,
     LEGACY_VERSION,
@@ -141,6 +142,41 @@ def test_so_many_sessions_are_open_at_most(tmp_path: Path) -> None:
     assert again.status_code == 200
 
 
+def test_one_key_has_at_most_half_of_the_sessions_and_gives_up_the_oldest(tmp_path: Path) -> None:
+    with new_site(tmp_path, {"server.max_sessions": 4}) as site:
+        mine, yours = bearer(site.key(label="mine")), bearer(site.key(label="yours"))
+        first, second = open_session(site.http, headers=mine), open_session(site.http, headers=mine)
+        site.world.clock.sleep(1)
+        assert post(site.http, first, message("ping")).status_code == 200  # so the second was idle longer
+        other = open_session(site.http, headers=yours)
+        broken = post(site.http, mine, message("initialize", {"capabilities": {}}))
+        assert (broken.status_code, post(site.http, second, message("ping")).status_code) == (400, 200)
+        site.world.clock.sleep(1)
+        assert post(site.http, first, message("ping")).status_code == 200
+        third = open_session(site.http, headers=mine)
+
+        answers = [post(site.http, one, message("ping")).status_code for one in (first, second, third, other)]
+        assert answers == [200, 404, 200, 200]
+
+
+def test_a_session_that_is_in_use_is_not_given_up(tmp_path: Path) -> None:
+    with (
+        new_site(tmp_path, {"server.max_sessions": 2}) as site,
+        ThreadPoolExecutor() as threads,
+        holding("search") as held,
+    ):
+        mine = bearer(site.key())
+        session = open_session(site.http, headers=mine)
+        asked = threads.submit(post, site.http, session, call("search", query="tea"))
+        held.wait(1)
+        full = post(site.http, mine, message("initialize", HELLO))
+        held.let_go()
+
+        assert refusal(full) == (503, -32600)
+        assert asked.result(TIMEOUT_SECONDS).status_code == 200
+        assert post(site.http, session, message("ping")).status_code == 200
+
+
 def test_a_session_that_is_not_used_for_a_while_is_over(tmp_path: Path) -> None:
     with new_site(tmp_path, {"server.session_idle_minutes": 30, "auth.enabled": False}) as site:
         session, other = open_session(site.http), open_session(site.http)
@@ -209,7 +245,19 @@ def test_a_call_that_waits_for_roots_is_not_lost_with_its_response(monkeypatch: 
     assert [arguments["number"] for arguments in app.seen] == [1, 2]
 
 
-def test_a_batch_is_no_way_around_the_limit_of_requests() -> None:
+def test_each_message_of_a_batch_counts_as_a_request(tmp_path: Path) -> None:
+    with new_site(tmp_path, {"server.requests_per_minute": 20, "auth.enabled": False}) as site:
+        session = open_session(site.http, "2025-03-26")  # two requests
+        batch = [message("ping", request_id=number) for number in range(8)]
+        answers = [post(site.http, session, batch) for _ in range(2)]
+        again = post(site.http, session, batch)
+
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert refusal(again) == (429, -32600)
+    assert again.headers["retry-after"] == "18"
+
+
+def test_a_batch_has_a_limit() -> None:
     with talking_to(SmallApp()) as http:
         session = open_session(http, "2025-03-26")
         most = post(http, session, [message("ping", request_id=number) for number in range(100)])

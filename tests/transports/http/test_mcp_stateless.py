@@ -24,7 +24,7 @@ from tests.transports.http.mcp_requests import (
     talking_to,
 )
 from tests.transports.mcp_apps import TIMEOUT_SECONDS, SmallApp
-from tests.transports.mcp_lines import ENVELOPE, META, MODERN_VERSION, STAMP
+from tests.transports.mcp_lines import ENVELOPE, HAS_ROOTS, META, MODERN_VERSION, STAMP
 from vestige.operations.all import registry
 
 CALL: Body = {"name": "search", "arguments": {"query": "tea"}}
@@ -84,6 +84,15 @@ def test_a_client_that_closes_the_response_takes_its_request_back() -> None:
             assert app.running.wait(TIMEOUT_SECONDS)
 
         assert app.cancelled.wait(TIMEOUT_SECONDS)
+
+
+@pytest.mark.parametrize("proxied", ["", "Forwarded", "X-Forwarded-For", "X-Real-IP", "Via"])
+def test_whoever_comes_through_a_proxy_is_not_asked_for_folders_of_this_machine(proxied: str) -> None:
+    headers, body = modern("tools/call", CALL, meta={META + "clientCapabilities": HAS_ROOTS})
+    with talking_to(SmallApp()) as http:
+        response = post(http, {**headers, proxied: "203.0.113.9"} if proxied else headers, body)
+
+    assert ("structuredContent" in response.json()["result"]) is bool(proxied)
 
 
 # -- what is wrong ----------------------------------------------------------------------------------

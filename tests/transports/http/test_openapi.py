@@ -9,15 +9,18 @@ import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from tests.transports.http.harness import Site
+from tests.transports.http.harness import Site, bearer
 from tests.transports.test_parity import direct, planted
-from vestige.errors import VestigeError
+from vestige.errors import InvalidInput, VestigeError
 from vestige.operations.all import registry
 from vestige.operations.discretion import NAMING
 from vestige.operations.registry import Operation
 from vestige.operations.routing import Route
 from vestige.transports.http import auth, limits, origins, problems
-from vestige.transports.http.openapi import FAILURES, document
+from vestige.transports.http.auth import SAFE
+from vestige.transports.http.cookies import COOKIE, CSRF_HEADER
+from vestige.transports.http.narrowing import DOMAIN_HEADER, SCOPE_HEADER
+from vestige.transports.http.openapi import FAILURES, IDEMPOTENCY_HEADER, IDEMPOTENT, document
 from vestige.transports.http.problems import Refusal
 
 Json = dict[str, Any]
@@ -50,6 +53,11 @@ def entry(route: Route) -> Json:
     """What the document says about an operation."""
     said: Json = described()["paths"][route.path][route.method.lower()]
     return said
+
+
+def arguments_of(name: str) -> set[str]:
+    """The arguments of an operation."""
+    return set(registry.operations[name].arguments.model_fields)
 
 
 def entry_of(name: str) -> Json:
@@ -186,6 +194,60 @@ def test_every_way_to_fail_is_described() -> None:
         known |= {one.status for one in vars(module).values() if isinstance(one, Refusal)}
     assert known - set(FAILURES) == {499, 405, 406}
     assert set(FAILURES) <= known
+
+
+@pytest.mark.parametrize("route", registry.routes(), ids=lambda route: route.operation)
+def test_it_names_the_headers_that_a_request_may_have(route: Route) -> None:
+    named = {one["name"] for one in entry(route)["parameters"] if one["in"] == "header"}
+    takes_key = IDEMPOTENT in registry.operations[route.operation].arguments.model_fields
+    assert named == {
+        SCOPE_HEADER,
+        DOMAIN_HEADER,
+        "X-Request-Id",
+        *([CSRF_HEADER] if route.method not in SAFE else []),
+        *([IDEMPOTENCY_HEADER] if takes_key else []),
+    }
+
+
+def test_credentials_are_described_as_they_are_read() -> None:
+    schemes = described()["components"]["securitySchemes"]
+    assert {(one.get("scheme"), one.get("in"), one.get("name")) for one in schemes.values()} == {
+        ("bearer", None, None),
+        (None, "header", "X-API-Key"),
+        (None, "cookie", COOKIE),
+    }
+    assert described()["security"] == [{name: []} for name in schemes]  # any of them
+
+
+@pytest.mark.parametrize("header", [SCOPE_HEADER, DOMAIN_HEADER])
+@pytest.mark.parametrize("value", ["", " ", "x" * 1_001])
+def test_a_header_that_narrows_is_taken_as_far_as_it_is_described(
+    site: Site, header: str, value: str
+) -> None:
+    (said,) = (one for one in entry_of("memory.list")["parameters"] if one["name"] == header)
+    assert not checker(said["schema"]).is_valid(value)
+    response = site.http.get("/api/v1/memories", headers={**bearer(site.key()), header: value})
+    assert response.status_code in (400, 413)
+    assert header in response.json()["detail"] or "scope" in response.json()["detail"]
+
+
+def test_an_answer_is_called_what_its_request_wanted_to_be_called_if_that_is_as_described(site: Site) -> None:
+    (said,) = (one for one in entry_of("memory.list")["parameters"] if one["name"] == "X-Request-Id")
+    for wanted in ("mine-1", "x" * 64, "x" * 65, "a b", "(none)"):
+        headers = {**bearer(site.key()), "X-Request-Id": wanted}
+        response = site.http.get("/api/v1/memories", headers=headers)
+        assert (response.headers["X-Request-Id"] == wanted) is checker(said["schema"]).is_valid(wanted)
+
+
+@pytest.mark.parametrize("value", ["", "  ", "x" * 1_001])
+@pytest.mark.parametrize("name", [name for name in OFFERED if "scope" in arguments_of(name)])
+def test_a_scope_that_is_refused_is_not_allowed_by_its_schema(name: str, value: str) -> None:
+    said = entry_of(name)
+    body = said.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+    schemas = {one["name"]: one["schema"] for one in said["parameters"]} | body.get("properties", {})
+    assert not checker(schemas["scope"]).is_valid(value)
+    with pytest.raises(InvalidInput, match="scope"):
+        registry.operations[name].parse({**registry.operations[name].example, "scope": value})
 
 
 def test_an_error_is_as_it_is_described(site: Site) -> None:

@@ -147,6 +147,16 @@ def test_a_body_is_an_object(http: httpx.Client, body: bytes) -> None:
     assert told(response) == (400, "invalid_input", "The body is not a JSON object.")
 
 
+@pytest.mark.parametrize("size", [10, 100_000])
+def test_bodies_large_and_small_are_read_alike(world: World, http: httpx.Client, size: int) -> None:
+    text = "tea" * (size // 3)
+    stored = http.post("/memories", json={"content": text})
+    assert (stored.status_code, world.get(stored.json()["nodeId"])["content"]) == (201, text)
+    assert told(http.post("/search", content=b"[" + b"1," * size, headers=JSON))[2].startswith(
+        "The body is not"
+    )
+
+
 def test_what_needs_no_arguments_needs_no_body(world: World, http: httpx.Client) -> None:
     memory = world.remember("Ada drinks tea.")
     response = http.post(f"/memories/{memory}/promote")
@@ -244,6 +254,7 @@ class Patient(App):
         request_id: str,
         progress: Progress,
         cancelled: Signal,
+        deadline: float | None = None,
     ) -> dict[str, Any]:
         """Wait."""
         assert isinstance(cancelled, threading.Event)

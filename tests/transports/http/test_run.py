@@ -1,15 +1,18 @@
 """Where a server may listen: what is refused before there is a socket, and what is told when it fails."""
 
+import signal
 import socket
+import threading
 from pathlib import Path
 
 import pytest
 
+from tests.world import open_world
 from vestige.errors import ConfigError, Conflict
 from vestige.settings import Settings, load_settings
-from vestige.transports.cli.serve import lines
+from vestige.transports.cli.serve import Greeting
 from vestige.transports.http.addresses import Bind
-from vestige.transports.http.run import check_bind, listening, url_of
+from vestige.transports.http.run import check_bind, listening, serve, url_of
 
 
 def settings(folder: Path, bind: str, *, auth: bool) -> Settings:
@@ -83,9 +86,20 @@ def test_the_address_that_is_told_can_be_used_on_this_machine(host: str, shown: 
         assert url_of(opened) == f"http://{shown}:{opened.getsockname()[1]}"
 
 
+def test_the_last_resort_is_none_for_a_process_that_goes_on(tmp_path: Path) -> None:
+    with (
+        open_world(tmp_path) as world,
+        listening(Bind(host="127.0.0.1", port=0), only_loopback=True) as opened,
+    ):
+        before = threading.active_count()
+        serve(world.app, opened, started=lambda: signal.raise_signal(signal.SIGTERM))
+        assert [one for one in threading.enumerate() if isinstance(one, threading.Timer)] == []
+        assert threading.active_count() <= before
+
+
 def test_the_lines_for_clients_ask_for_a_key_only_where_one_is_needed() -> None:
     url = "http://127.0.0.1:3927"
-    with_keys, without = lines(url, auth=True), lines(url, auth=False)
+    with_keys, without = Greeting(url=url).lines(), Greeting(url=url, auth=False).lines()
     assert f'vestige {url}/mcp --header "Authorization: Bearer vst_…"' in with_keys
     assert '"headers":{"Authorization":"Bearer vst_…"}' in with_keys
     assert f"claude mcp add --transport http vestige {url}/mcp\n" in without

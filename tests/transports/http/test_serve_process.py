@@ -143,6 +143,16 @@ def test_only_a_proxy_that_is_trusted_tells_how_the_client_came(
         assert ("Secure" in response.headers["set-cookie"]) is believed
 
 
+def test_it_has_so_many_connections_and_refuses_others(tmp_path: Path) -> None:
+    with serving(tmp_path, "--no-auth", VESTIGE_SERVER_MAX_CONNECTIONS="2") as server:
+        with connected(server.url) as first, connected(server.url) as second, connected(server.url) as third:
+            assert third.makefile("rb").readline() == b"HTTP/1.1 503 Service Unavailable\r\n"
+            for one in (first, second):
+                one.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+                assert one.makefile("rb").readline() == b"HTTP/1.1 200 OK\r\n"
+        assert "server.max_connections" in server.log()
+
+
 def test_the_deprecated_token_works_and_warns(tmp_path: Path) -> None:
     with serving(tmp_path, VESTIGE_AUTH_TOKEN=TOKEN) as server:
         assert httpx.get(f"{server.url}/metrics", headers=bearer(TOKEN)).status_code == 200

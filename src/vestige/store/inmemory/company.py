@@ -8,8 +8,11 @@ from contextlib import AbstractContextManager, contextmanager
 from vestige.store.answers import Notice
 from vestige.store.inmemory import notices
 from vestige.store.inmemory.state import State
-from vestige.store.inmemory.turn import Turn
-from vestige.store.processes import Who
+from vestige.store.line import Line
+from vestige.store.processes import BRIEF, Who
+
+PATIENCE_SECONDS = 5.0
+"""How long what is over in a moment is waited for."""
 
 
 class Company:
@@ -19,7 +22,8 @@ class Company:
     """There are no files."""
 
     def __init__(self, who: Who | None) -> None:
-        self._turn = Turn(who)
+        self._who = who
+        self._brief, self._lasting = Line(who), Line(who)
         self._ended = threading.Event()
 
     @abstractmethod
@@ -34,13 +38,15 @@ class Company:
     def alone(self, purpose: str) -> Iterator[None]:
         """Hold what only one at a time may do; StoreBusy while another thread does."""
         self._state()
-        with self._turn.taken(purpose):
+        brief = purpose in BRIEF
+        line, seconds = (self._brief, PATIENCE_SECONDS) if brief else (self._lasting, 0.0)
+        with line.turn(purpose, seconds):
             yield
 
     def processes(self) -> list[Who]:
         """This process, if it said who it is."""
         self._state()
-        return [self._turn.who] if self._turn.who else []
+        return [self._who] if self._who else []
 
     def has_company(self) -> bool:
         """No: no other process can see it."""

@@ -6,13 +6,14 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 
+from vestige.checks import check_name
 from vestige.errors import Conflict, NotFound
 from vestige.keys import ApiKey
 from vestige.store.inmemory.state import State
 
 
 class Keys:
-    """Keys by their id."""
+    """Keys by their id, and the ends of logins that are over before."""
 
     @abstractmethod
     def _state(self) -> State:
@@ -54,6 +55,22 @@ class Keys:
                 known = state.keys.get(key_id)
                 if known is not None and (known.last_used is None or known.last_used < at):
                     state.keys[key_id] = replace(known, last_used=at)
+
+    def end_login(self, login_id: str, ends: datetime, *, forgetting: datetime) -> None:
+        """Let a login be over before its time."""
+        check_name("login_id", login_id)
+        with self._writing() as state:
+            kept = {one: at for one, at in state.ended_logins.items() if at >= forgetting}
+            state.ended_logins = {login_id: ends, **kept}
+
+    def login_ended(self, login_id: str) -> bool:
+        """Whether a login is over before its time."""
+        return login_id in self._state().ended_logins
+
+    def key_of_login(self, key_id: str, login_id: str) -> ApiKey | None:
+        """The key of this id, unless the login is over."""
+        state = self._state()
+        return None if login_id in state.ended_logins else state.keys.get(key_id)
 
 
 def _known(state: State, key_id: str) -> ApiKey:

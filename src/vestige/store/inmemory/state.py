@@ -121,6 +121,7 @@ class State:
     stamps: dict[DocumentKey, tuple[int, str]] = field(default_factory=dict)
     log: list[LogEvent] = field(default_factory=list)
     keys: dict[str, ApiKey] = field(default_factory=dict)
+    ended_logins: dict[str, datetime] = field(default_factory=dict)
     told: int = 0
     notices: tuple[Notice, ...] = ()
 
@@ -136,6 +137,7 @@ class State:
             stamps=dict(self.stamps),
             log=list(self.log),
             keys=dict(self.keys),
+            ended_logins=dict(self.ended_logins),
         )
 
     def within(self, access: Access) -> list[Held]:

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import psycopg
@@ -10,12 +10,13 @@ from psycopg import Connection
 
 from vestige.errors import StoreError, StoreReadOnly
 from vestige.store.answers import Notice
+from vestige.store.line import Line
 from vestige.store.postgres import presence
 from vestige.store.postgres.connection import Connections
 from vestige.store.postgres.presence import Present
 from vestige.store.postgres.staying import Staying
 from vestige.store.postgres.trouble import HINTS, translated
-from vestige.store.processes import Who
+from vestige.store.processes import BRIEF, Who
 from vestige.store.sql import notices
 from vestige.store.sql.database import Database
 
@@ -33,6 +34,7 @@ class Company:
     def __init__(self, connections: Connections, who: Who) -> None:
         self._shared = connections
         self._who = who
+        self._line = Line(who, {"store": str(connections.place)})
         self._here: Staying | None = None
         self._ended = threading.Event()
         if not connections.read_only:
@@ -51,11 +53,11 @@ class Company:
         self._shared.check_open()
         if self._shared.read_only:
             raise StoreReadOnly(hint=HINTS[StoreReadOnly], details={"store": str(self._shared.place)})
-        held = presence.take(self._shared, self._who, purpose)
-        try:
+        with ExitStack() as held:
+            if purpose in BRIEF:  # threads wait here: a session for each of them would be many
+                held.enter_context(self._line.turn(purpose, self._shared.wait_seconds))
+            held.callback(presence.take(self._shared, self._who, purpose).close)
             yield
-        finally:
-            held.close()
 
     def processes(self) -> list[Who]:
         """Who has this store open, the one that came first before the others."""

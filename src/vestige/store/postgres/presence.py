@@ -37,6 +37,7 @@ _REGISTER = (
     " SELECT id, pg_advisory_lock((%s::bigint << 32) | id) FROM here"
 )
 _TRY = "SELECT pg_try_advisory_lock(%s::int4, %s::int4)"
+_TAKE = "SELECT pg_advisory_lock(%s::int4, %s::int4)"
 _STILL = "SELECT TRUE"
 _TURN = "SELECT pg_advisory_xact_lock(%s::int4, %s::int4)"
 
@@ -111,17 +112,18 @@ def rejoin(connections: Connections, who: Who) -> Presence:
 
 def take(connections: Connections, who: Who, purpose: str) -> Presence:
     """Have a store alone until this is closed; StoreBusy, naming who has it."""
-    lock = (Lock.BRIEFLY if purpose in BRIEF else Lock.ALONE, signed(connections.schema_oid))
+    brief, oid = purpose in BRIEF, connections.schema_oid
+    lock = (Lock.BRIEFLY if brief else Lock.ALONE, signed(oid))
     again = connections.pool.waiting.turns(connections.wait_seconds)
     with ExitStack() as undo:
         db = undo.enter_context(connections.apart())
         with translated(connections.place):
-            while not _first(db, _TRY, lock):
-                holder = _holder(db, connections.schema_oid, brief=purpose in BRIEF)
+            while not _took(db, lock, connections.wait_seconds if brief else 0.0):
+                holder = _holder(db, oid, brief=brief)
                 # Nobody is named while somebody takes it or gives it back: that too is over in a moment.
-                if not ((holder is None or holder.purpose in BRIEF) and again()):
+                if brief or holder is not None or not again():
                     raise kept(holder, details={"store": str(connections.place)})
-            here = _register(db, connections.schema_oid, who, purpose)
+            here = _register(db, oid, who, purpose)
         undo.pop_all()
         return here
 
@@ -139,6 +141,18 @@ def _take_turn(db: Connection[Any], connections: Connections) -> None:
         db.execute(_TURN, (Lock.STARTS, signed(connections.schema_oid)))
     except errors.LockNotAvailable as exc:
         raise StoreBusy("Another server is starting and does not finish.", hint="Try again.") from exc
+
+
+def _took(db: Connection[Any], lock: tuple[int, int], wait_seconds: float) -> bool:
+    """Take a lock, or wait for it so long: the server has those who wait come in their order."""
+    if wait_seconds <= 0:
+        return bool(_first(db, _TRY, lock))
+    db.execute(f"SET lock_timeout = {max(1, round(1000 * wait_seconds))}".encode())
+    try:
+        db.execute(_TAKE, lock)
+    except errors.LockNotAvailable:
+        return False
+    return True
 
 
 def _register(db: Connection[Any], oid: int, who: Who, purpose: str) -> Presence:

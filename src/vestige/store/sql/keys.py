@@ -1,10 +1,12 @@
-"""API keys in the table `api_keys`. What each method promises is said in `Keyring`."""
+"""API keys in the table `api_keys`, and logins that are over in `ended_logins`. What each method promises is
+said in `Keyring`."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import orjson
 
+from vestige.checks import check_name
 from vestige.errors import Conflict, NotFound
 from vestige.keys import ApiKey
 from vestige.store.sql.columns import json_text, listed, moment_text, optional_moment, optional_text
@@ -18,6 +20,7 @@ _SELECT = f"SELECT {', '.join(COLUMNS)} FROM api_keys"
 _ORDER = " ORDER BY created_at, id"
 _INSERT = f"INSERT INTO api_keys ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 _USED = "UPDATE api_keys SET last_used = ? WHERE id = ? AND (last_used IS NULL OR last_used < ?)"
+_ENDED = "SELECT 1 FROM ended_logins WHERE id = ?"
 
 
 class KeyTable:
@@ -51,6 +54,24 @@ class KeyTable:
         # Always in the order of ids, so that two servers never wait for each other's rows.
         rows = [(moment_text(at), key_id, moment_text(at)) for key_id, at in sorted(used.items())]
         self._tables.written(lambda db: db.executemany(_USED, rows))
+
+    def end_login(self, login_id: str, ends: datetime, *, forgetting: datetime) -> None:
+        """Let a login be over before its time."""
+        check_name("login_id", login_id)
+        self._tables.written(lambda db: _end(db, login_id, ends, forgetting))
+
+    def login_ended(self, login_id: str) -> bool:
+        """Whether a login is over before its time."""
+        with self._tables.reading(snapshot=False) as db:
+            return db.execute(_ENDED, (login_id,)).fetchone() is not None
+
+    def key_of_login(self, key_id: str, login_id: str) -> ApiKey | None:
+        """The key of this id, unless the login is over."""
+        with self._tables.reading(snapshot=False) as db:
+            row = db.execute(
+                f"{_SELECT} WHERE id = ? AND NOT EXISTS ({_ENDED})", (key_id, login_id)
+            ).fetchone()
+        return None if row is None else from_row(row)
 
 
 def from_row(row: Row) -> ApiKey:
@@ -86,6 +107,14 @@ def _revoke(db: Database, key_id: str, at: datetime) -> ApiKey:
         "UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", (moment_text(at), key_id)
     )
     return _of_id(db, key_id)
+
+
+def _end(db: Database, login_id: str, ends: datetime, forgetting: datetime) -> None:
+    db.execute("DELETE FROM ended_logins WHERE ends_at < ?", (moment_text(forgetting),))
+    db.execute(
+        "INSERT INTO ended_logins (id, ends_at) VALUES (?, ?) ON CONFLICT (id) DO NOTHING",
+        (login_id, moment_text(ends)),
+    )
 
 
 def _of_id(db: Database, key_id: str) -> ApiKey:

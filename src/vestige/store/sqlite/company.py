@@ -2,11 +2,12 @@
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from vestige.errors import StoreReadOnly
 from vestige.store.answers import Notice
+from vestige.store.line import Line
 from vestige.store.processes import BRIEF, Holder, Who
 from vestige.store.sql import notices
 from vestige.store.sqlite import locks
@@ -27,6 +28,7 @@ class Company:
         self._shared = connections
         self._hasty = _hasty(connections)
         self._who = who
+        self._line = Line(who, {"path": str(connections.path)})
         self._here: Presence | None = None
         self._lead: int | None = None
         self._leading = threading.Lock()
@@ -44,18 +46,21 @@ class Company:
         path, waiting = self._shared.path, self._shared.waiting
         if self._who is None or self._shared.read_only:
             raise StoreReadOnly(hint=HINTS[StoreReadOnly], details={"path": str(path)})
-        more = waiting.turns(waiting.deadline_seconds)
+        with ExitStack() as held:
+            seconds = waiting.deadline_seconds
+            waited = purpose in BRIEF and held.enter_context(self._line.turn(purpose, seconds))
+            more = waiting.turns(seconds)
+            if waited:
+                more()  # naps as those in other processes do: else none of them would ever come in between
 
-        def again(holder: Holder | None) -> bool:
-            # Nobody is named while somebody takes it or looks who has it: that too is over in a moment.
-            return (holder is None or holder.purpose in BRIEF) and more()
+            def again(holder: Holder | None) -> bool:
+                # Nobody is named while somebody takes it or looks who has it: that too is over in a moment.
+                return (holder is None or holder.purpose in BRIEF) and more()
 
-        with translated(path):
-            handle = locks.take(path, purpose, self._who, again=again)
-        try:
+            with translated(path):
+                handle = locks.take(path, purpose, self._who, again=again)
+            held.callback(locks.release, handle)
             yield
-        finally:
-            locks.release(handle)
 
     def processes(self) -> list[Who]:
         """Who has this store open, the one that came first before the others."""

@@ -32,6 +32,8 @@ WRITE_DEADLINE_SECONDS = 5.0
 BUSY_TIMEOUT_SECONDS = 0.01
 RETRY_SECONDS = (0.001, 0.010)
 IDLE_READERS = 8
+"""Readers that are kept. A connection holds up to `cache_size` of pages: these, the writer and the one for
+notices 160 MB in all, of a store so large. A reader lets go of its pages when somebody has written."""
 
 T = TypeVar("T")
 Synchronous = Literal["normal", "full"]

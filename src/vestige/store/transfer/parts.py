@@ -269,6 +269,7 @@ API_KEYS = Part(
     order=("id",),
     value=api_keys.from_row,
 )
+ENDED_LOGINS = Part(table="ended_logins", columns=columns("id:text ends_at:moment"), order=("id",))
 PARTS: tuple[Part, ...] = (
     MEMORIES,
     GRAVES,
@@ -336,6 +337,7 @@ PARTS: tuple[Part, ...] = (
         of_memories=("key",),
     ),
     API_KEYS,
+    ENDED_LOGINS,
 )
 """Everything that is carried, memories first."""
 

@@ -16,7 +16,7 @@ from vestige.store.sql.columns import json_text
 from vestige.store.sql.database import Database
 from vestige.store.transfer import keys
 from vestige.store.transfer.keys import Key
-from vestige.store.transfer.parts import API_KEYS, PARTS, PROFILES, STRENGTHS, Part
+from vestige.store.transfer.parts import API_KEYS, ENDED_LOGINS, PARTS, PROFILES, STRENGTHS, Part
 from vestige.store.transfer.sides import Refusal
 
 MAKE = (
@@ -72,7 +72,7 @@ def state(db: Database) -> State:
 
     Almost everything leaves an event, a row more or less, or a number that has grown. What is written over
     without that is read whole: strengths that are made again from the log, which profile is in use,
-    and what became of keys.
+    what became of keys, and which logins are over.
     """
     (node,) = db.execute("SELECT node FROM installation").fetchone() or ("",)
     counts = [part.count(db) for part in PARTS]
@@ -80,7 +80,7 @@ def state(db: Database) -> State:
     (clock,) = db.execute("SELECT reading FROM clock").fetchone()
     last = db.execute("SELECT position, node, seq FROM events ORDER BY position DESC LIMIT 1").fetchone()
     told = blake2b(keys.written([node, counts, grown, clock, *(last or ())]).encode(), digest_size=16)
-    for part in (PROFILES, STRENGTHS, API_KEYS):
+    for part in (PROFILES, STRENGTHS, API_KEYS, ENDED_LOGINS):
         for rows in part.batches(db, None, LOOKED_AT):
             told.update(repr(rows).encode())
     return State(node=str(node), digest=told.hexdigest(), position=last[0] if last else 0)

@@ -4,6 +4,7 @@ import ipaddress
 import re
 from dataclasses import dataclass
 
+from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
 from vestige.errors import ConfigError
@@ -12,6 +13,9 @@ LOCALHOST = "localhost"
 _BIND = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[^:\[\]/\s@]+)):(?P<port>\d{1,5})")
 _SHARED_BITS = 64
 """A household has at least so many bits of IPv6 addresses to itself: they count as one."""
+
+_FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
+"""What proxies say of the clients they stand for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,3 +84,10 @@ def sender_of(scope: Scope) -> str:
     if literal.version == 6:
         return str(ipaddress.ip_network((literal, _SHARED_BITS), strict=False))
     return str(literal)
+
+
+def is_local(connection: HTTPConnection) -> bool:
+    """Whether a client is on this machine and came by itself: one behind a proxy here may be anywhere."""
+    client = connection.client
+    forwarded = any(name in connection.headers for name in _FORWARDED)
+    return client is not None and not forwarded and is_loopback(client.host)

@@ -10,7 +10,10 @@ from vestige.transports.mcp.service import Signal
 
 
 class Application(Protocol):
-    """A running Vestige, as `vestige.app.App` is one. Called from several threads."""
+    """A running Vestige, as `vestige.app.App` is one. Called from several threads.
+
+    A `deadline` is a time of its engine's monotonic clock: what is not done by then is given up.
+    """
 
     @property
     def engine(self) -> Engine:
@@ -25,6 +28,7 @@ class Application(Protocol):
         request_id: str,
         progress: Progress,
         cancelled: Signal,
+        deadline: float,
     ) -> dict[str, Any]:
         """Run an operation; the answer as JSON-able data."""
 
@@ -38,6 +42,7 @@ class Application(Protocol):
         cancelled: Signal,
         roots: Sequence[str] = (),
         caller: Caller = ...,
+        deadline: float | None = None,
     ) -> dict[str, Any]:
         """Run an MCP tool by name."""
 
@@ -50,5 +55,6 @@ class Application(Protocol):
         cancelled: Signal,
         roots: Sequence[str] = (),
         caller: Caller = ...,
+        deadline: float | None = None,
     ) -> dict[str, Any]:
         """Read an MCP resource."""

@@ -11,6 +11,7 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from vestige.errors import VestigeError
+from vestige.operations.discretion import INSIDE, in_general
 from vestige.transports.http import events, health, login, mcp, metrics, rest
 from vestige.transports.http.addresses import bind_of
 from vestige.transports.http.auth import Auth, Gate
@@ -35,7 +36,7 @@ def build(desk: Desk, auth: Auth, parts: Sequence[Part] = PARTS) -> ASGIApp:
         lifespan=lambda _: _owning(desk),
         exception_handlers={VestigeError: _refuse, HTTPException: _not_found, Exception: _fail},
     )
-    entry = Entry(_layers(inside, desk, auth), desk, counted)
+    entry = Entry(_layers(inside, desk, auth), desk, inside.routes, counted)
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         # Starting and stopping is no request, and passes no layer.
@@ -80,7 +81,8 @@ async def _owning(desk: Desk) -> AsyncIterator[None]:
 
 async def _refuse(request: Request, exc: Exception) -> Response:
     assert isinstance(exc, VestigeError)
-    return problem(exc, request_id_of(request))
+    request_id = request_id_of(request)
+    return problem(in_general(exc, request_id) if isinstance(exc, INSIDE) else exc, request_id)
 
 
 async def _not_found(request: Request, exc: Exception) -> Response:

@@ -12,15 +12,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from vestige.errors import StoreError, VestigeError
 from vestige.transports.http.addresses import sender_of
-from vestige.transports.http.cookies import CSRF_HEADER, Sessions
+from vestige.transports.http.cookies import CSRF_HEADER, Logins
 from vestige.transports.http.credentials import ANYONE, Credential, Holders, Identity, shown
-from vestige.transports.http.desk import Desk
+from vestige.transports.http.desk import Desk, run
+from vestige.transports.http.guesses import Guesses
 from vestige.transports.http.headers import STATIC
-from vestige.transports.http.limits import PROBES, RATE_LIMITED, retry_after
+from vestige.transports.http.limits import PROBES
 from vestige.transports.http.narrowing import narrowed
 from vestige.transports.http.origins import is_same_origin
 from vestige.transports.http.problems import STORE_AWAY, UNAUTHENTICATED, Refusal, answer_instead, problem
-from vestige.transports.http.slowdown import Slowdown
 from vestige.transports.http.usage import Usage
 
 logger = logging.getLogger(__name__)
@@ -28,19 +28,17 @@ logger = logging.getLogger(__name__)
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 PUBLIC = PROBES | {"/", "/login", "/logout"}
 LOOKUP_THREADS = 8
-MAX_DELAYED = 8
-"""Failures that are answered late at the same time; a request that waits takes a place from others."""
 
 CSRF = Refusal(
     status=403,
     code="csrf",
-    message=f"A change with a session needs its token in the header {CSRF_HEADER}.",
+    message=f"A change with a cookie needs its token in the header {CSRF_HEADER}.",
     hint="GET /login/session tells it.",
 )
 NOT_OUR_PAGE = Refusal(
     status=403,
     code="wrong_origin",
-    message="A session opens a WebSocket only from a page of this server.",
+    message="A cookie opens a WebSocket only from a page of this server.",
 )
 
 
@@ -51,13 +49,12 @@ class Auth:
     def __init__(
         self, desk: Desk, secret: bytes, *, pause: Callable[[float], Awaitable[None]] = anyio.sleep
     ) -> None:
-        settings = desk.settings.auth
-        self.sessions = Sessions(secret, hours=settings.session_hours)
+        settings, per_minute = desk.settings.auth, desk.settings.server.requests_per_minute
+        self.logins = Logins(secret, hours=settings.session_hours, entropy=desk.entropy)
         self.usage = Usage(desk)
-        self._enabled, self._pause, self._delayed = settings.enabled, pause, 0
-        self._engine = desk.app.engine
-        self._holders = Holders(desk.app.engine, self.sessions, settings.token.get_secret_value())
-        self._slowdown = Slowdown(desk.monotonic)
+        self._enabled, self._desk, self._engine = settings.enabled, desk, desk.app.engine
+        self._holders = Holders(self._engine, self.logins, settings.token.get_secret_value())
+        self._guesses = Guesses(UNAUTHENTICATED, per_minute, desk.monotonic, pause=pause)
         self._threads = anyio.CapacityLimiter(LOOKUP_THREADS)
         desk.owned.append(self.usage.writing)
 
@@ -67,40 +64,46 @@ class Auth:
             return Identity(caller=ANYONE, via="open")
         credential = shown(connection)
         if credential is None:
-            return problem(UNAUTHENTICATED, connection.state.request_id)
+            return self._guesses.absent(sender_of(connection.scope), connection.state.request_id)
         return await self.admit(credential, connection)
 
     async def admit(self, credential: Credential, connection: HTTPConnection) -> Identity | Response:
         """Who shows this credential, or why he is not let in."""
         sender, request_id = sender_of(connection.scope), connection.state.request_id
-        locked = self._slowdown.locked(sender)
-        if locked and credential.guessed:
-            return problem(RATE_LIMITED, request_id, retry_after(locked))
-        found = await run_sync(self._holders.of, credential, limiter=self._threads)
+        locked = self._guesses.locked(sender, request_id) if credential.guessed else None
+        if locked is not None:
+            return locked
+        try:
+            found = await run_sync(self._holders.of, credential, limiter=self._threads)
+        except StoreError as error:
+            # Nobody is known yet, and what it tells of the installation is not for everybody.
+            logger.warning("Request %s was not let in: %s", request_id, error.message)
+            return problem(STORE_AWAY, request_id)
         if found is not None:
             if self._holders.is_key(found):
                 self.usage.note(found.key_id, self._engine.now())
             return found
         if credential.kind == "cookie":  # has expired, most likely; nobody guesses a signature
-            return problem(UNAUTHENTICATED, request_id)
-        return await self._refused(sender, request_id)
+            return self._guesses.absent(sender, request_id)
+        return await self._guesses.wrong(sender, request_id)
+
+    async def log_out(self, cookie: str) -> bool:
+        """End the login of a cookie; whether it is over at every server of the store and stays so, or only at
+        this one until it stops."""
+        login = self.logins.read(cookie, self._engine.now())
+        if login is None:
+            return True
+        try:
+            await run(self._desk, self._holders.end, login)
+        except StoreError as error:
+            logger.warning("Somebody is logged out at this server only: %s", error.message)
+            self.logins.end_here(login, self._engine.now())
+            return False
+        return True
 
     def recheck(self, identity: Identity) -> Callable[[], bool]:
         """What tells whether somebody who was let in still would be."""
         return partial(self._holders.still, identity)
-
-    async def _refused(self, sender: str, request_id: str) -> Response:
-        delay = self._slowdown.failed(sender)
-        locked = self._slowdown.locked(sender)
-        if locked or (delay and self._delayed >= MAX_DELAYED):
-            return problem(RATE_LIMITED, request_id, retry_after(locked or delay))
-        self._delayed += 1
-        try:
-            if delay:
-                await self._pause(delay)
-        finally:
-            self._delayed -= 1
-        return problem(UNAUTHENTICATED, request_id)
 
 
 class Gate:
@@ -117,10 +120,6 @@ class Gate:
         connection = HTTPConnection(scope)
         try:
             refused = await self._enter(connection)
-        except StoreError as error:
-            # Nobody is known yet, and what it tells of the installation is not for everybody.
-            logger.warning("Request %s was not let in: %s", connection.state.request_id, error.message)
-            refused = problem(STORE_AWAY, connection.state.request_id)
         except VestigeError as error:
             refused = problem(error, connection.state.request_id)
         if refused is None:
@@ -146,11 +145,11 @@ class Gate:
 
     def _forged(self, found: Identity, connection: HTTPConnection) -> Refusal | None:
         """Whether a browser could have been made to send this with a cookie that it keeps."""
-        if found.session is None:
+        if found.login is None:
             return None
         if connection.scope["type"] == "websocket":
             return None if is_same_origin(connection.scope) else NOT_OUR_PAGE
         if connection.scope["method"] in SAFE:
             return None
         given = connection.headers.get(CSRF_HEADER, "")
-        return None if self._auth.sessions.is_csrf(found.session, given) else CSRF
+        return None if self._auth.logins.is_csrf(found.login, given) else CSRF

@@ -1,12 +1,14 @@
-"""Sessions of people who logged in: a signed cookie that points to a key, and its CSRF token.
+"""People who logged in: a signed cookie that points to a key, and its CSRF token.
 
-The cookie holds no right of its own: the key it names is read again for each request.
+The cookie holds no right of its own: the key it names is read again for each request, and with it whether the
+login is over before its time.
 """
 
 import binascii
 import hmac
 import logging
 import os
+import re
 import stat
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -26,71 +28,74 @@ COOKIE = "vestige_session"
 CSRF_HEADER = "X-CSRF-Token"
 SECRET_NAME = "session_secret"
 SECRET_BYTES = 64
+ID_BYTES = 16
 MAX_ENDED = 10_000
-"""Sessions that were ended before their time and are remembered; the first to expire are forgotten first."""
+"""Logins that were ended here alone and are remembered; the first to expire are forgotten first."""
+_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 _TRIES, _TRY_SECONDS = 20, 0.05
 """How long another server that starts at the same time may take to write its secret."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
-    """What a cookie says."""
+class Login:
+    """Somebody who logged in, as his cookie says it."""
 
+    id: str
     key_id: str
     began: datetime
     ends: datetime
     text: str
 
 
-class Sessions:
+class Logins:
     """Makes and reads cookies."""
 
-    def __init__(self, secret: bytes, *, hours: float) -> None:
-        self._secret, self._life = secret, timedelta(hours=hours)
+    def __init__(self, secret: bytes, *, hours: float, entropy: Callable[[int], bytes]) -> None:
+        self._secret, self._life, self._entropy = secret, timedelta(hours=hours), entropy
         self._ended: dict[str, datetime] = {}
 
-    def begin(self, key_id: str, now: datetime) -> Session:
-        """A new session for whoever has this key."""
-        began = now.replace(microsecond=0)
+    def begin(self, key_id: str, now: datetime) -> Login:
+        """A new login of whoever has this key."""
+        login_id, began = _encoded(self._entropy(ID_BYTES)), now.replace(microsecond=0)
         ends = began + self._life
-        claims = {"key": key_id, "iat": int(began.timestamp()), "exp": int(ends.timestamp())}
+        claims = {"id": login_id, "key": key_id, "iat": int(began.timestamp()), "exp": int(ends.timestamp())}
         body = _encoded(orjson.dumps(claims))
-        return Session(
-            key_id=key_id, began=began, ends=ends, text=f"{body}.{self._signature(f'session:{body}')}"
-        )
+        text = f"{body}.{self._signature(f'login:{body}')}"
+        return Login(id=login_id, key_id=key_id, began=began, ends=ends, text=text)
 
-    def read(self, text: str, now: datetime) -> Session | None:
-        """The session of a cookie that is ours, has not expired and was not ended."""
+    def read(self, text: str, now: datetime) -> Login | None:
+        """The login of a cookie that is ours and has not expired. It may be over all the same."""
         body, _, signature = text.partition(".")
-        if not hmac.compare_digest(signature.encode(), self._signature(f"session:{body}").encode()):
+        if not _same(signature, self._signature(f"login:{body}")):
             return None
-        claims = orjson.loads(_decoded(body))  # we wrote it: the signature is right, and of no other purpose
-        began, ends = (datetime.fromtimestamp(claims[name], UTC) for name in ("iat", "exp"))
-        if now >= ends or text in self._ended:
-            return None
-        return Session(key_id=claims["key"], began=began, ends=ends, text=text)
+        login = _claimed(body, text)
+        return login if login is not None and now < login.ends else None
 
-    def end(self, session: Session, now: datetime) -> None:
-        """Let a session be over before its time, as far as this server is concerned."""
-        running = {text: ends for text, ends in self._ended.items() if ends > now}
+    def end_here(self, login: Login, now: datetime) -> None:
+        """Let a login be over before its time as far as this server is concerned, until it stops."""
+        running = {login_id: ends for login_id, ends in self._ended.items() if ends > now}
         while len(running) >= MAX_ENDED:
             del running[min(running, key=running.__getitem__)]
-        self._ended = {**running, session.text: session.ends}
+        self._ended = {**running, login.id: login.ends}
 
-    def csrf(self, session: Session) -> str:
+    def ended_here(self, login: Login) -> bool:
+        """Whether that was done."""
+        return login.id in self._ended
+
+    def csrf(self, login: Login) -> str:
         """What a page of ours sends along with changes; pages of others cannot know it."""
-        return self._signature(f"csrf:{session.text}")
+        return self._signature(f"csrf:{login.text}")
 
-    def is_csrf(self, session: Session, given: str) -> bool:
+    def is_csrf(self, login: Login, given: str) -> bool:
         """Whether that is it."""
-        return hmac.compare_digest(given.encode(), self.csrf(session).encode())
+        return _same(given, self.csrf(login))
 
     def mark(self, text: str) -> str:
         """What tells a secret text from another, and tells nothing else about it."""
         return self._signature(f"mark:{text}")
 
     def _signature(self, text: str) -> str:
-        return _encoded(hmac.digest(self._secret, text.encode(), "sha256"))
+        return _encoded(hmac.digest(self._secret, _bytes(text), "sha256"))
 
 
 def secret_of(settings: Settings, entropy: Callable[[int], bytes]) -> bytes:
@@ -140,8 +145,29 @@ def _read(file: Path) -> bytes:
     else:
         raise ConfigError(f"{file} is too short for a secret.", hint="Delete it; a new one is made.")
     if os.name != "nt" and stat.S_IMODE(file.stat().st_mode) & 0o077:
-        logger.warning("Others than you may read %s, and could make up sessions: chmod 600 it.", file)
+        logger.warning("Others than you may read %s, and could make up logins: chmod 600 it.", file)
     return secret
+
+
+def _claimed(body: str, text: str) -> Login | None:
+    """What a cookie says that we signed; None if it has another form, as those of earlier versions do."""
+    try:
+        claims = orjson.loads(_decoded(body))
+        began, ends = (datetime.fromtimestamp(claims[name], UTC) for name in ("iat", "exp"))
+        login_id, key_id = claims["id"], claims["key"]
+    except (ValueError, TypeError, KeyError, OverflowError, OSError):
+        return None
+    if not (isinstance(login_id, str) and _ID.fullmatch(login_id) and isinstance(key_id, str)):
+        return None
+    return Login(id=login_id, key_id=key_id, began=began, ends=ends, text=text)
+
+
+def _same(given: str, ours: str) -> bool:
+    return hmac.compare_digest(_bytes(given), _bytes(ours))
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")  # whatever a header holds, it is compared and does not fail
 
 
 def _encoded(data: bytes) -> str:

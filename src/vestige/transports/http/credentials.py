@@ -2,7 +2,7 @@
 
 import hmac
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 
 from starlette.requests import HTTPConnection
@@ -10,8 +10,8 @@ from starlette.requests import HTTPConnection
 from vestige.callers import PERMISSIONS, Caller
 from vestige.engine import keys
 from vestige.engine.context import Engine
-from vestige.keys import looks_like_a_key
-from vestige.transports.http.cookies import COOKIE, Session, Sessions
+from vestige.keys import ApiKey, looks_like_a_key
+from vestige.transports.http.cookies import COOKIE, Login, Logins
 
 Kind = Literal["bearer", "api-key", "cookie"]
 Via = Literal["bearer", "api-key", "cookie", "open", "token"]
@@ -19,6 +19,9 @@ Via = Literal["bearer", "api-key", "cookie", "open", "token"]
 ANYONE = Caller(name="anyone", permissions=frozenset(PERMISSIONS))
 """Everybody, where no key is needed."""
 TOKEN_HOLDER = Caller(name="VESTIGE_AUTH_TOKEN", permissions=frozenset({"read", "write"}))
+CLOCKS_APART = timedelta(hours=1)
+"""By how much the clocks of two servers may differ. So long after its time a login that was ended is still
+known to be over, or a server whose clock is behind would take its cookie again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +44,7 @@ class Identity:
     caller: Caller
     via: Via
     key_id: str = ""
-    session: Session | None = None
+    login: Login | None = None
 
 
 def shown(connection: HTTPConnection) -> Credential | None:
@@ -61,43 +64,51 @@ def shown(connection: HTTPConnection) -> Credential | None:
 class Holders:
     """Finds out whose a credential is. Plain code that reads the store: it runs in a thread."""
 
-    def __init__(self, engine: Engine, sessions: Sessions, token: str) -> None:
-        self._engine, self._sessions, self._token = engine, sessions, token.encode()
-        # Another token is another holder: sessions begun with the old one end with it.
-        self._token_id = f"token-{sessions.mark(token)}" if token else ""
+    def __init__(self, engine: Engine, logins: Logins, token: str) -> None:
+        self._engine, self._logins, self._token = engine, logins, token.encode()
+        # Another token is another holder: who logged in with the old one is out.
+        self._token_id = f"token-{logins.mark(token)}" if token else ""
 
     def of(self, credential: Credential) -> Identity | None:
         """Who shows this, or None."""
         now = self._engine.now()
         if credential.kind == "cookie":
-            session = self._sessions.read(credential.text, now)
-            found = self._by_id(session.key_id, now) if session else None
-            return replace(found, via="cookie", session=session) if found else None
+            return self._logged_in(credential.text, now)
         if self._token and hmac.compare_digest(credential.text.encode(), self._token):
             return self._token_holder()
         key = keys.verify(self._engine, credential.text, now)
-        if key is None:
-            return None
-        return Identity(caller=keys.caller_of(key), via=credential.kind, key_id=key.id)
+        return _holder_of(key, credential.kind) if key else None
 
     def still(self, identity: Identity) -> bool:
         """Whether somebody who was let in would be let in now."""
-        now, session = self._engine.now(), identity.session
-        if identity.via == "open":
-            return True
-        if session is not None and self._sessions.read(session.text, now) is None:
-            return False
-        return self._by_id(identity.key_id, now) is not None
+        now = self._engine.now()
+        if identity.login is not None:
+            return self._logged_in(identity.login.text, now) is not None
+        return not self.is_key(identity) or keys.recheck(self._engine, identity.key_id, now) is not None
+
+    def end(self, login: Login) -> None:
+        """Let a login be over at every server of the store; StoreError where that cannot be written."""
+        store = self._engine.store
+        if not store.login_ended(login.id):  # a copy of the cookie must not have us write again and again
+            store.end_login(login.id, login.ends, forgetting=self._engine.now() - CLOCKS_APART)
 
     def is_key(self, identity: Identity) -> bool:
         """Whether he came with a key of the store."""
         return identity.key_id not in ("", self._token_id)
 
-    def _by_id(self, key_id: str, now: datetime) -> Identity | None:
-        if self._token and key_id == self._token_id:
-            return self._token_holder()
-        key = keys.recheck(self._engine, key_id, now)
-        return Identity(caller=keys.caller_of(key), via="bearer", key_id=key.id) if key else None
+    def _logged_in(self, text: str, now: datetime) -> Identity | None:
+        login, store = self._logins.read(text, now), self._engine.store
+        if login is None or self._logins.ended_here(login):
+            return None
+        if self._token_id and login.key_id == self._token_id:
+            ended = store.login_ended(login.id)
+            return None if ended else replace(self._token_holder(), via="cookie", login=login)
+        key = store.key_of_login(login.key_id, login.id)
+        return _holder_of(key, "cookie", login) if key and key.works_at(now) else None
 
     def _token_holder(self) -> Identity:
         return Identity(caller=TOKEN_HOLDER, via="token", key_id=self._token_id)
+
+
+def _holder_of(key: ApiKey, via: Kind, login: Login | None = None) -> Identity:
+    return Identity(caller=keys.caller_of(key), via=via, key_id=key.id, login=login)

@@ -13,9 +13,13 @@ from vestige.callers import Caller
 from vestige.operations.registry import Registry
 from vestige.settings import Settings
 from vestige.transports.http.application import Application as Application
+from vestige.transports.http.lanes import Lanes
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+LARGE_BYTES = 65_536
+"""A body that takes long to read, so that it is read in a thread."""
 
 Owned = Callable[[], AbstractAsyncContextManager[None]]
 """Something that lives as long as the server: entered when it starts, left when it stops."""
@@ -27,7 +31,7 @@ class Desk:
 
     `stopping` is set when the server no longer accepts connections: streams end themselves then. A part puts
     what must run as long as the server into `owned`, what /metrics shall show into `gauges`, and paths that
-    need no key into `public`, while its routes are made.
+    need no key into `public`, while its routes are made. Calls of operations run in `lanes`.
     """
 
     app: Application
@@ -40,11 +44,25 @@ class Desk:
     owned: list[Owned] = field(default_factory=list)
     gauges: dict[str, Callable[[], float]] = field(default_factory=dict)
     public: set[str] = field(default_factory=set)
+    lanes: Lanes = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lanes", Lanes(self.limiter, self.settings.server.max_concurrent))
+
+    def deadline(self, arrived: float, *, long: bool) -> float:
+        """When a call must be over whose request was there at that time."""
+        server = self.settings.server
+        return arrived + (server.long_request_seconds if long else server.request_seconds)
 
 
 async def run(desk: Desk, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run plain code in one of the server's threads."""
     return await run_sync(lambda: function(*args, **kwargs), limiter=desk.limiter)
+
+
+async def read(desk: Desk, body: bytes, reading: Callable[[bytes], T]) -> T:
+    """Read a body: in a thread if it is large, or everybody else would wait."""
+    return await run(desk, reading, body) if len(body) > LARGE_BYTES else reading(body)
 
 
 def caller_of(connection: HTTPConnection) -> Caller:

@@ -46,6 +46,7 @@ class Hurried:
         request_id: str,
         progress: Progress,
         cancelled: Signal,
+        deadline: float,
     ) -> dict[str, Any]:
         """Run an operation."""
         return self._app.answer(
@@ -55,6 +56,7 @@ class Hurried:
             request_id=request_id,
             progress=progress,
             cancelled=_Either(cancelled, self.hurry),
+            deadline=deadline,
         )
 
     def call_tool(
@@ -67,6 +69,7 @@ class Hurried:
         cancelled: Signal,
         roots: Sequence[str] = (),
         caller: Caller = LOCAL_USER,
+        deadline: float | None = None,
     ) -> dict[str, Any]:
         """Run an MCP tool."""
         return self._app.call_tool(
@@ -77,6 +80,7 @@ class Hurried:
             cancelled=_Either(cancelled, self.hurry),
             roots=roots,
             caller=caller,
+            deadline=deadline,
         )
 
     def read_resource(
@@ -88,6 +92,7 @@ class Hurried:
         cancelled: Signal,
         roots: Sequence[str] = (),
         caller: Caller = LOCAL_USER,
+        deadline: float | None = None,
     ) -> dict[str, Any]:
         """Read an MCP resource."""
         return self._app.read_resource(
@@ -97,4 +102,5 @@ class Hurried:
             cancelled=_Either(cancelled, self.hurry),
             roots=roots,
             caller=caller,
+            deadline=deadline,
         )

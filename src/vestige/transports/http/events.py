@@ -5,7 +5,7 @@ within its reach. What it sends is not read.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 
 import anyio
 from starlette.requests import HTTPConnection, Request
@@ -15,8 +15,12 @@ from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from vestige import __version__
-from vestige.transports.http.desk import Desk, caller_of, recheck_of, request_id_of
-from vestige.transports.http.listeners import Ending, Listener, Listeners, as_text
+from vestige.transports.http.channels import Ending, Listener, as_text
+from vestige.transports.http.credentials import Identity
+from vestige.transports.http.desk import Desk, caller_of, key_of, recheck_of, request_id_of
+from vestige.transports.http.headers import EVENT_STREAM
+from vestige.transports.http.leaving import left
+from vestige.transports.http.listeners import Listeners
 from vestige.transports.http.problems import Refusal, answer_instead, problem
 
 MAX_FRAME_BYTES = 65_536
@@ -30,14 +34,14 @@ FULL = Refusal(
     message="As many listen as may.",
     hint="Try again later. The setting `server.max_listeners` is the limit.",
 )
+FULL_FOR_KEY = Refusal(
+    status=503,
+    code="too_many_listeners",
+    message="As many listen with this key as may.",
+    hint="End a stream of this key. Half of the setting `server.max_listeners` is the limit of one key.",
+)
 TOO_LONG = Ending(code=1009, reason="Nothing so long is taken here.")
 GONE = Ending(code=1000, reason="")
-
-STREAM_HEADERS = {
-    "content-type": "text/event-stream; charset=utf-8",
-    "cache-control": "no-store, no-transform",
-    "x-accel-buffering": "no",  # nginx would hold events back
-}
 
 Tell = Callable[[str], Awaitable[None]]
 Job = Callable[[], Awaitable[Ending]]
@@ -54,7 +58,7 @@ def routes(desk: Desk) -> Sequence[BaseRoute]:
         if refused is not None:
             await answer_instead(refused, websocket.scope, websocket.receive, websocket.send)
             return
-        async with listeners.joined(caller_of(websocket).access, recheck_of(websocket)) as listener:
+        async with _joined(listeners, websocket) as listener:
             with suppress(WebSocketDisconnect):  # it has left already
                 await websocket.accept()
                 await _converse(desk, websocket, listener)
@@ -63,14 +67,25 @@ def routes(desk: Desk) -> Sequence[BaseRoute]:
         refused = _refused(request, listeners)
         if refused is not None:
             return refused
-        return Response(headers=STREAM_HEADERS) if request.method == "HEAD" else _Stream(desk, listeners)
+        return Response(headers=EVENT_STREAM) if request.method == "HEAD" else _Stream(desk, listeners)
 
     return [WebSocketRoute("/ws", by_socket), Route("/api/v1/events", by_stream, methods=["GET"])]
 
 
 def _refused(connection: HTTPConnection, listeners: Listeners) -> Response | None:
     # Whoever was let in may read: every permission brings that one.
-    return problem(FULL, request_id_of(connection), {"Retry-After": "5"}) if listeners.full else None
+    if listeners.full:
+        refusal = FULL
+    elif listeners.full_for(key_of(connection)):
+        refusal = FULL_FOR_KEY
+    else:
+        return None
+    return problem(refusal, request_id_of(connection), {"Retry-After": "5"})
+
+
+def _joined(listeners: Listeners, connection: HTTPConnection) -> AbstractAsyncContextManager[Listener]:
+    identity: Identity = connection.state.identity
+    return listeners.joined(caller_of(connection).access, identity, recheck_of(connection))
 
 
 async def _converse(desk: Desk, websocket: WebSocket, listener: Listener) -> None:
@@ -86,7 +101,7 @@ class _Stream(Response):
     """Events as they happen, until the client leaves."""
 
     def __init__(self, desk: Desk, listeners: Listeners) -> None:
-        super().__init__(headers=STREAM_HEADERS)
+        super().__init__(headers=EVENT_STREAM)
         del self.headers["content-length"]
         self._desk, self._listeners = desk, listeners
 
@@ -97,7 +112,7 @@ class _Stream(Response):
         async def write(text: str) -> None:
             await send(_body(f"data: {text}\n\n"))
 
-        async with self._listeners.joined(caller_of(connection).access, recheck_of(connection)) as listener:
+        async with _joined(self._listeners, connection) as listener:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             ending = await _first(
                 lambda: _told(self._desk, listener, write), lambda: _left(receive), listener.ended
@@ -142,9 +157,7 @@ async def _unheard(websocket: WebSocket) -> Ending:
 
 
 async def _left(receive: Receive) -> Ending:
-    """Wait until the client leaves."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
+    await left(receive)
     return GONE
 
 

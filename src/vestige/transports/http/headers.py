@@ -27,6 +27,12 @@ _ALWAYS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+EVENT_STREAM = {
+    "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-store, no-transform",
+    "x-accel-buffering": "no",  # nginx would hold events back
+}
+"""What a stream of events says of itself."""
 
 
 class SecurityHeaders:

@@ -4,10 +4,12 @@ import math
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import anyio
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vestige.errors import TooLarge
@@ -16,6 +18,8 @@ from vestige.transports.http.problems import Refusal, answer_instead, problem, s
 
 BODY_SECONDS = 30.0
 """How long the next piece of a body may take to come."""
+WHOLE_BODY_SECONDS = 120.0
+"""How long all of it may take."""
 QUEUE_SECONDS = 1.0
 """How long a request waits for its turn."""
 MAX_SENDERS = 10_000
@@ -43,8 +47,16 @@ RATE_LIMITED = Refusal(
 class BodyLimit:
     """Refuses bodies that are too large, whatever their length says, or that never end."""
 
-    def __init__(self, app: ASGIApp, most_bytes: int, *, body_seconds: float = BODY_SECONDS) -> None:
-        self._app, self._most, self._seconds = app, most_bytes, body_seconds
+    def __init__(
+        self,
+        app: ASGIApp,
+        most_bytes: int,
+        *,
+        body_seconds: float = BODY_SECONDS,
+        whole_seconds: float = WHOLE_BODY_SECONDS,
+    ) -> None:
+        self._app, self._most = app, most_bytes
+        self._piece_seconds, self._whole_seconds = body_seconds, whole_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on with its body counted as it comes."""
@@ -59,12 +71,14 @@ class BodyLimit:
 
     def _counted(self, receive: Receive) -> Receive:
         taken, whole = 0, False
+        latest = anyio.current_time() + self._whole_seconds
 
         async def counting() -> Message:
             nonlocal taken, whole
             if whole:  # from here on this waits for the client to leave, which may take as long as it likes
                 return await receive()
-            with anyio.move_on_after(self._seconds) as waiting:
+            next_piece = anyio.current_time() + self._piece_seconds
+            with anyio.CancelScope(deadline=min(next_piece, latest)) as waiting:
                 message = await receive()
             if waiting.cancelled_caught:
                 raise HTTPException(status_code=408)
@@ -161,7 +175,10 @@ class _Bucket:
 
 
 class Buckets:
-    """A bucket of tokens for each sender, filled evenly over a minute: a request takes one."""
+    """A bucket of tokens for each sender, filled evenly over a minute: a request takes one.
+
+    Whoever brings more at once than half a bucket gets in with that half, and pays the rest by waiting after.
+    """
 
     def __init__(
         self, per_minute: int, monotonic: Callable[[], float], *, max_senders: int = MAX_SENDERS
@@ -170,8 +187,8 @@ class Buckets:
         self._monotonic, self._max = monotonic, max_senders
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
-    def take(self, sender: str) -> float:
-        """Take a token; 0, or the seconds until there is one."""
+    def take(self, sender: str, cost: int = 1) -> float:
+        """Take so many tokens; 0, or the seconds until they are there."""
         now = self._monotonic()
         bucket = self._buckets.setdefault(sender, _Bucket(self._full, now))
         self._buckets.move_to_end(sender)
@@ -179,14 +196,18 @@ class Buckets:
             self._buckets.popitem(last=False)
         bucket.tokens = min(self._full, bucket.tokens + (now - bucket.filled_at) * self._per_second)
         bucket.filled_at = now
-        if bucket.tokens < 1:
-            return (1 - bucket.tokens) / self._per_second
-        bucket.tokens -= 1
+        needed = min(cost, max(1.0, self._full / 2))
+        if bucket.tokens < needed:
+            return (needed - bucket.tokens) / self._per_second
+        bucket.tokens -= cost
         return 0.0
 
 
 class RateLimit:
-    """Refuses requests of a key, or of an address where no key is needed, that has sent too many."""
+    """Refuses requests of a key, or of an address where no key is needed, that has sent too many.
+
+    What comes in one request and counts as several is charged further in (`charge_of`).
+    """
 
     def __init__(self, app: ASGIApp, per_minute: int, monotonic: Callable[[], float]) -> None:
         self._app = app
@@ -196,12 +217,24 @@ class RateLimit:
         """Let a request through, or not."""
         wait = 0.0
         if self._buckets is not None and scope["path"] not in PROBES:
-            wait = self._buckets.take(scope["state"]["key_id"] or sender_of(scope))
+            sender = scope["state"]["key_id"] or sender_of(scope)
+            scope["state"]["charge"] = partial(self._buckets.take, sender)
+            wait = self._buckets.take(sender)
         if wait:
             response = problem(RATE_LIMITED, scope["state"]["request_id"], retry_after(wait))
             await answer_instead(response, scope, receive, send)
         else:
             await self._app(scope, receive, send)
+
+
+def charge_of(connection: HTTPConnection) -> Callable[[int], float]:
+    """What counts so many more requests: 0, or the seconds until they may come."""
+    charge: Callable[[int], float] = connection.scope["state"].get("charge", _free)
+    return charge
+
+
+def _free(cost: int) -> float:
+    return 0.0
 
 
 def retry_after(seconds: float) -> dict[str, str]:

@@ -1,5 +1,6 @@
-"""Logging in with a key, for people: the page, and the session behind it."""
+"""Logging in with a key, for people: the page, and what it asks."""
 
+from html import escape
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
@@ -14,11 +15,17 @@ from starlette.staticfiles import StaticFiles
 from vestige.errors import InvalidInput, TooLarge
 from vestige.transports.http.addresses import bind_of
 from vestige.transports.http.auth import Auth
-from vestige.transports.http.cookies import COOKIE, Session
+from vestige.transports.http.cookies import COOKIE, Login
 from vestige.transports.http.credentials import Credential, Identity
 from vestige.transports.http.desk import Desk, request_id_of
 from vestige.transports.http.limits import LOGIN
-from vestige.transports.http.problems import TOO_SLOW, UNSUPPORTED_MEDIA_TYPE, problem
+from vestige.transports.http.problems import (
+    TOO_SLOW,
+    UNAUTHENTICATED,
+    UNSUPPORTED_MEDIA_TYPE,
+    Refusal,
+    problem,
+)
 
 FILES = Path(__file__).parent / "static"
 MAX_BYTES = 4_096
@@ -27,10 +34,19 @@ BODY_SECONDS = 10.0
 _FORM = "application/x-www-form-urlencoded"
 _KEPT = ("www-authenticate", "retry-after")
 _HIDDEN, _SHOWN = '<p id="failure" role="alert" hidden>', '<p id="failure" role="alert">'
+_WRONG_KEY = "This key does not open anything."
+
+HERE_ONLY = Refusal(
+    status=503,
+    code="logged_out_here_only",
+    message="You are logged out here. A copy of your cookie still works at other servers of this memory, and "
+    "here after a restart, until it expires: it could not be written down.",
+    hint="If somebody could have a copy, revoke the key.",
+)
 
 
-class Login:
-    """The handlers, with what they need."""
+class Handlers:
+    """What answers the page, with what it needs."""
 
     def __init__(self, desk: Desk, auth: Auth, *, body_seconds: float = BODY_SECONDS) -> None:
         self._auth, self._engine, self._body_seconds = auth, desk.app.engine, body_seconds
@@ -42,7 +58,11 @@ class Login:
         return HTMLResponse(self._page)
 
     async def enter(self, request: Request) -> Response:
-        """Begin a session with a key: JSON for programs and our page, a form where there is no script."""
+        """Log in with a key: JSON for programs and our page, a form where there is no script."""
+        # Another site could have a browser log in here with a key of its own, and read later what the person
+        # writes. But a browser says with a POST of which origin the page is, and `Origins` lets none get here
+        # but our own and allowed ones; ours is told too, and not as `null`, thanks to our Referrer-Policy.
+        # Who tells no origin is no browser of today.
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in ("application/json", _FORM):
             return problem(UNSUPPORTED_MEDIA_TYPE, request_id_of(request))
@@ -54,28 +74,28 @@ class Login:
         found = await self._auth.admit(Credential(kind="api-key", text=text), request)
         if isinstance(found, Response):
             return self._refused(found) if kind == _FORM else found
-        session = self._auth.sessions.begin(found.key_id, self._engine.now())
+        login = self._auth.logins.begin(found.key_id, self._engine.now())
         response: Response = (
             RedirectResponse(LOGIN, status_code=303)
             if kind == _FORM
-            else JSONResponse(_told(found, self._auth.sessions.csrf(session)))
+            else JSONResponse(_told(found, self._auth.logins.csrf(login)))
         )
-        self._set_cookie(response, request, session)
+        self._set_cookie(response, request, login)
         return response
 
     def _refused(self, reason: Response) -> Response:
         """The page with the reason, for whom a script cannot show it."""
         told = {name: reason.headers[name] for name in _KEPT if name in reason.headers}
-        return HTMLResponse(self._page.replace(_HIDDEN, _SHOWN), reason.status_code, told)
+        page = self._page.replace(_HIDDEN, _SHOWN)
+        if reason.status_code != UNAUTHENTICATED.status:
+            page = page.replace(_WRONG_KEY, escape(orjson.loads(reason.body)["detail"]))
+        return HTMLResponse(page, reason.status_code, told)
 
     async def leave(self, request: Request) -> Response:
-        """End the session. Also one that has expired, so no valid one is asked for; another site cannot do
-        this to anybody: the cookie does not come along from there."""
-        now = self._engine.now()
-        session = self._auth.sessions.read(request.cookies.get(COOKIE, ""), now)
-        if session is not None:
-            self._auth.sessions.end(session, now)
-        response = Response(status_code=204)
+        """Log out. Also who is out already, so no valid cookie is asked for; another site cannot do this to
+        anybody: the cookie does not come along from there."""
+        everywhere = await self._auth.log_out(request.cookies.get(COOKIE, ""))
+        response = Response(status_code=204) if everywhere else problem(HERE_ONLY, request_id_of(request))
         response.delete_cookie(
             COOKIE, path="/", httponly=True, samesite="strict", secure=self._is_secure(request)
         )
@@ -84,13 +104,13 @@ class Login:
     async def session(self, request: Request) -> Response:
         """Who is logged in, and the token that changes need."""
         found: Identity = request.state.identity
-        return JSONResponse(_told(found, self._auth.sessions.csrf(found.session) if found.session else ""))
+        return JSONResponse(_told(found, self._auth.logins.csrf(found.login) if found.login else ""))
 
-    def _set_cookie(self, response: Response, request: Request, session: Session) -> None:
+    def _set_cookie(self, response: Response, request: Request, login: Login) -> None:
         response.set_cookie(
             COOKIE,
-            session.text,
-            max_age=int((session.ends - session.began).total_seconds()),
+            login.text,
+            max_age=int((login.ends - login.began).total_seconds()),
             path="/",
             httponly=True,
             samesite="strict",
@@ -103,17 +123,17 @@ class Login:
 
 def routes(desk: Desk, auth: Auth) -> list[BaseRoute]:
     """The page, what it uses, and its files. The address of the server alone leads to it."""
-    login = Login(desk, auth)
+    handlers = Handlers(desk, auth)
 
     async def start(request: Request) -> Response:
         return RedirectResponse(LOGIN, status_code=307)
 
     return [
         Route("/", start, methods=["GET"]),
-        Route(LOGIN, login.page, methods=["GET"]),
-        Route(LOGIN, login.enter, methods=["POST"]),
-        Route("/logout", login.leave, methods=["POST"]),
-        Route(f"{LOGIN}/session", login.session, methods=["GET"]),
+        Route(LOGIN, handlers.page, methods=["GET"]),
+        Route(LOGIN, handlers.enter, methods=["POST"]),
+        Route("/logout", handlers.leave, methods=["POST"]),
+        Route(f"{LOGIN}/session", handlers.session, methods=["GET"]),
         Mount("/static", StaticFiles(directory=FILES)),
     ]
 

@@ -1,22 +1,26 @@
 """The outermost layer: an id for each request, a line of JSON in the log, a count, and no error that escapes.
 
-The line names the template of the path and the label of the key. What the client sent is in none: a query, a
-header or a body may hold what nobody should read.
+The line names the template of the path, the client's address and the label of the key. What the client sent
+is in none: a query, a header or a body may hold what nobody should read.
 """
 
 import logging
 import re
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import orjson
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.routing import Mount
+from starlette.routing import BaseRoute, Match, Mount
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vestige.callers import Caller
 from vestige.errors import VestigeError
+from vestige.operations.discretion import INSIDE, in_general
 from vestige.settings import Settings
+from vestige.transports.http.addresses import sender_of
 from vestige.transports.http.desk import Desk
 from vestige.transports.http.limits import PROBES, is_stream
 from vestige.transports.http.metrics import Metrics
@@ -28,6 +32,9 @@ NOBODY = Caller(name="", permissions=frozenset())
 NO_ROUTE = "(none)"
 CLIENT_LEFT = 499
 
+State = Mapping[str, Any]  # as in Starlette: every part keeps there what it likes
+"""What is known of a request."""
+
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _INTERNAL_ERROR = 1011
 
@@ -35,33 +42,50 @@ logger = logging.getLogger(__name__)
 access = logging.getLogger(ACCESS)
 
 
-class Entry:
-    """Lets requests in, and answers for whatever goes wrong further in."""
+class Entrance:
+    """Lets requests in, and answers for whatever goes wrong further in.
 
-    def __init__(self, app: ASGIApp, desk: Desk, metrics: Metrics) -> None:
-        self._app, self._desk, self._metrics = app, desk, metrics
+    `unknown` is what a request's state says until somebody has found out more; `who` tells the log from it
+    whom the request came from.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        new_id: Callable[[], str],
+        now: Callable[[], datetime],
+        monotonic: Callable[[], float],
+        unknown: State,
+        who: Callable[[State], Mapping[str, str]],
+        routes: Sequence[BaseRoute],
+        metrics: Metrics | None = None,
+    ) -> None:
+        self._app, self._routes, self._metrics = app, routes, metrics or Metrics()
+        self._new_id, self._now, self._monotonic = new_id, now, monotonic
+        self._unknown, self._who = unknown, who
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
         given = Headers(scope=scope).get("x-request-id", "")
-        request_id = given if _REQUEST_ID.fullmatch(given) else self._desk.app.engine.new_id()
-        scope.setdefault("state", {}).update(
-            request_id=request_id, caller=NOBODY, via="", key_id="", recheck=lambda: True
-        )
-        began, answer = self._desk.monotonic(), _Answer(send, request_id)
+        request_id = given if _REQUEST_ID.fullmatch(given) else self._new_id()
+        scope.setdefault("state", {}).update(self._unknown, request_id=request_id)
+        began, answer = self._monotonic(), _Answer(send, request_id)
         self._metrics.in_flight += 1
         try:
             await self._serve(scope, receive, answer)
         finally:
             self._metrics.in_flight -= 1
-            self._tell(scope, answer, self._desk.monotonic() - began)
+            self._tell(scope, answer, self._monotonic() - began)
 
     async def _serve(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
         request_id = scope["state"]["request_id"]
         try:
             await self._app(scope, receive, answer)
         except VestigeError as error:
-            response = problem(error, request_id)
+            response = problem(
+                in_general(error, request_id) if isinstance(error, INSIDE) else error, request_id
+            )
         except Exception:  # the outermost place; what is below has answered, if it could
             logger.exception("This is a bug in Vestige (request %s)", request_id)
             response = failure(request_id)
@@ -74,23 +98,39 @@ class Entry:
 
     def _tell(self, scope: Scope, answer: "_Answer", seconds: float) -> None:
         method = scope.get("method") or "WEBSOCKET"
-        route, status = template_of(scope), answer.status or CLIENT_LEFT
+        route, status = template_of(scope, self._routes), answer.status or CLIENT_LEFT
         self._metrics.observe(method, route, status, None if answer.stream else seconds)
         level = logging.ERROR if status >= 500 and status != 503 else logging.INFO
         if scope["path"] in PROBES and status < 400:
             level = logging.DEBUG
         if access.isEnabledFor(level):
             told = {
-                "time": self._desk.app.engine.now(),
+                "time": self._now(),
                 "request": scope["state"]["request_id"],
                 "method": method,
                 "route": route,
                 "status": status,
+                "client": sender_of(scope),
                 "ms": round(1000 * seconds, 1),
-                "caller": scope["state"]["caller"].name,
-                "via": scope["state"]["via"],
+                **self._who(scope["state"]),
             }
             access.log(level, "%s", orjson.dumps(told).decode())
+
+
+class Entry(Entrance):
+    """The entrance of the server, which knows callers and counts."""
+
+    def __init__(self, app: ASGIApp, desk: Desk, routes: Sequence[BaseRoute], metrics: Metrics) -> None:
+        super().__init__(
+            app,
+            routes=routes,
+            new_id=desk.app.engine.new_id,
+            now=desk.app.engine.now,
+            monotonic=desk.monotonic,
+            unknown={"caller": NOBODY, "via": "", "key_id": "", "recheck": lambda: True},
+            who=lambda state: {"caller": state["caller"].name, "via": state["via"]},
+            metrics=metrics,
+        )
 
 
 class _Answer:
@@ -112,11 +152,13 @@ class _Answer:
         await self._send(message)
 
 
-def template_of(scope: Scope) -> str:
-    """The path of the route that a request found, with names in the place of what varies."""
+def template_of(scope: Scope, routes: Sequence[BaseRoute]) -> str:
+    """The path of the route that a request found, or would have found had it been let in, with names in the
+    place of what varies."""
     route = scope.get("route")
     if route is None:
-        return NO_ROUTE
+        found = next((one for one in routes if one.matches(scope)[0] is not Match.NONE), None)
+        return str(getattr(found, "path", NO_ROUTE))
     above: str = scope.get("root_path", "")
     return above if isinstance(route, Mount) else above + str(getattr(route, "path", ""))
 

@@ -5,20 +5,25 @@ back. Handshake era: `initialize` opens a session, GET a stream for what the ser
 ends it; there a lost response takes nothing back. ADR 0022 has the reasons.
 """
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from ipaddress import ip_address
 
 import anyio
+from anyio.to_thread import run_sync
 from starlette.requests import ClientDisconnect, Request
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from vestige import __version__
 from vestige.callers import Caller
+from vestige.errors import StoreError
 from vestige.models import EVERYTHING
-from vestige.transports.http.desk import Desk, caller_of, key_of, recheck_of, request_id_of, run
+from vestige.transports.http.addresses import is_local
+from vestige.transports.http.desk import Desk, caller_of, key_of, read, recheck_of, request_id_of
+from vestige.transports.http.leaving import left
+from vestige.transports.http.limits import RATE_LIMITED, charge_of, retry_after
 from vestige.transports.http.mcp_conversation import Conversation, Exchange, Run, run_job
 from vestige.transports.http.mcp_headers import (
     EVENTS,
@@ -33,16 +38,21 @@ from vestige.transports.http.mcp_headers import (
     refused,
 )
 from vestige.transports.http.mcp_sessions import Session, Sessions
-from vestige.transports.http.mcp_streams import Outgoing, answer, first_of, gone, stream
+from vestige.transports.http.mcp_streams import Outgoing, answer, first_of, stream
 from vestige.transports.mcp import allowed, eras, jsonrpc
 from vestige.transports.mcp.catalog import Catalog, packaged_data
 from vestige.transports.mcp.core import Connection
 from vestige.transports.mcp.jsonrpc import Message, ProtocolError, as_id, as_object
 from vestige.transports.mcp.messages import Send as Sending
 
+logger = logging.getLogger(__name__)
+
 PATH = "/mcp"
 MOST_BATCHED = 100
-"""Messages in one request, where a version has batches: what is limited is requests."""
+"""Messages in one request, where a version has batches."""
+
+SESSION_SECONDS = 60.0
+"""When to come again if no session can be opened now."""
 
 BAD_REQUEST, NOT_FOUND, NOT_ALLOWED, CONFLICT, UNAVAILABLE = 400, 404, 405, 409, 503
 
@@ -100,6 +110,8 @@ class Endpoint:
             monotonic=desk.monotonic,
             entropy=desk.entropy,
         )
+        # One of its own: a recheck does not wait for the long work of others.
+        self._rechecking = anyio.CapacityLimiter(1)
         desk.gauges["mcp_sessions"] = lambda: len(self._sessions)
         self._handlers = {"POST": self._post, "GET": self._get, "DELETE": self._delete}
 
@@ -112,7 +124,7 @@ class Endpoint:
                 raise refused(NOT_ALLOWED, f"There is no {request.method} here")
             await handler(request, send)
         except Refused as refusal:
-            await answer(send, refusal.status, _refusal(request, refusal), _hints(request, refusal.status))
+            await answer(send, refusal.status, _refusal(request, refusal), _hints(request, refusal))
         except ClientDisconnect:
             return
 
@@ -123,7 +135,7 @@ class Endpoint:
         check_accept(request.headers, JSON, EVENTS)
         body = await request.body()
         try:
-            message = jsonrpc.parse(body)
+            message = await read(self._desk, body, jsonrpc.parse)
         except ProtocolError as error:
             raise Refused(BAD_REQUEST, error) from None
         asked = _asked(message)
@@ -133,8 +145,8 @@ class Endpoint:
             await self._greet(request, send, message, len(body))
         else:
             session = self._session(request)
-            if isinstance(message, list) and len(message) > MOST_BATCHED:
-                raise refused(BAD_REQUEST, f"Invalid request: more than {MOST_BATCHED} messages in a batch")
+            if isinstance(message, list):
+                _charge(request, len(message))
             await self._serve(session.conversation, request, send, message, len(body))
             self._sessions.used(session)
 
@@ -149,7 +161,7 @@ class Endpoint:
             async with anyio.create_task_group() as tasks:
 
                 async def leave() -> None:
-                    await gone(request.receive)
+                    await left(request.receive)
                     tasks.cancel_scope.cancel()
 
                 async def stop() -> None:
@@ -158,11 +170,19 @@ class Endpoint:
 
                 tasks.start_soon(leave)
                 tasks.start_soon(stop)
-                await stream(send, conversation.listener, still=partial(run, self._desk, recheck_of(request)))
+                await stream(send, conversation.listener, still=partial(self._welcome, recheck_of(request)))
                 tasks.cancel_scope.cancel()
         finally:
             conversation.listening = False
             self._sessions.used(session)
+
+    async def _welcome(self, recheck: Callable[[], bool]) -> bool:
+        """Whether the reader of a stream still may."""
+        try:
+            return await run_sync(recheck, limiter=self._rechecking)
+        except StoreError as error:  # nobody is sent away because the store is
+            logger.info("A stream of MCP was not rechecked: %s", error.message)
+            return True
 
     async def _delete(self, request: Request, send: Send) -> None:
         self._sessions.end(self._asked_session(request))
@@ -188,13 +208,13 @@ class Endpoint:
     # -- the handshake era -----------------------------------------------------------------------
 
     async def _greet(self, request: Request, send: Send, message: object, size: int) -> None:
-        if self._sessions.full:
-            raise refused(UNAVAILABLE, "Too many sessions are open")
         connection = self._connection(request, stateless=False)
         replies = [action.message for action in connection.take(message, size) if isinstance(action, Sending)]
         if not connection.greeted:
             await answer(send, BAD_REQUEST, replies[0])
             return
+        if not self._sessions.make_room(_owner(request), shared=not key_of(request)):
+            raise refused(UNAVAILABLE, "Too many sessions are open")
         session_id = self._sessions.open(_owner(request), self._conversation(connection))
         await answer(send, 200, replies[0], {SESSION: session_id})
 
@@ -217,7 +237,7 @@ class Endpoint:
 
     def _connection(self, request: Request, *, stateless: bool) -> Connection:
         catalog = self._offer.catalog(caller_of(request))
-        return self._offer.connection(catalog, __version__, stateless=stateless, local=_is_local(request))
+        return self._offer.connection(catalog, __version__, stateless=stateless, local=is_local(request))
 
     def _conversation(self, connection: Connection) -> Conversation:
         return Conversation(self._desk, connection, self._offer.do)
@@ -234,11 +254,17 @@ class Endpoint:
     ) -> None:
         """Have a message answered; left when all the jobs it began have ended."""
         async with anyio.create_task_group() as tasks:
-            exchange = Exchange(caller_of(request), request_id_of(request), tasks)
+            exchange = Exchange(
+                caller_of(request),
+                key=key_of(request),
+                request_id=request_id_of(request),
+                arrived=self._desk.monotonic(),
+                tasks=tasks,
+            )
             conversation.take(message, size, exchange)
 
             async def watch() -> None:
-                await gone(request.receive)
+                await left(request.receive)
                 if stateless:
                     conversation.leave(exchange)
                 exchange.outbox.close()
@@ -286,20 +312,32 @@ def _refusal(request: Request, refusal: Refused) -> Message:
     return reply
 
 
-def _hints(request: Request, status: int) -> dict[str, str]:
-    if status == NOT_ALLOWED:
+def _hints(request: Request, refusal: Refused) -> dict[str, str]:
+    if refusal.status == NOT_ALLOWED:
         return {"allow": "POST" if is_modern(request.headers, None) else "GET, POST, DELETE"}
-    return {"retry-after": "60"} if status == UNAVAILABLE else {}
+    if isinstance(refusal, _TooOften):
+        return retry_after(refusal.seconds)
+    return retry_after(SESSION_SECONDS) if refusal.status == UNAVAILABLE else {}
+
+
+class _TooOften(Refused):
+    """More messages than may come now."""
+
+    def __init__(self, seconds: float) -> None:
+        error = ProtocolError(jsonrpc.INVALID_REQUEST, f"{RATE_LIMITED.message} {RATE_LIMITED.hint}")
+        super().__init__(RATE_LIMITED.status, error)
+        self.seconds = seconds
+
+
+def _charge(request: Request, messages: int) -> None:
+    """Count a batch as so many requests; as one it has been counted."""
+    if messages > MOST_BATCHED:
+        raise refused(BAD_REQUEST, f"Invalid request: more than {MOST_BATCHED} messages in a batch")
+    wait = charge_of(request)(messages - 1) if messages > 1 else 0.0
+    if wait:
+        raise _TooOften(wait)
 
 
 def _owner(request: Request) -> object:
     """Whose a session is: the key's that opened it."""
     return key_of(request), caller_of(request).name
-
-
-def _is_local(request: Request) -> bool:
-    """Whether the client is on this machine."""
-    try:
-        return request.client is not None and ip_address(request.client.host).is_loopback
-    except ValueError:
-        return False

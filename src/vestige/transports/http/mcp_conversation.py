@@ -3,7 +3,7 @@ response it belongs to.
 
 Everything here happens on the event loop's thread; a job's thread only hands over reports. The jobs of one
 conversation run in the order they arrived, so that a client that stores something and then searches finds it;
-those marked long run beside them. A job lives in the task of the request that asked for it.
+those marked long run beside them, in lanes.py. A job lives in the task of the request that asked for it.
 """
 
 import asyncio
@@ -13,12 +13,16 @@ from dataclasses import dataclass
 
 import anyio
 from anyio.abc import TaskGroup
+from anyio.to_thread import run_sync
 
 from vestige.callers import Caller
-from vestige.transports.http.desk import Application, Desk, run
+from vestige.errors import DeadlineExceeded
+from vestige.transports.http.desk import Application, Desk
+from vestige.transports.http.lanes import Crowded, TooLate
+from vestige.transports.http.limits import OVERLOADED
 from vestige.transports.http.mcp_streams import Outbox
 from vestige.transports.mcp.core import Connection
-from vestige.transports.mcp.messages import TOOL, Action, Cancel, Hold, Job, Outcome, Send, Start
+from vestige.transports.mcp.messages import TOOL, Action, Cancel, Failed, Hold, Job, Outcome, Send, Start
 from vestige.transports.mcp.workers import attempt
 
 ROOTS_SECONDS = 2.0
@@ -33,12 +37,17 @@ Post = Callable[[Report], None]
 class Exchange:
     """One request over HTTP: who sent it, what is to be sent back, and the tasks that live as long as it.
 
-    It is settled when all that it brought is answered or taken back. A client may be gone long before.
+    `arrived` is when all of it was there. It is settled when all that it brought is answered or taken back; a
+    client may be gone long before.
     """
 
-    def __init__(self, caller: Caller, request_id: str, tasks: TaskGroup) -> None:
+    def __init__(
+        self, caller: Caller, *, key: str, request_id: str, arrived: float, tasks: TaskGroup
+    ) -> None:
         self.caller = caller
+        self.key = key
         self.request_id = request_id
+        self.arrived = arrived
         self.tasks = tasks
         self.outbox = Outbox()
         self.settled = anyio.Event()
@@ -51,6 +60,7 @@ class Work:
     job: Job
     exchange: Exchange
     cancelled: threading.Event
+    deadline: float
     post: Post
 
 
@@ -74,6 +84,7 @@ def run_job(app: Application, work: Work) -> Outcome:
                 cancelled=work.cancelled,
                 roots=job.roots,
                 caller=exchange.caller,
+                deadline=work.deadline,
             )
         return app.read_resource(
             job.name,
@@ -82,9 +93,22 @@ def run_job(app: Application, work: Work) -> Outcome:
             cancelled=work.cancelled,
             roots=job.roots,
             caller=exchange.caller,
+            deadline=work.deadline,
         )
 
     return attempt(job, call)
+
+
+class _Stop:
+    """What ends a job: it looks at the signal while it runs, and leaves the scope while it waits to."""
+
+    def __init__(self) -> None:
+        self.cancelled = threading.Event()
+        self.waiting = anyio.CancelScope()
+
+    def now(self) -> None:
+        self.cancelled.set()
+        self.waiting.cancel()
 
 
 class Conversation:
@@ -96,7 +120,7 @@ class Conversation:
         self._do = do
         self._loop = asyncio.get_running_loop()
         self._order = anyio.Lock()
-        self._cancelled: dict[Job, threading.Event] = {}
+        self._stops: dict[Job, _Stop] = {}
         self._exchanges: list[Exchange] = []
         self.listener = Outbox()
         """What we have to say unasked."""
@@ -132,8 +156,8 @@ class Conversation:
             elif isinstance(action, Start):
                 self._start(action.job)
             elif isinstance(action, Cancel):
-                if cancelled := self._cancelled.get(action.job):
-                    cancelled.set()
+                if stop := self._stops.get(action.job):
+                    stop.now()
             else:
                 self._hold(action)
         for exchange in [one for one in self._exchanges if not self._connection.serves(one)]:
@@ -151,26 +175,44 @@ class Conversation:
 
     def _start(self, job: Job) -> None:
         if isinstance(job.origin, Exchange):  # as all that this driver hands over
-            self._cancelled[job] = threading.Event()
+            self._stops[job] = _Stop()
             job.origin.tasks.start_soon(self._run, job, job.origin)
 
     async def _run(self, job: Job, exchange: Exchange) -> None:
-        cancelled = self._cancelled[job]
-        work = Work(job=job, exchange=exchange, cancelled=cancelled, post=self._post)
+        stop = self._stops[job]
+        work = Work(
+            job=job,
+            exchange=exchange,
+            cancelled=stop.cancelled,
+            deadline=self._desk.deadline(exchange.arrived, long=job.long),
+            post=self._post,
+        )
+        outcome: Outcome | None = None
         try:
-            if job.long:
+            with stop.waiting:
                 outcome = await self._outcome(work)
-            else:
-                async with self._order:
-                    outcome = await self._outcome(work)
         finally:
-            cancelled.set()  # when the server gives up waiting, the thread shall not go on for nobody
-            del self._cancelled[job]
+            stop.cancelled.set()  # when the server gives up waiting, the thread shall not go on for nobody
+            del self._stops[job]
         if outcome is not None:
             self._act(self._connection.finish(job, outcome))
 
-    async def _outcome(self, work: Work) -> Outcome | None:
-        return None if work.cancelled.is_set() else await run(self._desk, self._do, self._desk.app, work)
+    async def _outcome(self, work: Work) -> Outcome:
+        if not work.job.long:
+            async with self._order:
+                return await self._done(work)
+        try:
+            return await self._done(work)
+        except TooLate:
+            return Failed(DeadlineExceeded().value())
+        except Crowded:
+            return Failed({"code": OVERLOADED.code, "message": OVERLOADED.message, "hint": OVERLOADED.hint})
+
+    async def _done(self, work: Work) -> Outcome:
+        key, long = work.exchange.key, work.job.long
+        left = work.deadline - self._desk.monotonic()
+        async with self._desk.lanes.turn(key, long=long, seconds=left) as threads:
+            return await run_sync(self._do, self._desk.app, work, limiter=threads)
 
     def _post(self, report: Report) -> None:
         self._loop.call_soon_threadsafe(lambda: self._act(report(self._connection)))

@@ -43,10 +43,17 @@ class Sessions:
         self._expire()
         return len(self._open)
 
-    @property
-    def full(self) -> bool:
-        """Whether no other can be opened now."""
-        return len(self) >= self._most
+    def make_room(self, owner: object, *, shared: bool) -> bool:
+        """Whether another can be opened. An owner who has half of them gives up the one not used for longest,
+        unless it is a `shared` one: who has that is several, and nobody gives up what is another's."""
+        self._expire()
+        own = [session for session in self._open.values() if session.owner == owner]
+        if not shared and len(own) >= max(1, self._most // 2):
+            idle = [session for session in own if not session.conversation.busy]
+            if not idle:
+                return False
+            self.end(min(idle, key=lambda session: session.last_used))
+        return len(self._open) < self._most
 
     def open(self, owner: object, conversation: Conversation) -> str:
         """Begin a session; its id."""

@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import anyio
 import orjson
-from starlette.types import Receive, Send
+from starlette.types import Send
 
+from vestige.transports.http.headers import EVENT_STREAM
 from vestige.transports.mcp.jsonrpc import Message, encode
 
 Outgoing = Message | list[Message]
@@ -16,14 +17,10 @@ STREAM_AFTER_SECONDS = 15.0
 """How long an answer may take before a stream is begun, so that nothing between takes the client for gone."""
 
 KEEP_ALIVE_SECONDS = 15.0
+"""How long a stream is silent at most, and how long its reader is taken to be welcome without asking."""
 MOST_WAITING = 1_000
 """Messages kept for a client that does not read; then what we say of ourselves is lost. Answers never are."""
 
-_STREAM_HEADERS = {
-    "content-type": "text/event-stream; charset=utf-8",
-    "cache-control": "no-store, no-transform",
-    "x-accel-buffering": "no",  # nginx would hold events back
-}
 _ALIVE = b": still here\n\n"
 
 
@@ -103,27 +100,23 @@ async def stream(
 ) -> None:
     """Send what comes through an outbox as events, until it is exhausted or its reader is not welcome any
     more, which is asked from time to time."""
-    await send({"type": "http.response.start", "status": 200, "headers": _raw(_STREAM_HEADERS)})
+    await send({"type": "http.response.start", "status": 200, "headers": _raw(EVENT_STREAM)})
     # The headers tell the client that it is heard; a server keeps them back until there is a body.
     await _write(send, _ALIVE if first is None else _event(first))
+    ask_at = anyio.current_time() + KEEP_ALIVE_SECONDS
     while not outbox.exhausted:
-        waiting = True
-        with anyio.move_on_after(KEEP_ALIVE_SECONDS):
+        message = None
+        with anyio.CancelScope(deadline=ask_at):
             message = await outbox.next()
-            waiting = False
-        if waiting and not await still():
-            break
-        if waiting:
-            await _write(send, _ALIVE)
-        elif message is not None:
+        if anyio.current_time() >= ask_at:  # whether or not there was something to say
+            if not await still():
+                break
+            ask_at = anyio.current_time() + KEEP_ALIVE_SECONDS
+        if message is not None:
             await _write(send, _event(message))
+        elif not outbox.exhausted:
+            await _write(send, _ALIVE)
     await send({"type": "http.response.body", "body": b""})
-
-
-async def gone(receive: Receive) -> None:
-    """Wait until the client has left."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 async def _write(send: Send, data: bytes) -> None:

@@ -18,17 +18,26 @@ def narrowed(caller: Caller, headers: Headers) -> Caller:
     scope, domain = _one(headers, SCOPE_HEADER), _one(headers, DOMAIN_HEADER)
     reach = caller.access
     if scope is not None:
+        check_label(SCOPE_HEADER, scope)
         scope = normal_scope(scope)
         if reach.scopes is not None and not any(covers(one, scope) for one in reach.scopes):
-            raise Forbidden("Your key does not reach this scope.", details={"header": SCOPE_HEADER})
+            raise _outside("scope", SCOPE_HEADER)
         reach = Access(scopes=(scope,), domains=reach.domains)
         caller = replace(caller, scope=scope)
     if domain is not None:
         check_label(DOMAIN_HEADER, domain)
         if reach.domains is not None and domain not in reach.domains:
-            raise Forbidden("Your key does not reach this domain.", details={"header": DOMAIN_HEADER})
+            raise _outside("domain", DOMAIN_HEADER)
         reach = Access(scopes=reach.scopes, domains=(domain,))
     return replace(caller, access=reach)
+
+
+def _outside(what: str, header: str) -> Forbidden:
+    return Forbidden(
+        f"Your key does not reach this {what}.",
+        hint=f"Name a {what} within the reach of the key in {header}, or leave it out.",
+        details={"header": header},
+    )
 
 
 def _one(headers: Headers, name: str) -> str | None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vestige import __version__
+from vestige.checks import MAX_LABEL_CHARS
 from vestige.operations.registry import Operation, Registry
 from vestige.operations.routing import Route, never
 from vestige.operations.shapes import Schema, Shapes, shapes
@@ -21,9 +22,10 @@ _ABOUT = """\
 Everything that Vestige does, one address each. Arguments are in the path and in the body, or in the query
 for GET and DELETE (a list by repeating its name). Answers leave out what is not known.
 
-Errors are `application/problem+json` (RFC 9457) with a stable `code`, a `detail` for people and often a
-`hint`. `X-Vestige-Scope` and `X-Vestige-Domain` narrow a request to a part of what the key reaches. A request
-with the cookie of a login that may change something needs `X-CSRF-Token`."""
+A request shows one credential: of `Authorization`, `X-API-Key` and the cookie of a login the first that is
+there decides. Errors are `application/problem+json` (RFC 9457) with a stable `code`, a `detail` for people
+and often a `hint`. Of a store, a model or a setting that fails only a key with the permission `admin` and
+without filters is told more than that it does."""
 _PERMISSIONS = {
     "bearer": {"type": "http", "scheme": "bearer", "description": "A key: `vst_…`."},
     "key": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "A key: `vst_…`."},
@@ -31,9 +33,36 @@ _PERMISSIONS = {
         "type": "apiKey",
         "in": "cookie",
         "name": "vestige_session",
-        "description": "Set by logging in.",
+        "description": "Set by logging in. What may change something needs `X-CSRF-Token` beside it.",
     },
 }
+_SCOPE = {
+    "name": "X-Vestige-Scope",
+    "in": "header",
+    "description": "Narrows the request to this scope, and is its default. 403 beyond what the key reaches.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": MAX_LABEL_CHARS, "pattern": r"\S"},
+    "example": "/project/vestige",
+}
+_DOMAIN = {
+    "name": "X-Vestige-Domain",
+    "in": "header",
+    "description": "Narrows the request to this domain. 403 beyond what the key reaches.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": MAX_LABEL_CHARS, "pattern": r"\S"},
+}
+_REQUEST_ID = {
+    "name": "X-Request-Id",
+    "in": "header",
+    "description": "What to call the request in the answer and in the log. One of another form is replaced.",
+    "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
+}
+_CSRF = {
+    "name": "X-CSRF-Token",
+    "in": "header",
+    "description": "The token of the session, which `GET /login/session` tells; needed with its cookie only.",
+    "schema": {"type": "string"},
+}
+_ALWAYS = (_SCOPE, _DOMAIN, _REQUEST_ID)
+"""Headers that every request may have."""
 _PROBLEM: Schema = {
     "type": "object",
     "description": "Why a request failed.",
@@ -67,15 +96,26 @@ FAILURES = {
     507: "The disk is full.",
 }
 """Every status of a request that failed, and what it says."""
-_HEADERS = {
-    401: {"WWW-Authenticate": {"description": "How to authenticate.", "schema": {"type": "string"}}},
-    429: {
-        "Retry-After": {
-            "description": "Seconds to wait.",
+_WAIT = {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 1}}
+_NAMED = {
+    "X-Request-Id": {
+        "description": "What the request is called: as it said, or a new name.",
+        "required": True,
+        "schema": {"type": "string"},
+    }
+}
+_TOLD = {"headers": {name: {"$ref": f"#/components/headers/{name}"} for name in _NAMED}}
+"""What every answer says beside its body."""
+_HEADERS: Mapping[int, Mapping[str, Any]] = {
+    401: {
+        "WWW-Authenticate": {
+            "description": "How to authenticate.",
             "required": True,
-            "schema": {"type": "integer", "minimum": 1},
+            "schema": {"type": "string"},
         }
     },
+    429: {"Retry-After": {**_WAIT, "required": True}},
+    503: {"Retry-After": _WAIT},
 }
 
 
@@ -101,6 +141,7 @@ def document(registry: Registry) -> dict[str, Any]:
         "paths": paths,
         "components": {
             "schemas": {**shown.named, "Problem": _PROBLEM},
+            "headers": _NAMED,
             "responses": {f"Problem{status}": _failure(status) for status in FAILURES},
             "securitySchemes": _PERMISSIONS,
         },
@@ -113,15 +154,7 @@ def _operation(operation: Operation, route: Route, shown: Shapes, routes: Sequen
     apart = [name for name in arguments.get("properties", {}) if name not in route.places]
     if not route.has_body:
         parameters += [_parameter(operation, arguments, name, "query") for name in apart]
-    if IDEMPOTENT in apart:
-        parameters.append(
-            {
-                "name": IDEMPOTENCY_HEADER,
-                "in": "header",
-                "description": f"The same as `{IDEMPOTENT}` in the body.",
-                "schema": _value(arguments["properties"][IDEMPOTENT]),
-            }
-        )
+    parameters += _headers(route, arguments)
     return {
         "operationId": operation.name,
         "tags": [route.tag],
@@ -129,10 +162,21 @@ def _operation(operation: Operation, route: Route, shown: Shapes, routes: Sequen
         "description": operation.description,
         "x-permission": operation.permission,
         "x-effect": operation.effect,
-        **({"parameters": parameters} if parameters else {}),
+        "parameters": parameters,
         **({"requestBody": _body(operation, arguments, apart)} if route.has_body and apart else {}),
         "responses": _responses(route, shown.answers[operation.name], _links(route, shown, routes)),
     }
+
+
+def _headers(route: Route, arguments: Schema) -> list[dict[str, Any]]:
+    """The headers that a request may have."""
+    given = list(_ALWAYS) if route.method == "GET" else [*_ALWAYS, _CSRF]
+    schema = arguments.get("properties", {}).get(IDEMPOTENT)
+    if schema is not None:
+        value = {key: one for key, one in _value(schema).items() if key != "description"}
+        said = f"The argument `{IDEMPOTENT}`. The body may say it too, but not another one."
+        given.append({"name": IDEMPOTENCY_HEADER, "in": "header", "description": said, "schema": value})
+    return given
 
 
 def _parameter(operation: Operation, arguments: Schema, name: str, place: str) -> dict[str, Any]:
@@ -184,7 +228,7 @@ def _links(route: Route, shown: Shapes, routes: Sequence[Route]) -> dict[str, An
 
 
 def _responses(route: Route, answer: Schema, links: Mapping[str, Any]) -> dict[str, Any]:
-    told: Mapping[str, Any] = {"content": {"application/json": {"schema": answer}}}
+    told: Mapping[str, Any] = {**_TOLD, "content": {"application/json": {"schema": answer}}}
     new = {"description": "Something new was made.", **({"links": links} if links else {}), **told}
     made = {} if route.created is never else {"201": new}
     failed = {str(status): {"$ref": f"#/components/responses/Problem{status}"} for status in FAILURES}
@@ -194,6 +238,6 @@ def _responses(route: Route, answer: Schema, links: Mapping[str, Any]) -> dict[s
 def _failure(status: int) -> dict[str, Any]:
     return {
         "description": FAILURES[status],
-        **({"headers": _HEADERS[status]} if status in _HEADERS else {}),
+        "headers": {**_TOLD["headers"], **_HEADERS.get(status, {})},
         "content": {"application/problem+json": {"schema": {"$ref": f"{_SCHEMAS}Problem"}}},
     }

@@ -41,14 +41,27 @@ STORE_AWAY = Refusal(
     message="The memory cannot be reached just now.",
     hint="Try again in a moment; the server's log says more.",
 )
-NO_SUCH_ROUTE = Refusal(status=404, code="no_such_route", message="There is nothing at this address.")
+NO_SUCH_ROUTE = Refusal(
+    status=404,
+    code="no_such_route",
+    message="There is nothing at this address.",
+    hint="MCP is at /mcp, REST below /api/v1; /api/v1/docs shows all of that.",
+)
 METHOD_NOT_ALLOWED = Refusal(
-    status=405, code="method_not_allowed", message="This address does not take that method."
+    status=405,
+    code="method_not_allowed",
+    message="This address does not take that method.",
+    hint="The header `Allow` of this answer names those that it takes.",
 )
 NOT_ACCEPTABLE = Refusal(
     status=406, code="not_acceptable", message="The client accepts no form that the answer could have."
 )
-TOO_SLOW = Refusal(status=408, code="too_slow", message="The rest of the body did not come in time.")
+TOO_SLOW = Refusal(
+    status=408,
+    code="too_slow",
+    message="The rest of the body did not come in time.",
+    hint="Nothing was done with it. Send the request again, or in smaller parts.",
+)
 UNSUPPORTED_MEDIA_TYPE = Refusal(
     status=415,
     code="unsupported_media_type",

@@ -7,10 +7,12 @@ with them is told by the registry, in the words of every other transport.
 import threading
 from collections import defaultdict
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import anyio
 import orjson
+from anyio.to_thread import run_sync
 from pydantic.alias_generators import to_snake
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -23,7 +25,10 @@ from vestige.operations.registry import Operation
 from vestige.operations.routing import Route
 from vestige.transports.arguments import arguments_of
 from vestige.transports.http import pages
-from vestige.transports.http.desk import Desk, caller_of, request_id_of, run
+from vestige.transports.http.desk import Desk, caller_of, key_of, read, request_id_of
+from vestige.transports.http.lanes import Crowded
+from vestige.transports.http.leaving import left
+from vestige.transports.http.limits import OVERLOADED, QUEUE_SECONDS, retry_after
 from vestige.transports.http.openapi import IDEMPOTENCY_HEADER, IDEMPOTENT, PREFIX
 from vestige.transports.http.problems import METHOD_NOT_ALLOWED, UNSUPPORTED_MEDIA_TYPE, problem
 
@@ -62,11 +67,15 @@ class _Resource:
             return problem(METHOD_NOT_ALLOWED, request_id, {"Allow": ", ".join(self._offered)})
         try:
             body = await request.body()
+            arrived = self._desk.monotonic()
             if body and _media_type(request) != JSON:
                 return problem(UNSUPPORTED_MEDIA_TYPE, request_id)
-            answer = await _answer(self._desk, request, offer.operation, offer.arguments(request, body))
+            arguments = await read(self._desk, body, partial(offer.arguments, request))
+            answer = await _answer(self._desk, request, offer.operation, arguments, arrived)
         except ClientDisconnect:
             return problem(Cancelled(), request_id)
+        except Crowded:
+            return problem(OVERLOADED, request_id, retry_after(QUEUE_SECONDS))
         except VestigeError as error:
             return problem(error, request_id)
         status = 201 if offer.route.created(answer) else 200
@@ -78,15 +87,13 @@ def _media_type(request: Request) -> str:
 
 
 async def _answer(
-    desk: Desk, request: Request, operation: Operation, arguments: Mapping[str, Any]
+    desk: Desk, request: Request, operation: Operation, arguments: Mapping[str, Any], arrived: float
 ) -> dict[str, Any]:
     """Run an operation in a thread; it is told when the client goes away."""
-    gone = threading.Event()
+    gone, long = threading.Event(), operation.lane == "long"
 
     async def watch() -> None:
-        # The body has been read, so the next that is heard of the client is that it left.
-        while (await request.receive())["type"] != "http.disconnect":
-            pass
+        await left(request.receive)
         gone.set()
 
     def work() -> dict[str, Any] | VestigeError:
@@ -99,13 +106,17 @@ async def _answer(
                 request_id=request_id_of(request),
                 progress=lambda done, total, what: None,
                 cancelled=gone,
+                deadline=desk.deadline(arrived, long=long),
             )
         except VestigeError as error:
             return error
 
-    async with anyio.create_task_group() as group:
+    async with (
+        desk.lanes.turn(key_of(request), long=long, seconds=QUEUE_SECONDS) as threads,
+        anyio.create_task_group() as group,
+    ):
         group.start_soon(watch)
-        answer = await run(desk, work)
+        answer = await run_sync(work, limiter=threads)
         group.cancel_scope.cancel()
     if isinstance(answer, VestigeError):
         raise answer
@@ -159,7 +170,9 @@ def _object(body: bytes) -> dict[str, Any]:
     try:
         given = orjson.loads(body or b"{}")
     except orjson.JSONDecodeError as exc:
-        raise InvalidInput(f"The body is not valid JSON: {exc}.") from exc
+        raise InvalidInput(
+            f"The body is not valid JSON: {exc}.", hint='Send arguments as {"name": value, …}.'
+        ) from exc
     if not isinstance(given, dict):
         raise InvalidInput("The body is not a JSON object.", hint='Send arguments as {"name": value, …}.')
     return given

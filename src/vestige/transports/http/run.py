@@ -20,14 +20,14 @@ from vestige.settings import Settings
 from vestige.transports.http import asgi, signals
 from vestige.transports.http.addresses import Bind, bind_of, bracketed, is_loopback
 from vestige.transports.http.auth import Auth
+from vestige.transports.http.connections import Patience, affordable, http_protocol, websocket_protocol
 from vestige.transports.http.cookies import secret_of
 from vestige.transports.http.desk import Application, Desk
 from vestige.transports.http.ending import Hurried
+from vestige.transports.http.events import MAX_FRAME_BYTES
 
 logger = logging.getLogger(__name__)
 
-MAX_FRAME_BYTES = 65_536
-"""Largest message on a WebSocket: nobody has much to say there."""
 STREAM_SECONDS = 0.5
 """How long WebSockets may take to say goodbye."""
 KEEP_ALIVE_SECONDS = 30
@@ -115,11 +115,12 @@ def serve(app: Application, opened: socket.socket, started: Callable[[], None]) 
 
 def _config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
     proxies = list(settings.server.trusted_proxies)
+    patience = Patience(most=affordable(settings.server.max_connections))
     return uvicorn.Config(
         app,
         # Pure Python: there on every platform, and one parser's idea of what a request is.
-        http="h11",
-        ws="websockets-sansio",
+        http=http_protocol(patience),
+        ws=websocket_protocol(patience),
         loop="asyncio",
         lifespan="on",
         log_config=None,
@@ -158,6 +159,13 @@ class Server(signals.Server):
         last_resort = threading.Timer(seconds + CLOSE_SECONDS, os._exit, [1])
         last_resort.daemon = True
         last_resort.start()
+        try:
+            await self._end(seconds, sockets)
+        finally:
+            last_resort.cancel()
+            last_resort.join()
+
+    async def _end(self, seconds: float, sockets: list[socket.socket] | None) -> None:
         for server in self.servers:
             server.close()
         self._desk.stopping.set()

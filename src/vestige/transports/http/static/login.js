@@ -49,8 +49,14 @@ form.addEventListener("submit", async (event) => {
 });
 
 logout.addEventListener("click", async () => {
-  await fetch("/logout", { method: "POST" });
-  show(null);
+  failure.hidden = true;
+  try {
+    const response = await fetch("/logout", { method: "POST" });
+    show(null);
+    if (!response.ok) fail((await response.json()).detail);
+  } catch {
+    fail("The server does not answer.");
+  }
 });
 
 const response = await fetch("/login/session");

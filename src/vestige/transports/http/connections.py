@@ -1,0 +1,219 @@
+"""Connections whose clients keep us waiting, and those that are too many.
+
+uvicorn waits for ever: for headers that do not come, and for a client that takes nothing of its answer. What
+it closes stays open, with all that is unsent in memory, until that client has taken it. Here each wait ends.
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+HEADER_SECONDS = 20.0
+"""How long headers may take to be there: from when a client connects, or begins with its next request."""
+UNREAD_SECONDS = 60.0
+"""How long a client may take nothing of what waits for it."""
+COMPLAINT_SECONDS = 60.0
+"""How often the log tells at most that there are too many."""
+
+DESCRIPTORS = 400
+"""What a process has open beside its connections: databases, indexes, logs."""
+
+_BODY = b"Too many connections.\n"
+TOO_MANY = (
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nRetry-After: 5\r\nConnection: close\r\n"
+    b"Content-Length: %d\r\n\r\n%b" % (len(_BODY), _BODY)
+)
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How many connections a server has at once, and how long each may keep it waiting."""
+
+    most: int
+    header_seconds: float = HEADER_SECONDS
+    unread_seconds: float = UNREAD_SECONDS
+
+
+def affordable(most: int) -> int:
+    """As many of these connections as the process may have descriptors for, after asking for more of them."""
+    if os.name != "posix":
+        return most
+    import resource  # on POSIX only
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = most + DESCRIPTORS
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return most
+    given = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (given, hard))
+    if given < wanted:
+        logger.warning("This process may have only %d files open: ulimit -n", given)
+    return min(most, max(given - DESCRIPTORS, given // 2))
+
+
+class Door:
+    """Lets so many connections in."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._complained_at: float | None = None
+
+    def admits(self, inside: int, now: float) -> bool:
+        """Whether there is room for another one."""
+        if inside < self._most:
+            return True
+        if self._complained_at is None or now - self._complained_at >= COMPLAINT_SECONDS:
+            self._complained_at = now
+            logger.warning(
+                "%d connections are open, as many as may be (server.max_connections); others are refused",
+                inside,
+            )
+        return False
+
+
+class Timer:
+    """Does something after so many seconds, unless it is stopped before."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float, do: Callable[[], None]) -> None:
+        self._loop, self._seconds, self._do = loop, seconds, do
+        self._handle: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        """Begin to wait; one that waits already goes on."""
+        if self._handle is None:
+            self._handle = self._loop.call_later(self._seconds, self._due)
+
+    def stop(self) -> None:
+        """Do nothing."""
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+
+    def _due(self) -> None:
+        self._handle = None
+        self._do()
+
+
+class Unread:
+    """Cuts a connection off whose client takes nothing of what waits for it."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, transport: asyncio.Transport, seconds: float) -> None:
+        # So that the protocol is told of every byte that waits, not only of many. Whoever sends waits then.
+        transport.set_write_buffer_limits(high=0)
+        self._transport = transport
+        self._timer = Timer(loop, seconds, self._look)
+        self._waiting = 0
+
+    def begin(self) -> None:
+        """Something waits."""
+        self._waiting = self._transport.get_write_buffer_size()
+        self._timer.start()
+
+    def end(self) -> None:
+        """Everything was taken, or the client is gone."""
+        self._timer.stop()
+
+    def _look(self) -> None:
+        waiting = self._transport.get_write_buffer_size()
+        if waiting >= self._waiting:
+            self._transport.abort()
+        elif waiting:
+            self.begin()
+
+
+class HttpConnection(H11Protocol):
+    """A connection of HTTP. Made by `http_protocol`, which says how patient it is."""
+
+    patience: Patience
+    door: Door
+
+    def connection_made(  # type: ignore[override]  # as uvicorn's: its transports are sockets
+        self, transport: asyncio.Transport
+    ) -> None:
+        """Let a client in, if there is room."""
+        self._unread = Unread(self.loop, transport, self.patience.unread_seconds)
+        self._headers = Timer(self.loop, self.patience.header_seconds, transport.close)
+        if self.door.admits(len(self.connections), self.loop.time()):
+            super().connection_made(transport)
+            self._headers.start()
+        else:
+            self.transport = transport
+            transport.write(TOO_MANY)
+            transport.close()
+
+    def data_received(self, data: bytes) -> None:
+        """Take what comes. While nothing is being answered it is headers, or a body that nobody wants."""
+        super().data_received(data)
+        upgraded = self.transport.get_protocol() is not self
+        if upgraded or (self.cycle is not None and not self.cycle.response_complete):
+            self._headers.stop()
+        else:
+            self._headers.start()
+
+    def pause_writing(self) -> None:
+        """Something waits to be taken."""
+        super().pause_writing()
+        self._unread.begin()
+
+    def resume_writing(self) -> None:
+        """It was."""
+        super().resume_writing()
+        self._unread.end()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client is gone."""
+        self._headers.stop()
+        self._unread.end()
+        super().connection_lost(exc)
+
+
+class SocketConnection(WebSocketsSansIOProtocol):
+    """A WebSocket. Its pings find a client that is gone, but wait for one that does not read."""
+
+    patience: Patience
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Go on with a connection whose headers have come."""
+        super().connection_made(transport)
+        self._unread = Unread(self.loop, self.transport, self.patience.unread_seconds)
+
+    def pause_writing(self) -> None:
+        """Something waits to be taken."""
+        super().pause_writing()
+        self._unread.begin()
+
+    def resume_writing(self) -> None:
+        """It was."""
+        super().resume_writing()
+        self._unread.end()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client is gone."""
+        self._unread.end()
+        super().connection_lost(exc)
+
+
+def http_protocol(given: Patience) -> type[HttpConnection]:
+    """What uvicorn makes of each connection, for one server."""
+
+    class Patient(HttpConnection):
+        patience = given
+        door = Door(given.most)
+
+    return Patient
+
+
+def websocket_protocol(given: Patience) -> type[SocketConnection]:
+    """The same for those that become WebSockets."""
+
+    class Patient(SocketConnection):
+        patience = given
+
+    return Patient

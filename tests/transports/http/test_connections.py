@@ -1,0 +1,321 @@
+"""Connections on real sockets: clients that keep a server waiting, and those that are too many."""
+
+import asyncio
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import anyio
+import pytest
+import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.server import ServerState
+
+from vestige.transports.http.connections import (
+    TOO_MANY,
+    Door,
+    Patience,
+    Unread,
+    http_protocol,
+    websocket_protocol,
+)
+
+SHORT, LONG = 0.05, 60.0
+"""Seconds that pass in a test, and seconds that do not."""
+PATIENT = Patience(most=100, header_seconds=LONG, unread_seconds=LONG)
+HASTY_FOR_HEADERS = Patience(most=100, header_seconds=SHORT, unread_seconds=LONG)
+HASTY_FOR_READERS = Patience(most=100, header_seconds=LONG, unread_seconds=SHORT)
+ASKED = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
+UPGRADE = (
+    b"GET / HTTP/1.1\r\nHost: here\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+)
+MUCH = bytes(30_000_000)
+"""More than any kernel keeps for a client."""
+
+
+@dataclass(kw_only=True)
+class Here:
+    """A server in this event loop."""
+
+    state: ServerState
+    address: tuple[str, int]
+
+    async def connect(self, sent: bytes = b"") -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A client; what it sends is there before the server has seen it."""
+        opened = socket.socket()
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        opened.connect(self.address)
+        opened.sendall(sent)
+        return await asyncio.open_connection(sock=opened, limit=1_024)
+
+    async def open(self, count: int) -> None:
+        """Wait until so many connections are open."""
+        while len(self.state.connections) != count:
+            await anyio.sleep(0.001)
+
+
+@asynccontextmanager
+async def serving(app: ASGIApp, patience: Patience) -> AsyncIterator[Here]:
+    made = http_protocol(patience)
+    config = uvicorn.Config(
+        app,
+        http=made,
+        ws=websocket_protocol(patience),
+        log_config=None,
+        access_log=False,
+        timeout_keep_alive=60,
+    )
+    config.load()
+    state = ServerState()
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(
+        lambda: made(config=config, server_state=state, app_state={}), "127.0.0.1", 0
+    )
+    async with server:
+        with anyio.fail_after(LONG):
+            yield Here(state=state, address=server.sockets[0].getsockname())
+        for connection in list(state.connections):
+            connection.transport.abort()
+        await Here(state=state, address=("", 0)).open(0)
+
+
+def run(test: Callable[[], Awaitable[None]]) -> None:
+    anyio.run(test)
+
+
+async def small(scope: Scope, receive: Receive, send: Send) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+    await send({"type": "http.response.body", "body": b"ok"})
+
+
+async def large(scope: Scope, receive: Receive, send: Send) -> None:
+    size = (b"content-length", str(len(MUCH)).encode())
+    await send({"type": "http.response.start", "status": 200, "headers": [size]})
+    await send({"type": "http.response.body", "body": MUCH})
+
+
+async def talkative(scope: Scope, receive: Receive, send: Send) -> None:
+    """A WebSocket that tells without end."""
+    await send({"type": "websocket.accept"})
+    while True:
+        await send({"type": "websocket.send", "text": "x" * 100_000})
+
+
+# -- headers that do not come ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sent", [b"", b"G", b"GET / HTTP/1.1\r\nHost: here\r\n"])
+def test_a_client_that_never_says_what_it_wants_is_hung_up_on(sent: bytes) -> None:
+    async def test() -> None:
+        async with serving(small, HASTY_FOR_HEADERS) as here:
+            reader, writer = await here.connect(sent)
+            assert await reader.read() == b""
+            await here.open(0)
+            writer.close()
+
+    run(test)
+
+
+def test_headers_that_come_byte_by_byte_have_no_more_time_than_others() -> None:
+    async def test() -> None:
+        async with serving(small, HASTY_FOR_HEADERS) as here:
+            _, writer = await here.connect(b"GET / HTTP/1.1\r\nX: ")
+            await here.open(1)
+            while here.state.connections:
+                writer.write(b"x")
+                await anyio.sleep(SHORT / 10)
+            writer.close()
+
+    run(test)
+
+
+def test_a_request_that_is_answered_slowly_is_not_cut_off() -> None:
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        await anyio.sleep(4 * SHORT)
+        await small(scope, receive, send)
+
+    async def test() -> None:
+        async with serving(slow, HASTY_FOR_HEADERS) as here:
+            reader, writer = await here.connect(ASKED)
+            assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+            writer.close()
+
+    run(test)
+
+
+def test_the_next_request_has_its_time_from_its_first_byte() -> None:
+    async def test() -> None:
+        async with serving(small, HASTY_FOR_HEADERS) as here:
+            reader, writer = await here.connect(ASKED)
+            await reader.readuntil(b"ok")
+            await anyio.sleep(2 * SHORT)  # between requests it has the time of keep-alive
+            writer.write(ASKED)
+            await reader.readuntil(b"ok")
+            writer.write(b"G")
+            assert await reader.read() == b""
+            writer.close()
+
+    run(test)
+
+
+def test_a_body_that_nobody_wants_is_not_taken_for_ever() -> None:
+    async def test() -> None:
+        async with serving(small, HASTY_FOR_HEADERS) as here:
+            reader, writer = await here.connect(
+                b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 1000\r\n\r\n"
+            )
+            await reader.readuntil(b"ok")
+            writer.write(b"x")
+            assert await reader.read() == b""
+            writer.close()
+
+    run(test)
+
+
+# -- answers that are not taken ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("more", [b"", b"Connection: close\r\n"])
+def test_a_client_that_does_not_take_its_answer_is_cut_off(more: bytes) -> None:
+    async def test() -> None:
+        async with serving(large, HASTY_FOR_READERS) as here:
+            _, writer = await here.connect(b"GET / HTTP/1.1\r\nHost: here\r\n" + more + b"\r\n")
+            await here.open(1)
+            await here.open(0)
+            writer.close()
+
+    run(test)
+
+
+def test_a_client_that_takes_its_answer_gets_all_of_it() -> None:
+    async def test() -> None:
+        async with serving(large, PATIENT) as here:
+            reader, writer = await here.connect(b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")
+            await reader.readuntil(b"\r\n\r\n")
+            taken = 0
+            while piece := await reader.read(1_000_000):
+                taken += len(piece)
+            assert taken == len(MUCH)
+            writer.close()
+
+    run(test)
+
+
+def test_a_websocket_that_does_not_read_is_cut_off() -> None:
+    async def test() -> None:
+        async with serving(talkative, HASTY_FOR_READERS) as here:
+            _, writer = await here.connect(UPGRADE)
+            await here.open(1)
+            await here.open(0)
+            writer.close()
+
+    run(test)
+
+
+def test_a_websocket_that_reads_outlives_the_time_for_headers() -> None:
+    async def greeting(scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        await send({"type": "websocket.accept"})
+        await anyio.sleep(4 * SHORT)
+        await send({"type": "websocket.send", "text": "still here"})
+        await receive()
+
+    async def test() -> None:
+        async with serving(greeting, HASTY_FOR_HEADERS) as here:
+            reader, writer = await here.connect(UPGRADE)
+            await reader.readuntil(b"still here")
+            writer.close()
+
+    run(test)
+
+
+class Slow(asyncio.Transport):
+    """A transport whose client takes what it is told to."""
+
+    def __init__(self, *sizes: int) -> None:
+        super().__init__()
+        self._sizes = iter(sizes)
+        self.aborted, self.tells_of = anyio.Event(), 65_536
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        assert high is not None
+        self.tells_of = high
+
+    def get_write_buffer_size(self) -> int:
+        return next(self._sizes)
+
+    def abort(self) -> None:
+        self.aborted.set()
+
+
+def test_whoever_takes_a_little_has_time_again_and_whoever_takes_nothing_has_none() -> None:
+    async def test() -> None:
+        transport = Slow(100, 90, 80, 80)
+        Unread(asyncio.get_running_loop(), transport, 0.001).begin()
+        with anyio.fail_after(LONG):
+            await transport.aborted.wait()
+        with pytest.raises(StopIteration):
+            transport.get_write_buffer_size()  # it was cut off at the last look, not before
+        assert transport.tells_of == 0  # or a few bytes that nobody takes would keep it open
+
+    run(test)
+
+
+# -- too many ------------------------------------------------------------------------------------------
+
+
+def test_the_one_too_many_is_told_so_and_others_are_served_on() -> None:
+    async def test() -> None:
+        async with serving(small, Patience(most=2)) as here:
+            (reader, writer), (_, second) = await here.connect(), await here.connect()
+            await here.open(2)
+            refused, third = await here.connect()
+            assert await refused.read() == TOO_MANY
+            writer.write(ASKED)
+            await reader.readuntil(b"ok")
+            second.close()
+            await here.open(1)
+            again, fourth = await here.connect()
+            fourth.write(ASKED)
+            await again.readuntil(b"ok")
+            for one in (writer, third, fourth):
+                one.close()
+
+    run(test)
+
+
+def test_the_log_tells_it_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    door = Door(2)
+    assert [door.admits(inside, now) for inside, now in [(1, 0), (2, 0), (2, 30), (2, 61), (1, 62)]] == [
+        True,
+        False,
+        False,
+        False,
+        True,
+    ]
+    assert [record.message.split(" (")[0] for record in caplog.records] == [
+        "2 connections are open, as many as may be"
+    ] * 2
+
+
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]), int(sys.argv[2])))
+from vestige.transports.http.connections import affordable
+print(affordable(2_000), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+"""
+
+
+@pytest.mark.slow  # processes, whose limits cannot be raised again
+@pytest.mark.parametrize(
+    ("soft", "hard", "told"), [(256, 4_096, "2000 2400"), (256, 1_024, "624 1024"), (256, 256, "128 256")]
+)
+def test_there_are_never_more_connections_than_descriptors(soft: int, hard: int, told: str) -> None:
+    command = [sys.executable, "-c", LIMITED, str(soft), str(hard)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=LONG)
+    assert done.stdout.strip() == told
+    assert ("ulimit" in done.stderr) is (hard < 2_400)
