@@ -233,6 +233,23 @@ def test_filters_that_nothing_passes_get_an_empty_answer(world: World, arguments
     assert world.find("heron", min_confidence=0) == ["The heron stands in the pond."]
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"query": "a", "tags": [{}] * 1_001},
+        {"query": "a", **{f"name{number}": 1 for number in range(1_001)}},
+        {"query": "a", "tags": [[0] * 500] * 200},
+    ],
+)
+def test_of_far_too_many_values_none_is_looked_at(world: World, arguments: dict[str, Any]) -> None:
+    assert world.refused("search", **arguments)["message"].startswith("The arguments hold more than 1,000")
+
+
+def test_of_a_list_that_is_too_long_no_value_is_looked_at(world: World) -> None:
+    refused = world.refused("search", query="a", tags=[{}] * 101)
+    assert (refused["code"], refused["details"]["argument"]) == ("too_large", "tags")
+
+
 def test_an_unknown_argument_is_answered_with_the_nearest_name(world: World) -> None:
     assert world.refused("search", query="a", limi=3)["hint"] == "Did you mean `limit`?"
     nested = world.refused("smart_ingest", items=[{"content": "a", "tagz": []}])

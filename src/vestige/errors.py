@@ -243,3 +243,8 @@ class StoreFull(StoreError):
 
     code = "store_full"
     status = 507
+
+
+INSIDE = (StoreError, EmbedderError, ConfigError, MissingExtra)
+"""Errors that may name files, addresses, users and processes of the installation: their message is for who
+may know of those, their docstring for everybody."""

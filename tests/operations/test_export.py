@@ -1,5 +1,6 @@
 """`export`: memories as a file that is whole or not there, on every store."""
 
+import errno
 from pathlib import Path
 from typing import Any
 
@@ -238,3 +239,15 @@ def test_an_export_that_is_cancelled_leaves_no_file(world: World) -> None:
     assert [path.name for path in (world.app.engine.settings.data_dir / "exports").iterdir()] == [
         "whole.json"
     ]
+
+
+def test_a_full_disk_is_told_as_one_and_leaves_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.remember("Ada drinks tea.")
+    first = Path(world.call("export", path="first.json")["path"])
+
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    refused = world.refused("export", path="second.json")
+    assert (refused["code"], [one.name for one in first.parent.iterdir()]) == ("store_full", ["first.json"])

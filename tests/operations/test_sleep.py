@@ -314,7 +314,7 @@ def test_a_run_that_was_killed_holds_the_next_one_up_for_ten_minutes_only(world:
         id="consolidation",
         created_at=now,
         updated_at=now,
-        body={"since": now.isoformat(), "until": until},
+        body={"holds": [{"id": "killed", "scopes": None, "since": now.isoformat(), "until": until}]},
     )
     world.app.engine.store.commit([Put(document=left, logged=False)], access=EVERYTHING)
     before = everything(world)

@@ -84,6 +84,18 @@ def test_one_who_waits_in_vain_for_what_takes_a_moment_is_told_who_has_it(postgr
             pass
 
 
+def test_who_waits_for_what_takes_a_moment_may_wait_longer_than_a_statement_may_take(
+    postgres_url: str,
+) -> None:
+    with (
+        closing(open_at(postgres_url)) as one,
+        closing(open_at(postgres_url, statement_seconds=0.2, busy_seconds=0.6)) as other,
+    ):
+        with one.alone("purge"), pytest.raises(StoreBusy) as caught, other.alone("purge"):
+            pass
+        assert caught.value.details["purpose"] == "purge"
+
+
 ENDS = """
 CREATE FUNCTION end_it() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$;

@@ -25,9 +25,10 @@ from vestige.settings import Settings
 from vestige.transports.http.addresses import bind_of
 from vestige.transports.http.guesses import Guesses
 from vestige.transports.http.headers import SecurityHeaders
-from vestige.transports.http.limits import BodyLimit, Concurrency, RateLimit
+from vestige.transports.http.limits import PROBES, BodyLimit, RateLimit
 from vestige.transports.http.logs import Entrance
 from vestige.transports.http.origins import Hosts, Names, Origins
+from vestige.transports.http.places import Bodies, Concurrency
 from vestige.transports.http.problems import Refusal, failure, problem, refusal_of
 
 IDEMPOTENCY = "Idempotency-Key"
@@ -111,9 +112,11 @@ def _layers(inside: ASGIApp, bridge: Bridge) -> ASGIApp:
     """What a request passes, innermost first."""
     server = bridge.settings.server
     names = Names.of(bind_of(bridge.settings.bridge.bind), server.allowed_hosts, server.allowed_origins)
-    app: ASGIApp = RateLimit(inside, server.requests_per_minute, bridge.monotonic)
+    is_probe = PROBES.__contains__
+    app: ASGIApp = Concurrency(inside, server.max_concurrent, is_probe)
+    app = Bodies(app, server.max_body_bytes, is_probe)
+    app = RateLimit(app, server.requests_per_minute, bridge.monotonic)
     app = Gate(app, bridge.token, Guesses(UNAUTHENTICATED, server.requests_per_minute, bridge.monotonic))
-    app = Concurrency(app, server.max_concurrent)
     app = BodyLimit(app, server.max_body_bytes)
     app = Origins(app, names)
     if bridge.token is None:

@@ -24,7 +24,6 @@ from vestige.engine.pace import paced
 from vestige.engine.runs import (
     CONSOLIDATION,
     DREAM,
-    RUNNING,
     SNAPSHOT,
     alone,
     drop_older,
@@ -36,7 +35,7 @@ from vestige.engine.runs import (
 from vestige.engine.settling import settle
 from vestige.engine.suppression import sweep
 from vestige.engine.tuning import Tuned, tune
-from vestige.errors import Cancelled, DeadlineExceeded, EmbedderError, StoreError, VestigeError
+from vestige.errors import INSIDE, Cancelled, DeadlineExceeded, VestigeError
 from vestige.events import ConsolidationCompleted, ConsolidationStarted, Place
 from vestige.models import ROOT_SCOPE, Filter
 
@@ -45,11 +44,7 @@ logger = logging.getLogger(__name__)
 LOOKED_AT = 200
 """New memories that are looked at for duplicates, the newest ones."""
 BLOCK = 25
-WINDOWS = {
-    capture.KIND: timedelta(days=30),
-    reconsolidation.KIND: timedelta(days=1),
-    RUNNING: timedelta(days=1),
-}
+WINDOWS = {capture.KIND: timedelta(days=30), reconsolidation.KIND: timedelta(days=1)}
 """Documents that matter only for a window, and how long after their last change they are kept."""
 
 
@@ -131,9 +126,9 @@ def _guarded(name: str, work: "Work", run: _Run) -> Step:
         raise
     except VestigeError as exc:
         logger.warning("Consolidation goes on without %s: %s", name, exc.message)
-        # The note is kept, and read by others: what fails inside may name files and addresses.
-        inside = isinstance(exc, StoreError | EmbedderError)
-        return Step(name=name, count=0, note=f"not done: {type(exc).__doc__ if inside else exc.message}")
+        # The note is kept, and read by others.
+        why = type(exc).__doc__ if isinstance(exc, INSIDE) else exc.message
+        return Step(name=name, count=0, note=f"not done: {why}")
     return Step(name=name, count=count, note=note)
 
 
@@ -239,7 +234,7 @@ def _intentions(run: _Run) -> "Counted":
 def _windows(run: _Run) -> "Counted":
     """What mechanisms kept for a window that has long closed."""
     count = sum(drop_older(run.call, kind, run.call.engine.now() - age) for kind, age in WINDOWS.items())
-    return count, "windows of capture, recall and runs that had closed" if count else None
+    return count, "windows of capture and recall that had closed" if count else None
 
 
 def _history(run: _Run) -> "Counted":

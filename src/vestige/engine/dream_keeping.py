@@ -1,19 +1,19 @@
 """The second half of a dream: keeping what it found, in one transaction.
 
-What was changed, suppressed or deleted while it dreamed is left out. No text is ever touched, and a pinned
-memory only gets links.
+What was changed, suppressed or deleted while it dreamed is left out, and so is what somebody else has linked
+or another dream has said by then. No text is ever touched, and a pinned memory only gets links.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from vestige.cognition.dreaming import OLD_AMOUNT, STRENGTHENED_EVERY, Proposal, faint, stronger
-from vestige.cognition.insights import Insight
+from vestige.cognition.dreaming import OLD_AMOUNT, STRENGTHENED_EVERY, Proposal, faint, pair, stronger
+from vestige.cognition.insights import Insight, fresh
 from vestige.cognition.text import text_hash
 from vestige.engine.context import Call
 from vestige.engine.dream_replay import Replay, edges_of
-from vestige.engine.insights import Held, held, kept
+from vestige.engine.insights import Held, held, kept, known
 from vestige.engine.revising import persistently
 from vestige.engine.runs import DREAM, Row, rows, written
 from vestige.errors import Conflict, NotFound
@@ -59,11 +59,11 @@ def _keep(call: Call, found: Found) -> Kept:
     pinned = {name for name, memory in standing.items() if memory.pinned}
     strengthened = rows(call, REPLAYED)
     rested = _rested(found, strengthened, now) & standing.keys()
-    links = [_edge(one, now) for one in found.proposals if standing.keys() >= {one.source_id, one.target_id}]
+    links = [_edge(one, now) for one in _unlinked(call, found.proposals, standing)]
     edges = edges_of(call, [name for name in found.replay.replayed if name in standing])
     heavier, pruned = stronger(edges, rested), faint(edges, pinned)
     remarks = [_remark(name, found, now) for name in found.replay.replayed if name in rested - pinned]
-    insights = [kept(one, standing, now) for one in found.insights if standing.keys() >= set(one.sources)]
+    insights = [kept(one, standing, now) for one in _untold(call, found.insights, standing)]
     counts = {
         "replayed": len(found.replay.replayed),
         "linked": len(links),
@@ -101,6 +101,22 @@ def _standing(call: Call, found: Found, now: datetime) -> dict[str, Memory]:
         if passes(record.memory, where, call.access)
         and text_hash(record.memory) == text_hash(seen[record.memory.id])
     }
+
+
+def _unlinked(call: Call, proposals: Sequence[Proposal], standing: Mapping[str, Memory]) -> list[Proposal]:
+    """What still can be linked, and nobody has linked meanwhile."""
+    possible = [one for one in proposals if standing.keys() >= {one.source_id, one.target_id}]
+    ends = sorted({end for one in possible for end in (one.source_id, one.target_id)})
+    edges = call.engine.store.edges(ends, access=call.access, among=True)
+    linked = {pair(edge.source_id, edge.target_id) for edge in edges}
+    return [one for one in possible if pair(one.source_id, one.target_id) not in linked]
+
+
+def _untold(call: Call, insights: Sequence[Insight], standing: Mapping[str, Memory]) -> list[Insight]:
+    """What still holds, and no other dream has said meanwhile."""
+    holding = [one for one in insights if standing.keys() >= set(one.sources)]
+    sources = sorted({name for one in holding for name in one.sources})
+    return fresh(holding, known(call, sources)) if sources else []
 
 
 def _rested(found: Found, strengthened: Sequence[Row], now: datetime) -> set[str]:

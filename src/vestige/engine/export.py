@@ -1,5 +1,6 @@
 """Writing memories to a file that appears whole or not at all: as they are shown, or everything canonical."""
 
+import errno
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -10,7 +11,7 @@ from typing import BinaryIO, TypeVar
 from vestige.engine.context import Call
 from vestige.engine.filenames import absolute, check_file_name, publish, ready, taken, under_free_name
 from vestige.engine.history import as_known
-from vestige.errors import StoreError
+from vestige.errors import StoreError, StoreFull
 from vestige.models import ANYTHING, Filter, Record
 from vestige.portable.file import Contents, Writer, packed
 from vestige.store.lives import MemoryLife
@@ -121,7 +122,8 @@ def _new_file(path: Path, *, own: Path) -> Iterator[BinaryIO]:
         finally:
             Path(partial).unlink(missing_ok=True)
     except OSError as exc:
-        raise StoreError(
+        kind = StoreFull if exc.errno in (errno.ENOSPC, errno.EDQUOT) else StoreError
+        raise kind(
             f"The export {path} cannot be written: {exc.strerror}.",
             hint="Check that the folder can be written and has room.",
         ) from exc

@@ -42,9 +42,9 @@ def publish(partial: Path, path: Path) -> None:
 
 
 def taken(path: Path) -> InvalidInput:
-    """The refusal of a name that another file has."""
+    """The refusal of a name that another file has. Not everybody may know in which folder."""
     return InvalidInput(
-        f"{path} exists already.",
+        f"{path.name} exists already.",
         hint="Give another name; nothing is overwritten.",
         details={"argument": "path"},
     )

@@ -1,16 +1,15 @@
 """Long runs over the memory: each alone among all processes, each with a row in the history.
 
-A run holds a lease, a document that says until when. A run that was killed leaves one that ends by itself.
-Who reaches a part of the store holds the lease of that part: he waits for runs over everything, which never
-wait for him.
+A run holds a lease that says until when. A run that was killed leaves one that ends by itself. Who reaches a
+part of the store waits for runs over everything and over what his part overlaps; a run over everything waits
+for its like only, so that nobody keeps the owner from his.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
-from hashlib import blake2b
 from typing import Any
 
 from vestige.documents import Document
@@ -21,6 +20,7 @@ from vestige.models import EVERYTHING, ROOT_SCOPE, covers
 from vestige.store.changes import Drop, Put
 
 RUNNING = "running"
+"""The kind of document that has all leases of the runs of one name: whoever takes one sees the others."""
 DREAM, CONSOLIDATION, SNAPSHOT = "dream", "consolidation", "snapshot"
 """Kinds of documents that are rows of a history: one for each run."""
 KEPT = 100
@@ -28,103 +28,135 @@ KEPT = 100
 PAGE = 200
 LEASE = timedelta(minutes=10)
 RENEWED_EVERY = timedelta(minutes=1)
+ATTEMPTS = 100
+"""How often a lease is written anew when others were quicker. Each time one of them got on, and a lease that
+is not given back keeps a part waiting for minutes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """That a run is under way in these scopes (None: everywhere), as it is written down."""
+
+    id: str
+    scopes: Sequence[str] | None
+    since: str
+    until: str
+
+    def left(self, now: datetime) -> timedelta:
+        """How long it still holds. One that would hold for longer than any does is of another clock."""
+        left = datetime.fromisoformat(self.until) - now
+        return left if timedelta(0) < left <= LEASE else timedelta(0)
+
+    def keeps_out(self, other: "Hold") -> bool:
+        """Whether the other one may not begin beside it."""
+        if self.scopes is None or other.scopes is None:
+            return self.scopes is None
+        return any(covers(one, two) or covers(two, one) for one in self.scopes for two in other.scopes)
 
 
 class Lease:
-    """The right to be the only run of its name. A run renews it whenever it asks whether to go on."""
+    """The right to be the only run of its name in a part of the store. A run renews it whenever it asks
+    whether to go on."""
 
-    def __init__(self, call: Call, name: str, document: Document) -> None:
+    def __init__(self, call: Call, name: str, hold: Hold) -> None:
         self._call = call
         self._name = name
-        self._document = document
+        self._hold = hold
 
     def renew(self) -> None:
         """Hold it for longer, at most once a minute; Conflict if another run has taken it over."""
         now = self._call.engine.now()
-        if LEASE - _left(self._document, now) < RENEWED_EVERY:
+        if LEASE - self._hold.left(now) < RENEWED_EVERY:
             return
-        try:
-            self._put({**self._document.body, "until": (now + LEASE).isoformat()}, now)
-        except Conflict as exc:
-            raise _overtaken(self._name, self._document) from exc
+        renewed = replace(self._hold, until=(now + LEASE).isoformat())
+        self._exchange([renewed])
+        self._hold = renewed
 
     def release(self) -> None:
         """Let the next one run. What another has taken over is not ours to end."""
-        try:
-            self._put({}, self._call.engine.now())
-        except Conflict:
-            return
+        with suppress(Conflict):
+            self._exchange([])
 
-    def _put(self, body: Mapping[str, Any], now: datetime) -> None:
-        version = self._document.version + 1
-        document = replace(self._document, version=version, updated_at=now, body=body)
-        # Where a lease is kept is no part of what its holder reaches.
-        self._call.engine.store.commit([Put(document=document, logged=False)], access=EVERYTHING)
-        self._document = document
+    def _exchange(self, ours: Sequence[Hold]) -> None:
+        def change(holds: Sequence[Hold]) -> list[Hold]:
+            others = [one for one in holds if one.id != self._hold.id]
+            if len(others) == len(holds):
+                raise _overtaken(self._name, self._hold)
+            return [*others, *ours]
+
+        _change(self._call, self._name, change)
 
 
 @contextmanager
 def alone(call: Call, name: str) -> Iterator[Lease]:
-    """Run as the only one of this name in any process; Conflict while another does."""
-    lease = Lease(call, name, persistently(call, lambda: _take(call, name)))
+    """Run as the only one of this name where the caller reaches, in any process; Conflict while another one
+    runs there."""
+    lease = Lease(call, name, _take(call, name))
     try:
         yield lease
     finally:
         lease.release()
 
 
-def _take(call: Call, name: str) -> Document:
-    store, now, own = call.engine.store, call.engine.now(), _lease_of(call, name)
-    wanted = list({name, own})
-    there = {
-        one.id: one for one in store.documents(RUNNING, ids=wanted, access=EVERYTHING, limit=len(wanted))
-    }
-    for held in there.values():
-        if _left(held, now):
-            raise _busy(name, held)
-    before = there.get(own)
-    document = Document(
-        kind=RUNNING,
-        id=own,
-        version=before.version + 1 if before else 1,
-        created_at=before.created_at if before else now,
-        updated_at=now,
-        body={"since": now.isoformat(), "until": (now + LEASE).isoformat()},
+def _take(call: Call, name: str) -> Hold:
+    now, scopes = call.engine.now(), call.access.scopes
+    hold = Hold(
+        id=call.engine.new_id(),
+        scopes=None if scopes is None or ROOT_SCOPE in scopes else scopes,
+        since=now.isoformat(),
+        until=(now + LEASE).isoformat(),
     )
-    store.commit([Put(document=document, logged=False)], access=EVERYTHING)
-    return document
+
+    def change(others: Sequence[Hold]) -> list[Hold]:
+        for other in others:
+            if other.left(now) and other.keeps_out(hold):
+                raise _busy(name, other)
+        # One that has ended and could not begin beside this one is taken over; others may still be renewed.
+        return [*(one for one in others if one.left(now) or not hold.keeps_out(one)), hold]
+
+    _change(call, name, change)
+    return hold
 
 
-def _lease_of(call: Call, name: str) -> str:
-    """What the lease of a run of this name is called: a scope may be longer than the id of a document."""
-    if call.access == EVERYTHING:
-        return name
-    return f"{name} {blake2b(reach(call).encode(), digest_size=16).hexdigest()}"
+def _change(call: Call, name: str, change: Callable[[Sequence[Hold]], Sequence[Hold]]) -> None:
+    """Change the leases of a name, decided anew when another run was quicker."""
+    for left in reversed(range(ATTEMPTS)):
+        # Where a lease is kept is no part of what its holder reaches.
+        found = call.engine.store.documents(RUNNING, ids=[name], access=EVERYTHING, limit=1)
+        before, now = next(iter(found), None), call.engine.now()
+        holds = change([Hold(**one) for one in before.body.get("holds", ())] if before else [])
+        document = Document(
+            kind=RUNNING,
+            id=name,
+            version=before.version + 1 if before else 1,
+            created_at=before.created_at if before else now,
+            updated_at=now,
+            body={"holds": [asdict(one) for one in holds]},
+        )
+        try:
+            call.engine.store.commit([Put(document=document, logged=False)], access=EVERYTHING)
+        except Conflict:
+            if not left:
+                raise
+        else:
+            return
 
 
-def _left(lease: Document, now: datetime) -> timedelta:
-    """How long a lease still holds. One that would hold for longer than any does is of another clock."""
-    if "until" not in lease.body:
-        return timedelta(0)
-    left = datetime.fromisoformat(lease.body["until"]) - now
-    return left if timedelta(0) < left <= LEASE else timedelta(0)
-
-
-def _busy(name: str, held: Document) -> Conflict:
-    since, until = (datetime.fromisoformat(held.body[name]) for name in ("since", "until"))
+def _busy(name: str, held: Hold) -> Conflict:
+    since, until = (datetime.fromisoformat(moment) for moment in (held.since, held.until))
     return Conflict(
         f"A {name} has been running since {since:%Y-%m-%d %H:%M:%S} UTC.",
         hint=f"Wait for it. If it was killed, the next one can run from {until:%H:%M:%S} UTC on.",
-        details={"since": held.body["since"], "until": held.body["until"]},
+        details={"since": held.since, "until": held.until},
     )
 
 
-def _overtaken(name: str, lost: Document) -> Conflict:
+def _overtaken(name: str, lost: Hold) -> Conflict:
     minutes = LEASE // timedelta(minutes=1)
     return Conflict(
         f"This {name} did not get on for {minutes} minutes, and another one has begun since.",
         hint="Nothing is to be done: the other one does what this one has left.",
-        details={"since": lost.body["since"], "until": lost.body["until"]},
+        details={"since": lost.since, "until": lost.until},
     )
 
 

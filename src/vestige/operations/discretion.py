@@ -7,7 +7,7 @@ from typing import Any
 
 from vestige.engine.context import Call
 from vestige.engine.reach import unseen
-from vestige.errors import ConfigError, EmbedderError, MissingExtra, StoreError, VestigeError
+from vestige.errors import INSIDE, VestigeError
 from vestige.models import EVERYTHING
 
 logger = logging.getLogger(__name__)
@@ -15,8 +15,6 @@ logger = logging.getLogger(__name__)
 NAMING = frozenset({"supersededBy", "superseded_by"})
 """Fields of a memory that name another. Whoever reaches the one need not reach the other."""
 
-INSIDE = (StoreError, EmbedderError, ConfigError, MissingExtra)
-"""Errors that may name files, addresses, users and processes of the installation."""
 _PASSES = 503
 """The status of what may be over in a moment."""
 

@@ -77,8 +77,9 @@ EndMoment = Annotated[datetime, BeforeValidator(_end_moment)]
 Scope = Annotated[
     str, Field(min_length=1, max_length=MAX_LABEL_CHARS, pattern=r"\S"), BeforeValidator(_scope)
 ]
-Tags = Annotated[list[str], BeforeValidator(_one_or_many), AfterValidator(_distinct), Field(max_length=100)]
-Names = Annotated[list[str], BeforeValidator(_one_or_many), AfterValidator(_distinct), Field(max_length=50)]
+# The length is seen first: of a list that is too long, nothing else is said.
+Tags = Annotated[list[str], Field(max_length=100), BeforeValidator(_one_or_many), AfterValidator(_distinct)]
+Names = Annotated[list[str], Field(max_length=50), BeforeValidator(_one_or_many), AfterValidator(_distinct)]
 MemoryId = Annotated[str, Field(min_length=1, max_length=64, description="Id of the memory.")]
 Reason = Annotated[
     str | None,

@@ -18,6 +18,7 @@ from vestige.engine.context import Call
 from vestige.errors import InvalidInput, NotFound, StoreError, UnknownArgument
 from vestige.nearest import nearest_name
 from vestige.operations.discretion import discreet, discretion
+from vestige.operations.extent import is_too_much, too_much
 from vestige.operations.refusals import no_action, refusal
 from vestige.operations.resources import Resource
 from vestige.operations.routing import Created, Method, Route, never
@@ -78,6 +79,8 @@ class Operation:
 
     def parse(self, arguments: Mapping[str, Any]) -> Arguments:
         """The arguments, checked; InvalidInput says which one and why."""
+        if is_too_much(arguments):
+            raise too_much()
         try:
             return self.arguments.model_validate(arguments)
         except ValidationError as exc:

@@ -7,10 +7,15 @@ from contextlib import contextmanager
 from typing import Any
 
 import httpx2
+import pytest
 
 from tests.transports.http_socket import served
 from tests.transports.mcp_endpoint import endpoint
 from tests.transports.mcp_lines import CATALOG, ENVELOPE, MODERN_VERSION
+from vestige.transports.http import mcp
+from vestige.transports.http.desk import Desk
+from vestige.transports.http.mcp_conversation import Conversation, Run
+from vestige.transports.mcp.core import Connection
 from vestige.transports.mcp.service import Service
 
 PATH = "/mcp"
@@ -102,3 +107,16 @@ def talking_to(app: Service) -> Iterator[httpx2.Client]:
         httpx2.Client(base_url=url, timeout=TIMEOUT_SECONDS) as http,
     ):
         yield http
+
+
+def watched(patch: pytest.MonkeyPatch) -> list[Conversation]:
+    """The conversations that begin from now on, to see how far they are."""
+    begun: list[Conversation] = []
+
+    class Watched(Conversation):
+        def __init__(self, desk: Desk, connection: Connection, do: Run) -> None:
+            super().__init__(desk, connection, do)
+            begun.append(self)
+
+    patch.setattr(mcp, "Conversation", Watched)
+    return begun

@@ -1,9 +1,11 @@
 """Connections on real sockets: clients that keep a server waiting, and those that are too many."""
 
 import asyncio
+import gc
 import socket
 import subprocess
 import sys
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -216,6 +218,30 @@ def test_a_websocket_that_does_not_read_is_cut_off() -> None:
     run(test)
 
 
+def test_a_websocket_that_pings_and_does_not_read_is_not_heard_any_more() -> None:
+    pings = (b"\x89\xfd" + bytes(4) + bytes(125)) * 500
+
+    async def silent(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "websocket.accept"})
+        while (await receive())["type"] != "websocket.disconnect":
+            pass
+
+    async def test() -> None:
+        async with serving(silent, PATIENT) as here:
+            reader, writer = await here.connect(UPGRADE)
+            await reader.readuntil(b"\r\n\r\n")
+            (connection,) = here.state.connections
+            for _ in range(500):
+                if not connection.transport.is_reading():
+                    break
+                writer.write(pings)
+                await anyio.sleep(0)
+            assert not connection.transport.is_reading()
+            writer.transport.abort()
+
+    run(test)
+
+
 def test_a_websocket_that_reads_outlives_the_time_for_headers() -> None:
     async def greeting(scope: Scope, receive: Receive, send: Send) -> None:
         await receive()
@@ -268,28 +294,134 @@ def test_whoever_takes_a_little_has_time_again_and_whoever_takes_nothing_has_non
 # -- too many ------------------------------------------------------------------------------------------
 
 
-def test_the_one_too_many_is_told_so_and_others_are_served_on() -> None:
+class Slowly:
+    """Answers when it is told to."""
+
+    def __init__(self) -> None:
+        self.asked, self.now = 0, anyio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.asked += 1
+        await self.now.wait()
+        await small(scope, receive, send)
+
+    async def busy(self, count: int) -> None:
+        """Wait until so many requests are under way."""
+        while self.asked != count:
+            await anyio.sleep(0.001)
+
+
+def test_silent_strangers_keep_nobody_out() -> None:
     async def test() -> None:
-        async with serving(small, Patience(most=2)) as here:
-            (reader, writer), (_, second) = await here.connect(), await here.connect()
-            await here.open(2)
-            refused, third = await here.connect()
+        async with serving(small, Patience(most=20)) as here:
+            strangers = [await here.connect(sent) for sent in [b"", b"GET / HTTP/1.1\r\nX: "] * 10]
+            await here.open(20)
+            clients = [await here.connect(ASKED) for _ in range(5)]
+            for reader, _ in clients:
+                await reader.readuntil(b"ok")
+            for gone, _ in strangers[:5]:  # those who have been idle longest had to go, and nobody else
+                assert await gone.read() == b""
+            assert len(here.state.connections) == 20
+            assert not any(kept.at_eof() for kept, _ in strangers[5:])
+            for _, writer in strangers + clients:
+                writer.close()
+
+    run(test)
+
+
+def test_when_every_connection_has_a_request_under_way_the_next_is_refused() -> None:
+    async def test() -> None:
+        app = Slowly()
+        async with serving(app, Patience(most=20)) as here:
+            clients = [await here.connect(ASKED) for _ in range(20)]
+            await app.busy(20)
+            refused, late = await here.connect()
             assert await refused.read() == TOO_MANY
-            writer.write(ASKED)
-            await reader.readuntil(b"ok")
-            second.close()
-            await here.open(1)
-            again, fourth = await here.connect()
-            fourth.write(ASKED)
+            app.now.set()
+            for reader, _ in clients:
+                await reader.readuntil(b"ok")
+            again, writer = await here.connect(ASKED)  # now there are idle ones
             await again.readuntil(b"ok")
-            for one in (writer, third, fourth):
+            assert await clients[0][0].read() == b""
+            for one in (late, writer, *(client for _, client in clients)):
                 one.close()
 
     run(test)
 
 
+def test_a_client_that_still_takes_its_answer_is_not_idle() -> None:
+    async def test() -> None:
+        async with serving(large, Patience(most=1)) as here:
+            reader, writer = await here.connect(ASKED)
+            await reader.readuntil(b"\r\n\r\n")
+            refused, second = await here.connect()
+            assert await refused.read() == TOO_MANY
+            taken = 0
+            while taken < len(MUCH):
+                taken += len(await reader.read(1_000_000))
+            third, fourth = await here.connect(ASKED)
+            assert await third.readline() == b"HTTP/1.1 200 OK\r\n"
+            assert await reader.read() == b""
+            for one in (writer, second, fourth):
+                one.close()
+
+    run(test)
+
+
+def test_a_websocket_is_not_idle() -> None:
+    async def quiet(scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        await send({"type": "websocket.accept"})
+        await receive()
+
+    async def test() -> None:
+        async with serving(quiet, Patience(most=1)) as here:
+            reader, writer = await here.connect(UPGRADE)
+            await reader.readuntil(b"\r\n\r\n")
+            refused, second = await here.connect()
+            assert await refused.read() == TOO_MANY
+            for one in (writer, second):
+                one.close()
+
+    run(test)
+
+
+def test_whoever_begins_its_next_request_again_and_again_has_been_idle_all_the_time() -> None:
+    async def test() -> None:
+        async with serving(small, Patience(most=2)) as here:
+            (dripping, first), (quiet, second) = await here.connect(b"G"), await here.connect()
+            await here.open(2)
+            first.write(b"E")
+            third, fourth = await here.connect(ASKED)
+            await third.readuntil(b"ok")
+            assert await dripping.read() == b""
+            second.write(ASKED)
+            await quiet.readuntil(b"ok")
+            for one in (first, second, fourth):
+                one.close()
+
+    run(test)
+
+
+def test_nothing_is_kept_of_a_client_that_is_gone() -> None:
+    async def test() -> None:
+        async with serving(small, PATIENT) as here:
+            _, writer = await here.connect()
+            await here.open(1)
+            (connection,) = here.state.connections
+            kept = weakref.ref(connection.transport), weakref.ref(connection)
+            del connection
+            writer.close()
+            await here.open(0)
+            await anyio.sleep(0)
+            gc.collect()
+            assert [one() for one in kept] == [None, None]
+
+    run(test)
+
+
 def test_the_log_tells_it_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
-    door = Door(2)
+    door, gone = Door(2), []
     assert [door.admits(inside, now) for inside, now in [(1, 0), (2, 0), (2, 30), (2, 61), (1, 62)]] == [
         True,
         False,
@@ -297,9 +429,12 @@ def test_the_log_tells_it_once_a_minute(caplog: pytest.LogCaptureFixture) -> Non
         False,
         True,
     ]
+    door.idle("somebody", lambda: gone.append("somebody"))
+    assert [door.admits(2, now) for now in (63, 122)] == [True, False]
+    assert gone == ["somebody"]
     assert [record.message.split(" (")[0] for record in caplog.records] == [
         "2 connections are open, as many as may be"
-    ] * 2
+    ] * 3
 
 
 LIMITED = """

@@ -1,7 +1,9 @@
 """Threads for long work and for short calls, and the time that calls have."""
 
+import json
 import time
-from collections.abc import Callable
+import tracemalloc
+from collections.abc import Callable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
@@ -18,8 +20,10 @@ from tests.transports.http.mcp_requests import (
     ask,
     call,
     message,
+    modern,
     open_session,
     post,
+    watched,
 )
 from tests.world import HandClock, open_world
 from vestige.app import Clock
@@ -215,6 +219,111 @@ def test_a_long_tool_that_is_taken_back_while_it_waits_is_gone_at_once(tmp_path:
         assert first.result(PATIENCE_SECONDS).json()["id"] == 1
 
     assert taken_back.content == b""
+
+
+# -- places --------------------------------------------------------------------------------------------
+
+
+def tool(site: Site, key: str) -> httpx2.Response:
+    headers, body = modern("tools/call", {"name": LONG, "arguments": {}})
+    return post(site.http, {**headers, **bearer(key)}, body)
+
+
+@pytest.mark.parametrize("way", [tool, work])
+def test_long_calls_that_wait_for_their_turn_take_no_place_from_another_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: Callable[[Site, str], httpx2.Response]
+) -> None:
+    monkeypatch.setattr(rest, "QUEUE_SECONDS", PATIENCE_SECONDS)
+    with holding(LONG) as held, new_site(tmp_path, ROOM) as site, ThreadPoolExecutor(16) as threads:
+        mine, yours = site.key(label="mine"), site.key(label="yours")
+        asked = [threads.submit(way, site, mine) for _ in range(16)]
+        held.wait(2)
+        until(lambda: len(site.desk.lanes._waiting) == 14)
+        found_by_others = found(site, yours)
+        held.let_go()
+        answers = [one.result(PATIENCE_SECONDS).status_code for one in asked]
+
+    assert found_by_others == 200
+    assert answers == [200] * 16
+    assert held.most_inside == 2
+
+
+def test_calls_that_wait_for_others_of_their_session_take_no_place_from_another_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conversations = watched(monkeypatch)
+    with (
+        new_site(tmp_path, {"server.max_concurrent": 4}) as site,
+        ThreadPoolExecutor(4) as threads,
+        holding(SHORT) as held,
+    ):
+        mine, yours = site.key(label="mine"), site.key(label="yours")
+        session = open_session(site.http, headers=bearer(mine))
+        asked = [threads.submit(post, site.http, session, call(SHORT, n, query="tea")) for n in range(4)]
+        held.wait(1)
+        until(lambda: conversations[0]._order.statistics().tasks_waiting == 3)
+        worked = work(site, yours)
+        held.let_go()
+        answers = [one.result(PATIENCE_SECONDS).json() for one in asked]
+
+    assert worked.status_code == 200
+    assert [answer["id"] for answer in answers] == [0, 1, 2, 3]
+    assert not any(answer["result"].get("isError") for answer in answers)
+    assert held.most_inside == 1
+
+
+def test_a_call_that_waits_keeps_what_it_was_given_and_not_the_text_of_it(tmp_path: Path) -> None:
+    spaces = 3_000_000
+    with (
+        new_site(tmp_path, {"server.max_concurrent": 4, "auth.enabled": False}) as site,
+        ThreadPoolExecutor(2) as threads,
+        holding(LONG) as held,
+    ):
+        first = threads.submit(ask, site.http, "tools/call", {"name": LONG, "arguments": {}})
+        held.wait(1)
+        headers, body = modern("tools/call", {"name": LONG, "arguments": {}})
+        assert site.http.portal
+        tracemalloc.start()
+        try:
+            second = site.http.portal.start_task_soon(asked_with_spaces, site, headers, body, spaces)
+            until(lambda: len(site.desk.lanes._waiting) == 1)
+            kept, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        held.let_go()
+        assert (first.result(PATIENCE_SECONDS).status_code, second.result(PATIENCE_SECONDS)) == (200, 200)
+
+    assert most > spaces > 10 * kept
+
+
+async def asked_with_spaces(site: Site, headers: dict[str, str], body: dict[str, Any], spaces: int) -> int:
+    """Send a request that is mostly spaces, of which the client keeps nothing; its status."""
+    sent = {"Host": "127.0.0.1:3927", "Content-Type": "application/json", **headers}
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/mcp",
+        "query_string": b"",
+        "headers": [(name.lower().encode(), value.encode()) for name, value in sent.items()],
+        "server": ("127.0.0.1", 3927),
+        "client": ("127.0.0.1", 50_000),
+        "scheme": "http",
+    }
+    statuses: list[int] = []
+    pieces = iter([True])
+
+    async def receive() -> dict[str, Any]:
+        for _ in pieces:
+            return {"type": "http.request", "body": b" " * spaces + json.dumps(body).encode()}
+        await anyio.sleep_forever()
+        raise AssertionError("never")
+
+    async def send(event: MutableMapping[str, Any]) -> None:
+        if event["type"] == "http.response.start":
+            statuses.append(event["status"])
+
+    await site.http.app(scope, receive, send)
+    return statuses[0]
 
 
 # -- the time that calls have --------------------------------------------------------------------------

@@ -1,21 +1,20 @@
-"""How much the server takes: bodies, requests at once, requests of one sender."""
+"""How much the server takes: bodies, and requests of one sender."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from tests.transports.http.harness import Site, bearer, new_site, whoami
 from tests.world import HandClock
 from vestige.errors import TooLarge
 from vestige.transports.http.desk import Desk
-from vestige.transports.http.limits import BodyLimit, Buckets, Concurrency
+from vestige.transports.http.limits import BodyLimit, Buckets
 
 OPEN = {"auth.enabled": False}
 
@@ -105,6 +104,21 @@ def test_a_body_that_comes_in_ever_more_pieces_is_given_up_too() -> None:
     assert pieces > 1
 
 
+def test_a_request_that_tells_two_lengths_is_refused_and_the_connection_ended() -> None:
+    answers: list[Message] = []
+
+    async def note(message: Message) -> None:
+        answers.append(message)
+
+    two = asked("/x", (b"content-length", b"5"), (b"transfer-encoding", b"chunked"))
+    anyio.run(BodyLimit(nothing_here, 10), two, nothing, note)
+    assert (answers[0]["status"], (b"connection", b"close") in answers[0]["headers"]) == (400, True)
+
+
+async def nothing_here(scope: Scope, receive: Receive, send: Send) -> None:
+    raise AssertionError("It was let in.")
+
+
 def test_waiting_for_a_client_to_leave_is_no_slow_body() -> None:
     left = anyio.Event()
     heard: list[str] = []
@@ -127,122 +141,6 @@ def test_waiting_for_a_client_to_leave_is_no_slow_body() -> None:
 
     anyio.run(run)
     assert heard == ["http.request", "http.disconnect"]
-
-
-# -- at once ---------------------------------------------------------------------------------------
-
-
-class Crowd:
-    """Requests that stay inside until they are let out, sent to a limit of so many at once."""
-
-    def __init__(self, most: int, *, queue_seconds: float, stream: bool = False) -> None:
-        self.inside, self.most_inside = 0, 0
-        self.answers: list[int] = []
-        self._out = anyio.Event()
-        self._stream = stream
-        self.app: ASGIApp = Concurrency(self._stay, most, queue_seconds=queue_seconds)
-
-    async def _stay(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self.inside += 1
-        self.most_inside = max(self.most_inside, self.inside)
-        kind = b"text/event-stream" if self._stream else b"text/plain"
-        start = {"type": "http.response.start", "status": 200, "headers": [(b"content-type", kind)]}
-        if self._stream:
-            await send(start)
-        await self._out.wait()
-        if not self._stream:
-            await send(start)
-        self.inside -= 1
-
-    async def send_in(self, count: int, path: str = "/x") -> None:
-        """Send requests until each is inside, waiting or refused; then let all out."""
-        async with anyio.create_task_group() as tasks:
-            for _ in range(count):
-                tasks.start_soon(self._send_one, path)
-            await anyio.wait_all_tasks_blocked()
-            self.entered = self.inside
-            self._out.set()
-
-    async def _send_one(self, path: str) -> None:
-        async def note(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                self.answers.append(message["status"])
-
-        await self.app(asked(path), nothing, note)
-
-
-def test_so_many_are_served_at_once_as_many_wait_and_the_rest_is_refused() -> None:
-    crowd = Crowd(3, queue_seconds=60)
-    anyio.run(crowd.send_in, 10)
-    assert crowd.entered == 3
-    assert crowd.most_inside == 3
-    assert sorted(crowd.answers) == [200] * 6 + [503] * 4
-
-
-def test_nobody_waits_long() -> None:
-    async def run() -> list[int]:
-        crowd = Crowd(1, queue_seconds=0.01)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(crowd._send_one, "/x")
-            await anyio.wait_all_tasks_blocked()
-            await crowd._send_one("/x")
-            tasks.cancel_scope.cancel()
-        return crowd.answers
-
-    assert anyio.run(run) == [503]
-
-
-@pytest.mark.parametrize("path", ["/health", "/readyz", "/login"])
-def test_probes_and_logins_take_no_place(path: str) -> None:
-    crowd = Crowd(1, queue_seconds=60)
-    anyio.run(crowd.send_in, 10, path)
-    assert crowd.answers == [200] * 10
-
-
-def test_a_stream_gives_its_place_back_when_it_begins() -> None:
-    crowd = Crowd(2, queue_seconds=60, stream=True)
-    anyio.run(crowd.send_in, 10)
-    assert crowd.answers == [200] * 10
-
-
-def test_a_request_that_is_cancelled_gives_its_place_back() -> None:
-    async def run() -> list[int]:
-        crowd = Crowd(1, queue_seconds=0.01)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(crowd._send_one, "/x")
-            await anyio.wait_all_tasks_blocked()
-            tasks.cancel_scope.cancel()
-        crowd._out.set()
-        await crowd._send_one("/x")
-        return crowd.answers
-
-    assert anyio.run(run) == [200]
-
-
-def test_a_refusal_says_when_to_come_again(tmp_path: Path) -> None:
-    held: list[Any] = []
-
-    def holding(desk: Desk) -> list[BaseRoute]:
-        async def ask_for_more(request: Request) -> JSONResponse:
-            held.append(await send_inside(request))
-            return JSONResponse("done")
-
-        return [Route("/nested", ask_for_more)]
-
-    async def send_inside(request: Request) -> tuple[int, dict[str, str]]:
-        """Send a second request while the first one has the only place."""
-        answers: list[Message] = []
-
-        async def note(message: Message) -> None:
-            answers.append(message)
-
-        await site.http.app(asked("/nested"), nothing, note)
-        return answers[0]["status"], {name.decode(): value.decode() for name, value in answers[0]["headers"]}
-
-    with new_site(tmp_path, {"server.max_concurrent": 1, **OPEN}, parts=(holding,)) as site:
-        assert site.http.get("/nested").json() == "done"
-    status, headers = held[0]
-    assert (status, headers["retry-after"]) == (503, "1")
 
 
 # -- in a minute -----------------------------------------------------------------------------------
@@ -317,7 +215,7 @@ def asked(path: str, *headers: tuple[bytes, bytes]) -> Scope:
         "path": path,
         "query_string": b"",
         "headers": [host, *headers],
-        "state": {"request_id": "test"},
+        "state": {"request_id": "test", "key_id": ""},
     }
 
 

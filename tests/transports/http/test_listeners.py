@@ -249,6 +249,19 @@ def test_other_processes_are_listened_to_only_while_somebody_listens(world: Worl
     listening(world, act)
 
 
+def test_what_nobody_was_left_to_hear_is_not_told_to_whoever_comes_next(world: World) -> None:
+    bus = world.app.engine.events
+
+    async def act(listeners: Listeners) -> None:
+        async with listeners.joined(TEA, SOMEBODY, always):
+            bus.emit(event("before"))  # and the event loop has no turn before the last one leaves
+        async with listeners.joined(TEA, SOMEBODY, always) as next_one:
+            bus.emit(event("after"))
+            assert await told(next_one, 1) == ["after"]
+
+    listening(world, act)
+
+
 # -- places ------------------------------------------------------------------------------------------
 
 

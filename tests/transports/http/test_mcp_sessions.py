@@ -24,6 +24,7 @@ from tests.transports.http.mcp_requests import (
     post,
     sent,
     talking_to,
+    watched,
 )
 from tests.transports.mcp_apps import TIMEOUT_SECONDS, SmallApp
 from tests.transports.mcp_lines import HAS_ROOTS, HERE, LEGACY_VERSIONS, listed
@@ -243,6 +244,51 @@ def test_a_call_that_waits_for_roots_is_not_lost_with_its_response(monkeypatch: 
 
     assert after.status_code == 200
     assert [arguments["number"] for arguments in app.seen] == [1, 2]
+
+
+def test_a_session_has_so_many_unfinished_calls_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_conversation, "MOST_UNFINISHED", 3)
+    app, conversations = SmallApp(), watched(monkeypatch)
+    with talking_to(app) as http, ThreadPoolExecutor() as threads:
+        session = open_session(http, "2025-03-26")
+        batch = [call("search", number, wait=True) for number in (1, 2)]
+        asked = threads.submit(post, http, session, batch)
+        assert app.running.wait(TIMEOUT_SECONDS)
+        more = post(http, session, [call("search", 3), message("ping", request_id=4), call("search", 5)])
+        fits = threads.submit(post, http, session, [call("search", 6), message("ping", request_id=7)])
+        while conversations[0].has_room_for(1):
+            assert not fits.done()
+        cancel = message("notifications/cancelled", {"requestId": 99}, None)
+        full = post(http, session, call("search", 9))
+        others = [post(http, session, one).status_code for one in (message("ping"), cancel)]
+        app.release.set()
+        answers = [one.result(TIMEOUT_SECONDS).json() for one in (asked, fits)]
+        after = post(http, session, call("search", 10))
+
+    assert refusal(more) == refusal(full) == (429, -32600)
+    assert full.json()["id"] == 9
+    assert full.headers["retry-after"] == "1"
+    assert others == [200, 202]
+    assert [[one["id"] for one in answer] for answer in answers] == [[1, 2], [7, 6]]
+    assert after.status_code == 200
+
+
+def test_calls_that_wait_for_roots_are_unfinished_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_conversation, "MOST_UNFINISHED", 1)
+    monkeypatch.setattr(mcp_conversation, "ROOTS_SECONDS", TIMEOUT_SECONDS)
+    with talking_to(SmallApp()) as http:
+        session = open_session(http, capabilities=HAS_ROOTS)
+        body = call("search", 1)
+        with http.stream("POST", PATH, headers={**ACCEPT, **session}, json=body) as response:
+            told = events(response.iter_lines())
+            question = next(told)
+            full = post(http, session, call("search", 2))
+            answer_roots(http, session, question)
+            assert [one["id"] for one in told] == [1]
+        after = post(http, session, call("search", 3))
+
+    assert refusal(full) == (429, -32600)
+    assert after.status_code == 200
 
 
 def test_each_message_of_a_batch_counts_as_a_request(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Streams of MCP: who reads them has to be welcome for as long as they are open."""
 
+import logging
 import threading
+import time
 from collections.abc import MutableMapping
 from pathlib import Path
 from typing import Any
@@ -8,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from tests.transports.http.harness import Site, new_site
+from tests.transports.http.harness import Site, bearer, new_site
 from tests.transports.http.holders import Headers, cookie
 from tests.transports.http.mcp_requests import ACCEPT, PATH, open_session
 from vestige.transports.http import mcp_streams
@@ -104,3 +106,22 @@ def test_a_stream_ends_with_the_login_that_opened_it(
         written = reading.result(LONG)
     assert b": still here" in written[1]
     assert written[-1] == b""
+
+
+def test_nobody_is_sent_away_because_the_store_is(
+    site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(mcp_streams, "KEEP_ALIVE_SECONDS", 0.01)
+    caplog.set_level(logging.INFO, "vestige.transports.http.mcp")
+    session = open_session(site.http, headers=bearer(site.key("read")))
+    headers, begun = {"Host": "127.0.0.1:3927", **ACCEPT, **session}, threading.Event()
+    assert site.http.portal
+    reading = site.http.portal.start_task_soon(read, site, headers, begun)
+    assert begun.wait(LONG)
+    site.world.app.engine.store.close()
+    latest = time.monotonic() + LONG
+    while caplog.text.count("was not rechecked") < 3:  # so it went on after it could not be asked
+        assert not reading.done()
+        assert time.monotonic() < latest
+    site.http.portal.call(site.desk.stopping.set)
+    assert reading.result(LONG)[-1] == b""

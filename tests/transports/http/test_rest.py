@@ -112,6 +112,13 @@ def test_an_unknown_argument_is_refused_with_the_nearest_name(http: httpx.Client
         assert response.json()["hint"] == "Did you mean `limit`?"
 
 
+def test_a_large_body_of_countless_values_is_refused_before_they_are_looked_at(http: httpx.Client) -> None:
+    body = b'{"query": "a", "tags": [' + b"{}," * 50_000 + b"{}]}"
+    assert told(http.post("/search", content=body, headers=JSON))[:2] == (413, "too_large")
+    text = {"content": "word, " * 15_000}
+    assert http.post("/memories", json=text).status_code == 201
+
+
 def test_an_argument_that_is_no_list_is_given_once(http: httpx.Client) -> None:
     assert told(http.get("/memories?limit=1&limit=2")) == (400, "invalid_input", "`limit` is given 2 times.")
 

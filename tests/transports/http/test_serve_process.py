@@ -143,13 +143,15 @@ def test_only_a_proxy_that_is_trusted_tells_how_the_client_came(
         assert ("Secure" in response.headers["set-cookie"]) is believed
 
 
-def test_it_has_so_many_connections_and_refuses_others(tmp_path: Path) -> None:
+def test_it_has_so_many_connections_and_refuses_others_unless_some_are_idle(tmp_path: Path) -> None:
     with serving(tmp_path, "--no-auth", VESTIGE_SERVER_MAX_CONNECTIONS="2") as server:
         with connected(server.url) as first, connected(server.url) as second, connected(server.url) as third:
-            assert third.makefile("rb").readline() == b"HTTP/1.1 503 Service Unavailable\r\n"
-            for one in (first, second):
-                one.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            assert first.makefile("rb").readline() == b""
+            for one in (second, third):
+                one.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
                 assert one.makefile("rb").readline() == b"HTTP/1.1 200 OK\r\n"
+            with connected(server.url) as fourth:
+                assert fourth.makefile("rb").readline() == b"HTTP/1.1 503 Service Unavailable\r\n"
         assert "server.max_connections" in server.log()
 
 

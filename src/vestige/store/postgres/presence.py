@@ -136,23 +136,31 @@ def lead(db: Connection[Any], oid: int, *, held: bool) -> bool:
 
 
 def _take_turn(db: Connection[Any], connections: Connections) -> None:
-    db.execute(f"SET LOCAL lock_timeout = {max(1, round(1000 * connections.wait_seconds))}".encode())
+    db.execute(_patience(connections.wait_seconds))
     try:
         db.execute(_TURN, (Lock.STARTS, signed(connections.schema_oid)))
     except errors.LockNotAvailable as exc:
         raise StoreBusy("Another server is starting and does not finish.", hint="Try again.") from exc
+    db.execute(f"SET LOCAL statement_timeout = {round(1000 * connections.statement_seconds)}".encode())
 
 
 def _took(db: Connection[Any], lock: tuple[int, int], wait_seconds: float) -> bool:
     """Take a lock, or wait for it so long: the server has those who wait come in their order."""
     if wait_seconds <= 0:
         return bool(_first(db, _TRY, lock))
-    db.execute(f"SET lock_timeout = {max(1, round(1000 * wait_seconds))}".encode())
     try:
-        db.execute(_TAKE, lock)
+        with db.transaction():  # it ends with the waiting; the lock is the session's
+            db.execute(_patience(wait_seconds))
+            db.execute(_TAKE, lock)
     except errors.LockNotAvailable:
         return False
     return True
+
+
+def _patience(wait_seconds: float) -> bytes:
+    """How long a transaction waits for a lock, whatever a statement may take. 0 would be for ever."""
+    milliseconds = max(1, round(1000 * wait_seconds))
+    return f"SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = {milliseconds}".encode()
 
 
 def _register(db: Connection[Any], oid: int, who: Who, purpose: str) -> Presence:

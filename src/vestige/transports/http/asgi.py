@@ -10,16 +10,17 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from vestige.errors import VestigeError
-from vestige.operations.discretion import INSIDE, in_general
+from vestige.errors import INSIDE, VestigeError
+from vestige.operations.discretion import in_general
 from vestige.transports.http import events, health, login, mcp, metrics, rest
 from vestige.transports.http.addresses import bind_of
-from vestige.transports.http.auth import Auth, Gate
+from vestige.transports.http.auth import Auth, Gate, public
 from vestige.transports.http.desk import Desk, request_id_of
 from vestige.transports.http.headers import SecurityHeaders
-from vestige.transports.http.limits import BodyLimit, Concurrency, RateLimit
+from vestige.transports.http.limits import BodyLimit, RateLimit
 from vestige.transports.http.logs import Entry
 from vestige.transports.http.origins import Hosts, Names, Origins
+from vestige.transports.http.places import Bodies, Concurrency
 from vestige.transports.http.problems import failure, problem, refusal_of
 
 Part = Callable[[Desk], Sequence[BaseRoute]]
@@ -61,9 +62,11 @@ def _layers(inside: ASGIApp, desk: Desk, auth: Auth) -> ASGIApp:
     """What a request passes, innermost first."""
     server = desk.settings.server
     names = Names.of(bind_of(server.bind), server.allowed_hosts, server.allowed_origins)
-    app: ASGIApp = RateLimit(inside, server.requests_per_minute, desk.monotonic)
-    app = Gate(app, auth, frozenset(desk.public))
-    app = Concurrency(app, server.max_concurrent)
+    is_public = public(desk.public)
+    app: ASGIApp = Concurrency(inside, server.max_concurrent, is_public)
+    app = Bodies(app, server.max_body_bytes, is_public)
+    app = RateLimit(app, server.requests_per_minute, desk.monotonic)
+    app = Gate(app, auth, is_public)
     app = BodyLimit(app, server.max_body_bytes)
     app = Origins(app, names)
     app = Hosts(app, names)

@@ -1,7 +1,7 @@
 """Who may come in: turns the credential of a request into its caller, or refuses it."""
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 
 import anyio
@@ -106,11 +106,17 @@ class Auth:
         return partial(self._holders.still, identity)
 
 
+def public(others: Collection[str]) -> Callable[[str], bool]:
+    """What tells whether a path needs no key: those that everybody may see anyway, and these others."""
+    paths = PUBLIC | frozenset(others)
+    return lambda path: path in paths or path.startswith(STATIC)
+
+
 class Gate:
     """The layer that lets a request through with its caller, or answers why not."""
 
-    def __init__(self, app: ASGIApp, auth: Auth, public: frozenset[str]) -> None:
-        self._app, self._auth, self._public = app, auth, public | PUBLIC
+    def __init__(self, app: ASGIApp, auth: Auth, is_public: Callable[[str], bool]) -> None:
+        self._app, self._auth, self._is_public = app, auth, is_public
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or not."""
@@ -126,9 +132,6 @@ class Gate:
             await self._app(scope, receive, send)
         else:
             await answer_instead(refused, scope, receive, send)
-
-    def _is_public(self, path: str) -> bool:
-        return path in self._public or path.startswith(STATIC)
 
     async def _enter(self, connection: HTTPConnection) -> Response | None:
         found = await self._auth.identify(connection)

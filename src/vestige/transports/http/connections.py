@@ -59,23 +59,36 @@ def affordable(most: int) -> int:
 
 
 class Door:
-    """Lets so many connections in."""
+    """Lets so many connections in. When there are as many, the one that has been idle longest has to go."""
 
     def __init__(self, most: int) -> None:
         self._most = most
+        self._idle: dict[object, Callable[[], None]] = {}  # the first has been idle longest
         self._complained_at: float | None = None
 
+    def idle(self, connection: object, hang_up: Callable[[], None]) -> None:
+        """This one has no request under way; one that is idle already has been since it was first told."""
+        self._idle.setdefault(connection, hang_up)
+
+    def busy(self, connection: object) -> None:
+        """This one has a request under way, or is gone."""
+        self._idle.pop(connection, None)
+
     def admits(self, inside: int, now: float) -> bool:
-        """Whether there is room for another one."""
+        """Whether there is room for another one, or has been made."""
         if inside < self._most:
             return True
         if self._complained_at is None or now - self._complained_at >= COMPLAINT_SECONDS:
             self._complained_at = now
             logger.warning(
-                "%d connections are open, as many as may be (server.max_connections); others are refused",
+                "%d connections are open, as many as may be (server.max_connections); idle ones are closed "
+                "for others, who are refused if there are none",
                 inside,
             )
-        return False
+        if not self._idle:
+            return False
+        self._idle.pop(next(iter(self._idle)))()
+        return True
 
 
 class Timer:
@@ -143,6 +156,7 @@ class HttpConnection(H11Protocol):
         if self.door.admits(len(self.connections), self.loop.time()):
             super().connection_made(transport)
             self._headers.start()
+            self._tell_door()
         else:
             self.transport = transport
             transport.write(TOO_MANY)
@@ -151,11 +165,16 @@ class HttpConnection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Take what comes. While nothing is being answered it is headers, or a body that nobody wants."""
         super().data_received(data)
-        upgraded = self.transport.get_protocol() is not self
-        if upgraded or (self.cycle is not None and not self.cycle.response_complete):
+        if self._serves:
             self._headers.stop()
         else:
             self._headers.start()
+        self._tell_door()
+
+    def on_response_complete(self) -> None:
+        """An answer is written; the next request may be there already."""
+        super().on_response_complete()
+        self._tell_door()
 
     def pause_writing(self) -> None:
         """Something waits to be taken."""
@@ -166,12 +185,26 @@ class HttpConnection(H11Protocol):
         """It was."""
         super().resume_writing()
         self._unread.end()
+        self._tell_door()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client is gone."""
         self._headers.stop()
         self._unread.end()
+        self.door.busy(self)
         super().connection_lost(exc)
+
+    @property
+    def _serves(self) -> bool:
+        upgraded = self.transport.get_protocol() is not self
+        return upgraded or (self.cycle is not None and not self.cycle.response_complete)
+
+    def _tell_door(self) -> None:
+        """Idle is whoever waits for nothing of ours, and has taken what it asked for."""
+        if self._serves or self.transport.get_write_buffer_size():
+            self.door.busy(self)
+        else:
+            self.door.idle(self, self.transport.close)
 
 
 class SocketConnection(WebSocketsSansIOProtocol):
@@ -188,11 +221,14 @@ class SocketConnection(WebSocketsSansIOProtocol):
         """Something waits to be taken."""
         super().pause_writing()
         self._unread.begin()
+        # What it says may have to be answered: its pings. Nothing more is heard until it reads.
+        self.transport.pause_reading()
 
     def resume_writing(self) -> None:
         """It was."""
         super().resume_writing()
         self._unread.end()
+        self.transport.resume_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client is gone."""

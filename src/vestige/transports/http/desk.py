@@ -10,16 +10,20 @@ from anyio.to_thread import run_sync
 from starlette.requests import HTTPConnection
 
 from vestige.callers import Caller
+from vestige.operations.extent import is_too_much, too_much
 from vestige.operations.registry import Registry
 from vestige.settings import Settings
 from vestige.transports.http.application import Application as Application
 from vestige.transports.http.lanes import Lanes
+from vestige.transports.http.places import Place
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 LARGE_BYTES = 65_536
 """A body that takes long to read, so that it is read in a thread."""
+READERS = 4
+"""Bodies of that kind that are read at once."""
 
 Owned = Callable[[], AbstractAsyncContextManager[None]]
 """Something that lives as long as the server: entered when it starts, left when it stops."""
@@ -45,6 +49,7 @@ class Desk:
     gauges: dict[str, Callable[[], float]] = field(default_factory=dict)
     public: set[str] = field(default_factory=set)
     lanes: Lanes = field(init=False)
+    reading: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(READERS))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "lanes", Lanes(self.limiter, self.settings.server.max_concurrent))
@@ -61,8 +66,19 @@ async def run(desk: Desk, function: Callable[P, T], *args: P.args, **kwargs: P.k
 
 
 async def read(desk: Desk, body: bytes, reading: Callable[[bytes], T]) -> T:
-    """Read a body: in a thread if it is large, or everybody else would wait."""
-    return await run(desk, reading, body) if len(body) > LARGE_BYTES else reading(body)
+    """Read a body: if it is large in a thread, or everybody else would wait, and few at once: what is in it
+    may take twenty times its room."""
+    if len(body) <= LARGE_BYTES:
+        return reading(body)
+
+    def checked() -> T | None:
+        found = reading(body)
+        return None if is_too_much(found) else found
+
+    found = await run_sync(checked, limiter=desk.reading)
+    if found is None:
+        raise too_much()
+    return found
 
 
 def caller_of(connection: HTTPConnection) -> Caller:
@@ -81,6 +97,17 @@ def key_of(connection: HTTPConnection) -> str:
     """What tells the credential of a request from others: the id of its key; not a secret. Empty without."""
     key_id: str = connection.state.key_id
     return key_id
+
+
+def place_of(connection: HTTPConnection) -> Callable[[], None]:
+    """What gives back the place of a request among those that are worked on, for good: to be called when it
+    begins to wait for others."""
+    place: Place | None = getattr(connection.state, "place", None)
+    return place.give_back if place else _nothing
+
+
+def _nothing() -> None:
+    """Without places there is none to give back."""
 
 
 def recheck_of(connection: HTTPConnection) -> Callable[[], bool]:

@@ -14,14 +14,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vestige.errors import TooLarge
 from vestige.transports.http.addresses import sender_of
-from vestige.transports.http.problems import Refusal, answer_instead, problem, starts
+from vestige.transports.http.problems import Refusal, answer_instead, problem
 
 BODY_SECONDS = 30.0
 """How long the next piece of a body may take to come."""
 WHOLE_BODY_SECONDS = 120.0
 """How long all of it may take."""
-QUEUE_SECONDS = 1.0
-"""How long a request waits for its turn."""
 MAX_SENDERS = 10_000
 """Senders whose requests are counted; the one not seen for longest is forgotten first."""
 
@@ -30,11 +28,11 @@ PROBES = frozenset({"/health", "/readyz", "/api/health", "/api/v1/health"})
 LOGIN = "/login"
 """Takes no place: a body that comes slowly could be anybody's there, and must keep nobody else out."""
 
-OVERLOADED = Refusal(
-    status=503,
-    code="overloaded",
-    message="The server has as much to do as it can take.",
-    hint="Send the request again a little later.",
+TWO_LENGTHS = Refusal(
+    status=400,
+    code="two_lengths",
+    message="A request has either Content-Length or Transfer-Encoding.",
+    hint="Leave one out: who reads such a request otherwise than we do could be made to see another one.",
 )
 RATE_LIMITED = Refusal(
     status=429,
@@ -63,8 +61,12 @@ class BodyLimit:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        told = Headers(scope=scope).get("content-length", "")
-        if told.isdecimal() and int(told) > self._most:
+        headers = Headers(scope=scope)
+        told = headers.get("content-length", "")
+        if told and "transfer-encoding" in headers:
+            response = problem(TWO_LENGTHS, scope["state"]["request_id"], {"Connection": "close"})
+            await response(scope, receive, send)
+        elif told.isdecimal() and int(told) > self._most:
             await problem(self._too_large(), scope["state"]["request_id"])(scope, receive, send)
         else:
             await self._app(scope, self._counted(receive), send)
@@ -96,76 +98,6 @@ class BodyLimit:
             hint="Send less at once. The setting `server.max_body_bytes` is the limit.",
             details={"limit": self._most},
         )
-
-
-class Concurrency:
-    """Serves so many requests at once. As many more wait a little; others are refused.
-
-    A stream of events gives its place back when it begins: streams have limits of their own.
-    """
-
-    def __init__(self, app: ASGIApp, most: int, *, queue_seconds: float = QUEUE_SECONDS) -> None:
-        self._app, self._seconds = app, queue_seconds
-        self._most, self._waiting = most, 0
-        self._places = anyio.CapacityLimiter(most)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on when there is a place for it."""
-        if scope["type"] != "http" or scope["path"] in PROBES | {LOGIN}:
-            await self._app(scope, receive, send)
-            return
-        place = _Place(self._places)
-        if not await self._take(place):
-            response = problem(OVERLOADED, scope["state"]["request_id"], {"Retry-After": "1"})
-            await response(scope, receive, send)
-            return
-
-        async def sending(message: Message) -> None:
-            if starts(message) and is_stream(message):
-                place.give_back()
-            await send(message)
-
-        try:
-            await self._app(scope, receive, sending)
-        finally:
-            place.give_back()
-
-    async def _take(self, place: "_Place") -> bool:
-        if place.take_now():
-            return True
-        if self._waiting >= self._most:
-            return False
-        self._waiting += 1
-        try:
-            with anyio.move_on_after(self._seconds):
-                await place.take()
-        finally:
-            self._waiting -= 1
-        return place.taken
-
-
-class _Place:
-    """One of the places."""
-
-    def __init__(self, places: anyio.CapacityLimiter) -> None:
-        self._places, self.taken = places, False
-
-    def take_now(self) -> bool:
-        try:
-            self._places.acquire_on_behalf_of_nowait(self)
-        except anyio.WouldBlock:
-            return False
-        self.taken = True
-        return True
-
-    async def take(self) -> None:
-        await self._places.acquire_on_behalf_of(self)
-        self.taken = True
-
-    def give_back(self) -> None:
-        if self.taken:
-            self.taken = False
-            self._places.release_on_behalf_of(self)
 
 
 @dataclass(slots=True)

@@ -17,8 +17,8 @@ from starlette.routing import BaseRoute, Match, Mount
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vestige.callers import Caller
-from vestige.errors import VestigeError
-from vestige.operations.discretion import INSIDE, in_general
+from vestige.errors import INSIDE, VestigeError
+from vestige.operations.discretion import in_general
 from vestige.settings import Settings
 from vestige.transports.http.addresses import sender_of
 from vestige.transports.http.desk import Desk

@@ -21,7 +21,15 @@ from vestige.callers import Caller
 from vestige.errors import StoreError
 from vestige.models import EVERYTHING
 from vestige.transports.http.addresses import is_local
-from vestige.transports.http.desk import Desk, caller_of, key_of, read, recheck_of, request_id_of
+from vestige.transports.http.desk import (
+    Desk,
+    caller_of,
+    key_of,
+    place_of,
+    read,
+    recheck_of,
+    request_id_of,
+)
 from vestige.transports.http.leaving import left
 from vestige.transports.http.limits import RATE_LIMITED, charge_of, retry_after
 from vestige.transports.http.mcp_conversation import Conversation, Exchange, Run, run_job
@@ -42,7 +50,7 @@ from vestige.transports.http.mcp_streams import Outgoing, answer, first_of, stre
 from vestige.transports.mcp import allowed, eras, jsonrpc
 from vestige.transports.mcp.catalog import Catalog, packaged_data
 from vestige.transports.mcp.core import Connection
-from vestige.transports.mcp.jsonrpc import Message, ProtocolError, as_id, as_object
+from vestige.transports.mcp.jsonrpc import Message, ProtocolError, RequestId, as_id, as_object
 from vestige.transports.mcp.messages import Send as Sending
 
 logger = logging.getLogger(__name__)
@@ -53,6 +61,8 @@ MOST_BATCHED = 100
 
 SESSION_SECONDS = 60.0
 """When to come again if no session can be opened now."""
+UNFINISHED_SECONDS = 1.0
+"""When to come again if too many calls of a session are unfinished."""
 
 BAD_REQUEST, NOT_FOUND, NOT_ALLOWED, CONFLICT, UNAVAILABLE = 400, 404, 405, 409, 503
 
@@ -133,22 +143,27 @@ class Endpoint:
     async def _post(self, request: Request, send: Send) -> None:
         check_content_type(request.headers)
         check_accept(request.headers, JSON, EVENTS)
-        body = await request.body()
-        try:
-            message = await read(self._desk, body, jsonrpc.parse)
-        except ProtocolError as error:
-            raise Refused(BAD_REQUEST, error) from None
+        message, size = await self._read(request)
         asked = _asked(message)
         if is_modern(request.headers, asked):
-            await self._stateless(request, send, message, len(body))
+            await self._stateless(request, send, message, size)
         elif asked is not None and asked.method == "initialize" and asked.id is not None:
-            await self._greet(request, send, message, len(body))
+            await self._greet(request, send, message, size)
         else:
             session = self._session(request)
             if isinstance(message, list):
                 _charge(request, len(message))
-            await self._serve(session.conversation, request, send, message, len(body))
+            _check_room(session.conversation, message)
+            await self._serve(session.conversation, request, send, message, size)
             self._sessions.used(session)
+
+    async def _read(self, request: Request) -> tuple[object, int]:
+        """The message of a request, and how many bytes it was. Those are not kept: a call may wait long."""
+        body = b"".join([piece async for piece in request.stream()])
+        try:
+            return await read(self._desk, body, jsonrpc.parse), len(body)
+        except ProtocolError as error:
+            raise Refused(BAD_REQUEST, error) from None
 
     async def _get(self, request: Request, send: Send) -> None:
         session = self._asked_session(request)
@@ -260,6 +275,7 @@ class Endpoint:
                 request_id=request_id_of(request),
                 arrived=self._desk.monotonic(),
                 tasks=tasks,
+                give_place_back=place_of(request),
             )
             conversation.take(message, size, exchange)
 
@@ -323,9 +339,9 @@ def _hints(request: Request, refusal: Refused) -> dict[str, str]:
 class _TooOften(Refused):
     """More messages than may come now."""
 
-    def __init__(self, seconds: float) -> None:
-        error = ProtocolError(jsonrpc.INVALID_REQUEST, f"{RATE_LIMITED.message} {RATE_LIMITED.hint}")
-        super().__init__(RATE_LIMITED.status, error)
+    def __init__(self, seconds: float, why: str, request_id: RequestId | None = None) -> None:
+        error = ProtocolError(jsonrpc.INVALID_REQUEST, why)
+        super().__init__(RATE_LIMITED.status, error, request_id)
         self.seconds = seconds
 
 
@@ -335,7 +351,17 @@ def _charge(request: Request, messages: int) -> None:
         raise refused(BAD_REQUEST, f"Invalid request: more than {MOST_BATCHED} messages in a batch")
     wait = charge_of(request)(messages - 1) if messages > 1 else 0.0
     if wait:
-        raise _TooOften(wait)
+        raise _TooOften(wait, f"{RATE_LIMITED.message} {RATE_LIMITED.hint}")
+
+
+def _check_room(conversation: Conversation, message: object) -> None:
+    """Refuse calls that would be too many unfinished ones. A ping is none, nor is what has no answer."""
+    messages = message if isinstance(message, list) else [message]
+    asked = [one for one in map(_asked, messages) if one is not None]
+    calls = [one.id for one in asked if one.id is not None and one.method != "ping"]
+    if calls and not conversation.has_room_for(len(calls)):
+        why = "Too many calls of this session are unfinished. Wait for answers before you send more."
+        raise _TooOften(UNFINISHED_SECONDS, why, None if isinstance(message, list) else calls[0])
 
 
 def _owner(request: Request) -> object:

@@ -19,14 +19,16 @@ from vestige.callers import Caller
 from vestige.errors import DeadlineExceeded
 from vestige.transports.http.desk import Application, Desk
 from vestige.transports.http.lanes import Crowded, TooLate
-from vestige.transports.http.limits import OVERLOADED
 from vestige.transports.http.mcp_streams import Outbox
+from vestige.transports.http.places import OVERLOADED
 from vestige.transports.mcp.core import Connection
 from vestige.transports.mcp.messages import TOOL, Action, Cancel, Failed, Hold, Job, Outcome, Send, Start
 from vestige.transports.mcp.workers import attempt
 
 ROOTS_SECONDS = 2.0
 """How long calls wait for their client to say which folders it works in."""
+MOST_UNFINISHED = 200
+"""Calls of one conversation that wait or run."""
 
 Report = Callable[[Connection], list[Action]]
 """What a job has to say, put to the connection on the event loop's thread."""
@@ -37,18 +39,27 @@ Post = Callable[[Report], None]
 class Exchange:
     """One request over HTTP: who sent it, what is to be sent back, and the tasks that live as long as it.
 
-    `arrived` is when all of it was there. It is settled when all that it brought is answered or taken back; a
-    client may be gone long before.
+    `arrived` is when all of it was there; `give_place_back` is called when one of its calls begins to wait
+    for others. It is settled when all that it brought is answered or taken back; a client may be gone long
+    before.
     """
 
     def __init__(
-        self, caller: Caller, *, key: str, request_id: str, arrived: float, tasks: TaskGroup
+        self,
+        caller: Caller,
+        *,
+        key: str,
+        request_id: str,
+        arrived: float,
+        tasks: TaskGroup,
+        give_place_back: Callable[[], None],
     ) -> None:
         self.caller = caller
         self.key = key
         self.request_id = request_id
         self.arrived = arrived
         self.tasks = tasks
+        self.give_place_back = give_place_back
         self.outbox = Outbox()
         self.settled = anyio.Event()
 
@@ -121,6 +132,7 @@ class Conversation:
         self._loop = asyncio.get_running_loop()
         self._order = anyio.Lock()
         self._stops: dict[Job, _Stop] = {}
+        self._held: Hold | None = None
         self._exchanges: list[Exchange] = []
         self.listener = Outbox()
         """What we have to say unasked."""
@@ -131,6 +143,11 @@ class Conversation:
     def busy(self) -> bool:
         """Whether somebody waits for an answer or listens."""
         return self.listening or bool(self._exchanges)
+
+    def has_room_for(self, calls: int) -> bool:
+        """Whether so many more may wait or run."""
+        held = len(self._held.jobs) if self._held else 0
+        return len(self._stops) + held + calls <= MOST_UNFINISHED
 
     def take(self, message: object, size: int, exchange: Exchange) -> None:
         """Take what a request brought; its outbox is closed once all of it is answered."""
@@ -167,6 +184,7 @@ class Conversation:
 
     def _hold(self, hold: Hold) -> None:
         """Have the client asked on this request's stream if none other takes the question to it."""
+        self._held = hold
         exchange = hold.jobs[0].origin
         if isinstance(exchange, Exchange) and not self.listening:
             for message in self.listener.drain():
@@ -174,6 +192,7 @@ class Conversation:
         self._loop.call_later(ROOTS_SECONDS, lambda: self._act(self._connection.overdue(hold)))
 
     def _start(self, job: Job) -> None:
+        self._held = None  # what is held starts all at once, before anything else
         if isinstance(job.origin, Exchange):  # as all that this driver hands over
             self._stops[job] = _Stop()
             job.origin.tasks.start_soon(self._run, job, job.origin)
@@ -199,8 +218,11 @@ class Conversation:
 
     async def _outcome(self, work: Work) -> Outcome:
         if not work.job.long:
+            if self._order.locked():
+                work.exchange.give_place_back()
             async with self._order:
                 return await self._done(work)
+        work.exchange.give_place_back()  # it has threads of its own, and waits for them
         try:
             return await self._done(work)
         except TooLate:

@@ -25,11 +25,12 @@ from vestige.operations.registry import Operation
 from vestige.operations.routing import Route
 from vestige.transports.arguments import arguments_of
 from vestige.transports.http import pages
-from vestige.transports.http.desk import Desk, caller_of, key_of, read, request_id_of
+from vestige.transports.http.desk import Desk, caller_of, key_of, place_of, read, request_id_of
 from vestige.transports.http.lanes import Crowded
 from vestige.transports.http.leaving import left
-from vestige.transports.http.limits import OVERLOADED, QUEUE_SECONDS, retry_after
+from vestige.transports.http.limits import retry_after
 from vestige.transports.http.openapi import IDEMPOTENCY_HEADER, IDEMPOTENT, PREFIX
+from vestige.transports.http.places import OVERLOADED, QUEUE_SECONDS
 from vestige.transports.http.problems import METHOD_NOT_ALLOWED, UNSUPPORTED_MEDIA_TYPE, problem
 
 JSON = "application/json"
@@ -111,6 +112,8 @@ async def _answer(
         except VestigeError as error:
             return error
 
+    if long:  # it has threads of its own; while it waits for one it keeps nobody from being served
+        place_of(request)()
     async with (
         desk.lanes.turn(key_of(request), long=long, seconds=QUEUE_SECONDS) as threads,
         anyio.create_task_group() as group,
