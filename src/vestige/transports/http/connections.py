@@ -10,11 +10,14 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from uvicorn._types import ASGISendEvent
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 HEADER_SECONDS = 20.0
 """How long headers may take to be there: from when a client connects, or begins with its next request."""
+MOST_UNSENT = 1 << 20
+"""Bytes that may wait for a WebSocket: its pings are answered whether it reads or not."""
 UNREAD_SECONDS = 60.0
 """How long a client may take nothing of what waits for it."""
 COMPLAINT_SECONDS = 60.0
@@ -217,18 +220,27 @@ class SocketConnection(WebSocketsSansIOProtocol):
         super().connection_made(transport)
         self._unread = Unread(self.loop, self.transport, self.patience.unread_seconds)
 
+    def data_received(self, data: bytes) -> None:
+        """Take what comes, unless too much of what was answered to it is not read."""
+        super().data_received(data)
+        if self.transport.get_write_buffer_size() > MOST_UNSENT:
+            self.transport.abort()
+
+    async def send(self, message: ASGISendEvent) -> None:
+        """Send something. uvicorn logs a refusal that was sent whole as a handshake that was forgotten."""
+        await super().send(message)
+        if message["type"] == "websocket.http.response.body" and not message.get("more_body"):
+            self.handshake_complete = True
+
     def pause_writing(self) -> None:
         """Something waits to be taken."""
         super().pause_writing()
         self._unread.begin()
-        # What it says may have to be answered: its pings. Nothing more is heard until it reads.
-        self.transport.pause_reading()
 
     def resume_writing(self) -> None:
         """It was."""
         super().resume_writing()
         self._unread.end()
-        self.transport.resume_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client is gone."""
