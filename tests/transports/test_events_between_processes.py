@@ -149,7 +149,7 @@ def test_people_get_a_line_for_each_event(tmp_path: Path) -> None:
         vestige(tmp_path, "ingest", "Tea\x1b[2J is hot.")
         told, _ = follower.process.communicate(timeout=LONG)
     (line,) = told.splitlines()
-    assert "  MemoryCreated           id=" in line
+    assert "  MemoryCreated           scope=" in line
     assert "content_preview=Tea\\x1b[2J is hot." in line
 
 
