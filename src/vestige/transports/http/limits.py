@@ -1,4 +1,4 @@
-"""How much is taken: the size of a body, requests at once, requests of one sender."""
+"""How much is taken: the size of a body, and requests of one sender. Requests at once: `places`."""
 
 import math
 from collections import OrderedDict
@@ -25,8 +25,6 @@ MAX_SENDERS = 10_000
 
 PROBES = frozenset({"/health", "/readyz", "/api/health", "/api/v1/health"})
 """Asked by whoever watches the server, above all when it has much to do; no limit is for them."""
-LOGIN = "/login"
-"""Takes no place: a body that comes slowly could be anybody's there, and must keep nobody else out."""
 
 TWO_LENGTHS = Refusal(
     status=400,

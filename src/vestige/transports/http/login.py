@@ -18,7 +18,6 @@ from vestige.transports.http.auth import Auth
 from vestige.transports.http.cookies import COOKIE, Login
 from vestige.transports.http.credentials import Credential, Identity
 from vestige.transports.http.desk import Desk, request_id_of
-from vestige.transports.http.limits import LOGIN
 from vestige.transports.http.problems import (
     TOO_SLOW,
     UNAUTHENTICATED,
@@ -27,6 +26,7 @@ from vestige.transports.http.problems import (
     problem,
 )
 
+LOGIN = "/login"
 FILES = Path(__file__).parent / "static"
 MAX_BYTES = 4_096
 BODY_SECONDS = 10.0
