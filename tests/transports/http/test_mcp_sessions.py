@@ -187,7 +187,7 @@ def test_a_session_that_is_not_used_for_a_while_is_over(tmp_path: Path) -> None:
         gone = post(site.http, other, message("ping"))
 
         assert gone.status_code == 404
-        assert site.desk.gauges["mcp_sessions"]() == 1
+        assert site.desk.gauges["mcp_sessions"].read() == 1
 
 
 # -- order and cancellation -------------------------------------------------------------------------

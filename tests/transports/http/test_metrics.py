@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.transports.http.harness import Site, bearer, new_site
+from vestige.transports.http.desk import Gauge
 from vestige.transports.http.metrics import Metrics
 
 
@@ -38,9 +39,27 @@ def test_memories_are_counted_and_a_store_that_fails_is_told(tmp_path: Path) -> 
 
 
 def test_gauges_of_the_parts_are_shown(shell: Site) -> None:
-    shell.desk.gauges["teapots"] = lambda: 7
-    told = numbers(shell.http.get("/metrics", headers=bearer(shell.key("read"))).text)
-    assert told["vestige_teapots"] == 7
+    shell.desk.gauges["teapots"] = Gauge("Teapots that are full.", lambda: 1_234_567)
+    text = shell.http.get("/metrics", headers=bearer(shell.key("read"))).text
+    assert numbers(text)["vestige_teapots"] == 1_234_567
+    assert "# HELP vestige_teapots Teapots that are full.\n# TYPE vestige_teapots gauge\n" in text
+
+
+def test_what_is_done_in_the_background_is_shown(tmp_path: Path) -> None:
+    with new_site(tmp_path, {"auth.enabled": False}, parts=()) as site:
+        site.world.remember("The kettle whistles in C sharp.")
+        site.world.app.autopilot.settle()
+        told = numbers(site.http.get("/metrics").text)
+        assert told["vestige_background_handled_total"] > 0
+        assert told["vestige_background_waiting"] == told["vestige_background_failed_total"] == 0
+
+
+def test_every_number_says_what_it_is(shell: Site) -> None:
+    shell.http.get("/health")
+    text = shell.http.get("/metrics", headers=bearer(shell.key("read"))).text
+    explained = set(re.findall(r"# HELP ([a-z_]+) ", text))
+    of_histograms = re.compile("_(bucket|sum|count)$")
+    assert {of_histograms.sub("", re.split("[{ ]", name)[0]) for name in numbers(text)} == explained
 
 
 def test_what_would_grow_if_something_were_forgotten_is_shown(shell: Site) -> None:

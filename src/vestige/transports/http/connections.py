@@ -144,10 +144,31 @@ class Unread:
             self.begin()
 
 
-class HttpConnection(H11Protocol):
-    """A connection of HTTP. Made by `http_protocol`, which says how patient it is."""
+class Impatient(asyncio.Protocol):
+    """A protocol whose client must take what waits for it. How long that may take its server says."""
 
     patience: Patience
+    _unread: Unread
+
+    def pause_writing(self) -> None:
+        """Something waits to be taken."""
+        super().pause_writing()
+        self._unread.begin()
+
+    def resume_writing(self) -> None:
+        """It was."""
+        super().resume_writing()
+        self._unread.end()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client is gone."""
+        self._unread.end()
+        super().connection_lost(exc)
+
+
+class HttpConnection(Impatient, H11Protocol):
+    """A connection of HTTP. Made by `http_protocol`."""
+
     door: Door
 
     def connection_made(  # type: ignore[override]  # as uvicorn's: its transports are sockets
@@ -179,21 +200,14 @@ class HttpConnection(H11Protocol):
         super().on_response_complete()
         self._tell_door()
 
-    def pause_writing(self) -> None:
-        """Something waits to be taken."""
-        super().pause_writing()
-        self._unread.begin()
-
     def resume_writing(self) -> None:
-        """It was."""
+        """What waited was taken."""
         super().resume_writing()
-        self._unread.end()
         self._tell_door()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client is gone."""
         self._headers.stop()
-        self._unread.end()
         self.door.busy(self)
         super().connection_lost(exc)
 
@@ -210,10 +224,8 @@ class HttpConnection(H11Protocol):
             self.door.idle(self, self.transport.close)
 
 
-class SocketConnection(WebSocketsSansIOProtocol):
+class SocketConnection(Impatient, WebSocketsSansIOProtocol):
     """A WebSocket. Its pings find a client that is gone, but wait for one that does not read."""
-
-    patience: Patience
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Go on with a connection whose headers have come."""
@@ -231,21 +243,6 @@ class SocketConnection(WebSocketsSansIOProtocol):
         await super().send(message)
         if message["type"] == "websocket.http.response.body" and not message.get("more_body"):
             self.handshake_complete = True
-
-    def pause_writing(self) -> None:
-        """Something waits to be taken."""
-        super().pause_writing()
-        self._unread.begin()
-
-    def resume_writing(self) -> None:
-        """It was."""
-        super().resume_writing()
-        self._unread.end()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """The client is gone."""
-        self._unread.end()
-        super().connection_lost(exc)
 
 
 def http_protocol(given: Patience) -> type[HttpConnection]:

@@ -29,6 +29,14 @@ Owned = Callable[[], AbstractAsyncContextManager[None]]
 """Something that lives as long as the server: entered when it starts, left when it stops."""
 
 
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """A number that goes up and down, with what it is."""
+
+    told: str
+    read: Callable[[], float]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
     """What a part of the server works with.
@@ -46,7 +54,7 @@ class Desk:
     limiter: anyio.CapacityLimiter
     stopping: anyio.Event = field(default_factory=anyio.Event)
     owned: list[Owned] = field(default_factory=list)
-    gauges: dict[str, Callable[[], float]] = field(default_factory=dict)
+    gauges: dict[str, Gauge] = field(default_factory=dict)
     public: set[str] = field(default_factory=set)
     lanes: Lanes = field(init=False)
     reading: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(READERS))

@@ -17,7 +17,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from vestige import __version__
 from vestige.transports.http.channels import Ending, Listener, as_text
 from vestige.transports.http.credentials import Identity
-from vestige.transports.http.desk import Desk, caller_of, key_of, recheck_of, request_id_of
+from vestige.transports.http.desk import Desk, Gauge, caller_of, key_of, recheck_of, request_id_of
 from vestige.transports.http.headers import EVENT_STREAM
 from vestige.transports.http.leaving import left
 from vestige.transports.http.listeners import Listeners
@@ -51,7 +51,7 @@ def routes(desk: Desk) -> Sequence[BaseRoute]:
     """The routes of this part."""
     listeners = Listeners(desk)
     desk.owned.append(listeners.running)
-    desk.gauges["listeners"] = lambda: len(listeners)
+    desk.gauges["listeners"] = Gauge("Who is told of events as they happen.", lambda: len(listeners))
 
     async def by_socket(websocket: WebSocket) -> None:
         refused = _refused(websocket, listeners)

@@ -23,6 +23,7 @@ from vestige.models import EVERYTHING
 from vestige.transports.http.addresses import is_local
 from vestige.transports.http.desk import (
     Desk,
+    Gauge,
     caller_of,
     key_of,
     place_of,
@@ -122,7 +123,7 @@ class Endpoint:
         )
         # One of its own: a recheck does not wait for the long work of others.
         self._rechecking = anyio.CapacityLimiter(1)
-        desk.gauges["mcp_sessions"] = lambda: len(self._sessions)
+        desk.gauges["mcp_sessions"] = Gauge("MCP sessions that are open.", lambda: len(self._sessions))
         self._handlers = {"POST": self._post, "GET": self._get, "DELETE": self._delete}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

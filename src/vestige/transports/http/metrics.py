@@ -4,13 +4,14 @@ import asyncio
 import threading
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from vestige import __version__
+from vestige.engine.worker import WorkerStatus
 from vestige.errors import Forbidden, VestigeError
 from vestige.models import ANYTHING, EVERYTHING
 from vestige.transports.http.desk import Desk, caller_of, run
@@ -63,37 +64,50 @@ def routes(desk: Desk, metrics: Metrics) -> list[BaseRoute]:
         caller = caller_of(request)
         if "read" not in caller.permissions or caller.access != EVERYTHING:
             raise Forbidden("The numbers are about the whole store, and you may reach only a part of it.")
-        gauges = {
-            "vestige_http_in_flight": float(metrics.in_flight),
-            "vestige_tasks": float(len(asyncio.all_tasks())),
-            "vestige_threads": float(threading.active_count()),
-            "vestige_threads_busy": float(desk.limiter.borrowed_tokens),
-            **{f"vestige_{name}": gauge() for name, gauge in desk.gauges.items()},
-            **await run(desk, _of_the_store, desk),
-        }
         lines = [
             *_head("vestige_info", "gauge", "The version of the server."),
             f"vestige_info{_labels(version=__version__)} 1",
             *metrics.lines(),
-            *_gauges(gauges.items()),
+            *_gauge("http_in_flight", "Requests that are being answered.", metrics.in_flight),
+            *_gauge("tasks", "Tasks of the event loop.", len(asyncio.all_tasks())),
+            *_gauge("threads", "Threads of the process.", threading.active_count()),
+            *_gauge("threads_busy", "Threads that work on requests.", desk.limiter.borrowed_tokens),
+            *(line for name, one in desk.gauges.items() for line in _gauge(name, one.told, one.read())),
+            *_background(desk.app.engine.background()),
+            *await run(desk, _store, desk),
         ]
         return PlainTextResponse("\n".join(lines) + "\n", headers={"Content-Type": MEDIA_TYPE})
 
     return [Route("/metrics", show, methods=["GET"])]
 
 
-def _of_the_store(desk: Desk) -> dict[str, float]:
+def _background(work: WorkerStatus) -> Iterator[str]:
+    yield from _gauge(
+        "background_leader", "Whether this process does the work that one does for all.", work.leader
+    )
+    yield from _gauge("background_waiting", "Reactions to events that wait to be worked off.", work.waiting)
+    yield from _count("background_handled", "Reactions and chores that were worked off.", work.handled)
+    yield from _count("background_failed", "Of these, those that failed.", work.failed)
+    yield from _count("background_dropped", "Reactions that were dropped, as too many waited.", work.dropped)
+
+
+def _store(desk: Desk) -> list[str]:
     try:
         memories = desk.app.engine.store.count(ANYTHING, access=EVERYTHING)
     except VestigeError:
-        return {"vestige_store_up": 0.0}
-    return {"vestige_store_up": 1.0, "vestige_memories": float(memories)}
+        memories = None
+    up = _gauge("store_up", "Whether the store answers.", memories is not None)
+    return [*up, *(() if memories is None else _gauge("memories", "Memories in the store.", memories))]
 
 
-def _gauges(gauges: Iterable[tuple[str, float]]) -> Iterator[str]:
-    for name, value in sorted(gauges):
-        yield f"# TYPE {name} gauge"
-        yield f"{name} {value:g}"
+def _gauge(name: str, told: str, value: float) -> Iterator[str]:
+    yield from _head(f"vestige_{name}", "gauge", told)
+    yield f"vestige_{name} {float(value)!r}"
+
+
+def _count(name: str, told: str, value: int) -> Iterator[str]:
+    yield from _head(f"vestige_{name}_total", "counter", told)
+    yield f"vestige_{name}_total {value}"
 
 
 def _head(name: str, kind: str, told: str) -> Iterator[str]:
