@@ -8,7 +8,7 @@ import subprocess
 import sys
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 import anyio
@@ -99,6 +99,12 @@ async def large(scope: Scope, receive: Receive, send: Send) -> None:
     size = (b"content-length", str(len(MUCH)).encode())
     await send({"type": "http.response.start", "status": 200, "headers": [size]})
     await send({"type": "http.response.body", "body": MUCH})
+
+
+async def by_path(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["path"] == "/never":
+        await anyio.sleep_forever()
+    await (large if scope["path"] == "/large" else small)(scope, receive, send)
 
 
 async def talkative(scope: Scope, receive: Receive, send: Send) -> None:
@@ -383,6 +389,31 @@ def test_a_client_that_still_takes_its_answer_is_not_idle() -> None:
     run(test)
 
 
+def test_whoever_does_not_take_its_answer_makes_room_for_others() -> None:
+    async def test() -> None:
+        patience = Patience(most=2, header_seconds=LONG, unread_seconds=LONG, stuck_seconds=SHORT)
+        async with serving(by_path, patience) as here:
+            unread, writer = await here.connect(b"GET /large HTTP/1.1\r\nHost: here\r\n\r\n")
+            await unread.readuntil(b"\r\n\r\n")
+            busy, second = await here.connect(b"GET /never HTTP/1.1\r\nHost: here\r\n\r\n")
+            await here.open(2)
+            answer = b""
+            while not answer.endswith(b"ok"):  # as soon as it has been stuck for a while
+                third, client = await here.connect(ASKED)
+                answer = await third.read(1_000)
+                client.close()
+            taken = 0
+            with suppress(ConnectionError):
+                while piece := await unread.read(1_000_000):
+                    taken += len(piece)
+            assert taken < len(MUCH)
+            assert not busy.at_eof()
+            for one in (writer, second):
+                one.close()
+
+    run(test)
+
+
 def test_a_websocket_is_not_idle() -> None:
     async def quiet(scope: Scope, receive: Receive, send: Send) -> None:
         await receive()
@@ -436,7 +467,7 @@ def test_nothing_is_kept_of_a_client_that_is_gone() -> None:
 
 
 def test_the_log_tells_it_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
-    door, gone = Door(2), []
+    door, gone = Door(2, LONG), []
     assert [door.admits(inside, now) for inside, now in [(1, 0), (2, 0), (2, 30), (2, 61), (1, 62)]] == [
         True,
         False,

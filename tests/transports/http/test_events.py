@@ -89,7 +89,7 @@ class Streamed(threading.Thread):
 
 def until_they_listen(site: Site, count: int) -> None:
     """Wait until so many listen."""
-    listening, waiting = site.desk.gauges["listeners"], threading.Event()
+    listening, waiting = site.desk.gauges["listeners"].read, threading.Event()
     for _ in range(round(LONG / 0.01)):
         if listening() == count:
             return

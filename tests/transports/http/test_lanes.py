@@ -272,6 +272,27 @@ def test_calls_that_wait_for_others_of_their_session_take_no_place_from_another_
     assert held.most_inside == 1
 
 
+def test_a_call_whose_key_is_revoked_while_it_waits_is_not_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conversations = watched(monkeypatch)
+    with new_site(tmp_path) as site, ThreadPoolExecutor(2) as threads, holding(SHORT) as held:
+        minted, text = site.mint("read", "write")
+        session = open_session(site.http, headers=bearer(text))
+        first = threads.submit(post, site.http, session, call(SHORT, 1, query="tea"))
+        held.wait(1)
+        late = call("smart_ingest", 2, content="The kettle whistles in C sharp.")
+        second = threads.submit(post, site.http, session, late)
+        until(lambda: conversations[0]._order.statistics().tasks_waiting == 1)
+        site.revoke(minted)
+        site.world.clock.sleep(1)
+        held.let_go()
+        begun, result = (one.result(PATIENCE_SECONDS).json()["result"] for one in (first, second))
+        assert not begun["isError"]
+        assert result["structuredContent"]["error"]["code"] == "unauthenticated"
+        assert site.world.find("kettle") == []
+
+
 def test_a_call_that_waits_keeps_what_it_was_given_and_not_the_text_of_it(tmp_path: Path) -> None:
     spaces = 3_000_000
     with (

@@ -49,6 +49,13 @@ def test_a_body_that_does_not_tell_its_length_is_counted_as_it_comes(small: Site
     assert (response.status_code, response.json()["code"]) == (413, "too_large")
 
 
+def test_a_refused_body_has_the_headers_of_every_answer(small: Site) -> None:
+    told = small.http.post("/echo", content=b"x" * 3_000)
+    counted = small.http.post("/echo", content=iter([b"x" * 3_000]))
+    assert (told.status_code, counted.status_code) == (413, 413)
+    assert {name for name in told.headers if name != "x-request-id"} <= set(counted.headers)
+
+
 def test_a_body_that_lies_about_its_length_is_counted_too() -> None:
     taken: list[int] = []
 

@@ -59,7 +59,14 @@ def test_a_job_is_told_when_the_server_ends_without_waiting_for_it(tmp_path: Pat
 async def served(conversation: Conversation, body: dict[str, Any]) -> None:
     async with anyio.create_task_group() as tasks:
         exchange = Exchange(
-            LOCAL_USER, key="", request_id="test", arrived=0.0, tasks=tasks, give_place_back=lambda: None
+            LOCAL_USER,
+            key="",
+            sender="",
+            request_id="test",
+            arrived=0.0,
+            tasks=tasks,
+            give_place_back=lambda: None,
+            recheck=lambda: True,
         )
         conversation.take(body, 1, exchange)
         await exchange.settled.wait()

@@ -424,6 +424,23 @@ def test_an_answer_that_takes_long_becomes_a_stream(monkeypatch: pytest.MonkeyPa
     assert reply["result"]["structuredContent"] == {"echo": {"wait": True}}
 
 
+def test_a_call_in_a_stream_ends_when_its_key_is_revoked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mcp_streams, "STREAM_AFTER_SECONDS", 0.01)
+    monkeypatch.setattr(mcp_streams, "KEEP_ALIVE_SECONDS", 0.01)
+    with new_site(tmp_path) as site, ThreadPoolExecutor(1) as threads, holding("search") as held:
+        minted, text = site.mint("read")
+        session = open_session(site.http, headers=bearer(text))
+        asked = threads.submit(post, site.http, session, call("search", query="tea"))
+        held.wait(1)
+        site.revoke(minted)
+        held.wait(0)  # it was cancelled, not let go
+        answer = asked.result(TIMEOUT_SECONDS)
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    assert list(events(iter(answer.text.splitlines()))) == []
+
+
 def test_messages_for_a_client_that_does_not_listen_are_bounded() -> None:
     outbox = mcp_streams.Outbox()
     for number in range(2 * mcp_streams.MOST_WAITING):

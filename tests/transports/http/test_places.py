@@ -14,7 +14,7 @@ from tests.transports.http.harness import new_site
 from tests.transports.http.test_limits import OPEN, asked, nothing, nowhere
 from vestige.transports.http.auth import public
 from vestige.transports.http.desk import Desk
-from vestige.transports.http.places import Bodies, Concurrency, Place, Places
+from vestige.transports.http.places import Bodies, Concurrency, Place, Places, Presence
 
 
 class Crowd:
@@ -251,3 +251,36 @@ def test_one_sender_has_half_of_the_room_for_bodies_and_gives_it_back() -> None:
     anyio.run(run)
     assert statuses == [503, 200, 200, 200, 200]
     assert [len(body) for body in taken] == [83, 73, 73, 153]
+
+
+# -- all that are under way ----------------------------------------------------------------------------
+
+
+def test_one_sender_has_half_of_all_requests_under_way() -> None:
+    statuses: dict[str, list[int]] = {"a": [], "b": []}
+    out = anyio.Event()
+
+    async def stay(scope: Scope, receive: Receive, send: Send) -> None:
+        await out.wait()
+        await JSONResponse("done")(scope, receive, send)
+
+    async def come(app: ASGIApp, key_id: str, path: str = "/x") -> None:
+        async def note(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                statuses[key_id].append(message["status"])
+
+        await app({**from_key(key_id), "path": path}, nothing, note)
+
+    async def run() -> None:
+        app = Presence(stay, 4, {"/health"}.__contains__)
+        async with anyio.create_task_group() as tasks:
+            for key_id in "aaab":
+                tasks.start_soon(come, app, key_id)
+                await anyio.wait_all_tasks_blocked()
+            tasks.start_soon(come, app, "a", "/health")
+            assert statuses == {"a": [503], "b": []}
+            out.set()
+        await come(app, "a")
+
+    anyio.run(run)
+    assert statuses == {"a": [503, 200, 200, 200, 200], "b": [200]}

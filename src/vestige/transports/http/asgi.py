@@ -14,13 +14,14 @@ from vestige.errors import INSIDE, VestigeError
 from vestige.operations.discretion import in_general
 from vestige.transports.http import events, health, login, mcp, metrics, rest
 from vestige.transports.http.addresses import bind_of
+from vestige.transports.http.answers import Answers
 from vestige.transports.http.auth import Auth, Gate, public
 from vestige.transports.http.desk import Desk, request_id_of
 from vestige.transports.http.headers import SecurityHeaders
-from vestige.transports.http.limits import BodyLimit, RateLimit
+from vestige.transports.http.limits import PROBES, BodyLimit, RateLimit
 from vestige.transports.http.logs import Entry
 from vestige.transports.http.origins import Hosts, Names, Origins
-from vestige.transports.http.places import Bodies, Concurrency
+from vestige.transports.http.places import Bodies, Concurrency, Presence
 from vestige.transports.http.problems import failure, problem, refusal_of
 
 Part = Callable[[Desk], Sequence[BaseRoute]]
@@ -66,6 +67,8 @@ def _layers(inside: ASGIApp, desk: Desk, auth: Auth) -> ASGIApp:
     app: ASGIApp = Concurrency(inside, server.max_concurrent, is_public)
     app = Bodies(app, server.max_body_bytes, is_public)
     app = RateLimit(app, server.requests_per_minute, desk.monotonic)
+    app = Answers(app, desk.unsent)
+    app = Presence(app, server.max_connections, PROBES.__contains__)
     app = Gate(app, auth, is_public)
     app = BodyLimit(app, server.max_body_bytes)
     app = Origins(app, names)

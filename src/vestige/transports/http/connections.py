@@ -18,6 +18,8 @@ HEADER_SECONDS = 20.0
 """How long headers may take to be there: from when a client connects, or begins with its next request."""
 MOST_UNSENT = 1 << 20
 """Bytes that may wait for a WebSocket: its pings are answered whether it reads or not."""
+STUCK_SECONDS = 5.0
+"""After so long without taking anything it has to go when there is no room for others."""
 UNREAD_SECONDS = 60.0
 """How long a client may take nothing of what waits for it."""
 COMPLAINT_SECONDS = 60.0
@@ -42,6 +44,7 @@ class Patience:
     most: int
     header_seconds: float = HEADER_SECONDS
     unread_seconds: float = UNREAD_SECONDS
+    stuck_seconds: float = STUCK_SECONDS
 
 
 def affordable(most: int) -> int:
@@ -62,11 +65,13 @@ def affordable(most: int) -> int:
 
 
 class Door:
-    """Lets so many connections in. When there are as many, the one that has been idle longest has to go."""
+    """Lets so many connections in. When there are as many, the one that has been idle longest has to go, or
+    one that has not taken anything of its answer for a while."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, most: int, stuck_seconds: float) -> None:
+        self._most, self._stuck_seconds = most, stuck_seconds
         self._idle: dict[object, Callable[[], None]] = {}  # the first has been idle longest
+        self._unread: dict[object, Unread] = {}
         self._complained_at: float | None = None
 
     def idle(self, connection: object, hang_up: Callable[[], None]) -> None:
@@ -77,6 +82,14 @@ class Door:
         """This one has a request under way, or is gone."""
         self._idle.pop(connection, None)
 
+    def waits(self, connection: object, unread: "Unread") -> None:
+        """Something waits for this one to take it."""
+        self._unread[connection] = unread
+
+    def took(self, connection: object) -> None:
+        """It has taken all of it, or is gone."""
+        self._unread.pop(connection, None)
+
     def admits(self, inside: int, now: float) -> bool:
         """Whether there is room for another one, or has been made."""
         if inside < self._most:
@@ -84,13 +97,20 @@ class Door:
         if self._complained_at is None or now - self._complained_at >= COMPLAINT_SECONDS:
             self._complained_at = now
             logger.warning(
-                "%d connections are open, as many as may be (server.max_connections); idle ones are closed "
-                "for others, who are refused if there are none",
+                "%d connections are open, as many as may be (server.max_connections); those that are idle or "
+                "do not read are closed for others, who are refused if there are none",
                 inside,
             )
-        if not self._idle:
+        if self._idle:
+            self._idle.pop(next(iter(self._idle)))()
+            return True
+        connection, unread = max(
+            self._unread.items(), key=lambda one: one[1].stuck_seconds(), default=(None, None)
+        )
+        if unread is None or unread.stuck_seconds() < self._stuck_seconds:
             return False
-        self._idle.pop(next(iter(self._idle)))()
+        del self._unread[connection]
+        unread.cut_off()
         return True
 
 
@@ -101,10 +121,10 @@ class Timer:
         self._loop, self._seconds, self._do = loop, seconds, do
         self._handle: asyncio.TimerHandle | None = None
 
-    def start(self) -> None:
-        """Begin to wait; one that waits already goes on."""
+    def start(self, seconds: float | None = None) -> None:
+        """Begin to wait, so long if that is said; one that waits already goes on."""
         if self._handle is None:
-            self._handle = self._loop.call_later(self._seconds, self._due)
+            self._handle = self._loop.call_later(self._seconds if seconds is None else seconds, self._due)
 
     def stop(self) -> None:
         """Do nothing."""
@@ -123,25 +143,36 @@ class Unread:
     def __init__(self, loop: asyncio.AbstractEventLoop, transport: asyncio.Transport, seconds: float) -> None:
         # So that the protocol is told of every byte that waits, not only of many. Whoever sends waits then.
         transport.set_write_buffer_limits(high=0)
-        self._transport = transport
+        self._loop, self._transport, self._seconds = loop, transport, seconds
         self._timer = Timer(loop, seconds, self._look)
-        self._waiting = 0
+        self._waiting, self._since = 0, 0.0
 
     def begin(self) -> None:
         """Something waits."""
-        self._waiting = self._transport.get_write_buffer_size()
+        self._waiting, self._since = self._transport.get_write_buffer_size(), self._loop.time()
         self._timer.start()
 
     def end(self) -> None:
         """Everything was taken, or the client is gone."""
         self._timer.stop()
 
+    def stuck_seconds(self) -> float:
+        """How long the client has not been seen to take anything."""
+        waiting, now = self._transport.get_write_buffer_size(), self._loop.time()
+        if waiting < self._waiting:
+            self._waiting, self._since = waiting, now
+        return now - self._since
+
+    def cut_off(self) -> None:
+        """End the connection, whatever waits."""
+        self._transport.abort()
+
     def _look(self) -> None:
-        waiting = self._transport.get_write_buffer_size()
-        if waiting >= self._waiting:
-            self._transport.abort()
-        elif waiting:
-            self.begin()
+        left = self._seconds - self.stuck_seconds()
+        if left <= 0:
+            self.cut_off()
+        else:
+            self._timer.start(left)
 
 
 class Impatient(asyncio.Protocol):
@@ -200,15 +231,22 @@ class HttpConnection(Impatient, H11Protocol):
         super().on_response_complete()
         self._tell_door()
 
+    def pause_writing(self) -> None:
+        """Something waits to be taken."""
+        super().pause_writing()
+        self.door.waits(self, self._unread)
+
     def resume_writing(self) -> None:
-        """What waited was taken."""
+        """It was."""
         super().resume_writing()
+        self.door.took(self)
         self._tell_door()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client is gone."""
         self._headers.stop()
         self.door.busy(self)
+        self.door.took(self)
         super().connection_lost(exc)
 
     @property
@@ -250,7 +288,7 @@ def http_protocol(given: Patience) -> type[HttpConnection]:
 
     class Patient(HttpConnection):
         patience = given
-        door = Door(given.most)
+        door = Door(given.most, given.stuck_seconds)
 
     return Patient
 

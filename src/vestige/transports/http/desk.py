@@ -13,9 +13,11 @@ from vestige.callers import Caller
 from vestige.operations.extent import is_too_much, too_much
 from vestige.operations.registry import Registry
 from vestige.settings import Settings
+from vestige.transports.http.addresses import sender_of
+from vestige.transports.http.answers import TIMES_BODY
 from vestige.transports.http.application import Application as Application
 from vestige.transports.http.lanes import Lanes
-from vestige.transports.http.places import Place
+from vestige.transports.http.places import BODIES, Place, Shares
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -43,7 +45,8 @@ class Desk:
 
     `stopping` is set when the server no longer accepts connections: streams end themselves then. A part puts
     what must run as long as the server into `owned`, what /metrics shall show into `gauges`, and paths that
-    need no key into `public`, while its routes are made. Calls of operations run in `lanes`.
+    need no key into `public`, while its routes are made. Calls of operations run in `lanes`; what they answer
+    is counted in `unsent` until it is taken.
     """
 
     app: Application
@@ -57,10 +60,18 @@ class Desk:
     gauges: dict[str, Gauge] = field(default_factory=dict)
     public: set[str] = field(default_factory=set)
     lanes: Lanes = field(init=False)
+    unsent: Shares = field(init=False)
     reading: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(READERS))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "lanes", Lanes(self.limiter, self.settings.server.max_concurrent))
+        server = self.settings.server
+        object.__setattr__(self, "lanes", Lanes(self.limiter, server.max_concurrent))
+        object.__setattr__(self, "unsent", Shares(BODIES * server.max_body_bytes))
+
+    @property
+    def most_answer(self) -> int:
+        """How many bytes an answer may have."""
+        return TIMES_BODY * self.settings.server.max_body_bytes
 
     def deadline(self, arrived: float, *, long: bool) -> float:
         """When a call must be over whose request was there at that time."""
@@ -105,6 +116,11 @@ def key_of(connection: HTTPConnection) -> str:
     """What tells the credential of a request from others: the id of its key; not a secret. Empty without."""
     key_id: str = connection.state.key_id
     return key_id
+
+
+def sender_in(connection: HTTPConnection) -> str:
+    """Whom a request counts for: its key, or its address where it has none."""
+    return key_of(connection) or sender_of(connection.scope)
 
 
 def place_of(connection: HTTPConnection) -> Callable[[], None]:

@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from vestige import __version__
 from vestige.callers import Caller
-from vestige.errors import StoreError
+from vestige.errors import StoreError, TooLarge
 from vestige.models import EVERYTHING
 from vestige.transports.http.addresses import is_local
 from vestige.transports.http.desk import (
@@ -30,6 +30,7 @@ from vestige.transports.http.desk import (
     read,
     recheck_of,
     request_id_of,
+    sender_in,
 )
 from vestige.transports.http.leaving import left
 from vestige.transports.http.limits import RATE_LIMITED, charge_of, retry_after
@@ -165,6 +166,9 @@ class Endpoint:
             return await read(self._desk, body, jsonrpc.parse), len(body)
         except ProtocolError as error:
             raise Refused(BAD_REQUEST, error) from None
+        except TooLarge as error:
+            told = ProtocolError(jsonrpc.INVALID_REQUEST, error.message, {"error": error.value()})
+            raise Refused(error.status, told) from None
 
     async def _get(self, request: Request, send: Send) -> None:
         session = self._asked_session(request)
@@ -273,10 +277,12 @@ class Endpoint:
             exchange = Exchange(
                 caller_of(request),
                 key=key_of(request),
+                sender=sender_in(request),
                 request_id=request_id_of(request),
                 arrived=self._desk.monotonic(),
                 tasks=tasks,
                 give_place_back=place_of(request),
+                recheck=recheck_of(request),
             )
             conversation.take(message, size, exchange)
 
@@ -286,22 +292,27 @@ class Endpoint:
                     conversation.leave(exchange)
                 exchange.outbox.close()
 
-            async with anyio.create_task_group() as watching:
-                watching.start_soon(watch)
-                await _respond(send, exchange, stateless=stateless)
-                watching.cancel_scope.cancel()
-            await exchange.settled.wait()
+            try:
+                async with anyio.create_task_group() as watching:
+                    watching.start_soon(watch)
+                    if not await self._respond(send, exchange, stateless=stateless):
+                        conversation.leave(exchange)
+                    watching.cancel_scope.cancel()
+                await exchange.settled.wait()
+            finally:
+                self._desk.unsent.give_back(exchange.sender, exchange.size)
 
-
-async def _respond(send: Send, exchange: Exchange, *, stateless: bool) -> None:
-    """One JSON answer where that is all there is to say, else a stream."""
-    first = await first_of(exchange.outbox)
-    if not exchange.outbox.exhausted:
-        await stream(send, exchange.outbox, first)
-    elif first is None:
-        await answer(send, 202)
-    else:
-        await answer(send, _status(first, stateless=stateless), first)
+    async def _respond(self, send: Send, exchange: Exchange, *, stateless: bool) -> bool:
+        """One JSON answer where that is all there is to say, else a stream; whether the client was welcome to
+        the end."""
+        first = await first_of(exchange.outbox)
+        if not exchange.outbox.exhausted:
+            return await stream(send, exchange.outbox, first, still=partial(self._welcome, exchange.recheck))
+        if first is None:
+            await answer(send, 202)
+        else:
+            await answer(send, _status(first, stateless=stateless), first)
+        return True
 
 
 def _status(reply: Outgoing, *, stateless: bool) -> int:

@@ -16,17 +16,32 @@ from anyio.abc import TaskGroup
 from anyio.to_thread import run_sync
 
 from vestige.callers import Caller
-from vestige.errors import DeadlineExceeded
+from vestige.errors import DeadlineExceeded, StoreError, TooLarge
+from vestige.transports.http.answers import check_size, encoded
 from vestige.transports.http.desk import Application, Desk
 from vestige.transports.http.lanes import Crowded, TooLate
 from vestige.transports.http.mcp_streams import Outbox
 from vestige.transports.http.places import OVERLOADED
+from vestige.transports.http.problems import STORE_AWAY, UNAUTHENTICATED, Refusal
 from vestige.transports.mcp.core import Connection
-from vestige.transports.mcp.messages import TOOL, Action, Cancel, Failed, Hold, Job, Outcome, Send, Start
+from vestige.transports.mcp.messages import (
+    TOOL,
+    Action,
+    Cancel,
+    Done,
+    Failed,
+    Hold,
+    Job,
+    Outcome,
+    Send,
+    Start,
+)
 from vestige.transports.mcp.workers import attempt
 
 ROOTS_SECONDS = 2.0
 """How long calls wait for their client to say which folders it works in."""
+RECHECK_SECONDS = 0.1
+"""A call that had to wait longer than this for its turn is done only if its key still opens anything."""
 MOST_UNFINISHED = 200
 """Calls of one conversation that wait or run."""
 
@@ -40,8 +55,9 @@ class Exchange:
     """One request over HTTP: who sent it, what is to be sent back, and the tasks that live as long as it.
 
     `arrived` is when all of it was there; `give_place_back` is called when one of its calls begins to wait
-    for others. It is settled when all that it brought is answered or taken back; a client may be gone long
-    before.
+    for others, and `recheck` says whether its key still opens anything. Its answers so far have `size` bytes,
+    which count for `sender`. It is settled when all that it brought is answered or taken back; a client may
+    be gone long before.
     """
 
     def __init__(
@@ -49,18 +65,23 @@ class Exchange:
         caller: Caller,
         *,
         key: str,
+        sender: str,
         request_id: str,
         arrived: float,
         tasks: TaskGroup,
         give_place_back: Callable[[], None],
+        recheck: Callable[[], bool],
     ) -> None:
         self.caller = caller
         self.key = key
+        self.sender = sender
         self.request_id = request_id
         self.arrived = arrived
         self.tasks = tasks
         self.give_place_back = give_place_back
+        self.recheck = recheck
         self.outbox = Outbox()
+        self.size = 0
         self.settled = anyio.Event()
 
 
@@ -214,7 +235,19 @@ class Conversation:
             stop.cancelled.set()  # when the server gives up waiting, the thread shall not go on for nobody
             del self._stops[job]
         if outcome is not None:
-            self._act(self._connection.finish(job, outcome))
+            self._act(self._connection.finish(job, self._counted(outcome, exchange)))
+
+    def _counted(self, outcome: Outcome, exchange: Exchange) -> Outcome:
+        """What a job came to, if there is room for it until it is taken."""
+        size = len(outcome.text) if isinstance(outcome, Done) and outcome.text else 0
+        try:
+            check_size(exchange.size + size, self._desk.most_answer)
+        except TooLarge as error:
+            return Failed(error.value())
+        if not self._desk.unsent.take(exchange.sender, size):
+            return _refused(OVERLOADED)
+        exchange.size += size
+        return outcome
 
     async def _outcome(self, work: Work) -> Outcome:
         if not work.job.long:
@@ -228,13 +261,37 @@ class Conversation:
         except TooLate:
             return Failed(DeadlineExceeded().value())
         except Crowded:
-            return Failed({"code": OVERLOADED.code, "message": OVERLOADED.message, "hint": OVERLOADED.hint})
+            return _refused(OVERLOADED)
 
     async def _done(self, work: Work) -> Outcome:
         key, long = work.exchange.key, work.job.long
         left = work.deadline - self._desk.monotonic()
         async with self._desk.lanes.turn(key, long=long, seconds=left) as threads:
-            return await run_sync(self._do, self._desk.app, work, limiter=threads)
+            return await run_sync(self._checked, work, limiter=threads)
+
+    def _checked(self, work: Work) -> Outcome:
+        """Do a job in a thread, if who sent it still may when its turn comes."""
+        waited = self._desk.monotonic() - work.exchange.arrived
+        try:
+            if waited > RECHECK_SECONDS and not work.exchange.recheck():
+                return _refused(UNAUTHENTICATED)
+        except StoreError:
+            return _refused(STORE_AWAY)
+        return _written(self._do(self._desk.app, work))
 
     def _post(self, report: Report) -> None:
         self._loop.call_soon_threadsafe(lambda: self._act(report(self._connection)))
+
+
+def _refused(refusal: Refusal) -> Failed:
+    return Failed({"code": refusal.code, "message": refusal.message, "hint": refusal.hint})
+
+
+def _written(outcome: Outcome) -> Outcome:
+    """The outcome with its text: to write that takes a while, and on the loop everybody else would wait."""
+    if isinstance(outcome, Failed):
+        return outcome
+    try:
+        return Done(outcome.value, encoded(outcome.value).decode())
+    except (ValueError, TypeError, RecursionError):  # the core says so
+        return outcome

@@ -5,11 +5,11 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 
 import anyio
-import orjson
 from starlette.types import Send
 
+from vestige.transports.http.answers import encoded
 from vestige.transports.http.headers import EVENT_STREAM
-from vestige.transports.mcp.jsonrpc import Message, encode
+from vestige.transports.mcp.jsonrpc import Message
 
 Outgoing = Message | list[Message]
 
@@ -73,15 +73,11 @@ async def answer(
     send: Send, status: int, message: Outgoing | None = None, headers: Mapping[str, str] | None = None
 ) -> None:
     """Send one whole response, empty without a message."""
-    body = b"" if message is None else _encoded(message)
+    body = b"" if message is None else encoded(message)
     kind = {} if message is None else {"content-type": "application/json"}
     fields = {**kind, "content-length": str(len(body)), **(headers or {})}
     await send({"type": "http.response.start", "status": status, "headers": _raw(fields)})
     await send({"type": "http.response.body", "body": body})
-
-
-async def _always() -> bool:
-    return True
 
 
 async def first_of(outbox: Outbox) -> Outgoing | None:
@@ -96,10 +92,10 @@ async def stream(
     outbox: Outbox,
     first: Outgoing | None = None,
     *,
-    still: Callable[[], Awaitable[bool]] = _always,
-) -> None:
+    still: Callable[[], Awaitable[bool]],
+) -> bool:
     """Send what comes through an outbox as events, until it is exhausted or its reader is not welcome any
-    more, which is asked from time to time."""
+    more, which is asked from time to time. Whether it was welcome to the end."""
     await send({"type": "http.response.start", "status": 200, "headers": _raw(EVENT_STREAM)})
     # The headers tell the client that it is heard; a server keeps them back until there is a body.
     await _write(send, _ALIVE if first is None else _event(first))
@@ -110,13 +106,15 @@ async def stream(
             message = await outbox.next()
         if anyio.current_time() >= ask_at:  # whether or not there was something to say
             if not await still():
-                break
+                await send({"type": "http.response.body", "body": b""})
+                return False
             ask_at = anyio.current_time() + KEEP_ALIVE_SECONDS
         if message is not None:
             await _write(send, _event(message))
         elif not outbox.exhausted:
             await _write(send, _ALIVE)
     await send({"type": "http.response.body", "body": b""})
+    return True
 
 
 async def _write(send: Send, data: bytes) -> None:
@@ -124,15 +122,7 @@ async def _write(send: Send, data: bytes) -> None:
 
 
 def _event(message: Outgoing) -> bytes:
-    return b"event: message\ndata: " + _encoded(message) + b"\n\n"
-
-
-def _encoded(message: Outgoing) -> bytes:
-    """The message as JSON on one line, quickly: meanwhile everybody else waits."""
-    try:
-        return orjson.dumps(message)
-    except TypeError:  # half a character or a huge number that a client sent and gets back
-        return encode(message).rstrip()
+    return b"event: message\ndata: " + encoded(message) + b"\n\n"
 
 
 def _raw(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:

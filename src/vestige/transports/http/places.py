@@ -6,14 +6,15 @@ One who sends slowly or does not read holds none, and one who sends much leaves 
 
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import anyio
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from vestige.errors import TooLarge
 from vestige.transports.http.addresses import sender_of
-from vestige.transports.http.problems import Refusal, problem, refusal_of, starts
+from vestige.transports.http.problems import Refusal, answer_instead, problem, refusal_of, starts
 
 QUEUE_SECONDS = 1.0
 """How long a request waits for its turn."""
@@ -103,6 +104,27 @@ class Places:
                 self._waiting[sender] = queue
 
 
+class Presence:
+    """Lets a sender have a half of all requests under way that the server has connections for, streams and
+    whatever waits among them. What `is_free` asks whoever watches the server."""
+
+    def __init__(self, app: ASGIApp, most: int, is_free: Callable[[str], bool]) -> None:
+        self._app, self._shares, self._is_free = app, Shares(most), is_free
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, unless too many others of its sender are under way."""
+        sender = scope["state"]["key_id"] or sender_of(scope)
+        if self._is_free(scope["path"]):
+            await self._app(scope, receive, send)
+        elif self._shares.take(sender, 1):
+            try:
+                await self._app(scope, receive, send)
+            finally:
+                self._shares.give_back(sender, 1)
+        else:
+            await refuse(OVERLOADED, scope, receive, send)
+
+
 class Concurrency:
     """Serves so many requests at once. As many more of each sender wait a little; others are refused.
 
@@ -122,13 +144,13 @@ class Concurrency:
             return
         place = self._places.ask(scope["state"]["key_id"] or sender_of(scope))
         if place is None:
-            await _refuse(OVERLOADED, scope, receive, send)
+            await refuse(OVERLOADED, scope, receive, send)
             return
         try:
             if await place.turn(self._seconds):
                 await self._serve(place, scope, receive, send)
             else:
-                await _refuse(OVERLOADED, scope, receive, send)
+                await refuse(OVERLOADED, scope, receive, send)
         finally:
             place.give_back()
 
@@ -143,10 +165,32 @@ class Concurrency:
         await self._app(scope, receive, sending)
 
 
-@dataclass(slots=True)
-class _Held:
-    """Bytes of one request that are in memory."""
+class Shares:
+    """So much of something at once: bytes, requests. One sender has a half of it at most."""
 
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._taken: Counter[str] = Counter()
+
+    def take(self, sender: str, size: int) -> bool:
+        """Have so many more, if there is room for them."""
+        if self._taken[sender] + size > self._most // 2 or self._taken.total() + size > self._most:
+            return False
+        self._taken[sender] += size
+        return True
+
+    def give_back(self, sender: str, size: int) -> None:
+        """So many are over."""
+        self._taken[sender] -= size
+        if not self._taken[sender]:
+            del self._taken[sender]
+
+
+@dataclass(slots=True)
+class _Body:
+    """What has come of a body: its messages until they are handed on, and how many bytes it was."""
+
+    pieces: deque[Message] = field(default_factory=deque)
     size: int = 0
 
 
@@ -157,42 +201,39 @@ class Bodies:
     """
 
     def __init__(self, app: ASGIApp, most_bytes: int, is_free: Callable[[str], bool]) -> None:
-        self._app, self._most, self._is_free = app, BODIES * most_bytes, is_free
-        self._bytes: Counter[str] = Counter()
+        self._app, self._shares, self._is_free = app, Shares(BODIES * most_bytes), is_free
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Take the body in, then pass the request on."""
         if scope["type"] != "http" or self._is_free(scope["path"]):
             await self._app(scope, receive, send)
             return
-        sender, held = scope["state"]["key_id"] or sender_of(scope), _Held()
+        sender, body = scope["state"]["key_id"] or sender_of(scope), _Body()
         try:
-            pieces = await self._whole(sender, held, receive)
-            if isinstance(pieces, Refusal):
-                await _refuse(pieces, scope, receive, send)
+            refusal = await self._fill(body, sender, receive)
+            if refusal is not None:
+                await refuse(refusal, scope, receive, send)
             else:
-                await self._app(scope, _again(pieces, receive), send)
+                await self._app(scope, _again(body.pieces, receive), send)
         finally:
-            self._bytes[sender] -= held.size
-            if not self._bytes[sender]:
-                del self._bytes[sender]
+            self._shares.give_back(sender, body.size)
 
-    async def _whole(self, sender: str, held: _Held, receive: Receive) -> deque[Message] | Refusal:
-        """All messages of a body, or why it is not taken."""
-        pieces: deque[Message] = deque()
+    async def _fill(self, body: _Body, sender: str, receive: Receive) -> Refusal | TooLarge | None:
+        """Take in all of a body; why it is not taken, if so."""
         while True:
             try:
                 message = await receive()
             except HTTPException as exc:  # it did not come in time
                 return refusal_of(exc)
-            pieces.append(message)
+            except TooLarge as exc:
+                return exc
             size = len(message.get("body", b""))
-            held.size += size
-            self._bytes[sender] += size
-            if self._bytes[sender] > self._most // 2 or self._bytes.total() > self._most:
+            if not self._shares.take(sender, size):
                 return OVERLOADED
+            body.size += size
+            body.pieces.append(message)
             if not message.get("more_body", False):  # the end of it, or the client has left
-                return pieces
+                return None
 
 
 def _again(pieces: deque[Message], receive: Receive) -> Receive:
@@ -204,7 +245,8 @@ def _again(pieces: deque[Message], receive: Receive) -> Receive:
     return receiving
 
 
-async def _refuse(refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
+async def refuse(refusal: Refusal | TooLarge, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a request with why it is not worked on."""
     later = {"Retry-After": "1"} if refusal is OVERLOADED else {}
     response = problem(refusal, scope["state"]["request_id"], later)
-    await response(scope, receive, send)
+    await answer_instead(response, scope, receive, send)

@@ -25,6 +25,7 @@ from vestige.operations.registry import Operation
 from vestige.operations.routing import Route
 from vestige.transports.arguments import arguments_of
 from vestige.transports.http import pages
+from vestige.transports.http.answers import check_size
 from vestige.transports.http.desk import Desk, caller_of, key_of, place_of, read, request_id_of
 from vestige.transports.http.lanes import Crowded
 from vestige.transports.http.leaving import left
@@ -72,58 +73,60 @@ class _Resource:
             if body and _media_type(request) != JSON:
                 return problem(UNSUPPORTED_MEDIA_TYPE, request_id)
             arguments = await read(self._desk, body, partial(offer.arguments, request))
-            answer = await _answer(self._desk, request, offer.operation, arguments, arrived)
+            body, created = await self._answer(request, offer, arguments, arrived)
         except ClientDisconnect:
             return problem(Cancelled(), request_id)
         except Crowded:
             return problem(OVERLOADED, request_id, retry_after(QUEUE_SECONDS))
         except VestigeError as error:
             return problem(error, request_id)
-        status = 201 if offer.route.created(answer) else 200
-        return Response(orjson.dumps(answer), status_code=status, media_type=JSON)
+        return Response(body, status_code=201 if created else 200, media_type=JSON)
+
+    async def _answer(
+        self, request: Request, offer: "_Offer", arguments: Mapping[str, Any], arrived: float
+    ) -> tuple[bytes, bool]:
+        """Run an operation in a thread, which is told when the client goes away: what it answers, as JSON,
+        and whether that is something new."""
+        desk, gone, long = self._desk, threading.Event(), offer.operation.lane == "long"
+
+        async def watch() -> None:
+            await left(request.receive)
+            gone.set()
+
+        def work() -> tuple[bytes, bool] | VestigeError:
+            # Raised from here it would leave the task group wrapped in a group of one.
+            try:
+                answer = desk.app.answer(
+                    offer.operation,
+                    arguments,
+                    caller=caller_of(request),
+                    request_id=request_id_of(request),
+                    progress=lambda done, total, what: None,
+                    cancelled=gone,
+                    deadline=desk.deadline(arrived, long=long),
+                )
+                body = orjson.dumps(answer)
+                check_size(len(body), desk.most_answer)
+            except VestigeError as error:
+                return error
+            return body, offer.route.created(answer)
+
+        if long:  # it has threads of its own; while it waits for one it keeps nobody from being served
+            place_of(request)()
+        async with (
+            desk.lanes.turn(key_of(request), long=long, seconds=QUEUE_SECONDS) as threads,
+            anyio.create_task_group() as group,
+        ):
+            group.start_soon(watch)
+            answer = await run_sync(work, limiter=threads)
+            group.cancel_scope.cancel()
+        if isinstance(answer, VestigeError):
+            raise answer
+        return answer
 
 
 def _media_type(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
-async def _answer(
-    desk: Desk, request: Request, operation: Operation, arguments: Mapping[str, Any], arrived: float
-) -> dict[str, Any]:
-    """Run an operation in a thread; it is told when the client goes away."""
-    gone, long = threading.Event(), operation.lane == "long"
-
-    async def watch() -> None:
-        await left(request.receive)
-        gone.set()
-
-    def work() -> dict[str, Any] | VestigeError:
-        # Raised from here it would leave the task group wrapped in a group of one.
-        try:
-            return desk.app.answer(
-                operation,
-                arguments,
-                caller=caller_of(request),
-                request_id=request_id_of(request),
-                progress=lambda done, total, what: None,
-                cancelled=gone,
-                deadline=desk.deadline(arrived, long=long),
-            )
-        except VestigeError as error:
-            return error
-
-    if long:  # it has threads of its own; while it waits for one it keeps nobody from being served
-        place_of(request)()
-    async with (
-        desk.lanes.turn(key_of(request), long=long, seconds=QUEUE_SECONDS) as threads,
-        anyio.create_task_group() as group,
-    ):
-        group.start_soon(watch)
-        answer = await run_sync(work, limiter=threads)
-        group.cancel_scope.cancel()
-    if isinstance(answer, VestigeError):
-        raise answer
-    return answer
 
 
 class _Offer:

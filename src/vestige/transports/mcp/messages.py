@@ -58,12 +58,13 @@ class Job:
 
 
 class Done:
-    """A job that succeeded, with its JSON object."""
+    """A job that succeeded, with its JSON object, and with that as text if somebody wrote it already."""
 
-    __slots__ = ("value",)
+    __slots__ = ("text", "value")
 
-    def __init__(self, value: Message) -> None:
+    def __init__(self, value: Message, text: str | None = None) -> None:
         self.value = value
+        self.text = text
 
 
 class Failed:

@@ -27,6 +27,8 @@ def resource_body(job: Job, outcome: Outcome, media_type: str | None) -> Message
 
 def _written(outcome: Outcome) -> tuple[str, Outcome]:
     """The outcome's JSON text; an outcome JSON cannot hold becomes a failure that it can."""
+    if isinstance(outcome, Done) and outcome.text is not None:
+        return outcome.text, outcome
     try:
         return dumps(outcome.value if isinstance(outcome, Done) else {"error": outcome.error}), outcome
     except (ValueError, TypeError, RecursionError):
