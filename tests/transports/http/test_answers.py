@@ -34,7 +34,16 @@ def test_an_answer_that_is_too_large_is_refused_over_rest(tmp_path: Path) -> Non
     assert (fits.status_code, fits.json()["found"]) == (200, 2)
     told = refused.json()
     assert (refused.status_code, told["code"], told["details"]["limit"]) == (413, "too_large", 40_000)
-    assert len(fits.content) < told["details"]["limit"] < told["details"]["bytes"]
+    assert len(fits.content) < told["details"]["limit"]
+
+
+def test_what_becomes_too_large_as_json_is_refused_too(tmp_path: Path) -> None:
+    with new_site(tmp_path, SMALL) as site:
+        one = site.world.remember("Quotes: " + '"' * 15_000)
+        two = site.world.remember("More quotes: " + '"' * 15_000, force_create=True)
+        fits = site.http.get("/api/v1/memories/batch", params={"ids": [one]})
+        refused = site.http.get("/api/v1/memories/batch", params={"ids": [one, two]})
+    assert (fits.status_code, refused.status_code) == (200, 413)
 
 
 def test_an_answer_that_is_too_large_is_refused_over_mcp(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Answers as bytes: how large one may be, and how many bytes wait until their clients take them."""
 
+from typing import Any
+
 import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -28,10 +30,23 @@ def check_size(size: int, most: int) -> None:
     """Refuse an answer that is too large."""
     if size > most:
         raise TooLarge(
-            f"This was done, but the answer to it has {size:,} bytes; at most {most:,} are sent.",
+            f"This was done, but the answer to it is larger than the {most:,} bytes that are sent at most.",
             hint="Ask for fewer memories at once, or for less of each (`detail_level`).",
-            details={"bytes": size, "limit": most},
+            details={"limit": most},
         )
+
+
+def check_texts(answer: Reply, most: int) -> None:
+    """Refuse an answer whose texts alone are too large: written as JSON it would be there twice."""
+    size, containers = 0, list[Any]((answer,))
+    while containers:
+        container = containers.pop()
+        for value in container.values() if isinstance(container, dict) else container:
+            if isinstance(value, str):
+                size += len(value)
+            elif isinstance(value, dict | list | tuple):
+                containers.append(value)
+        check_size(size, most)
 
 
 class Answers:

@@ -17,7 +17,7 @@ from anyio.to_thread import run_sync
 
 from vestige.callers import Caller
 from vestige.errors import DeadlineExceeded, StoreError, TooLarge
-from vestige.transports.http.answers import check_size, encoded
+from vestige.transports.http.answers import check_size, check_texts, encoded
 from vestige.transports.http.desk import Application, Desk
 from vestige.transports.http.lanes import Crowded, TooLate
 from vestige.transports.http.mcp_streams import Outbox
@@ -277,7 +277,7 @@ class Conversation:
                 return _refused(UNAUTHENTICATED)
         except StoreError:
             return _refused(STORE_AWAY)
-        return _written(self._do(self._desk.app, work))
+        return _written(self._do(self._desk.app, work), self._desk.most_answer)
 
     def _post(self, report: Report) -> None:
         self._loop.call_soon_threadsafe(lambda: self._act(report(self._connection)))
@@ -287,11 +287,14 @@ def _refused(refusal: Refusal) -> Failed:
     return Failed({"code": refusal.code, "message": refusal.message, "hint": refusal.hint})
 
 
-def _written(outcome: Outcome) -> Outcome:
+def _written(outcome: Outcome, most: int) -> Outcome:
     """The outcome with its text: to write that takes a while, and on the loop everybody else would wait."""
     if isinstance(outcome, Failed):
         return outcome
     try:
+        check_texts(outcome.value, most)
         return Done(outcome.value, encoded(outcome.value).decode())
+    except TooLarge as error:
+        return Failed(error.value())
     except (ValueError, TypeError, RecursionError):  # the core says so
         return outcome

@@ -25,7 +25,7 @@ from vestige.operations.registry import Operation
 from vestige.operations.routing import Route
 from vestige.transports.arguments import arguments_of
 from vestige.transports.http import pages
-from vestige.transports.http.answers import check_size
+from vestige.transports.http.answers import check_size, check_texts
 from vestige.transports.http.desk import Desk, caller_of, key_of, place_of, read, request_id_of
 from vestige.transports.http.lanes import Crowded
 from vestige.transports.http.leaving import left
@@ -105,6 +105,7 @@ class _Resource:
                     cancelled=gone,
                     deadline=desk.deadline(arrived, long=long),
                 )
+                check_texts(answer, desk.most_answer)
                 body = orjson.dumps(answer)
                 check_size(len(body), desk.most_answer)
             except VestigeError as error:
