@@ -125,6 +125,16 @@ def test_a_process_that_hangs_is_replaced(tmp_path: Path) -> None:
         assert echo(bridge, "x")["pid"] == after
 
 
+@pytest.mark.parametrize("items", [1_001, 1_000_000])
+def test_it_never_sees_a_body_of_too_many_values(tmp_path: Path, items: int) -> None:
+    log = tmp_path / "log"
+    with bridged(tmp_path / "data", [*FAKE, f"log={log}"]) as bridge:
+        response = bridge.post("/ingest", {"items": [{}] * items})
+        assert (response.status_code, response.json()["code"]) == (413, "too_large")
+        assert echo(bridge, "x")["arguments"]["query"] == "x"
+    assert [call["params"]["name"] for call in messages(log, "tools/call")] == ["search"]
+
+
 def timed_out(bridge: Bridged, path: str, query: str) -> None:
     response = bridge.post(path, {"query": query})
     assert (response.status_code, response.json()["code"]) == (502, "timeout")

@@ -83,13 +83,31 @@ def test_everybody_on_this_machine_is_let_in_when_that_was_said(tmp_path: Path) 
 
 
 def test_beyond_the_limit_an_idle_connection_goes_for_a_new_one(tmp_path: Path) -> None:
-    few = {"VESTIGE_AUTH_TOKEN": TOKEN, "VESTIGE_SERVER_MAX_CONNECTIONS": "1"}
-    with running(tmp_path, **few) as (url, _, _):
+    with running(tmp_path, VESTIGE_AUTH_TOKEN=TOKEN, VESTIGE_SERVER_MAX_CONNECTIONS="1") as (url, _, _):
         place = urlsplit(url)
         with socket.create_connection((place.hostname, place.port), timeout=PATIENCE_SECONDS) as idle:
             told = httpx.get(f"{url}/readyz", timeout=PATIENCE_SECONDS)
             assert "json" in told.headers["content-type"]  # and no short refusal at the door
             assert idle.recv(1) == b""  # it had to go for the other one
+
+
+def test_bodies_of_a_million_values_at_once_are_refused_and_harm_nobody(tmp_path: Path) -> None:
+    body = b'{"items":[' + b"{}," * 1_390_000 + b"{}]}"
+    with running(tmp_path, VESTIGE_AUTH_TOKEN=TOKEN) as (url, process, _), ThreadPoolExecutor(15) as pool:
+
+        def ask(_: int) -> int:
+            told = httpx.post(f"{url}/ingest", content=body, headers=BEARER, timeout=PATIENCE_SECONDS)
+            return told.status_code
+
+        until_ready(url)
+        before = children(process.pid)
+        assert set(pool.map(ask, range(15))) == {413}
+        assert httpx.get(f"{url}/health", timeout=PATIENCE_SECONDS).status_code == 200
+        assert children(process.pid) == before
+
+
+def until_ready(url: str) -> None:
+    wait_for(lambda: httpx.get(f"{url}/readyz", timeout=PATIENCE_SECONDS).status_code == 200)
 
 
 def test_its_settings_come_from_the_file_it_is_given(tmp_path: Path) -> None:
