@@ -1,9 +1,11 @@
 """`vestige bridge` as a real process: what it says, and how it ends."""
 
+import errno
 import json
 import signal
 import socket
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -108,6 +110,25 @@ def test_bodies_of_a_million_values_at_once_are_refused_and_harm_nobody(tmp_path
 
 def until_ready(url: str) -> None:
     wait_for(lambda: httpx.get(f"{url}/readyz", timeout=PATIENCE_SECONDS).status_code == 200)
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_more_silent_connections_than_descriptors_keep_nobody_out(tmp_path: Path, at_once: bool) -> None:
+    with (
+        running(tmp_path, descriptors=256, VESTIGE_AUTH_TOKEN=TOKEN) as (url, process, log),
+        ExitStack() as silent,
+    ):
+        until_ready(url)
+        place = urlsplit(url)
+        if at_once:
+            process.send_signal(signal.SIGSTOP)
+        for _ in range(300):
+            one = silent.enter_context(socket.socket())
+            one.settimeout(0 if at_once else PATIENCE_SECONDS)
+            assert one.connect_ex((place.hostname, place.port)) in (0, errno.EINPROGRESS)
+        process.send_signal(signal.SIGCONT)
+        assert httpx.get(f"{url}/health", timeout=PATIENCE_SECONDS).status_code == 200
+        assert "out of system resource" not in log.read_text(encoding="utf-8")
 
 
 def test_its_settings_come_from_the_file_it_is_given(tmp_path: Path) -> None:

@@ -12,9 +12,10 @@ from starlette.types import ASGIApp
 from vestige.errors import ConfigError
 from vestige.settings import Settings
 from vestige.transports.http import signals
-from vestige.transports.http.connections import Patience, http_protocol
+from vestige.transports.http.connections import Patience, affordable, http_protocol
 
 KEEP_ALIVE_SECONDS = 30
+FEWEST_WAITING, MOST_WAITING = 10, 80
 OWN_PROGRAM = ("-P", "-m", "vestige.transports.mcp.stdio")
 """Our `vestige-mcp`, for the interpreter that runs this. What lies in the working directory stays out."""
 
@@ -35,13 +36,24 @@ def child_command(settings: Settings, options: Sequence[str]) -> list[str]:
     return [found, *words]
 
 
+def waiting(most: int) -> int:
+    """How many clients may wait to be let in, of so many connections at most.
+
+    asyncio lets in all that wait at once, and that for a few turns before the first of them is closed. Where
+    descriptors are few there are as many left for that as for connections.
+    """
+    return min(max(most // 5, FEWEST_WAITING), MOST_WAITING)
+
+
 def serve(app: ASGIApp, settings: Settings, opened: socket.socket, started: Callable[[], None]) -> None:
     """Serve until a signal ends it. `started` is called when requests are taken."""
     proxies = list(settings.server.trusted_proxies)
+    most = affordable(settings.server.max_connections)
     config = uvicorn.Config(
         app,
-        http=http_protocol(Patience(most=settings.server.max_connections)),
+        http=http_protocol(Patience(most=most)),
         ws="none",
+        backlog=waiting(most),
         loop="asyncio",
         lifespan="on",
         log_config=None,
