@@ -116,10 +116,12 @@ def bridged(
 
 @contextmanager
 def running(
-    folder: Path, *words: str, bind: str = "127.0.0.1:0", **environ: str
+    folder: Path, *words: str, bind: str = "127.0.0.1:0", descriptors: int | None = None, **environ: str
 ) -> Iterator["tuple[str, subprocess.Popen[str], Path]"]:
-    """A bridge on a data directory: its address, its process and the file with its log."""
+    """A bridge on a data directory, which may have so many files open: its address, its process and the file
+    with its log."""
     log = folder / "log"
+    limited = ["sh", "-c", f'ulimit -n {descriptors} && exec "$@"', "sh"] if descriptors else []
     environ = {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
@@ -131,7 +133,7 @@ def running(
     with (
         log.open("w") as written,
         subprocess.Popen(
-            [sys.executable, "-m", "vestige", "bridge", "--bind", bind, *words],
+            [*limited, sys.executable, "-m", "vestige", "bridge", "--bind", bind, *words],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=written,

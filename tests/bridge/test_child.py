@@ -125,6 +125,37 @@ def test_a_process_that_hangs_is_replaced(tmp_path: Path) -> None:
         assert echo(bridge, "x")["pid"] == after
 
 
+@pytest.mark.parametrize("path", ["/search", "/ingest"])
+def test_what_was_under_way_when_it_hung_is_not_sent_to_the_next(tmp_path: Path, path: str) -> None:
+    log = tmp_path / "log"
+    with (
+        bridged(tmp_path / "data", [*FAKE, f"log={log}"], probe_seconds=0.5) as bridge,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        before = echo(bridge, "x")["pid"]
+        asked = pool.submit(bridge.post, path, {"query": "hang"})
+        wait_for(lambda: len(messages(log, "tools/call")) == 2)
+        assert bridge.http.get("/health").status_code == 503  # which has it looked into
+        response = asked.result(PATIENCE_SECONDS)
+        assert (response.status_code, response.json()["code"]) == (502, "child_lost")
+        assert echo(bridge, "x")["pid"] != before
+    assert [call["params"]["arguments"]["query"] for call in messages(log, "tools/call")] == [
+        "x",
+        "hang",
+        "x",
+    ]
+
+
+@pytest.mark.parametrize("items", [1_001, 1_000_000])
+def test_it_never_sees_a_body_of_too_many_values(tmp_path: Path, items: int) -> None:
+    log = tmp_path / "log"
+    with bridged(tmp_path / "data", [*FAKE, f"log={log}"]) as bridge:
+        response = bridge.post("/ingest", {"items": [{}] * items})
+        assert (response.status_code, response.json()["code"]) == (413, "too_large")
+        assert echo(bridge, "x")["arguments"]["query"] == "x"
+    assert [call["params"]["name"] for call in messages(log, "tools/call")] == ["search"]
+
+
 def timed_out(bridge: Bridged, path: str, query: str) -> None:
     response = bridge.post(path, {"query": query})
     assert (response.status_code, response.json()["code"]) == (502, "timeout")

@@ -1,9 +1,11 @@
 """`vestige bridge` as a real process: what it says, and how it ends."""
 
+import errno
 import json
 import signal
 import socket
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -83,13 +85,50 @@ def test_everybody_on_this_machine_is_let_in_when_that_was_said(tmp_path: Path) 
 
 
 def test_beyond_the_limit_an_idle_connection_goes_for_a_new_one(tmp_path: Path) -> None:
-    few = {"VESTIGE_AUTH_TOKEN": TOKEN, "VESTIGE_SERVER_MAX_CONNECTIONS": "1"}
-    with running(tmp_path, **few) as (url, _, _):
+    with running(tmp_path, VESTIGE_AUTH_TOKEN=TOKEN, VESTIGE_SERVER_MAX_CONNECTIONS="1") as (url, _, _):
         place = urlsplit(url)
         with socket.create_connection((place.hostname, place.port), timeout=PATIENCE_SECONDS) as idle:
             told = httpx.get(f"{url}/readyz", timeout=PATIENCE_SECONDS)
             assert "json" in told.headers["content-type"]  # and no short refusal at the door
             assert idle.recv(1) == b""  # it had to go for the other one
+
+
+def test_bodies_of_a_million_values_at_once_are_refused_and_harm_nobody(tmp_path: Path) -> None:
+    body = b'{"items":[' + b"{}," * 1_390_000 + b"{}]}"
+    with running(tmp_path, VESTIGE_AUTH_TOKEN=TOKEN) as (url, process, _), ThreadPoolExecutor(15) as pool:
+
+        def ask(_: int) -> int:
+            told = httpx.post(f"{url}/ingest", content=body, headers=BEARER, timeout=PATIENCE_SECONDS)
+            return told.status_code
+
+        until_ready(url)
+        before = children(process.pid)
+        assert set(pool.map(ask, range(15))) == {413}
+        assert httpx.get(f"{url}/health", timeout=PATIENCE_SECONDS).status_code == 200
+        assert children(process.pid) == before
+
+
+def until_ready(url: str) -> None:
+    wait_for(lambda: httpx.get(f"{url}/readyz", timeout=PATIENCE_SECONDS).status_code == 200)
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_more_silent_connections_than_descriptors_keep_nobody_out(tmp_path: Path, at_once: bool) -> None:
+    with (
+        running(tmp_path, descriptors=256, VESTIGE_AUTH_TOKEN=TOKEN) as (url, process, log),
+        ExitStack() as silent,
+    ):
+        until_ready(url)
+        place = urlsplit(url)
+        if at_once:
+            process.send_signal(signal.SIGSTOP)
+        for _ in range(300):
+            one = silent.enter_context(socket.socket())
+            one.settimeout(0 if at_once else PATIENCE_SECONDS)
+            assert one.connect_ex((place.hostname, place.port)) in (0, errno.EINPROGRESS)
+        process.send_signal(signal.SIGCONT)
+        assert httpx.get(f"{url}/health", timeout=PATIENCE_SECONDS).status_code == 200
+        assert "out of system resource" not in log.read_text(encoding="utf-8")
 
 
 def test_its_settings_come_from_the_file_it_is_given(tmp_path: Path) -> None:

@@ -4,13 +4,19 @@ import pytest
 
 from vestige.bridge.answers import answer, truncated
 from vestige.bridge.requests import READERS, Origin, ToolCall, read
-from vestige.errors import InvalidInput
+from vestige.errors import InvalidInput, TooLarge
 
 NOBODY = Origin(agent=None, idempotency_key="k")
 
 
 def asked(path: str, **body: object) -> ToolCall:
     return read(path, body, NOBODY)
+
+
+def test_a_context_that_each_of_several_gets_is_short() -> None:
+    assert asked("/ingest", context="x" * 1_000, items=[{}]).arguments["items"] == [{"source": "x" * 1_000}]
+    with pytest.raises(TooLarge, match="`context` has 1,001 characters"):
+        asked("/ingest", context="x" * 1_001, items=[{}])
 
 
 @pytest.mark.parametrize("path", [path for path in READERS if path not in ("/ingest", "/smart_ingest")])

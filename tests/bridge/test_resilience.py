@@ -130,17 +130,25 @@ def test_killed_a_hundred_times_during_traffic_it_loses_and_doubles_nothing(tmp_
         assert traffic.outcomes["done"] > KILLS
 
 
-def test_stopped_in_the_midst_of_work_it_is_replaced_and_the_others_are_served(tmp_path: Path) -> None:
+def test_stopped_in_the_midst_of_work_it_is_replaced_and_what_is_repeated_is_stored_once(
+    tmp_path: Path,
+) -> None:
     with bridged(tmp_path, bridge__request_timeout=60, probe_seconds=1) as bridge:
         bridge.remember("The stork stands on one leg.")
         before = bridge.pid()
         os.kill(before, signal.SIGSTOP)
         assert bridge.http.get("/health").status_code == 503  # which has it looked into
         texts = [f"Stork number {number} flies to Egypt." for number in range(6)]
+
+        def store(text: str) -> httpx.Response:
+            return bridge.post("/ingest", {"content": text, "force_create": True, "idempotency_key": text})
+
         with ThreadPoolExecutor(6) as pool:
-            ids = list(pool.map(lambda text: bridge.remember(text, force_create=True), texts))
-        assert gone(before)
-        assert [bridge.get(memory_id)["content"] for memory_id in ids] == texts
+            refused = [told.json()["code"] for told in pool.map(store, texts) if told.status_code != 200]
+            assert set(refused) <= {"child_lost"}
+            assert gone(before)
+            assert {told.status_code for told in pool.map(store, texts)} == {200}
+        assert sorted(text for _, text in stored(bridge) if text in texts) == texts
 
 
 def test_64_callers_at_once_are_served_by_one_process(tmp_path: Path) -> None:

@@ -2,9 +2,10 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
+import anyio
 import orjson
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -23,6 +24,7 @@ from vestige.bridge.supervisor import ChildDown, NoAnswer, Supervisor
 from vestige.errors import InvalidInput, TooLarge, VestigeError
 from vestige.settings import Settings
 from vestige.transports.http.addresses import bind_of
+from vestige.transports.http.desk import read, readers
 from vestige.transports.http.guesses import Guesses
 from vestige.transports.http.headers import SecurityHeaders
 from vestige.transports.http.limits import PROBES, BodyLimit, RateLimit
@@ -69,6 +71,7 @@ class Bridge:
     monotonic: Callable[[], float]
     new_id: Callable[[], str]
     token: str | None
+    reading: anyio.CapacityLimiter = field(default_factory=readers)
 
 
 def build(bridge: Bridge) -> ASGIApp:
@@ -134,7 +137,8 @@ def _handler(bridge: Bridge, path: str) -> Handler:
         agent = agent_of(request.headers)
         request.state.agent = agent or ""
         origin = requests.Origin(agent=agent, idempotency_key=_key(bridge, request))
-        asked = requests.read(path, _body(await request.body()), origin)
+        body = await read(bridge, await request.body(), _body, count_all=True)
+        asked = requests.read(path, body, origin)
         try:
             result = await _result(bridge, asked, agent)
         except tuple(_WITHOUT_ANSWER) as exc:

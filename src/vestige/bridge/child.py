@@ -49,6 +49,8 @@ class Child:
         """Whether it has answered a tool call: one that never does is not worth starting again at once."""
         self.answers = 0
         """How many tool calls it has answered of those that wait for each other."""
+        self.hung = False
+        """Whether it was ended because it hung."""
         self._said: deque[str] = deque(maxlen=LAST_LINES)
         self._tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._drain())]
 

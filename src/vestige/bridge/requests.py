@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 from vestige.bridge.child import Message
+from vestige.checks import check_label
 from vestige.errors import InvalidInput
 
 TRUNCATE_CHARS = 8_000
@@ -127,10 +128,13 @@ def _search(fields: _Fields, origin: Origin) -> ToolCall:
 
 def _ingest(fields: _Fields, origin: Origin) -> ToolCall:
     key = fields.text("idempotency_key") or origin.idempotency_key
-    context = _context(fields.text("context"), origin)
+    given = fields.text("context")
+    context = _context(given, origin)
     arguments = fields.rest()
     items = arguments.get("items")
     if isinstance(items, list):
+        if given:
+            check_label("context", given)  # each item gets it, so that a long one would become very much
         arguments["items"] = [
             _told_by(one, context, origin) if isinstance(one, dict) else one for one in items
         ]

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp
 from vestige.errors import ConfigError
 from vestige.settings import Settings
 from vestige.transports.http import signals
-from vestige.transports.http.connections import Patience, http_protocol
+from vestige.transports.http.connections import Patience, affordable, http_protocol, waiting
 
 KEEP_ALIVE_SECONDS = 30
 OWN_PROGRAM = ("-P", "-m", "vestige.transports.mcp.stdio")
@@ -38,10 +38,12 @@ def child_command(settings: Settings, options: Sequence[str]) -> list[str]:
 def serve(app: ASGIApp, settings: Settings, opened: socket.socket, started: Callable[[], None]) -> None:
     """Serve until a signal ends it. `started` is called when requests are taken."""
     proxies = list(settings.server.trusted_proxies)
+    most = affordable(settings.server.max_connections)
     config = uvicorn.Config(
         app,
-        http=http_protocol(Patience(most=settings.server.max_connections)),
+        http=http_protocol(Patience(most=most)),
         ws="none",
+        backlog=waiting(most),
         loop="asyncio",
         lifespan="on",
         log_config=None,

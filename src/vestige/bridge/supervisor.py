@@ -1,7 +1,8 @@
 """Keeps one `vestige-mcp` alive: starts it, greets it, and puts another in its place when it dies or hangs.
 
 Only the keeper's task ever starts a process, one after another, so there are never two. Calls wait for the
-one that is there. A call under way when it dies is sent again, once, if that can do no harm.
+one that is there. A call under way when it dies is sent again, once, if that can do no harm. When it was
+killed because it hung, none is: any of them may be why.
 
 A process that did not answer a call in time is looked into: it has to answer a ping soon. Its calls wait for
 each other, so one that never ends stops them all, while pings are answered still. Therefore it is asked for
@@ -98,7 +99,7 @@ class Supervisor:
                 try:
                     return await _ask(child, tool, arguments, long=long)
                 except ChildLost:
-                    if not again:
+                    if not again or child.hung:
                         raise
                 child = await self._live()
                 return await _ask(child, tool, arguments, long=long)
@@ -213,6 +214,7 @@ async def _examine(child: Child, ask: Callable[[], Awaitable[Message]], seconds:
     except TimeoutError:
         if child.answers == before:
             logger.warning("vestige-mcp (process %d) hangs and is replaced", child.pid)
+            child.hung = True
             child.kill()
     except (ChildLost, Fault):
         return  # it is gone already, or it answers

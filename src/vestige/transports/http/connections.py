@@ -26,7 +26,8 @@ COMPLAINT_SECONDS = 60.0
 """How often the log tells at most that there are too many."""
 
 DESCRIPTORS = 400
-"""What a process has open beside its connections: databases, indexes, logs."""
+"""What a process has open beside its connections: databases, indexes, logs, and who is being let in."""
+FEWEST_WAITING, MOST_WAITING = 10, 200
 
 _BODY = b"Too many connections.\n"
 TOO_MANY = (
@@ -62,6 +63,15 @@ def affordable(most: int) -> int:
     if given < wanted:
         logger.warning("This process may have only %d files open: ulimit -n", given)
     return min(most, max(given - DESCRIPTORS, given // 2))
+
+
+def waiting(most: int) -> int:
+    """How many clients may wait to be let in, of so many connections at most.
+
+    asyncio lets in all that wait at once, and that for a few turns before the first of them is closed. Where
+    descriptors are few there are as many left for that as for connections.
+    """
+    return min(max(most // 5, FEWEST_WAITING), MOST_WAITING)
 
 
 class Door:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, Protocol, TypeVar
 
 import anyio
 from anyio.to_thread import run_sync
@@ -29,6 +29,20 @@ READERS = 4
 
 Owned = Callable[[], AbstractAsyncContextManager[None]]
 """Something that lives as long as the server: entered when it starts, left when it stops."""
+
+
+class Reads(Protocol):
+    """Whoever reads bodies."""
+
+    @property
+    def reading(self) -> anyio.CapacityLimiter:
+        """How many large ones are read at once."""
+        ...
+
+
+def readers() -> anyio.CapacityLimiter:
+    """As many as there may be."""
+    return anyio.CapacityLimiter(READERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +75,7 @@ class Desk:
     public: set[str] = field(default_factory=set)
     lanes: Lanes = field(init=False)
     unsent: Shares = field(init=False)
-    reading: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(READERS))
+    reading: anyio.CapacityLimiter = field(default_factory=readers)
 
     def __post_init__(self) -> None:
         server = self.settings.server
@@ -84,17 +98,22 @@ async def run(desk: Desk, function: Callable[P, T], *args: P.args, **kwargs: P.k
     return await run_sync(lambda: function(*args, **kwargs), limiter=desk.limiter)
 
 
-async def read(desk: Desk, body: bytes, reading: Callable[[bytes], T]) -> T:
+async def read(desk: Reads, body: bytes, reading: Callable[[bytes], T], *, count_all: bool = False) -> T:
     """Read a body: if it is large in a thread, or everybody else would wait, and few at once: what is in it
-    may take twenty times its room."""
-    if len(body) <= LARGE_BYTES:
+    may take twenty times its room.
+
+    TooLarge if it holds too many values. In a small body they are counted with `count_all` only: operations
+    do it themselves.
+    """
+    large = len(body) > LARGE_BYTES
+    if not large and not count_all:
         return reading(body)
 
     def checked() -> T | None:
         found = reading(body)
         return None if is_too_much(found) else found
 
-    found = await run_sync(checked, limiter=desk.reading)
+    found = await run_sync(checked, limiter=desk.reading) if large else checked()
     if found is None:
         raise too_much()
     return found

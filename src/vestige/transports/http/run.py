@@ -20,7 +20,13 @@ from vestige.settings import Settings
 from vestige.transports.http import asgi, signals
 from vestige.transports.http.addresses import Bind, bind_of, bracketed, is_loopback
 from vestige.transports.http.auth import Auth
-from vestige.transports.http.connections import Patience, affordable, http_protocol, websocket_protocol
+from vestige.transports.http.connections import (
+    Patience,
+    affordable,
+    http_protocol,
+    waiting,
+    websocket_protocol,
+)
 from vestige.transports.http.cookies import secret_of
 from vestige.transports.http.desk import Application, Desk
 from vestige.transports.http.ending import Hurried
@@ -115,12 +121,14 @@ def serve(app: Application, opened: socket.socket, started: Callable[[], None]) 
 
 def _config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
     proxies = list(settings.server.trusted_proxies)
-    patience = Patience(most=affordable(settings.server.max_connections))
+    most = affordable(settings.server.max_connections)
+    patience = Patience(most=most)
     return uvicorn.Config(
         app,
         # Pure Python: there on every platform, and one parser's idea of what a request is.
         http=http_protocol(patience),
         ws=websocket_protocol(patience),
+        backlog=waiting(most),
         loop="asyncio",
         lifespan="on",
         log_config=None,
