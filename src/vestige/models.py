@@ -321,6 +321,11 @@ def covers(scope: str, other: str) -> bool:
     return scope == ROOT_SCOPE or other == scope or other.startswith(scope + "/")
 
 
+def scope_filter(scopes: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Scopes as the filter of an access: with the root among them they are none."""
+    return None if scopes is None or ROOT_SCOPE in scopes else scopes
+
+
 def enclosing(scope: str) -> tuple[str, ...]:
     """The scopes above this one, outermost first."""
     parts = scope.strip("/").split("/")[:-1]

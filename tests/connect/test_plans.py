@@ -23,7 +23,7 @@ from tests.connect.scratch import (
     machine,
     undo,
 )
-from vestige.connect import jsonc, plans
+from vestige.connect import jsonc, masks, plans
 from vestige.connect.clients import CLIENTS, Client
 from vestige.connect.servers import Entry, Held, Http, Named, Server, Stdio
 from vestige.errors import Conflict, InvalidInput
@@ -231,6 +231,17 @@ def test_a_difference_shows_no_key_and_no_endless_line(tmp_path: Path) -> None:
         ("cursor", json.dumps({"mcpServers": {"a": {"env": {"API_KEY": "hush-1"}}}}, indent=2)),
         ("cursor", '{\n  "mcpServers": {\n    "a": {"headers": {"Authorization": "Bearer hush-2"}}\n  }\n}'),
         ("codex", "[mcp_servers.a]\nurl = \"x\"\nbearer_token = 'hush-3'\n"),
+        ("cursor", '{"mcpServers":{"a":{"env":{"API_KEY":"hush-4","DB_PASSWORD":"hush-5","DSN":"hush-6"}}}}'),
+        ("cursor", '{"mcpServers": {"a": {"env": {"B": "b", "A": "' + "x" * 90 + "hush-7" * 20 + '"}}}}'),
+        ("cursor", '{"mcpServers": {"a": {"args": ["--auth", "--token", "hush-8", "--api-key=hush-9"]}}}'),
+        ("cursor", '{"mcpServers": {"a": {"url": "https://ada:hush-10@b/?api_key=hush-11&c=d"}}}'),
+        ("cursor", '{"mcpServers": {"a": {"args": ["--header", "Authorization: Bearer hush-12"]}}}'),
+        ("cursor", '{"mcpServers": {"a": {"env": {"K\\"": "\\"hush-13", /* {" */ "L": "hush-14"}}}}'),
+        ("cursor", '{"mcpServers": {"a": {}}} // don\'t use "API_KEY": "hush 15" or --token hush-16'),
+        ("cursor", '{"mcpServers": {"vestige": {"url": "x", "headers": {"X-Mine": "hush-17"}}}}'),
+        ("codex", '[mcp_servers.a]\nenv = { DSN = "hush-18", B = \'hush-19\' } # token = "hush-20"'),
+        ("codex", '[mcp_servers.a.env] # "\nDSN = """\nhush-21\nhush-22"""\nB = "hush-23"'),
+        ("codex", '[mcp_servers.a]\nenv.DSN = "hush-24"\n# api_key = hush-25\nargs = ["sk-hush-26"]'),
     ],
 )
 def test_a_difference_does_not_show_the_secrets_of_other_servers(
@@ -243,6 +254,15 @@ def test_a_difference_does_not_show_the_secrets_of_other_servers(
     assert "hush" not in change.diff()
     assert "VESTIGE_KEY" in change.diff()
     assert "hush" in path.read_text(encoding="utf-8")
+    assert "hush" not in undo(client, where).diff()
+
+
+def test_a_difference_of_nothing_but_a_key_is_one(tmp_path: Path) -> None:
+    client, where = CLIENTS["zed"], machine(tmp_path)
+    connect(client, where, Http(url=URL, key=Held(text='a "quoted" key')))
+    diff = connect(client, where, Http(url=URL, key=Held(text="another"))).diff()
+    lines = [line.strip("+- ") for line in diff.splitlines()[2:] if line[0] in "+-"]
+    assert lines == [f'"Authorization": "{masks.MASK}"'] * 2
 
 
 def test_a_key_in_a_file_that_others_can_read_is_noticed(tmp_path: Path) -> None:

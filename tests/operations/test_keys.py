@@ -87,6 +87,16 @@ def test_a_key_without_filters_reaches_everything(world: World) -> None:
     assert caller_of(key).permissions == {"read", "write", "admin"}
 
 
+def test_a_key_for_the_root_is_a_key_without_a_filter_of_scopes(tmp_path: Path) -> None:
+    words = ["--data-dir", str(tmp_path)]
+    for label, scopes in (("Ada", "/"), ("Bob", "/a,/"), ("Cy", "/a")):
+        made = invoke(["keys", "create", "--label", label, "--scopes", scopes, *words, "--json"])
+        assert made.exit_code == 0
+        assert json.loads(made.stdout).get("scopes") == (["/a"] if label == "Cy" else None)
+    told = json.loads(invoke(["keys", "list", *words, "--json"]).stdout)["keys"]
+    assert [one.get("scopes") for one in told] == [None, None, ["/a"]]
+
+
 @pytest.mark.parametrize(
     ("expires", "hours"),
     [("12h", 12), ("30d", 720), ("2 W", 336), ("2026-03-01T10:00:00Z", 1), ("2026-03-01", 15)],

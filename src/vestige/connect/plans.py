@@ -1,15 +1,16 @@
 """What connecting a client would change, before anything is: the new text of one file, or nothing."""
 
 import difflib
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from vestige.connect import files, jsonc, toml_text
+from vestige.connect import files, jsonc, masks, toml_text
 from vestige.connect.clients import Client, FormatName, Scope
 from vestige.connect.files import ConfigFile
 from vestige.connect.machine import Machine
@@ -24,10 +25,6 @@ _OF_PROCESSES = frozenset({"command", "args", "env", "env_vars", "cwd", "envFile
 _OF_SERVERS = frozenset({"headers", "http_headers", "env_http_headers", "oauth", "oauth_resource", "auth"})
 """What people add to one kind of server. Codex refuses its whole file when it stands beside the other kind,
 were it empty."""
-_MASK = "********"
-_SECRET = re.compile(r"vst_[A-Za-z0-9_-]{4,}|(?<=Bearer )[^\s\"'${}]+(?=[\"'])")
-_NEIGHBOUR = re.compile(r"(?i)((?:key|token|secret|passw|auth)[\w-]*[\"']?\s*[:=]\s*)(?:\"[^\"]*\"|'[^']*')")
-"""What looks like the secret of another server that happens to stand nearby."""
 _PROGRAM = re.compile(r"\bvestige(?:-mcp)?(?:\.exe)?$|^https?://.*/mcp$")
 """The program that `connect` writes down, as a path or behind `python -m`, or the address of a server."""
 _SAMPLES: tuple[Server, ...] = (
@@ -55,7 +52,8 @@ FORMATS: Mapping[FormatName, Format] = {"json": jsonc, "toml": toml_text}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A file and what it would become; `after` None: it would go. `spent` are copies that go as well.
+    """A file and what it would become; `after` None: it would go. `spent` are copies that go as well. `own`
+    are the texts that it writes and may show, as the file holds them: not a key.
 
     `reverts` is an `undo` that leaves an entry: the one that was there before Vestige wrote its own.
     `foreign` is one that takes out what does not look like an entry of ours. Folders below `roots` that are
@@ -67,6 +65,7 @@ class Change:
     after: str | None
     private: bool = True
     secret: str | None = None
+    own: frozenset[str] = frozenset()
     undoes: bool = False
     reverts: bool = False
     foreign: bool = False
@@ -100,8 +99,13 @@ class Change:
         return self.secret is not None and self.file.open_to_others
 
     def diff(self) -> str:
-        """The difference as `diff -u` shows it, with keys made unreadable."""
+        """The difference as `diff -u` shows it, with keys and the secrets of others made unreadable."""
         before, after = self.file.text, self.after
+        seen: dict[str, str] = {}
+        for text in (before or "", after or ""):
+            for line, safe in zip(_lines(text), _lines(masks.hidden(text, self.own)), strict=True):
+                if safe != line or line not in seen:
+                    seen[line] = safe
         lines = difflib.unified_diff(
             _lines(before),
             _lines(after),
@@ -109,7 +113,8 @@ class Change:
             str(self.file.path) if after is not None else "/dev/null",
             lineterm="",
         )
-        return masked("\n".join(map(_shown, lines)), self.secret)
+        # Masked line by line, and not before: two keys that differ would be the same.
+        return "\n".join(_cut(line[:1] + seen.get(line[1:], line[1:])) for line in lines)
 
     def apply(self, now: datetime) -> Path | None:
         """Do it; the copy of the file as it was."""
@@ -138,7 +143,9 @@ def connect(client: Client, machine: Machine, server: Server, *, name: str, scop
     keys = _entry_keys(client, values, name)
     wanted = _merged(client, _at(values, keys), entry)
     after = _checked(client, file, keys, wanted)
-    return Change(client=client, file=file, after=after, secret=secret, private=scope == "user")
+    texts = (text for text in _texts(entry) if secret is None or secret not in text)
+    own = frozenset(json.dumps(text, ensure_ascii=False) for text in texts)
+    return Change(client=client, file=file, after=after, secret=secret, own=own, private=scope == "user")
 
 
 def undo(client: Client, machine: Machine, *, name: str, scope: Scope) -> Change:
@@ -201,16 +208,16 @@ def snippet(client: Client, server: Server, name: str) -> str:
     return FORMATS[client.format].put("", (*client.containers[-1], name), client.entry(server))
 
 
-def masked(text: str, secret: str | None = None) -> str:
-    """A text in which keys cannot be read."""
-    text = _SECRET.sub(_MASK, text)
-    return text.replace(secret, _MASK) if secret else text
+def _cut(line: str) -> str:
+    return line if len(line) <= LINE_CHARS else line[:LINE_CHARS] + "…"
 
 
-def _shown(line: str) -> str:
-    """A line of a difference as it may be seen: what did not change is somebody else's."""
-    line = line if len(line) <= LINE_CHARS else line[:LINE_CHARS] + "…"
-    return _NEIGHBOUR.sub(rf'\1"{_MASK}"', line) if line.startswith(" ") else line
+def _texts(value: Json) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _texts(one)
 
 
 # -- the new text ------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from vestige.keys import (
     looks_like_a_key,
     permissions_of,
 )
-from vestige.models import Access, normal_scope
+from vestige.models import Access, normal_scope, scope_filter
 
 END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 
@@ -45,7 +45,7 @@ def mint(
         hash=hash_of(text),
         label=label.strip(),
         permissions=permissions_of(permissions),
-        scopes=None if scopes is None else tuple(dict.fromkeys(normal_scope(one) for one in scopes)),
+        scopes=None if scopes is None else scope_filter(tuple(dict.fromkeys(map(normal_scope, scopes)))),
         domains=None if domains is None else tuple(dict.fromkeys(one.strip() for one in domains)),
         created_at=now,
         expires_at=expires_at,
@@ -88,7 +88,7 @@ def caller_of(key: ApiKey) -> Caller:
     return Caller(
         name=key.label,
         permissions=frozenset(key.permissions),
-        access=Access(scopes=key.scopes, domains=key.domains),
+        access=Access(scopes=scope_filter(key.scopes), domains=key.domains),
     )
 
 

@@ -10,7 +10,7 @@ from vestige.engine import keys
 from vestige.engine.context import Call
 from vestige.errors import InvalidInput
 from vestige.keys import MAX_FILTERS, ApiKey
-from vestige.models import ROOT_SCOPE
+from vestige.models import scope_filter
 from vestige.operations.catalog import registry
 from vestige.operations.fields import EndMoment, Names, Scope
 from vestige.operations.prose import count, day, table
@@ -203,13 +203,14 @@ def _expiry(now: datetime, told: str) -> datetime:
 
 
 def _told(key: ApiKey, now: datetime) -> dict[str, Any]:  # fields of KeyView, which checks them
+    scopes = scope_filter(key.scopes)
     return {
         "id": key.id,
         "label": key.label,
         "hash": key.shown_hash,
         "status": "revoked" if key.revoked_at else "active" if key.works_at(now) else "expired",
         "permissions": list(key.permissions),
-        "scopes": None if key.scopes is None else list(key.scopes),
+        "scopes": None if scopes is None else list(scopes),
         "domains": None if key.domains is None else list(key.domains),
         "created_at": key.created_at,
         "expires_at": key.expires_at,
@@ -225,8 +226,7 @@ def _reach(key: KeyView) -> str:
     """What a key may do and where, in a sentence: scopes as they were understood."""
     *verbs, last = (_VERBS[one] for one in key.permissions)
     may = f"{', '.join(verbs)} and {last}" if verbs else last
-    scopes = [ROOT_SCOPE] if key.scopes is None else key.scopes
-    where = "everywhere" if ROOT_SCOPE in scopes else f"in {', '.join(scopes)} and below"
+    where = "everywhere" if key.scopes is None else f"in {', '.join(key.scopes)} and below"
     parts = [f"It may {may} {where}"]
     if key.domains:
         parts.append(f"in the domain{'s' if len(key.domains) > 1 else ''} {', '.join(key.domains)}")

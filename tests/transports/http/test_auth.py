@@ -192,6 +192,14 @@ def test_a_scope_can_only_be_narrowed(
     assert (status, told.get("scopes")) == ((200, reached) if reached else (403, None))
 
 
+def test_narrowing_to_the_root_takes_nothing_and_names_the_home(shell: Site) -> None:
+    for key in (shell.key(), shell.key(domains=["work"])):
+        _, before = asked(shell, **bearer(key))
+        status, told = asked(shell, X_Vestige_Scope="/", **bearer(key))
+        assert (status, before["home"]) == (200, "/elsewhere")
+        assert told == {**before, "home": "/"}
+
+
 @pytest.mark.parametrize(("header", "status"), [("work", 200), ("play", 200), ("secret", 403), ("WORK", 403)])
 def test_a_domain_can_only_be_narrowed(shell: Site, header: str, status: int) -> None:
     found, told = asked(shell, X_Vestige_Domain=header, **bearer(shell.key(domains=["work", "play"])))

@@ -1,6 +1,7 @@
 """What `X-Vestige-Scope` and `X-Vestige-Domain` do to a request, whatever its key reaches."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -16,6 +17,7 @@ from tests.transports.http.holders import (
     result,
     tool_error,
 )
+from vestige.keys import RANDOM_BYTES, hash_of, key_text
 from vestige.models import ANYTHING, EVERYTHING, Access
 from vestige.operations.all import registry
 from vestige.operations.registry import Operation
@@ -72,9 +74,9 @@ def test_a_request_can_narrow_what_its_key_reaches_and_never_widen_it(
         for response in (by_address, by_tool, everything):
             assert problem(response) == (403, "forbidden")
         return
-    scope, domain = headers.get("X-Vestige-Scope"), headers.get("X-Vestige-Domain")
+    scope, domain = headers.get("X-Vestige-Scope", "/"), headers.get("X-Vestige-Domain")
     access = Access(
-        scopes=(scope,) if scope else tuple(REACHES[reach].get("scopes", ())) or None,
+        scopes=(scope,) if scope != "/" else tuple(REACHES[reach].get("scopes", ())) or None,
         domains=(domain,) if domain else tuple(REACHES[reach].get("domains", ())) or None,
     )
     expected = reached(places, access)
@@ -96,7 +98,7 @@ OFFERED = [registry.operations[route.operation] for route in registry.routes()]
 
 
 @pytest.mark.parametrize("operation", [one for one in OFFERED if one.whole], ids=lambda one: one.name)
-@pytest.mark.parametrize("narrowing", ["to the scope", "to the domain", "to everything"])
+@pytest.mark.parametrize("narrowing", ["to the scope", "to the domain"])
 def test_a_narrowed_request_does_nothing_to_the_whole_store(
     places: Site, operation: Operation, narrowing: str
 ) -> None:
@@ -104,3 +106,37 @@ def test_a_narrowed_request_does_nothing_to_the_whole_store(
     response = by_rest(places, operation, dict(operation.example), headers)
     assert problem(response) == (403, "forbidden")
     assert tool_error(by_mcp(places, operation, dict(operation.example), headers)) == "forbidden"
+
+
+WHOLE = ("/metrics", "/api/v1/keys")
+"""Two addresses that are open to whom the whole store is."""
+
+
+def test_the_root_narrows_nothing_and_is_still_where_the_request_is_at_home(places: Site) -> None:
+    headers = {**bearer(places.key("admin")), **NARROWINGS["to everything"]}
+    assert [places.http.get(path, headers=headers).status_code for path in WHOLE] == [200, 200]
+    operation, arguments = registry.operations["smart_ingest"], {"content": "Written at the root."}
+    assert by_rest(places, operation, arguments, headers).json()["scope"] == "/"
+
+
+@pytest.mark.parametrize(
+    ("filters", "status"),
+    [
+        ({"scopes": ["/"]}, 200),
+        ({"scopes": [MINE, "/"]}, 200),
+        ({"scopes": [MINE]}, 403),
+        ({"scopes": ["/"], "domains": [DOMAIN]}, 403),
+    ],
+)
+@pytest.mark.parametrize("stored", ["by now", "before the root was no filter"])
+def test_a_key_for_the_root_has_no_filter_of_scopes(
+    places: Site, filters: Json, status: int, stored: str
+) -> None:
+    key, text = places.mint("admin", **filters)
+    if stored != "by now":
+        text = key_text(places.world.app.engine.entropy(RANDOM_BYTES))
+        older = replace(key, id=f"older {key.id}", hash=hash_of(text), scopes=tuple(filters["scopes"]))
+        places.world.app.engine.store.put_key(older)
+    for narrowing in ("not", "to everything") if status == 200 else ("not",):
+        headers = {**bearer(text), **NARROWINGS[narrowing]}
+        assert [places.http.get(path, headers=headers).status_code for path in WHOLE] == [status] * 2

@@ -1,22 +1,25 @@
 """The OpenAPI document is valid and true: every operation, every argument, every answer as it is given."""
 
+import threading
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import anyio
+import httpx
 import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from tests.transports.http.harness import Site, bearer
+from tests.transports.http.harness import PATIENCE_SECONDS, URL, Site, bearer, new_site
 from tests.transports.test_parity import direct, planted
 from vestige.errors import InvalidInput, VestigeError
 from vestige.operations.all import registry
 from vestige.operations.discretion import NAMING
-from vestige.operations.registry import Operation
+from vestige.operations.registry import Operation, Registry
 from vestige.operations.routing import Route
-from vestige.transports.http import auth, limits, origins, problems
+from vestige.transports.http import auth, limits, origins, pages, problems
 from vestige.transports.http.auth import SAFE
 from vestige.transports.http.cookies import COOKIE, CSRF_HEADER
 from vestige.transports.http.narrowing import DOMAIN_HEADER, SCOPE_HEADER
@@ -265,6 +268,37 @@ def test_the_server_shows_the_document(site: Site) -> None:
     response = site.http.get("/api/v1/openapi.json")
     assert response.headers["content-type"] == "application/json"
     assert response.json() == described()
+
+
+def test_whoever_asks_while_the_document_is_made_waits_without_a_thread_for_the_same(tmp_path: Path) -> None:
+    made: list[Registry] = []
+    go = threading.Event()
+
+    def slowly(known: Registry) -> Json:
+        made.append(known)
+        assert go.wait(PATIENCE_SECONDS)
+        return document(known)
+
+    with new_site(tmp_path / "data", parts=(partial(pages.routes, describe=slowly),)) as site:
+        answers: list[httpx.Response] = []
+
+        async def ask() -> None:
+            async with httpx.AsyncClient(transport=httpx.ASGITransport(site.http.app), base_url=URL) as http:
+                answers.append(await http.get(pages.DOCUMENT))
+
+        async def crowd() -> float:
+            async with anyio.create_task_group() as tasks:
+                for _ in range(20):
+                    tasks.start_soon(ask)
+                await anyio.wait_all_tasks_blocked()
+                taken = site.desk.limiter.borrowed_tokens
+                go.set()
+            return taken
+
+        assert site.http.portal is not None
+        assert site.http.portal.call(crowd) == 1
+        assert made == [registry]
+        assert [one.json() for one in answers] == [described()] * 20
 
 
 def test_what_is_left_out_for_some_callers_is_not_promised_to_any() -> None:

@@ -7,7 +7,7 @@ from starlette.datastructures import Headers
 from vestige.callers import Caller
 from vestige.checks import check_label
 from vestige.errors import Forbidden, InvalidInput
-from vestige.models import Access, covers, normal_scope
+from vestige.models import Access, covers, normal_scope, scope_filter
 
 SCOPE_HEADER = "X-Vestige-Scope"
 DOMAIN_HEADER = "X-Vestige-Domain"
@@ -22,7 +22,7 @@ def narrowed(caller: Caller, headers: Headers) -> Caller:
         scope = normal_scope(scope)
         if reach.scopes is not None and not any(covers(one, scope) for one in reach.scopes):
             raise _outside("scope", SCOPE_HEADER)
-        reach = Access(scopes=(scope,), domains=reach.domains)
+        reach = Access(scopes=scope_filter((scope,)), domains=reach.domains)
         caller = replace(caller, scope=scope)
     if domain is not None:
         check_label(DOMAIN_HEADER, domain)

@@ -4,14 +4,16 @@ They hold nothing that is not in the source, so they need no key.
 """
 
 from collections.abc import Awaitable, Callable
-from functools import cache
 from pathlib import Path
+from typing import Any
 
+import anyio
 import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from vestige.operations.registry import Registry
 from vestige.transports.http.desk import Desk, run
 from vestige.transports.http.openapi import PREFIX, document
 
@@ -27,17 +29,21 @@ FILES = {
 _STATIC = Path(__file__).parent / "static"
 
 
-def routes(desk: Desk) -> list[BaseRoute]:
+def routes(desk: Desk, *, describe: Callable[[Registry], dict[str, Any]] = document) -> list[BaseRoute]:
     """The document and the page."""
     desk.public.update((DOCUMENT, *FILES))
 
-    @cache
+    making, made = anyio.Lock(), list[bytes]()
+
     def described() -> bytes:
-        return orjson.dumps(document(desk.registry))
+        return orjson.dumps(describe(desk.registry))
 
     async def answer(request: Request) -> Response:
-        # Not made before somebody asks: a server starts without it.
-        return Response(await run(desk, described), media_type="application/json")
+        # Not made before somebody asks: a server starts without it. Those who ask meanwhile take no thread.
+        async with making:
+            if not made:
+                made.append(await run(desk, described))
+        return Response(made[0], media_type="application/json")
 
     return [Route(DOCUMENT, answer), *(Route(path, _fixed(*file)) for path, file in FILES.items())]
 
