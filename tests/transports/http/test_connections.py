@@ -18,6 +18,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.server import ServerState
 
 from vestige.transports.http.connections import (
+    CRUMB_BYTES,
+    MOST_CRUMBS,
     TOO_MANY,
     Door,
     Patience,
@@ -114,6 +116,13 @@ async def talkative(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "websocket.send", "text": "x" * 100_000})
 
 
+async def silent(scope: Scope, receive: Receive, send: Send) -> None:
+    """A WebSocket that only hears."""
+    await send({"type": "websocket.accept"})
+    while (await receive())["type"] != "websocket.disconnect":
+        pass
+
+
 # -- headers that do not come ------------------------------------------------------------------------
 
 
@@ -185,6 +194,123 @@ def test_a_body_that_nobody_wants_is_not_taken_for_ever() -> None:
     run(test)
 
 
+# -- crumbs --------------------------------------------------------------------------------------------
+
+CRUMBS = b"POST / HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 5_000
+
+
+def test_a_body_in_crumbs_is_refused() -> None:
+    taken = 0
+
+    async def taking(scope: Scope, receive: Receive, send: Send) -> None:
+        nonlocal taken
+        while (message := await receive())["type"] != "http.disconnect":
+            taken += len(message["body"])
+
+    async def test() -> None:
+        async with serving(taking, PATIENT) as here:
+            reader, writer = await here.connect(CRUMBS)
+            assert (await reader.read()).startswith(b"HTTP/1.1 400")
+            await here.open(0)
+            writer.close()
+
+    run(test)
+    assert taken <= MOST_CRUMBS
+
+
+def test_crumbs_after_the_answer_end_the_connection(caplog: pytest.LogCaptureFixture) -> None:
+    async def test() -> None:
+        async with serving(small, PATIENT) as here:
+            head, rest = CRUMBS.split(b"\r\n\r\n", 1)
+            reader, writer = await here.connect(head + b"\r\n\r\n")
+            await reader.readuntil(b"ok")
+            writer.write(rest)
+            await here.open(0)
+            writer.close()
+
+    run(test)
+    assert [one.getMessage() for one in caplog.records if one.levelno >= logging.ERROR] == []
+
+
+def test_a_body_in_many_pieces_of_some_size_is_taken() -> None:
+    size = 0
+
+    async def taking(scope: Scope, receive: Receive, send: Send) -> None:
+        nonlocal size
+        more = True
+        while more:
+            message = await receive()
+            size, more = size + len(message["body"]), message["more_body"]
+        await small(scope, receive, send)
+
+    async def test() -> None:
+        async with serving(taking, PATIENT) as here:
+            piece = 2 * CRUMB_BYTES
+            pieces = (b"%x\r\n" % piece + b"x" * piece + b"\r\n") * (2 * MOST_CRUMBS)
+            head = CRUMBS.split(b"\r\n\r\n")[0] + b"\r\n\r\n"
+            reader, writer = await here.connect(head + pieces + b"0\r\n\r\n")
+            await reader.readuntil(b"ok")
+            writer.close()
+
+    run(test)
+    assert size == 4 * MOST_CRUMBS * CRUMB_BYTES
+
+
+@pytest.mark.parametrize("frame", [b"\x89\x80" + bytes(4), b"\x81\x80" + bytes(4)], ids=["ping", "text"])
+def test_a_websocket_that_sends_many_messages_is_cut_off(frame: bytes) -> None:
+    async def test() -> None:
+        async with serving(silent, PATIENT) as here:
+            reader, writer = await here.connect(UPGRADE)
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(frame * 50_000)
+            await here.open(0)
+            writer.transport.abort()
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [UPGRADE[:-2] + b"Content-Length: 1\r\n\r\n", UPGRADE.replace(b"GET", b"POST")],
+    ids=["body", "post"],
+)
+def test_a_handshake_that_is_none_is_refused(request_: bytes) -> None:
+    async def test() -> None:
+        async with serving(silent, PATIENT) as here:
+            reader, writer = await here.connect(request_)
+            assert (await reader.readline()).split()[1] in (b"400", b"405", b"426")
+            await here.open(0)
+            writer.close()
+
+    run(test)
+
+
+def test_what_is_told_after_the_goodbye_of_the_server_is_told_to_nobody(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    heard: list[type[BaseException]] = []
+
+    async def late(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "websocket.accept"})
+        await send({"type": "websocket.close"})
+        try:
+            await send({"type": "websocket.send", "text": "late"})
+        except OSError as exc:
+            heard.append(type(exc))
+
+    async def test() -> None:
+        async with serving(late, PATIENT) as here:
+            reader, writer = await here.connect(UPGRADE)
+            await reader.readuntil(b"\r\n\r\n")
+            while not heard:
+                await anyio.sleep(0)
+            writer.transport.abort()
+
+    run(test)
+    assert len(heard) == 1
+    assert [one.getMessage() for one in caplog.records if one.levelno >= logging.ERROR] == []
+
+
 # -- answers that are not taken ------------------------------------------------------------------------
 
 
@@ -227,11 +353,6 @@ def test_a_websocket_that_does_not_read_is_cut_off() -> None:
 
 def test_a_websocket_that_pings_and_does_not_read_is_cut_off() -> None:
     pings = (b"\x89\xfd" + bytes(4) + bytes(125)) * 500
-
-    async def silent(scope: Scope, receive: Receive, send: Send) -> None:
-        await send({"type": "websocket.accept"})
-        while (await receive())["type"] != "websocket.disconnect":
-            pass
 
     async def test() -> None:
         async with serving(silent, PATIENT) as here:

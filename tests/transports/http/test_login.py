@@ -312,3 +312,36 @@ def test_a_secret_that_is_too_short_is_refused_without_repeating_it(tmp_path: Pa
     with pytest.raises(ConfigError) as refused:
         secret_of(load_settings(flags, environ={"HOME": str(tmp_path)}), lambda count: b"")
     assert weak not in str(refused.value.value())
+
+
+def test_who_leaves_in_the_middle_of_a_login_is_no_failure(
+    shell: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    statuses: list[int] = []
+    pieces = iter([{"type": "http.request", "body": b"{", "more_body": True}, {"type": "http.disconnect"}])
+    headers = [(b"host", b"127.0.0.1:3927"), (b"content-type", b"application/json")]
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/login",
+        "query_string": b"",
+        "headers": headers,
+        "server": ("127.0.0.1", 3927),
+        "client": ("127.0.0.1", 50_000),
+        "scheme": "http",
+    }
+
+    async def receive() -> Message:
+        return next(pieces)
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            statuses.append(message["status"])
+
+    async def leave() -> None:
+        await shell.http.app(scope, receive, send)
+
+    assert shell.http.portal
+    shell.http.portal.call(leave)
+    assert statuses == [499]
+    assert not [record for record in caplog.records if record.exc_info]

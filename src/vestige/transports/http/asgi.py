@@ -5,12 +5,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from vestige.errors import INSIDE, VestigeError
+from vestige.errors import INSIDE, Cancelled, VestigeError
 from vestige.operations.discretion import in_general
 from vestige.transports.http import events, health, login, mcp, metrics, rest
 from vestige.transports.http.addresses import bind_of
@@ -36,7 +36,12 @@ def build(desk: Desk, auth: Auth, parts: Sequence[Part] = PARTS) -> ASGIApp:
     inside = Starlette(
         routes=routes(desk, auth, counted, parts),
         lifespan=lambda _: _owning(desk),
-        exception_handlers={VestigeError: _refuse, HTTPException: _not_found, Exception: _fail},
+        exception_handlers={
+            VestigeError: _refuse,
+            HTTPException: _not_found,
+            ClientDisconnect: _gone,
+            Exception: _fail,
+        },
     )
     entry = Entry(_layers(inside, desk, auth), desk, inside.routes, counted)
 
@@ -94,6 +99,10 @@ async def _refuse(request: Request, exc: Exception) -> Response:
 async def _not_found(request: Request, exc: Exception) -> Response:
     assert isinstance(exc, HTTPException)
     return problem(refusal_of(exc), request_id_of(request), exc.headers)
+
+
+async def _gone(request: Request, exc: Exception) -> Response:
+    return problem(Cancelled(), request_id_of(request))
 
 
 async def _fail(request: Request, exc: Exception) -> Response:

@@ -9,10 +9,15 @@ import logging
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+import h11
+import uvicorn
 from uvicorn._types import ASGISendEvent
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from uvicorn.server import ServerState
 
 HEADER_SECONDS = 20.0
 """How long headers may take to be there: from when a client connects, or begins with its next request."""
@@ -29,11 +34,23 @@ DESCRIPTORS = 400
 """What a process has open beside its connections: databases, indexes, logs, and who is being let in."""
 FEWEST_WAITING, MOST_WAITING = 10, 200
 
-_BODY = b"Too many connections.\n"
-TOO_MANY = (
-    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nRetry-After: 5\r\nConnection: close\r\n"
-    b"Content-Length: %d\r\n\r\n%b" % (len(_BODY), _BODY)
-)
+MOST_CRUMBS, CRUMB_BYTES = 1_000, 64
+"""So many pieces of a body may be smaller than this on average."""
+MOST_HEADER = 16_384
+"""Bytes of headers."""
+MOST_FRAMES, FRAMES_PER_SECOND = 200, 10.0
+"""Messages of a WebSocket at once, and as it goes on."""
+SLICE_BYTES = 1_024
+"""Of what a WebSocket sends, before its messages are counted."""
+
+
+def _raw(status: str, body: str, *headers: str) -> bytes:
+    head = [f"HTTP/1.1 {status}", "Content-Type: text/plain", *headers, "Connection: close"]
+    return "\r\n".join([*head, f"Content-Length: {len(body)}", "", body]).encode("ascii")
+
+
+TOO_MANY = _raw("503 Service Unavailable", "Too many connections.\n", "Retry-After: 5")
+NO_WEBSOCKET = _raw("400 Bad Request", "This is no handshake of a WebSocket.\n")
 
 logger = logging.getLogger(__name__)
 
@@ -207,10 +224,35 @@ class Impatient(asyncio.Protocol):
         super().connection_lost(exc)
 
 
+class Parser(h11.Connection):
+    """Reads requests, unless a body comes in crumbs: each costs as much as a large piece, and nobody else is
+    served meanwhile."""
+
+    _pieces = _bytes = 0
+
+    def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        """What comes next."""
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self._pieces = self._bytes = 0
+        elif isinstance(event, h11.Data):
+            self._pieces += 1
+            self._bytes += len(event.data)
+            if self._pieces > MOST_CRUMBS and self._bytes < CRUMB_BYTES * self._pieces:
+                raise h11.RemoteProtocolError("A body in too many small pieces")
+        return event
+
+
 class HttpConnection(Impatient, H11Protocol):
     """A connection of HTTP. Made by `http_protocol`."""
 
     door: Door
+
+    def __init__(
+        self, config: uvicorn.Config, server_state: ServerState, app_state: dict[str, Any], **more: Any
+    ) -> None:
+        super().__init__(config, server_state, app_state, **more)
+        self.conn = Parser(h11.SERVER, config.h11_max_incomplete_event_size or MOST_HEADER)
 
     def connection_made(  # type: ignore[override]  # as uvicorn's: its transports are sockets
         self, transport: asyncio.Transport
@@ -235,6 +277,13 @@ class HttpConnection(Impatient, H11Protocol):
         else:
             self._headers.start()
         self._tell_door()
+
+    def send_400_response(self, msg: str) -> None:
+        """Tell a client that it is not understood; if it was told something else already, hang up."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.close()
 
     def on_response_complete(self) -> None:
         """An answer is written; the next request may be there already."""
@@ -273,21 +322,40 @@ class HttpConnection(Impatient, H11Protocol):
 
 
 class SocketConnection(Impatient, WebSocketsSansIOProtocol):
-    """A WebSocket. Its pings find a client that is gone, but wait for one that does not read."""
+    """A WebSocket. Its pings find a client that is gone, but wait for one that does not read.
+
+    Clients have nothing to say here but that they are there: one that sends many messages is cut off.
+    """
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Go on with a connection whose headers have come."""
         super().connection_made(transport)
         self._unread = Unread(self.loop, self.transport, self.patience.unread_seconds)
+        self._came, self._frames = self.loop.time(), 0
 
     def data_received(self, data: bytes) -> None:
-        """Take what comes, unless too much of what was answered to it is not read."""
-        super().data_received(data)
-        if self.transport.get_write_buffer_size() > MOST_UNSENT:
-            self.transport.abort()
+        """Take what comes, a little at a time, unless it is too much, or too much of what was answered to it
+        is not read."""
+        for start in range(0, len(data), SLICE_BYTES):
+            super().data_received(data[start : start + SLICE_BYTES])
+            allowed = MOST_FRAMES + FRAMES_PER_SECOND * (self.loop.time() - self._came)
+            if self._frames > allowed or self.transport.get_write_buffer_size() > MOST_UNSENT:
+                self.transport.abort()
+                return
+        if not self.handshake_initiated:  # the whole request is there at once, but it was not understood
+            self.transport.write(NO_WEBSOCKET)
+            self.transport.close()
+
+    def handle_events(self) -> None:
+        """Count what came, and act upon it."""
+        self._frames += len(self.conn.events)
+        super().handle_events()
 
     async def send(self, message: ASGISendEvent) -> None:
-        """Send something. uvicorn logs a refusal that was sent whole as a handshake that was forgotten."""
+        """Send something. uvicorn logs a refusal that was sent whole as a handshake that was forgotten, and
+        takes what comes after its own goodbye for a mistake."""
+        if self.close_sent and message["type"] == "websocket.send":
+            raise ClientDisconnected
         await super().send(message)
         if message["type"] == "websocket.http.response.body" and not message.get("more_body"):
             self.handshake_complete = True
