@@ -26,7 +26,7 @@ from vestige.transports.http import logs
 from vestige.transports.http.addresses import Bind
 
 URL = "http://127.0.0.1:3927"
-KEY = re.compile(r"vst_\w{30}")
+KEY = re.compile(r"vst_[\w-]{30}")
 
 
 def test_with_the_first_key_the_lines_can_be_copied_as_they_are() -> None:
@@ -52,6 +52,14 @@ def test_who_listens_for_other_machines_is_told_which_name_they_use_and_what_tha
     assert "http://harbour:3927" in said
     assert "VESTIGE_SERVER_ALLOWED_HOSTS=harbour" in said
     assert "server.allowed_hosts" not in Greeting(url=URL).lines()
+
+
+def test_who_listens_for_other_machines_gets_lines_that_work_there_and_one_for_this_machine() -> None:
+    other = "http://192.0.2.7:3927"
+    said = Greeting(url=other, local=URL, own=False).lines()
+    assert [line for line in said.splitlines() if URL in line] == [f"  On this machine:  {URL}"]
+    assert said.count(other) == 5
+    assert "On this machine" not in Greeting(url=URL, local=URL).lines()
 
 
 def test_the_command_is_named_so_that_it_works_in_any_directory(

@@ -119,7 +119,7 @@ def test_who_looks_at_no_terminal_is_told_how_to_make_a_key_and_gets_none(runnin
 
 def test_another_machine_gets_in_with_a_key_only(tmp_path: Path) -> None:
     with serving(tmp_path, bind="0.0.0.0:0") as server:
-        other = server.url.replace("127.0.0.1", "127.0.0.2")  # no address it was bound to by name
+        other = server.local.replace("127.0.0.1", "127.0.0.2")  # no address it was bound to by name
         assert httpx.get(f"{other}/metrics").status_code == 401
         assert httpx.get(f"{other}/metrics", headers=bearer(key_in(tmp_path))).status_code == 200
         stranger = {"Host": "evil.example"}

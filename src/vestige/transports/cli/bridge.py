@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from vestige.errors import MissingExtra
+from vestige.transports.cli.reach import url_for_others
 from vestige.transports.cli.session import Session
 
 NEEDED = ("starlette", "uvicorn", "websockets", "blake3")
@@ -49,10 +50,16 @@ def bridge(session: Session, bind: str | None) -> None:
         )
     )
     with listening(place, only_loopback=token is None) as opened:
-        url = url_of(opened)
+        local = url_of(opened)
+        url = url_for_others(opened, settings.server.allowed_hosts) or local
 
         def started() -> None:
-            told = {"url": url, "auth": token is not None}
-            session.line(told, lambda: f"The bridge listens on {url}; Ctrl-C ends it.")
+            told = {"url": url, "local": local, "auth": token is not None}
+            session.line(told, lambda: _greeting(url, local))
 
         run.serve(served, settings, opened, started)
+
+
+def _greeting(url: str, local: str) -> str:
+    here = f"\n  On this machine:  {local}" if local != url else ""
+    return f"The bridge listens on {url}; Ctrl-C ends it.{here}"

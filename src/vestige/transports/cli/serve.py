@@ -19,6 +19,7 @@ from vestige.heap import kept_small
 from vestige.settings import Settings
 from vestige.transports.cli.log_lines import write_for_people
 from vestige.transports.cli.program import own_command
+from vestige.transports.cli.reach import url_for_others
 from vestige.transports.cli.session import Session, Staying
 
 if TYPE_CHECKING:
@@ -68,12 +69,14 @@ def serve(session: Session, bind: str | None, no_auth: bool) -> None:
         app = session.open_server(session.flags)
         stack.callback(app.close)
         first_key = _tell_keys(app, settings)
+        local = run.url_of(opened)
         greeting = Greeting(
-            url=run.url_of(opened),
+            url=url_for_others(opened, settings.server.allowed_hosts) or local,
+            local=local,
             command=own_command(session.flags),
             auth=settings.auth.enabled,
             key=first_key if sys.stdout.isatty() else None,
-            own=bind is None and place.port != 0,
+            own=bind is None and place.port != 0 and not place.wildcard,
             name=_name_for_others(place, settings),
         )
         run.serve(app, opened, lambda: _started(session, greeting))
@@ -129,10 +132,12 @@ class Greeting:
     """What somebody who started a server needs to know.
 
     `command` is what he types for `vestige`, `key` one that was made just now, `own` whether the server is
-    where the settings say, and `name` a host that other machines know, unless only this one can come.
+    where the settings say, and `name` a host that other machines know, unless only this one can come. Clients
+    reach it at `url`, those on this machine at `local` too.
     """
 
     url: str
+    local: str = ""
     command: str = "vestige"
     auth: bool = True
     key: str | None = None
@@ -142,10 +147,12 @@ class Greeting:
     def lines(self) -> str:
         """It, for people."""
         said = [f"Vestige listens on {self.url}; Ctrl-C ends it."]
+        if self.local not in ("", self.url):
+            said.append(f"  On this machine:  {self.local}")
         if self.name:
             port = self.url.rpartition(":")[2]
             said.append(
-                f"  From other machines:  http://{self.name}:{port}, if server.allowed_hosts has the name "
+                f"  By its name:  http://{self.name}:{port}, if server.allowed_hosts has the name "
                 f"(VESTIGE_SERVER_ALLOWED_HOSTS={self.name})"
             )
         if self.auth and not self.key:
@@ -172,8 +179,8 @@ class Greeting:
 def _started(session: Session, greeting: Greeting) -> None:
     """Say where the server is, and how to connect to it."""
     url = greeting.url
-    told = {"url": url, "mcp": f"{url}/mcp", "api": f"{url}/api/v1", "auth": greeting.auth}
-    session.line(told, greeting.lines)
+    places = {"url": url, "local": greeting.local, "mcp": f"{url}/mcp", "api": f"{url}/api/v1"}
+    session.line({**places, "auth": greeting.auth}, greeting.lines)
 
 
 def _name_for_others(place: "Bind", settings: Settings) -> str:
