@@ -9,7 +9,10 @@ import pytest
 
 from tests.connect.scratch import SECRET
 from tests.transports.cli_harness import Outcome, invoke
+from tests.transports.test_cli_serve import answering
 from vestige.connect.clients import CLIENTS
+
+NOBODY = "http://127.0.0.1:1"
 
 
 @pytest.fixture
@@ -97,6 +100,35 @@ def test_http_means_the_server_of_the_settings_and_a_variable_for_the_key(home: 
     assert any("VESTIGE_KEY" in note for note in told["notes"])
     answer(run(home, "vscode", "--http", "--yes", VESTIGE_AUTH_ENABLED="false"))
     assert "headers" not in (home / ".config/Code/User/mcp.json").read_text(encoding="utf-8")
+
+
+def test_what_the_entry_alone_does_not_bring_is_told(home: Path) -> None:
+    told = answer(run(home, "cursor", "--http", NOBODY, "--yes"))
+    assert (told["changed"], told["message"]) == (True, "The entry is written.")
+    notes = "\n".join(told["notes"])
+    assert "Cursor was not found on this machine." in notes
+    assert f"No Vestige answers at {NOBODY} now." in notes
+    assert "vestige keys create --label NAME` makes a key; `export VESTIGE_KEY=vst_…`" in notes
+    run(home, "cursor", "--undo", "--yes")
+    (home / ".cursor").mkdir()
+    notes = "\n".join(answer(run(home, "cursor", "--http", NOBODY, "--yes", VESTIGE_KEY=SECRET))["notes"])
+    assert "not found" not in notes
+    assert "keys create" not in notes
+
+
+def test_a_server_that_answers_is_not_complained_about(home: Path) -> None:
+    with answering(b'{"status": "ok", "version": "1"}') as place:
+        told = answer(run(home, "cursor", "--http", f"http://{place}/behind/mcp/", "--yes"))
+    assert not any("No Vestige answers" in note for note in told["notes"])
+    with answering(b'{"status": "ok"}') as place:
+        told = answer(run(home, "cursor", "--http", f"http://{place}", "--yes"))
+    assert f"No Vestige answers at http://{place} now." in told["notes"]
+
+
+def test_a_server_on_another_machine_is_not_asked_offline_and_its_keys_are_made_there(home: Path) -> None:
+    notes = " ".join(answer(run(home, "cursor", "--http", "https://memory.example", "--yes"))["notes"])
+    assert "No Vestige answers" not in notes
+    assert "`vestige keys create --label NAME`, on the machine of the server, makes a key" in notes
 
 
 def test_an_address_gets_the_path_of_mcp_and_another_variable_if_told(home: Path) -> None:

@@ -6,10 +6,8 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, get_args
-from urllib.parse import urlsplit
 
 import click
 
@@ -17,11 +15,12 @@ from vestige.connect import claude, plans
 from vestige.connect.clients import CLIENTS, Client, Scope, find
 from vestige.connect.machine import Machine
 from vestige.connect.plans import Change
-from vestige.connect.servers import Entry, Http, Named, Server
+from vestige.connect.servers import Entry, Http, Server
 from vestige.errors import InvalidInput
 from vestige.operations.prose import table
 from vestige.transports.cli.commands import Choice, confirm
-from vestige.transports.cli.connect_server import KEY_VARIABLE, OWN_SERVER, elsewhere, server_of
+from vestige.transports.cli.connect_server import KEY_VARIABLE, OWN_SERVER, elsewhere, missing, server_of
+from vestige.transports.cli.reach import UNENCRYPTED, leaves_unencrypted
 from vestige.transports.cli.session import Session, visible
 
 NAME = "vestige"
@@ -103,6 +102,8 @@ def connect(session: Session, client: str | None, **given: Any) -> None:
     if change.file.text is not None and plans.connected(chosen, machine, name=name, scope=scope):
         words.insert(0, claude.remove(name))
     notes = [*_notes(change, machine, server), *elsewhere(session, chosen, server)]
+    if not change.nothing:
+        notes += missing(session, chosen, server)
     _settle(session, change, _by_command(change, machine, scope, words), given, notes)
 
 
@@ -150,7 +151,7 @@ def _settle(
     diff, backup, changed, shown = change.diff(), None, False, False
     refused = False
     if change.nothing:
-        what = "Nothing to do: it is not connected." if change.undoes else "Nothing to do: it is connected."
+        what = f"Nothing to do: {'it is not connected' if change.undoes else 'the entry is there'}."
     elif commands:
         what = f"{change.client.title} keeps this file itself. Run:\n\n  " + "\n  ".join(commands)
     elif given["yes"] or sys.stdin.isatty():
@@ -191,21 +192,10 @@ def _notes(change: Change, machine: Machine, server: Server) -> Iterator[str]:
     title = change.client.title
     if not change.client.installed(machine):
         yield f"{title} was not found on this machine."
-    if isinstance(server, Http):
-        if isinstance(server.key, Named):
-            yield f"{title} takes the key from {server.key.variable}: set it where {title} starts."
-        if server.key and server.url.startswith("http:") and not _on_this_machine(server.url):
-            yield "The key travels to another machine without encryption: use https."
+    if isinstance(server, Http) and server.key and leaves_unencrypted(server.url):
+        yield UNENCRYPTED
     if change.exposed:
         yield f"Others on this machine can read {change.file.path}, with the key in it: chmod 600 helps."
-
-
-def _on_this_machine(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _print(

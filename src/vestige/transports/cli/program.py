@@ -6,6 +6,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from vestige.directories import default_data_directory
+from vestige.transports.cli.session import Session
+
 NAME = "vestige"
 
 
@@ -13,6 +16,16 @@ def script_beside(name: str) -> str | None:
     """The command of this name that belongs to this installation, by its absolute path."""
     script = Path(sys.executable).with_name(f"{name}.exe" if sys.platform == "win32" else name)
     return str(script) if script.exists() else None
+
+
+def places_of(session: Session) -> dict[str, str]:
+    """The data directory and the settings file, as far as they are not where any program would look."""
+    named, data_dir = {}, session.settings().data_dir
+    if "data_dir" in session.flags or data_dir != Path(default_data_directory({}, sys.platform)):
+        named["data_dir"] = str(data_dir)
+    if config := session.flags.get("config") or session.surroundings.get("config"):
+        named["config"] = str(Path(config).expanduser().absolute())
+    return named
 
 
 def own_command(places: Mapping[str, str]) -> str:

@@ -1,13 +1,22 @@
-"""Where a server is reached: by other machines as well, if it lets them come."""
+"""Where a server is reached, by other machines as well if it lets them come, and whether one is there."""
 
 import socket
+import threading
 from collections.abc import Sequence
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from ipaddress import ip_address
 from urllib.parse import urlsplit
+
+import orjson
+
+UNENCRYPTED = (
+    "Between machines keys and tokens travel without encryption: put a proxy with https before the server."
+)
 
 NOBODYS = {socket.AF_INET: "203.0.113.1", socket.AF_INET6: "2001:db8::1"}
 """Addresses of documentation (RFC 5737, RFC 3849): the way there is the way to other machines."""
 _ANY_PORT = 9
+_LONGEST_ANSWER = 1_000
 
 
 def url_for_others(opened: socket.socket, names: Sequence[str]) -> str | None:
@@ -29,6 +38,45 @@ def own_address(family: socket.AddressFamily) -> str | None:
             return str(towards.getsockname()[0])
     except OSError:
         return None
+
+
+def on_this_machine(url: str) -> bool:
+    """Whether an address leads to nobody else."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def leaves_unencrypted(url: str) -> bool:
+    """Whether what is sent to an address can be read on its way to another machine."""
+    return url.startswith("http:") and not on_this_machine(url)
+
+
+def is_vestige(url: str, seconds: float) -> bool:
+    """Whether a server of ours answers at an address, within this time."""
+    told: list[bool] = []
+    # In a thread, because nothing bounds the time that a name takes to be looked up.
+    asking = threading.Thread(target=lambda: told.append(_answers(url, seconds)), daemon=True)
+    asking.start()
+    asking.join(seconds)
+    return any(told)
+
+
+def _answers(url: str, seconds: float) -> bool:
+    parts = urlsplit(url)
+    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+    try:
+        asking = kind(parts.hostname or "", parts.port, timeout=seconds)
+        try:
+            asking.request("GET", f"{parts.path}/health")
+            told = orjson.loads(asking.getresponse().read(_LONGEST_ANSWER))
+        finally:
+            asking.close()
+    except (OSError, HTTPException, ValueError):
+        return False
+    return isinstance(told, dict) and told.keys() == {"status", "version"}
 
 
 def _authority(name: str, port: int) -> str:

@@ -4,8 +4,7 @@ import logging
 import socket
 import sys
 from contextlib import ExitStack
-from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ from vestige.heap import kept_small
 from vestige.settings import Settings
 from vestige.transports.cli.log_lines import write_for_people
 from vestige.transports.cli.program import own_command
-from vestige.transports.cli.reach import url_for_others
+from vestige.transports.cli.reach import is_vestige, url_for_others
 from vestige.transports.cli.session import Session, Staying
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ FIRST_LABEL = "first key"
 PLACEHOLDER = "vst_…"
 ASK_SECONDS = 1.0
 """How long whoever has the port may take to say who it is."""
-LONGEST_ANSWER = 1_000
 
 
 def options() -> list[click.Parameter]:
@@ -97,7 +95,7 @@ def _taken_place(stack: ExitStack, place: "Bind", *, only_loopback: bool) -> soc
 def occupied(place: "Bind") -> Conflict:
     """Why a server cannot listen at a place that is taken."""
     elsewhere = "listen elsewhere with --bind HOST:PORT or VESTIGE_SERVER_BIND; port 0 takes a free one."
-    if _is_vestige(place):
+    if is_vestige(_url_at(place), ASK_SECONDS):
         return Conflict(
             f"A Vestige listens on {place} already.",
             hint=f"Use that one (`vestige connect CLIENT --http`), stop it, or {elsewhere}",
@@ -110,18 +108,10 @@ def occupied(place: "Bind") -> Conflict:
     )
 
 
-def _is_vestige(place: "Bind") -> bool:
-    """Whether what listens there answers as one."""
+def _url_at(place: "Bind") -> str:
+    """Where programs on this machine reach what listens at a place."""
     host = ("::1" if ":" in place.host else "127.0.0.1") if place.wildcard else place.host
-    asking = HTTPConnection(host, place.port, timeout=ASK_SECONDS)
-    try:
-        asking.request("GET", "/health")
-        told = orjson.loads(asking.getresponse().read(LONGEST_ANSWER))
-    except (OSError, HTTPException, orjson.JSONDecodeError):
-        return False
-    finally:
-        asking.close()
-    return isinstance(told, dict) and told.keys() == {"status", "version"}
+    return f"http://{replace(place, host=host)}"
 
 
 # -- what is said ------------------------------------------------------------------------------------------
