@@ -24,6 +24,7 @@ import click
 from vestige.app import App, Clock, open_app, system_clock
 from vestige.errors import VestigeError
 from vestige.identity import Uuid7
+from vestige.transports.cli.program import own_command
 
 WIDTH = 98
 BAR = 30
@@ -103,7 +104,7 @@ def connecting(command: Path) -> list[str]:
     return [
         *_heading("Give it to your agent"),
         "This does it for many of them, and shows first what it would change:",
-        f"  {shlex.quote(str(command.with_name('vestige')))} connect",
+        f"  {own_command({})} connect",
         "",
         "By hand. Claude Code, in a terminal:",
         f"  claude mcp add vestige -s user -- {shlex.quote(path)}",

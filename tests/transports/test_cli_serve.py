@@ -7,6 +7,7 @@ import pty
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -98,6 +99,15 @@ def answering(body: bytes) -> Iterator[Bind]:
             thread.join()
 
 
+def test_a_place_of_a_vestige_is_told_with_the_line_that_connects_to_it() -> None:
+    with answering(b'{"status": "ok", "version": "1"}') as place:
+        told, own = occupied(place), occupied(place, own=True)
+    assert told.hint is not None
+    assert f"(`vestige connect CLIENT --http http://{place}`)" in told.hint
+    assert own.hint is not None
+    assert "(`vestige connect CLIENT --http`)" in own.hint
+
+
 @pytest.mark.parametrize("body", [b"hello", b"[1]", b'{"status": "ok"}'])
 def test_a_place_that_something_else_has_is_told_with_every_way_to_another(body: bytes) -> None:
     with answering(body) as place:
@@ -145,7 +155,9 @@ def test_a_second_server_at_one_place_is_told_that_a_vestige_is_there(tmp_path: 
         )
         assert "No key is needed" in server.log()
     assert done.returncode == 1
-    assert json.loads(done.stderr)["error"]["message"] == f"A Vestige listens on {bind} already."
+    told = json.loads(done.stderr)["error"]
+    assert told["message"] == f"A Vestige listens on {bind} already."
+    assert f"--data-dir {tmp_path} connect CLIENT --http http://{bind}`" in told["hint"]
 
 
 @pytest.mark.slow
@@ -165,16 +177,33 @@ def test_the_first_start_at_a_terminal_makes_a_key_also_beside_the_token_of_the_
 def test_later_starts_at_a_terminal_show_no_key_and_no_json_and_say_when_it_is_over(tmp_path: Path) -> None:
     key_in(tmp_path)
     screen = at_a_terminal(tmp_path)
+    assert "connect CLIENT --http http://127.0.0.1:" in screen
     assert KEY.findall(screen) == []
     assert "keys create --label NAME" in screen
     assert screen.rstrip().endswith("Vestige has stopped.")
 
 
-def at_a_terminal(folder: Path, **more: str) -> str:
+@pytest.mark.slow
+def test_the_address_is_left_out_only_where_another_shell_finds_it(tmp_path: Path) -> None:
+    (tmp_path / "vestige.toml").write_text(f'[server]\nbind = "127.0.0.1:{free_port()}"\n', encoding="utf-8")
+    screen = at_a_terminal(tmp_path, bind=None)
+    assert f"--data-dir {tmp_path} connect CLIENT --http\r\n" in screen
+    named = f"127.0.0.1:{free_port()}"
+    screen = at_a_terminal(tmp_path, bind=None, VESTIGE_SERVER_BIND=named)
+    assert f"--data-dir {tmp_path} connect CLIENT --http http://{named}\r\n" in screen
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port: int = taken.getsockname()[1]
+        return port
+
+
+def at_a_terminal(folder: Path, bind: str | None = "127.0.0.1:0", **more: str) -> str:
     """Start a server at a terminal, and press Ctrl-C when it listens; the whole screen."""
     leader, follower = pty.openpty()
     with subprocess.Popen(
-        [sys.executable, "-m", "vestige", "serve", "--bind", "127.0.0.1:0"],
+        [sys.executable, "-m", "vestige", "serve", *(["--bind", bind] if bind else [])],
         stdin=subprocess.DEVNULL,
         stdout=follower,
         stderr=follower,

@@ -20,6 +20,7 @@ from vestige.errors import InvalidInput
 from vestige.operations.prose import table
 from vestige.transports.cli.commands import Choice, confirm
 from vestige.transports.cli.connect_server import KEY_VARIABLE, OWN_SERVER, elsewhere, missing, server_of
+from vestige.transports.cli.program import own_command, places_of
 from vestige.transports.cli.reach import UNENCRYPTED, leaves_unencrypted
 from vestige.transports.cli.session import Session, visible
 
@@ -85,7 +86,7 @@ def connect(session: Session, client: str | None, **given: Any) -> None:
         if given["http"] or given["undo"] or given["only_print"]:
             raise InvalidInput("`connect` needs a CLIENT.", hint=f"One of: {', '.join(CLIENTS)}.")
         found = [_state(one, machine, given["name"]) for one in CLIENTS.values()]
-        session.answer({"clients": found}, lambda: _list(found))
+        session.answer({"clients": found}, lambda: _list(found, own_command(places_of(session))))
         return
     chosen = find(client)
     name, scope = _checked_name(given["name"]), given["scope"]
@@ -237,7 +238,7 @@ def _kind(entry: Entry) -> str:
     return "http" if any(key in entry for key in _ADDRESSES) else "stdio"
 
 
-def _list(found: Sequence[Mapping[str, Any]]) -> str:
+def _list(found: Sequence[Mapping[str, Any]], command: str) -> str:
     """A row for each connection, and for each client without one."""
     rows, places = [], ["file", ""]
     for one in found:
@@ -254,4 +255,4 @@ def _list(found: Sequence[Mapping[str, Any]]) -> str:
     width = max(map(len, lines))
     # Beside the table, which cuts what is long: half a path is none.
     shown = [f"{line.ljust(width)}  {place}".rstrip() for line, place in zip(lines, places, strict=True)]
-    return "\n".join([*shown, "", "vestige connect CLIENT connects one; --undo takes it out again."])
+    return "\n".join([*shown, "", f"{command} connect CLIENT connects one; --undo takes it out again."])

@@ -3,6 +3,7 @@
 import logging
 import socket
 import sys
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -13,11 +14,11 @@ import orjson
 
 from vestige.engine import keys
 from vestige.engine.context import Call
-from vestige.errors import Conflict, MissingExtra
+from vestige.errors import ConfigError, Conflict, MissingExtra
 from vestige.heap import kept_small
-from vestige.settings import Settings
+from vestige.settings import Settings, load_settings
 from vestige.transports.cli.log_lines import write_for_people
-from vestige.transports.cli.program import own_command
+from vestige.transports.cli.program import own_command, places_of
 from vestige.transports.cli.reach import is_vestige, url_for_others
 from vestige.transports.cli.session import Session, Staying
 
@@ -58,23 +59,28 @@ def serve(session: Session, bind: str | None, no_auth: bool) -> None:
         session.flags["auth.enabled"] = False
     settings = session.settings()
     place = run.check_bind(settings)
+    places = places_of(session)
+    command, own = own_command(places), not place.wildcard and _is_usual(places, settings.server.bind)
     set_up_logs(settings)
     if sys.stderr.isatty():
         write_for_people()
     with ExitStack() as stack:
         stack.enter_context(kept_small())
-        opened = _taken_place(stack, place, only_loopback=not settings.auth.enabled)
+        try:
+            opened = stack.enter_context(run.listening(place, only_loopback=not settings.auth.enabled))
+        except Conflict as exc:
+            raise occupied(place, command=command, own=own) from exc
         app = session.open_server(session.flags)
         stack.callback(app.close)
-        first_key = _tell_keys(app, settings)
+        first_key = _tell_keys(app, settings, command)
         local = run.url_of(opened)
         greeting = Greeting(
             url=url_for_others(opened, settings.server.allowed_hosts) or local,
             local=local,
-            command=own_command(session.flags),
+            command=command,
             auth=settings.auth.enabled,
             key=first_key if sys.stdout.isatty() else None,
-            own=bind is None and place.port != 0 and not place.wildcard,
+            own=own,
             name=_name_for_others(place, settings),
         )
         run.serve(app, opened, lambda: _started(session, greeting))
@@ -82,23 +88,23 @@ def serve(session: Session, bind: str | None, no_auth: bool) -> None:
         click.echo("Vestige has stopped.", err=True)
 
 
-def _taken_place(stack: ExitStack, place: "Bind", *, only_loopback: bool) -> socket.socket:
-    """The socket at a place; where somebody else has it, who that is."""
-    from vestige.transports.http import run
-
+def _is_usual(places: Mapping[str, str], bind: str) -> bool:
+    """Whether a program with these places finds the server by itself, in a shell without our variables."""
     try:
-        return stack.enter_context(run.listening(place, only_loopback=only_loopback))
-    except Conflict as exc:
-        raise occupied(place) from exc
+        found = load_settings(places, environ={}).server.bind
+    except ConfigError:  # of a file that this process does not read
+        return False
+    return found == bind and not bind.endswith(":0")
 
 
-def occupied(place: "Bind") -> Conflict:
+def occupied(place: "Bind", *, command: str = "vestige", own: bool = False) -> Conflict:
     """Why a server cannot listen at a place that is taken."""
     elsewhere = "listen elsewhere with --bind HOST:PORT or VESTIGE_SERVER_BIND; port 0 takes a free one."
-    if is_vestige(_url_at(place), ASK_SECONDS):
+    url = _url_at(place)
+    if is_vestige(url, ASK_SECONDS):
         return Conflict(
             f"A Vestige listens on {place} already.",
-            hint=f"Use that one (`vestige connect CLIENT --http`), stop it, or {elsewhere}",
+            hint=f"Use that one (`{_connecting(command, url, own)}`), stop it, or {elsewhere}",
             details={"bind": str(place)},
         )
     return Conflict(
@@ -114,6 +120,11 @@ def _url_at(place: "Bind") -> str:
     return f"http://{replace(place, host=host)}"
 
 
+def _connecting(command: str, url: str, own: bool) -> str:
+    """What to type for a client, with the address unless it is found without."""
+    return f"{command} connect CLIENT --http" + ("" if own else f" {url}")
+
+
 # -- what is said ------------------------------------------------------------------------------------------
 
 
@@ -121,8 +132,8 @@ def _url_at(place: "Bind") -> str:
 class Greeting:
     """What somebody who started a server needs to know.
 
-    `command` is what he types for `vestige`, `key` one that was made just now, `own` whether the server is
-    where the settings say, and `name` a host that other machines know, unless only this one can come. Clients
+    `command` is what he types for `vestige`, `key` one that was made just now, `own` whether `connect` finds
+    the server by itself, and `name` a host that other machines know, unless only this one can come. Clients
     reach it at `url`, those on this machine at `local` too.
     """
 
@@ -147,9 +158,8 @@ class Greeting:
             )
         if self.auth and not self.key:
             said.append(f"  A key:  {self.command} keys create --label NAME")
-        address = "" if self.own else f" {self.url}"
         said += [
-            f"  Clients:  {self.command} connect CLIENT --http{address}",
+            f"  Clients:  {_connecting(self.command, self.url, self.own)}",
             *self._by_hand(),
             f"  REST:  {self.url}/api/v1/docs",
         ]
@@ -178,7 +188,7 @@ def _name_for_others(place: "Bind", settings: Settings) -> str:
     return socket.gethostname() if place.wildcard and not settings.server.allowed_hosts else ""
 
 
-def _tell_keys(app: Staying, settings: Settings) -> str | None:
+def _tell_keys(app: Staying, settings: Settings, command: str) -> str | None:
     """Make the first key for somebody who looks, and return it; tell others how. A key belongs in no log."""
     if not settings.auth.enabled:
         logger.warning("No key is needed: every program on this machine may read and change every memory.")
@@ -192,7 +202,7 @@ def _tell_keys(app: Staying, settings: Settings) -> str | None:
     if store.list_keys():
         return None
     if store.read_only or not sys.stderr.isatty():
-        click.echo("There is no key yet: `vestige keys create --label NAME` makes one.", err=True)
+        click.echo(f"There is no key yet: `{command} keys create --label NAME` makes one.", err=True)
         return None
     _, text = keys.mint(Call(engine=app.engine), FIRST_LABEL, ["admin"])
     click.echo(f"The first key, which may do everything; it is shown only now:\n\n  {text}\n", err=True)
