@@ -20,6 +20,8 @@ from pathlib import Path
 import pytest
 
 from tests.transports.http.harness import PATIENCE_SECONDS, environment, key_in, serving
+from vestige.connect import claude
+from vestige.connect.servers import Held, Http
 from vestige.transports.cli.log_lines import ACCESS, ShortLines
 from vestige.transports.cli.program import own_command
 from vestige.transports.cli.serve import Greeting, occupied
@@ -32,7 +34,8 @@ KEY = re.compile(r"vst_[\w-]{30}")
 
 def test_with_the_first_key_the_lines_can_be_copied_as_they_are() -> None:
     said = Greeting(url=URL, key="vst_real").lines()
-    assert f'vestige {URL}/mcp --header "Authorization: Bearer vst_real"' in said
+    server = Http(url=f"{URL}/mcp", key=Held(text="vst_real"))
+    assert shlex.join(claude.add(server, "vestige")) in said  # as `connect` has it
     assert '"Authorization":"Bearer vst_real"' in said
     assert "vst_…" not in said
     assert "keys create" not in said

@@ -165,7 +165,7 @@ def test_the_deprecated_token_works_and_warns(tmp_path: Path) -> None:
 def test_at_a_terminal_the_first_start_shows_a_key_once(tmp_path: Path) -> None:
     first = at_a_terminal(tmp_path)
     key = next(word for word in first.split() if word.startswith("vst_") and len(word) == 34)
-    assert "claude mcp add --transport http vestige http://127.0.0.1:" in first
+    assert "claude mcp add --scope user --transport http vestige http://127.0.0.1:" in first
     assert key not in at_a_terminal(tmp_path)
     with serving(tmp_path) as server:
         assert httpx.get(f"{server.url}/metrics", headers=bearer(key)).status_code == 200

@@ -1,8 +1,6 @@
 """`vestige connect CLIENT`: this memory in the settings of an agent, shown before it is written."""
 
-import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -20,7 +18,7 @@ from vestige.errors import InvalidInput
 from vestige.operations.prose import table
 from vestige.transports.cli.commands import Choice, confirm
 from vestige.transports.cli.connect_server import KEY_VARIABLE, OWN_SERVER, elsewhere, missing, server_of
-from vestige.transports.cli.program import own_command, places_of
+from vestige.transports.cli.program import own_command, places_of, typed
 from vestige.transports.cli.reach import UNENCRYPTED, leaves_unencrypted
 from vestige.transports.cli.session import Session, visible
 
@@ -141,8 +139,7 @@ def _by_command(
     own = change.client.name == claude.CLIENT and scope == "user" and machine.which(claude.PROGRAM)
     if change.nothing or not own:
         return []
-    join = subprocess.list2cmdline if machine.platform == "win32" else shlex.join
-    return [join(words) for words in commands]
+    return [typed(words, machine.platform) for words in commands]
 
 
 def _settle(

@@ -2,8 +2,9 @@
 
 import shlex
 import shutil
+import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from vestige.directories import default_data_directory
@@ -38,4 +39,9 @@ def own_command(places: Mapping[str, str]) -> str:
     for flag in ("data_dir", "config"):
         if flag in places:
             words += [f"--{flag.replace('_', '-')}", str(Path(places[flag]).expanduser().absolute())]
-    return shlex.join(words)
+    return typed(words)
+
+
+def typed(words: Sequence[str], platform: str = sys.platform) -> str:
+    """Words as they are typed into a shell of a platform."""
+    return subprocess.list2cmdline(words) if platform == "win32" else shlex.join(words)

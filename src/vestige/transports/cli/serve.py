@@ -7,18 +7,21 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import orjson
 
+from vestige.connect import claude
+from vestige.connect.clients import CLIENTS
+from vestige.connect.servers import Held, Http
 from vestige.engine import keys
 from vestige.engine.context import Call
 from vestige.errors import ConfigError, Conflict, MissingExtra
 from vestige.heap import kept_small
 from vestige.settings import Settings, load_settings
 from vestige.transports.cli.log_lines import write_for_people
-from vestige.transports.cli.program import own_command, places_of
+from vestige.transports.cli.program import NAME, own_command, places_of, typed
 from vestige.transports.cli.reach import is_vestige, url_for_others
 from vestige.transports.cli.session import Session, Staying
 
@@ -166,14 +169,14 @@ class Greeting:
         return "\n".join(said)
 
     def _by_hand(self) -> list[str]:
-        credential = f"Bearer {self.key or PLACEHOLDER}"
-        entry: dict[str, Any] = {"type": "http", "url": f"{self.url}/mcp"}
-        command = f"claude mcp add --transport http vestige {self.url}/mcp"
-        if self.auth:
-            entry["headers"] = {"Authorization": credential}
-            command += f' --header "Authorization: {credential}"'
-        config = orjson.dumps({"mcpServers": {"vestige": entry}}).decode()
-        return [f"  Claude Code:  {command}", f"  Other clients by hand:  {config}"]
+        key = Held(text=self.key or PLACEHOLDER) if self.auth else None
+        server = Http(url=f"{self.url}/mcp", key=key)
+        entry = CLIENTS[claude.CLIENT].entry(server)
+        config = orjson.dumps({"mcpServers": {NAME: entry}}).decode()
+        return [
+            f"  Claude Code:  {typed(claude.add(server, NAME))}",
+            f"  Other clients by hand:  {config}",
+        ]
 
 
 def _started(session: Session, greeting: Greeting) -> None:
