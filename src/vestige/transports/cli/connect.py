@@ -151,7 +151,10 @@ def _settle(
     if change.nothing:
         what = f"Nothing to do: {'it is not connected' if change.undoes else 'the entry is there'}."
     elif commands:
-        what = f"{change.client.title} keeps this file itself. Run:\n\n  " + "\n  ".join(commands)
+        what = (
+            f"Nothing was changed: {change.client.title} keeps this file itself. Run this yourself:\n\n  "
+            + "\n  ".join(commands)
+        )
     elif given["yes"] or sys.stdin.isatty():
         if not given["yes"]:
             click.echo(f"{visible(diff)}\n", err=True)
