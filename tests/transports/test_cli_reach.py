@@ -9,7 +9,8 @@ import pytest
 
 from tests.bridge.harness import TOKEN, running
 from tests.transports.http.harness import serving
-from vestige.transports.cli.reach import own_address, url_for_others
+from vestige.settings import load_settings
+from vestige.transports.cli.reach import UNENCRYPTED, own_address, url_for_others, warn_unencrypted
 from vestige.transports.http.addresses import Bind
 from vestige.transports.http.origins import Names
 from vestige.transports.http.run import listening
@@ -61,6 +62,19 @@ def test_a_server_of_one_address_is_reached_there_and_nowhere_else() -> None:
         assert url_for_others(opened, ("memory.example",)) is None
 
 
+@pytest.mark.parametrize(
+    ("host", "proxies", "warned"),
+    [("127.0.0.1", (), []), ("0.0.0.0", (), [UNENCRYPTED]), ("0.0.0.0", ("192.0.2.9",), [])],
+)
+def test_who_lets_other_machines_come_is_warned_unless_a_proxy_stands_before_it(
+    host: str, proxies: tuple[str, ...], warned: list[str], caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    settings = load_settings({"data_dir": str(tmp_path), "server.trusted_proxies": proxies}, environ={})
+    with listening(Bind(host=host, port=0), only_loopback=False) as opened:
+        warn_unencrypted(opened, settings)
+    assert caplog.messages == warned
+
+
 # -- as a process ------------------------------------------------------------------------------------------
 
 
@@ -71,6 +85,7 @@ def test_a_server_for_other_machines_tells_an_address_that_works_and_one_for_thi
     with serving(tmp_path, bind="0.0.0.0:0") as server:
         port = urlsplit(server.url).port
         assert server.local == f"http://127.0.0.1:{port}"
+        assert UNENCRYPTED in server.log()
         assert server.url == f"http://{own_address(socket.AF_INET) or '127.0.0.1'}:{port}"
         for url in (server.url, server.local):
             assert httpx.get(f"{url}/health", trust_env=False).status_code == 200
@@ -88,5 +103,6 @@ def test_a_server_with_a_name_tells_it_and_answers_to_it(tmp_path: Path) -> None
 @pytest.mark.slow
 def test_a_bridge_for_other_machines_tells_them_where_it_is(tmp_path: Path) -> None:
     some = {"VESTIGE_AUTH_TOKEN": TOKEN, "VESTIGE_SERVER_ALLOWED_HOSTS": "bridge.example"}
-    with running(tmp_path, bind="0.0.0.0:0", **some) as (url, _, _):
+    with running(tmp_path, bind="0.0.0.0:0", **some) as (url, _, log):
         assert urlsplit(url).hostname == "bridge.example"
+        assert UNENCRYPTED in log.read_text(encoding="utf-8")

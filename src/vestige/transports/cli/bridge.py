@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from vestige.errors import MissingExtra
-from vestige.transports.cli.reach import url_for_others
+from vestige.transports.cli.reach import url_for_others, warn_unencrypted
 from vestige.transports.cli.session import Session
 
 NEEDED = ("starlette", "uvicorn", "websockets", "blake3")
@@ -50,6 +50,7 @@ def bridge(session: Session, bind: str | None) -> None:
         )
     )
     with listening(place, only_loopback=token is None) as opened:
+        warn_unencrypted(opened, settings)
         local = url_of(opened)
         url = url_for_others(opened, settings.server.allowed_hosts) or local
 

@@ -1,5 +1,6 @@
 """Where a server is reached, by other machines as well if it lets them come, and whether one is there."""
 
+import logging
 import socket
 import threading
 from collections.abc import Sequence
@@ -8,6 +9,10 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 import orjson
+
+from vestige.settings import Settings
+
+logger = logging.getLogger(__name__)
 
 UNENCRYPTED = (
     "Between machines keys and tokens travel without encryption: put a proxy with https before the server."
@@ -47,6 +52,12 @@ def on_this_machine(url: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def warn_unencrypted(opened: socket.socket, settings: Settings) -> None:
+    """Say so where other machines come without a proxy that could have brought encryption."""
+    if not ip_address(opened.getsockname()[0]).is_loopback and not settings.server.trusted_proxies:
+        logger.warning(UNENCRYPTED)
 
 
 def leaves_unencrypted(url: str) -> bool:

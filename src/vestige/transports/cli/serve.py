@@ -22,7 +22,7 @@ from vestige.heap import kept_small
 from vestige.settings import Settings, load_settings
 from vestige.transports.cli.log_lines import write_for_people
 from vestige.transports.cli.program import NAME, own_command, places_of, typed
-from vestige.transports.cli.reach import is_vestige, url_for_others
+from vestige.transports.cli.reach import is_vestige, url_for_others, warn_unencrypted
 from vestige.transports.cli.session import Session, Staying
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ def serve(session: Session, bind: str | None, no_auth: bool) -> None:
         app = session.open_server(session.flags)
         stack.callback(app.close)
         first_key = _tell_keys(app, settings, command)
+        warn_unencrypted(opened, settings)
         local = run.url_of(opened)
         greeting = Greeting(
             url=url_for_others(opened, settings.server.allowed_hosts) or local,
