@@ -50,6 +50,10 @@ def test_alone_it_lists_the_clients_with_what_was_found(home: Path) -> None:
     assert found["cursor"]["scopes"]["user"]["connected"] is None
     assert "cannot be read as JSON" in found["gemini-cli"]["scopes"]["user"]["problem"]
     shown = run(home, "--table").stdout
+    header, rule = shown.splitlines()[:2]
+    assert header.split()[-1] == "file"
+    assert rule[header.index("file") :].strip("─") == ""
+    assert len(rule) == max(map(len, shown.split("\n\n")[0].splitlines()))
     assert "http (user)" in shown
     assert "file cannot be read (user)" in shown
     row = next(line for line in shown.splitlines() if "stdio (project)" in line)

@@ -22,9 +22,10 @@ import pytest
 from tests.transports.http.harness import PATIENCE_SECONDS, environment, key_in, serving
 from vestige.connect import claude
 from vestige.connect.servers import Held, Http
+from vestige.settings import load_settings
 from vestige.transports.cli.log_lines import ACCESS, ShortLines
 from vestige.transports.cli.program import own_command
-from vestige.transports.cli.serve import Greeting, occupied
+from vestige.transports.cli.serve import Greeting, fetches_model, occupied
 from vestige.transports.http import logs
 from vestige.transports.http.addresses import Bind
 
@@ -64,6 +65,15 @@ def test_who_listens_for_other_machines_gets_lines_that_work_there_and_one_for_t
     assert [line for line in said.splitlines() if URL in line] == [f"  On this machine:  {URL}"]
     assert said.count(other) == 5
     assert "On this machine" not in Greeting(url=URL, local=URL).lines()
+
+
+def test_that_a_model_has_to_be_fetched_is_told_in_one_line(tmp_path: Path) -> None:
+    assert "The model is being fetched" in Greeting(url=URL, fetching=True).lines()
+    assert "model" not in Greeting(url=URL).lines()
+    usual = {"data_dir": str(tmp_path), "embeddings.cache_dir": str(tmp_path / "models")}
+    assert fetches_model(load_settings(usual, environ={}))
+    assert not fetches_model(load_settings({**usual, "offline": True}, environ={}))
+    assert not fetches_model(load_settings({**usual, "embeddings.provider": "hashing"}, environ={}))
 
 
 def test_the_command_is_named_so_that_it_works_in_any_directory(
@@ -136,6 +146,9 @@ def test_the_log_at_a_terminal_has_a_short_line_for_a_request() -> None:
     local = datetime(2026, 11, 16, 16, 0, 1, tzinfo=UTC).astimezone()
     said = f"{local:%H:%M:%S}  200  POST /mcp  12 ms  Ada's laptop\\x1b[31m"
     assert ShortLines().format(record) == said
+    of_bridge = json.dumps({**told, "caller": None, "agent": "main"})
+    record = logging.LogRecord(ACCESS, logging.INFO, "", 0, "%s", (of_bridge,), None)
+    assert ShortLines().format(record).endswith("  12 ms  main")
     warning = logging.LogRecord("vestige.app", logging.WARNING, "", 0, "The %s.", ("rest",), None)
     assert ShortLines().format(warning) == "Warning: The rest."
     assert ACCESS == logs.ACCESS

@@ -1,11 +1,13 @@
 """`vestige bridge`: the HTTP API of OpenClaw deployments, in front of a `vestige-mcp` process."""
 
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import click
 
 from vestige.errors import MissingExtra
+from vestige.transports.cli.log_lines import write_for_people
 from vestige.transports.cli.reach import url_for_others, warn_unencrypted
 from vestige.transports.cli.session import Session
 
@@ -39,6 +41,8 @@ def bridge(session: Session, bind: str | None) -> None:
     config = session.flags.get("config")
     command = run.child_command(settings, ["--config", str(Path(config).absolute())] if config else [])
     set_up_logs(settings)
+    if sys.stderr.isatty():
+        write_for_people()
     served = app.build(
         app.Bridge(
             settings=settings,
@@ -59,6 +63,8 @@ def bridge(session: Session, bind: str | None) -> None:
             session.line(told, lambda: _greeting(url, local))
 
         run.serve(served, settings, opened, started)
+    if sys.stderr.isatty():
+        click.echo("The bridge has stopped.", err=True)
 
 
 def _greeting(url: str, local: str) -> str:

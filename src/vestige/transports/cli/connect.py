@@ -240,7 +240,7 @@ def _kind(entry: Entry) -> str:
 
 def _list(found: Sequence[Mapping[str, Any]], command: str) -> str:
     """A row for each connection, and for each client without one."""
-    rows, places = [], ["file", ""]
+    rows, places = [], []
     for one in found:
         installed = "yes" if one["installed"] else "no"
         told = [
@@ -252,6 +252,7 @@ def _list(found: Sequence[Mapping[str, Any]], command: str) -> str:
             rows.append((one["client"], installed, connected))
             places.append(file)
     lines = table(("client", "installed", "connected"), rows).splitlines()
+    places = ["file", "─" * max(map(len, places)), *places]
     width = max(map(len, lines))
     # Beside the table, which cuts what is long: half a path is none.
     shown = [f"{line.ljust(width)}  {place}".rstrip() for line, place in zip(lines, places, strict=True)]

@@ -26,7 +26,8 @@ class ShortLines(logging.Formatter):
 def _request(message: str) -> str:
     told = orjson.loads(message)
     time = datetime.fromisoformat(told["time"]).astimezone()
-    words = (told["status"], f"{told['method']} {told['route']}", f"{told['ms']:.0f} ms", told.get("caller"))
+    who = told.get("caller") or told.get("agent")  # of the server or of the bridge
+    words = (told["status"], f"{told['method']} {told['route']}", f"{told['ms']:.0f} ms", who)
     # A label is what somebody else wrote: it stays on its line.
     return "  ".join([f"{time:%H:%M:%S}", *(" ".join(str(word).split()) for word in words if word)])
 

@@ -86,6 +86,7 @@ def serve(session: Session, bind: str | None, no_auth: bool) -> None:
             key=first_key if sys.stdout.isatty() else None,
             own=own,
             name=_name_for_others(place, settings),
+            fetching=fetches_model(settings),
         )
         run.serve(app, opened, lambda: _started(session, greeting))
     if sys.stderr.isatty():
@@ -138,7 +139,7 @@ class Greeting:
 
     `command` is what he types for `vestige`, `key` one that was made just now, `own` whether `connect` finds
     the server by itself, and `name` a host that other machines know, unless only this one can come. Clients
-    reach it at `url`, those on this machine at `local` too.
+    reach it at `url`, those on this machine at `local` too. `fetching` is whether the model is not there yet.
     """
 
     url: str
@@ -148,6 +149,7 @@ class Greeting:
     key: str | None = None
     own: bool = True
     name: str = ""
+    fetching: bool = False
 
     def lines(self) -> str:
         """It, for people."""
@@ -167,6 +169,8 @@ class Greeting:
             *self._by_hand(),
             f"  REST:  {self.url}/api/v1/docs",
         ]
+        if self.fetching:
+            said.insert(1, "  The model is being fetched, which takes minutes; until then it finds words.")
         return "\n".join(said)
 
     def _by_hand(self) -> list[str]:
@@ -190,6 +194,14 @@ def _started(session: Session, greeting: Greeting) -> None:
 def _name_for_others(place: "Bind", settings: Settings) -> str:
     """The name of this machine, where a server listens for others by no name that it was told."""
     return socket.gethostname() if place.wildcard and not settings.server.allowed_hosts else ""
+
+
+def fetches_model(settings: Settings) -> bool:
+    """Whether a server with these settings has to bring its model first."""
+    from vestige.embed.install import Presence, status
+
+    local = settings.embeddings.provider == "local" and not settings.offline
+    return local and status(settings.model_cache).presence is Presence.ABSENT
 
 
 def _tell_keys(app: Staying, settings: Settings, command: str) -> str | None:
