@@ -41,8 +41,7 @@ def bridge(session: Session, bind: str | None) -> None:
     config = session.flags.get("config")
     command = run.child_command(settings, ["--config", str(Path(config).absolute())] if config else [])
     set_up_logs(settings)
-    if sys.stderr.isatty():
-        write_for_people()
+    write_for_people()
     served = app.build(
         app.Bridge(
             settings=settings,

@@ -1,6 +1,7 @@
 """The log of a server at a terminal: one short line for each thing, instead of JSON."""
 
 import logging
+import sys
 from datetime import datetime
 
 import orjson
@@ -33,6 +34,6 @@ def _request(message: str) -> str:
 
 
 def write_for_people() -> None:
-    """Have what was set up to be logged be written for people."""
-    for handler in logging.getLogger().handlers:
+    """Have what was set up to be logged be written for people, if they watch."""
+    for handler in logging.getLogger().handlers if sys.stderr.isatty() else ():
         handler.setFormatter(ShortLines())

@@ -65,8 +65,7 @@ def serve(session: Session, bind: str | None, no_auth: bool) -> None:
     places = places_of(session)
     command, own = own_command(places), not place.wildcard and _is_usual(places, settings.server.bind)
     set_up_logs(settings)
-    if sys.stderr.isatty():
-        write_for_people()
+    write_for_people()
     with ExitStack() as stack:
         stack.enter_context(kept_small())
         try:
