@@ -63,7 +63,7 @@ def test_the_demo_finds_by_meaning_corrects_and_forgets() -> None:
     question = "? Which PostgreSQL does Harbour run on?   (as of "
     then, now = (said[said.index(f"{question}{day})") + 1] for day in ("2026-04-01", "2026-05-01"))
     assert (then.strip(), now.strip()) == ("Harbour runs on PostgreSQL 14.", "Harbour runs on PostgreSQL 16.")
-    assert any("claude mcp add vestige" in line for line in said)
+    assert any("claude mcp add --scope user vestige" in line for line in said)
 
 
 def _answers(said: list[str], question: str) -> list[str]:

@@ -6,7 +6,6 @@ months can pass in a moment.
 
 import json
 import os
-import shlex
 import sys
 import tempfile
 import threading
@@ -22,8 +21,11 @@ from typing import Any
 import click
 
 from vestige.app import App, Clock, open_app, system_clock
+from vestige.connect import claude
+from vestige.connect.servers import Stdio
 from vestige.errors import VestigeError
 from vestige.identity import Uuid7
+from vestige.transports.cli.program import own_command, typed
 
 WIDTH = 98
 BAR = 30
@@ -103,10 +105,10 @@ def connecting(command: Path) -> list[str]:
     return [
         *_heading("Give it to your agent"),
         "This does it for many of them, and shows first what it would change:",
-        f"  {shlex.quote(str(command.with_name('vestige')))} connect",
+        f"  {own_command({})} connect",
         "",
         "By hand. Claude Code, in a terminal:",
-        f"  claude mcp add vestige -s user -- {shlex.quote(path)}",
+        f"  {typed(claude.add(Stdio(command=path), 'vestige'))}",
         "",
         "Codex, in ~/.codex/config.toml:",
         "  [mcp_servers.vestige]",

@@ -185,11 +185,8 @@ def _server_place(url: str, schema: str) -> str:
 
 def forget_own_store() -> None:
     """Keep what makes up memories, such as a benchmark, out of the store that the environment names."""
-    for name in (
-        DATABASE_URL,
-        "VESTIGE_CONFIG",
-        *(n for n in os.environ if n.startswith("VESTIGE_STORAGE_")),
-    ):
+    stores = [name for name in os.environ if name.startswith("VESTIGE_STORAGE_")]
+    for name in (DATABASE_URL, "VESTIGE_CONFIG", *stores):
         os.environ.pop(name, None)
 
 
@@ -255,6 +252,11 @@ def unknown_variables(environ: Mapping[str, str] | None = None) -> list[str]:
 def is_empty_variable(name: str) -> bool:
     """Whether a variable is set to nothing, which counts as not set everywhere else."""
     return not os.environ.get(name, "x").strip()
+
+
+def is_set(name: str) -> bool:
+    """Whether a variable holds anything: for what another program takes from it."""
+    return bool(os.environ.get(name, "").strip())
 
 
 def environment_name(dotted: str) -> str:

@@ -9,7 +9,10 @@ import pytest
 
 from tests.connect.scratch import SECRET
 from tests.transports.cli_harness import Outcome, invoke
+from tests.transports.test_cli_serve import answering
 from vestige.connect.clients import CLIENTS
+
+NOBODY = "http://127.0.0.1:1"
 
 
 @pytest.fixture
@@ -47,6 +50,10 @@ def test_alone_it_lists_the_clients_with_what_was_found(home: Path) -> None:
     assert found["cursor"]["scopes"]["user"]["connected"] is None
     assert "cannot be read as JSON" in found["gemini-cli"]["scopes"]["user"]["problem"]
     shown = run(home, "--table").stdout
+    header, rule = shown.splitlines()[:2]
+    assert header.split()[-1] == "file"
+    assert rule[header.index("file") :].strip("─") == ""
+    assert len(rule) == max(map(len, shown.split("\n\n")[0].splitlines()))
     assert "http (user)" in shown
     assert "file cannot be read (user)" in shown
     row = next(line for line in shown.splitlines() if "stdio (project)" in line)
@@ -99,6 +106,35 @@ def test_http_means_the_server_of_the_settings_and_a_variable_for_the_key(home: 
     assert "headers" not in (home / ".config/Code/User/mcp.json").read_text(encoding="utf-8")
 
 
+def test_what_the_entry_alone_does_not_bring_is_told(home: Path) -> None:
+    told = answer(run(home, "cursor", "--http", NOBODY, "--yes"))
+    assert (told["changed"], told["message"]) == (True, "The entry is written.")
+    notes = "\n".join(told["notes"])
+    assert "Cursor was not found on this machine." in notes
+    assert f"No Vestige answers at {NOBODY} now." in notes
+    assert "vestige keys create --label NAME` makes a key; `export VESTIGE_KEY=vst_…`" in notes
+    run(home, "cursor", "--undo", "--yes")
+    (home / ".cursor").mkdir()
+    notes = "\n".join(answer(run(home, "cursor", "--http", NOBODY, "--yes", VESTIGE_KEY=SECRET))["notes"])
+    assert "not found" not in notes
+    assert "keys create" not in notes
+
+
+def test_a_server_that_answers_is_not_complained_about(home: Path) -> None:
+    with answering(b'{"status": "ok", "version": "1"}') as place:
+        told = answer(run(home, "cursor", "--http", f"http://{place}/behind/mcp/", "--yes"))
+    assert not any("No Vestige answers" in note for note in told["notes"])
+    with answering(b'{"status": "ok"}') as place:
+        told = answer(run(home, "cursor", "--http", f"http://{place}", "--yes"))
+    assert f"No Vestige answers at http://{place} now." in told["notes"]
+
+
+def test_a_server_on_another_machine_is_not_asked_offline_and_its_keys_are_made_there(home: Path) -> None:
+    notes = " ".join(answer(run(home, "cursor", "--http", "https://memory.example", "--yes"))["notes"])
+    assert "No Vestige answers" not in notes
+    assert "`vestige keys create --label NAME`, on the machine of the server, makes a key" in notes
+
+
 def test_an_address_gets_the_path_of_mcp_and_another_variable_if_told(home: Path) -> None:
     answer(run(home, "codex", "--http", "https://memory.example", "--key-env", "WORK_KEY", "--yes"))
     text = (home / ".codex/config.toml").read_text(encoding="utf-8")
@@ -143,6 +179,7 @@ def test_claude_code_is_asked_by_its_own_command_when_it_is_there(home: Path) ->
     program.chmod(0o755)
     told = answer(run(home, "claude-code", "--http", "--yes"))
     assert not told["changed"]
+    assert told["message"].startswith("Nothing was changed: Claude Code keeps this file itself. Run this")
     assert shlex.split(told["commands"][0])[-1] == "Authorization: Bearer ${VESTIGE_KEY}"
     assert written(home) == ["bin/claude"]
     entry = {"type": "stdio", "command": "old"}

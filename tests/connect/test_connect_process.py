@@ -24,7 +24,7 @@ def test_at_a_terminal_the_difference_is_shown_before_the_question(tmp_path: Pat
     assert path.read_text(encoding="utf-8") == "{} // mine\n"
     code, screen = at_a_terminal(tmp_path, ["connect", "cursor"], QUESTION, b"y\n")
     assert code == 0, screen
-    assert "Cursor is connected." in screen
+    assert "The entry is written." in screen
     assert "// mine" in path.read_text(encoding="utf-8")
     code, screen = at_a_terminal(tmp_path, ["connect", "cursor", "--undo"], QUESTION, b"y\n")
     assert code == 0, screen

@@ -82,7 +82,7 @@ class Change:
         """What is so when it is done, in words."""
         if self.reverts:
             return f"{self.client.title} has the entry again that it had before."
-        return f"{self.client.title} is {'no longer ' if self.undoes else ''}connected."
+        return f"{self.client.title} is no longer connected." if self.undoes else "The entry is written."
 
     @property
     def warning(self) -> str:

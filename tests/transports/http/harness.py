@@ -159,9 +159,10 @@ def new_site(
 
 @dataclass(kw_only=True)
 class Running:
-    """A server that is a process."""
+    """A server that is a process: at `url` for everybody, and at `local` for this machine."""
 
     url: str
+    local: str
     process: "subprocess.Popen[str]"
     stderr: Path
 
@@ -210,7 +211,8 @@ def serving(
             assert process.stdout is not None
             line = process.stdout.readline()
             assert line, stderr.read_text(encoding="utf-8")
-            yield Running(url=json.loads(line)["url"], process=process, stderr=stderr)
+            told = json.loads(line)
+            yield Running(url=told["url"], local=told["local"], process=process, stderr=stderr)
         finally:
             process.kill()
 

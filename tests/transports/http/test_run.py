@@ -100,7 +100,7 @@ def test_the_last_resort_is_none_for_a_process_that_goes_on(tmp_path: Path) -> N
 def test_the_lines_for_clients_ask_for_a_key_only_where_one_is_needed() -> None:
     url = "http://127.0.0.1:3927"
     with_keys, without = Greeting(url=url).lines(), Greeting(url=url, auth=False).lines()
-    assert f'vestige {url}/mcp --header "Authorization: Bearer vst_…"' in with_keys
+    assert f"vestige {url}/mcp --header 'Authorization: Bearer vst_…'" in with_keys
     assert '"headers":{"Authorization":"Bearer vst_…"}' in with_keys
-    assert f"claude mcp add --transport http vestige {url}/mcp\n" in without
+    assert f"claude mcp add --scope user --transport http vestige {url}/mcp\n" in without
     assert "Bearer" not in without

@@ -113,13 +113,13 @@ def test_it_serves_who_has_a_key_and_nobody_else(running: Running) -> None:
 
 
 def test_who_looks_at_no_terminal_is_told_how_to_make_a_key_and_gets_none(running: Running) -> None:
-    assert "vestige keys create" in running.log()
+    assert f"--data-dir {running.stderr.parent} keys create --label NAME" in running.log()
     assert "vst_" not in running.log()
 
 
 def test_another_machine_gets_in_with_a_key_only(tmp_path: Path) -> None:
     with serving(tmp_path, bind="0.0.0.0:0") as server:
-        other = server.url.replace("127.0.0.1", "127.0.0.2")  # no address it was bound to by name
+        other = server.local.replace("127.0.0.1", "127.0.0.2")  # no address it was bound to by name
         assert httpx.get(f"{other}/metrics").status_code == 401
         assert httpx.get(f"{other}/metrics", headers=bearer(key_in(tmp_path))).status_code == 200
         stranger = {"Host": "evil.example"}
@@ -165,7 +165,7 @@ def test_the_deprecated_token_works_and_warns(tmp_path: Path) -> None:
 def test_at_a_terminal_the_first_start_shows_a_key_once(tmp_path: Path) -> None:
     first = at_a_terminal(tmp_path)
     key = next(word for word in first.split() if word.startswith("vst_") and len(word) == 34)
-    assert "claude mcp add --transport http vestige http://127.0.0.1:" in first
+    assert "claude mcp add --scope user --transport http vestige http://127.0.0.1:" in first
     assert key not in at_a_terminal(tmp_path)
     with serving(tmp_path) as server:
         assert httpx.get(f"{server.url}/metrics", headers=bearer(key)).status_code == 200

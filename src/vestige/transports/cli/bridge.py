@@ -1,11 +1,14 @@
 """`vestige bridge`: the HTTP API of OpenClaw deployments, in front of a `vestige-mcp` process."""
 
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import click
 
 from vestige.errors import MissingExtra
+from vestige.transports.cli.log_lines import write_for_people
+from vestige.transports.cli.reach import url_for_others, warn_unencrypted
 from vestige.transports.cli.session import Session
 
 NEEDED = ("starlette", "uvicorn", "websockets", "blake3")
@@ -38,6 +41,7 @@ def bridge(session: Session, bind: str | None) -> None:
     config = session.flags.get("config")
     command = run.child_command(settings, ["--config", str(Path(config).absolute())] if config else [])
     set_up_logs(settings)
+    write_for_people()
     served = app.build(
         app.Bridge(
             settings=settings,
@@ -49,10 +53,19 @@ def bridge(session: Session, bind: str | None) -> None:
         )
     )
     with listening(place, only_loopback=token is None) as opened:
-        url = url_of(opened)
+        warn_unencrypted(opened, settings)
+        local = url_of(opened)
+        url = url_for_others(opened, settings.server.allowed_hosts) or local
 
         def started() -> None:
-            told = {"url": url, "auth": token is not None}
-            session.line(told, lambda: f"The bridge listens on {url}; Ctrl-C ends it.")
+            told = {"url": url, "local": local, "auth": token is not None}
+            session.line(told, lambda: _greeting(url, local))
 
         run.serve(served, settings, opened, started)
+    if sys.stderr.isatty():
+        click.echo("The bridge has stopped.", err=True)
+
+
+def _greeting(url: str, local: str) -> str:
+    here = f"\n  On this machine:  {local}" if local != url else ""
+    return f"The bridge listens on {url}; Ctrl-C ends it.{here}"

