@@ -202,7 +202,8 @@ def test_a_form_that_was_sent_too_often_shows_the_page_with_that_reason(shell: S
         response = shell.http.post("/login", data={"api_key": "wrong"})
     assert response.status_code == 429
     assert int(response.headers["retry-after"]) > 0
-    assert '<p id="failure" role="alert">Too many requests.</p>' in response.text
+    assert '<p id="failure" role="alert">This address sent too many keys that open nothing.' in response.text
+    assert f"Come again in {response.headers['retry-after']} s.</p>" in response.text
 
 
 def test_the_page_holds_no_script_or_style_of_its_own(shell: Site) -> None:

@@ -88,7 +88,8 @@ class Handlers:
         told = {name: reason.headers[name] for name in _KEPT if name in reason.headers}
         page = self._page.replace(_HIDDEN, _SHOWN)
         if reason.status_code != UNAUTHENTICATED.status:
-            page = page.replace(_WRONG_KEY, escape(orjson.loads(reason.body)["detail"]))
+            why = orjson.loads(reason.body)
+            page = page.replace(_WRONG_KEY, escape(f"{why['detail']} {why.get('hint', '')}".strip()))
         return HTMLResponse(page, reason.status_code, told)
 
     async def leave(self, request: Request) -> Response:

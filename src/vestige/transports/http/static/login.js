@@ -33,7 +33,7 @@ async function logIn(key) {
   const answer = await response.json();
   if (response.ok) show(answer);
   else if (response.status === 401) fail("This key does not open anything.");
-  else fail(answer.detail);
+  else fail([answer.detail, answer.hint].filter(Boolean).join(" "));
 }
 
 form.addEventListener("submit", async (event) => {
