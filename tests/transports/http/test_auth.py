@@ -36,7 +36,7 @@ def test_without_a_credential_nothing_is_told(shell: Site) -> None:
         "status": 401,
         "detail": "A valid key is needed.",
         "code": "unauthenticated",
-        "hint": "Send `Authorization: Bearer vst_…`. `vestige keys create` makes a key.",
+        "hint": "Send `Authorization: Bearer vst_…`. `vestige keys create --label NAME` makes a key.",
         "requestId": "mine",
     }
 
