@@ -132,7 +132,7 @@ def operation_command(operation: Operation) -> click.Command:
 
 
 def _check(operation: Operation, arguments: Sequence[Argument], values: Mapping[str, Any]) -> None:
-    """Refuse what cannot be used before anything is asked or opened. What is missing is named as in the help."""
+    """Refuse what cannot be used before anything is asked or opened; what is missing, by its name there."""
     try:
         operation.parse(values)
     except InvalidInput as error:
