@@ -213,6 +213,7 @@ def test_the_page_holds_no_script_or_style_of_its_own(shell: Site) -> None:
     assert "<script>" not in page.text
     assert " style=" not in page.text
     assert "onclick" not in page.text
+    assert '<link rel="icon" href="data:,">' in page.text  # else the browser asks for one that is not there
     for name in STATIC[1:]:
         assert f"/static/{name}" in page.text
         assert shell.http.get(f"/static/{name}").status_code == 200

@@ -29,7 +29,7 @@ _STATIC = Path(__file__).parent / "static"
 
 def routes(desk: Desk) -> list[BaseRoute]:
     """The document and the page."""
-    desk.public.update((DOCUMENT, *FILES))
+    desk.public.update((DOCUMENT, f"{PAGE}/", *FILES))  # with a slash it leads to the page
 
     @cache
     def described() -> bytes:
