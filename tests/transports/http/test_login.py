@@ -206,6 +206,21 @@ def test_a_form_that_was_sent_too_often_shows_the_page_with_that_reason(shell: S
     assert f"Come again in {response.headers['retry-after']} s.</p>" in response.text
 
 
+def test_without_a_script_the_page_shows_who_is_logged_in_until_he_logs_out(shell: Site) -> None:
+    form = '<form id="login" method'
+    assert form in shell.http.get("/login").text
+    key = shell.key("write", label="<b>Ada</b>", scopes=["/a"])
+    page = shell.http.post("/login", data={"api_key": key}, follow_redirects=True).text
+    assert form not in page
+    assert 'id="session" aria-live="polite">' in page
+    assert '<strong id="label">&lt;b&gt;Ada&lt;/b&gt;</strong>' in page
+    assert '<span id="permissions">read, write</span>, reaches' in page
+    assert '<span id="reach">/a</span>' in page
+    empty = {"Content-Type": "application/x-www-form-urlencoded"}
+    left = shell.http.post("/logout", headers=empty, follow_redirects=True)
+    assert (left.status_code, form in left.text) == (200, True)
+
+
 def test_the_page_holds_no_script_or_style_of_its_own(shell: Site) -> None:
     page = shell.http.get("/login")
     assert page.headers["content-type"].startswith("text/html")

@@ -48,7 +48,8 @@ form.addEventListener("submit", async (event) => {
   field.value = "";
 });
 
-logout.addEventListener("click", async () => {
+logout.addEventListener("submit", async (event) => {
+  event.preventDefault();
   failure.hidden = true;
   try {
     const response = await fetch("/logout", { method: "POST" });
