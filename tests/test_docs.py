@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from vestige.operations.all import registry
-from vestige.settings import documented_fields
+from vestige.settings import OTHER_NAMES, documented_fields, environment_name
 from vestige.transports.cli.main import root_command
 from vestige.transports.docs import files, stale
 
@@ -41,6 +41,12 @@ def test_generating_twice_gives_the_same_bytes() -> None:
 
 def test_every_setting_says_what_it_is() -> None:
     assert [name for name, field in documented_fields() if not field.description] == []
+
+
+def test_the_page_of_settings_names_every_variable_of_each() -> None:
+    page = (PROJECT / "docs/reference/settings.md").read_text(encoding="utf-8")
+    for variable, setting in OTHER_NAMES.items():
+        assert f"| `{setting}` | `{environment_name(setting)}` or `{variable}` |" in page
 
 
 def test_every_operation_and_argument_says_what_it_is() -> None:

@@ -264,6 +264,11 @@ def environment_name(dotted: str) -> str:
     return "VESTIGE_" + dotted.upper().replace(".", "_")
 
 
+def variables_of(dotted: str) -> list[str]:
+    """Every environment variable of a setting; the first one that is there wins."""
+    return [environment_name(dotted), *(name for name, setting in OTHER_NAMES.items() if setting == dotted)]
+
+
 def allowed_in_project(field: FieldInfo) -> bool:
     """Whether a project's own file may set this."""
     extra = field.json_schema_extra
@@ -349,9 +354,8 @@ def _dotted(values: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     found = {}
-    other = {name: environ.get(variable, "").strip() for variable, name in OTHER_NAMES.items()}
     for name, field in documented_fields():
-        text = environ.get(environment_name(name), "").strip() or other.get(name, "")
+        text = next(filter(None, (environ.get(one, "").strip() for one in variables_of(name))), "")
         if name == "data_dir" or not text:
             continue
         # A choice between words is taken in any case.

@@ -219,7 +219,10 @@ def test_health_and_readiness_are_told(bridge: Bridged) -> None:
 
 
 def test_other_addresses_and_methods_are_refused(bridge: Bridged) -> None:
-    assert bridge.post("/nothing").status_code == 404
+    nowhere = bridge.post("/nothing")
+    assert (nowhere.status_code, nowhere.json()["code"]) == (404, "no_such_route")
+    assert "/search" in nowhere.json()["hint"]
+    assert "/api/v1" not in nowhere.json()["hint"]
     assert bridge.http.get("/search", headers=BEARER).status_code == 405
 
 

@@ -180,6 +180,12 @@ def test_a_url_that_cannot_be_one_is_refused(url: str) -> None:
     assert "secret" not in str(refused.value)
 
 
+@pytest.mark.parametrize("key", ["", " \n"])
+def test_an_empty_key_is_refused_before_anything_is_sent(key: str) -> None:
+    with pytest.raises(ConfigError, match="The key is empty"):
+        Client(URL, key=key)
+
+
 # -- errors --------------------------------------------------------------------------------------------
 
 

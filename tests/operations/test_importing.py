@@ -102,8 +102,9 @@ def test_it_needs_its_permission_and_an_unlimited_reach(world: World) -> None:
     lines(exports(world) / "a.jsonl", "Ours.")
     limited = Call(engine=world.app.engine, access=Access(scopes=("/project/a",)))
 
-    with pytest.raises(Forbidden):
+    with pytest.raises(Forbidden) as refused:
         IMPORT.call(as_user(world, permissions=frozenset({"read", "write"})), {"path": "a.jsonl"})
+    assert "`vestige keys create --label NAME --permissions admin`" in str(refused.value.hint)
     with pytest.raises(Forbidden):
         IMPORT.call(limited, {"path": "a.jsonl", "scope": "/project/a"})
     assert count(world) == 0

@@ -124,13 +124,18 @@ def test_a_person_gets_the_error_as_two_lines(data_dir: str) -> None:
     assert second.startswith("Hint: ")
 
 
-def test_a_missing_argument_is_refused_in_the_words_of_the_registry(data_dir: str) -> None:
-    operation = registry.operations["memory.get"]
+@pytest.mark.parametrize(
+    ("operation", "shown"), [("memory.get", "ID"), ("keys.create", "--label"), ("keys.revoke", "ID")]
+)
+def test_a_missing_argument_is_named_as_the_help_does(operation: str, shown: str, data_dir: str) -> None:
     with pytest.raises(VestigeError) as expected:
-        operation.parse({})
-    refused = invoke(["memory", "get", "--data-dir", data_dir])
+        registry.operations[operation].parse({})
+    words = operation.split(".")
+    refused = invoke([*words, "--data-dir", data_dir])
     assert refused.exit_code == 2
-    assert error(refused) == expected.value.value()
+    message = f"`vestige {' '.join(words)}` needs `{shown}`."
+    assert error(refused) == {**expected.value.value(), "message": message}
+    assert shown in invoke([*words, "--help"]).stdout
     assert not Path(data_dir).exists()
 
 

@@ -91,7 +91,8 @@ function read(status: number, raw: string): Outcome {
 /** The reason of a refusal, with what would have been right if the bridge says so. */
 function detailOf(answer: Record<string, unknown>): string | undefined {
   const parts = [answer["error"] ?? answer["detail"], answer["hint"]].map(asText);
-  return cut(parts.filter((part) => part !== "").join(" ")) || undefined;
+  const sentences = parts.filter((part) => part !== "").map((part) => (/[.!?…]$/.test(part) ? part : `${part}.`));
+  return cut(sentences.join(" ")) || undefined;
 }
 
 function texts(content: unknown): string {

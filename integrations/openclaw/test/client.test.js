@@ -37,6 +37,8 @@ test("a refusal tells its status, its reason and what would be right", async (t)
   assert.deepEqual(await ask(connected(url).send), {
     ok: false, status: 422, detail: "`limit`: too large. At most 100.",
   });
+  const bare = await bridge(t, () => [401, { detail: "Missing token", hint: "Send it." }]);
+  assert.equal((await ask(connected(bare.url).send)).detail, "Missing token. Send it.");
 });
 
 test("a tool that failed is a failure, although the request was answered", async (t) => {

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import anyio
@@ -31,7 +31,7 @@ from vestige.transports.http.limits import PROBES, BodyLimit, RateLimit
 from vestige.transports.http.logs import Entrance
 from vestige.transports.http.origins import Hosts, Names, Origins
 from vestige.transports.http.places import Bodies, Concurrency
-from vestige.transports.http.problems import Refusal, failure, problem, refusal_of
+from vestige.transports.http.problems import NO_SUCH_ROUTE, Refusal, failure, problem, refusal_of
 
 IDEMPOTENCY = "Idempotency-Key"
 MAX_KEY_CHARS = 200
@@ -57,6 +57,7 @@ SLOW = Refusal(
     message="vestige-mcp did not answer in time; whether it did what was asked is not known.",
     hint=f"VESTIGE_REQUEST_TIMEOUT is the limit. With the same {IDEMPOTENCY} a memory can be sent again.",
 )
+NOWHERE = replace(NO_SUCH_ROUTE, hint=f"There are: {', '.join(requests.READERS)}, /health, /readyz.")
 Handler = Callable[[Request], Awaitable[Response]]
 _WITHOUT_ANSWER: dict[type[Exception], Refusal] = {ChildLost: LOST, ChildDown: DOWN, NoAnswer: SLOW}
 
@@ -226,6 +227,8 @@ async def _refuse(request: Request, exc: Exception) -> Response:
                 status=422, code=exc.code, message=exc.message, hint=exc.hint, details=exc.details
             )
             return problem(refusal, request_id)
+        case HTTPException(status_code=404):
+            return problem(NOWHERE, request_id)
         case HTTPException():
             return problem(refusal_of(exc), request_id, exc.headers)
         case VestigeError():

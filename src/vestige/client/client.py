@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 from vestige.client.connection import API, Connection, open_http
 from vestige.client.operations import Operations
+from vestige.errors import ConfigError
 
 if TYPE_CHECKING:
     import httpx
@@ -34,8 +35,13 @@ class Client(Operations):
         long_timeout_seconds: float = 600.0,
         transport: "httpx.BaseTransport | None" = None,
     ) -> None:
+        if key is not None and not key.strip():
+            raise ConfigError(
+                "The key is empty.",
+                hint="Give what `vestige keys create --label NAME` shows, or none.",
+            )
         headers = {
-            "Authorization": f"Bearer {key}" if key else None,
+            "Authorization": f"Bearer {key}" if key is not None else None,
             "X-Vestige-Scope": scope,
             "X-Vestige-Domain": domain,
         }

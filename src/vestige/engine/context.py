@@ -79,7 +79,8 @@ class Call:
         if permission not in self.permissions:
             raise Forbidden(
                 f"This needs the permission `{permission}`.",
-                hint="Use a key that has it; `vestige keys create` makes one.",
+                hint="Use a key that has it; "
+                f"`vestige keys create --label NAME --permissions {permission}` makes one.",
                 details={"permission": permission},
             )
 

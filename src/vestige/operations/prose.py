@@ -47,5 +47,6 @@ def count(number: int, noun: str) -> str:
     """A number with its noun, in the plural where it belongs."""
     if number == 1:
         return f"1 {noun}"
-    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    changes = noun.endswith("y") and noun[-2:-1] not in "aeiou"  # memories, but keys
+    plural = noun[:-1] + "ies" if changes else noun + "s"
     return f"{number:,} {plural}"

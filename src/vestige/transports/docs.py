@@ -13,7 +13,7 @@ import orjson
 from vestige import errors, events
 from vestige.operations.prompts import PROMPTS
 from vestige.operations.registry import Operation, Registry
-from vestige.settings import allowed_in_project, documented_fields, environment_name
+from vestige.settings import allowed_in_project, documented_fields, variables_of
 from vestige.store.protocol import MemoryStore
 from vestige.transports import client_code
 from vestige.transports.arguments import Argument, arguments_of, words_of
@@ -42,7 +42,8 @@ _ABOUT_SETTINGS = """\
 Built-in defaults, then `vestige.toml` in the data directory (or the file given by `--config` or
 `VESTIGE_CONFIG`), then environment variables, then flags; the last one wins. In the file a dotted name is
 a table: `memory.limit` is `limit` under `[memory]`. An unknown name is refused. `data_dir` is not set in
-the file but by `--data-dir` or its variable; without either it is the platform's place for data.
+the file but by `--data-dir` or its variable; without either it is the platform's place for data. Of two
+variables of one setting the first wins.
 
 A project's own `.vestige/vestige.toml` may only set what says yes under *project*: a cloned repository
 must not redirect anybody's memories."""
@@ -234,7 +235,7 @@ def _settings() -> str:
     rows = (
         (
             f"`{name}`",
-            f"`{environment_name(name)}`",
+            " or ".join(f"`{variable}`" for variable in variables_of(name)),
             "" if field.is_required() else f"`{orjson.dumps(field.default, default=str).decode('utf-8')}`",
             "yes" if allowed_in_project(field) else "no",
             field.description or "",

@@ -11,7 +11,9 @@ from starlette.testclient import TestClient, WebSocketDenialResponse
 from tests.transports.http.harness import URL, WS, Site, bearer, new_site, whoami
 from vestige.callers import LOCAL_USER
 from vestige.errors import InvalidInput
+from vestige.transports.http.auth import WRONG_KEY
 from vestige.transports.http.narrowing import narrowed
+from vestige.transports.http.problems import UNAUTHENTICATED
 
 UNKNOWN = "vst_" + "x" * 30
 TOKEN = "correct horse battery staple"
@@ -34,9 +36,27 @@ def test_without_a_credential_nothing_is_told(shell: Site) -> None:
         "status": 401,
         "detail": "A valid key is needed.",
         "code": "unauthenticated",
-        "hint": "Send `Authorization: Bearer vst_…`. `vestige keys create` makes a key.",
+        "hint": "Send `Authorization: Bearer vst_…`. `vestige keys create --label NAME` makes a key.",
         "requestId": "mine",
     }
+
+
+def why(site: Site, **headers: str) -> tuple[str, str]:
+    status, told = asked(site, **headers)
+    assert (status, told["code"]) == (401, "unauthenticated")
+    return told["detail"], told["hint"]
+
+
+def test_a_key_that_opens_nothing_is_told_from_none_but_not_why_it_does_not(shell: Site) -> None:
+    key, revoked = shell.mint(label="revoked")
+    shell.revoke(key)
+    expired = shell.key(label="expired", expires_at=shell.world.clock.now + timedelta(hours=1))
+    shell.world.clock.advance(hours=2)
+    wrong = {why(shell, **bearer(text)) for text in (UNKNOWN, revoked, expired, "mistyped")}
+    assert wrong == {(WRONG_KEY.message, WRONG_KEY.hint)}
+    assert why(shell) == (UNAUTHENTICATED.message, UNAUTHENTICATED.hint)
+    assert why(shell, Authorization="Bearer ") == why(shell, X_API_Key="") == why(shell)
+    assert why(shell, Cookie="vestige_session=nonsense")[0] == "This login is over."
 
 
 def test_a_store_that_is_away_tells_strangers_nothing_about_the_installation(tmp_path: Path) -> None:
@@ -260,6 +280,10 @@ def test_failures_are_answered_later_and_later_and_then_not_at_all(shell: Site) 
     assert len(shell.slept) == 9  # the first five were free
     response = shell.http.get("/whoami", headers={"X-API-Key": "guess"})
     assert 0 < int(response.headers["retry-after"]) <= 30
+    told = response.json()
+    assert told["detail"] == "This address sent too many keys that open nothing."
+    assert "`vestige keys list`" in told["hint"]
+    assert told["hint"].endswith(f"Come again in {response.headers['retry-after']} s.")
     shell.world.clock.advance(hours=1)
     assert asked(shell, X_API_Key="guess")[0] == 401
 
@@ -304,7 +328,9 @@ def test_refusals_are_limited_by_address_and_take_nothing_from_a_key_there(
 def test_well_formed_keys_that_are_unknown_are_limited_too(tmp_path: Path) -> None:
     with new_site(tmp_path, LIMITED, parts=(whoami,)) as site:
         text = site.key()
-        assert [asked(site, **bearer(UNKNOWN))[0] for _ in range(4)] == [401, 401, 401, 429]
+        answers = [asked(site, **bearer(UNKNOWN)) for _ in range(4)]
+        assert [status for status, _ in answers] == [401, 401, 401, 429]
+        assert answers[-1][1]["detail"] == "This address sent too many keys that open nothing."
         assert asked(site, **bearer(text))[0] == 200
 
 

@@ -6,7 +6,7 @@ import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 import httpx
 import pytest
@@ -57,6 +57,11 @@ def test_everything_the_page_refers_to_is_served_to_everybody(site: Site) -> Non
         "/api/v1/openapi.json",
     ]
     assert [site.http.get(path).status_code for path in paths] == [200] * len(paths)
+
+
+def test_the_address_with_a_slash_leads_to_the_page(site: Site) -> None:
+    answer = site.http.get(f"{PAGE}/", follow_redirects=False)
+    assert (answer.status_code, urlsplit(answer.headers["location"]).path) == (307, PAGE)
 
 
 def test_nothing_on_the_page_needs_more_than_its_own_files() -> None:

@@ -91,7 +91,7 @@ def until_they_listen(site: Site, count: int) -> None:
     """Wait until so many listen."""
     listening, waiting = site.desk.gauges["listeners"].read, threading.Event()
     for _ in range(round(LONG / 0.01)):
-        if listening() == count:
+        if listening.read() == count:
             return
         waiting.wait(0.01)
     raise AssertionError("they do not listen")
@@ -242,6 +242,14 @@ def test_server_sent_events_tell_the_same(site: Site) -> None:
 def test_asking_only_for_the_headers_of_the_stream_ends_at_once(site: Site) -> None:
     response = site.http.head("/api/v1/events", headers=bearer(site.key("read")))
     assert (response.status_code, response.content) == (200, b"")
+
+
+def test_who_asks_for_the_websocket_over_plain_http_is_told_what_it_is(site: Site) -> None:
+    assert site.http.get("/ws").status_code == 401
+    response = site.http.get("/ws", headers=bearer(site.key("read")))
+    assert (response.status_code, response.json()["code"]) == (426, "upgrade_required")
+    assert response.headers["upgrade"] == "websocket"
+    assert "/api/v1/events" in response.json()["detail"]
 
 
 @pytest.mark.parametrize("headers", [{}, bearer("vst_wrong")])

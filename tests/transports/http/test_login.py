@@ -2,7 +2,7 @@
 
 import json
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from http.cookies import SimpleCookie
 from pathlib import Path
 
@@ -202,7 +202,23 @@ def test_a_form_that_was_sent_too_often_shows_the_page_with_that_reason(shell: S
         response = shell.http.post("/login", data={"api_key": "wrong"})
     assert response.status_code == 429
     assert int(response.headers["retry-after"]) > 0
-    assert '<p id="failure" role="alert">Too many requests.</p>' in response.text
+    assert '<p id="failure" role="alert">This address sent too many keys that open nothing.' in response.text
+    assert f"Come again in {response.headers['retry-after']} s.</p>" in response.text
+
+
+def test_without_a_script_the_page_shows_who_is_logged_in_until_he_logs_out(shell: Site) -> None:
+    form = '<form id="login" method'
+    assert form in shell.http.get("/login").text
+    key = shell.key("write", label="<b>Ada</b>", scopes=["/a"])
+    page = shell.http.post("/login", data={"api_key": key}, follow_redirects=True).text
+    assert form not in page
+    assert 'id="session" aria-live="polite">' in page
+    assert '<strong id="label">&lt;b&gt;Ada&lt;/b&gt;</strong>' in page
+    assert '<span id="permissions">read, write</span>, reaches' in page
+    assert '<span id="reach">/a</span>' in page
+    empty = {"Content-Type": "application/x-www-form-urlencoded"}
+    left = shell.http.post("/logout", headers=empty, follow_redirects=True)
+    assert (left.status_code, form in left.text) == (200, True)
 
 
 def test_the_page_holds_no_script_or_style_of_its_own(shell: Site) -> None:
@@ -212,6 +228,7 @@ def test_the_page_holds_no_script_or_style_of_its_own(shell: Site) -> None:
     assert "<script>" not in page.text
     assert " style=" not in page.text
     assert "onclick" not in page.text
+    assert '<link rel="icon" href="data:,">' in page.text  # else the browser asks for one that is not there
     for name in STATIC[1:]:
         assert f"/static/{name}" in page.text
         assert shell.http.get(f"/static/{name}").status_code == 200
@@ -318,7 +335,9 @@ def test_who_leaves_in_the_middle_of_a_login_is_no_failure(
     shell: Site, caplog: pytest.LogCaptureFixture
 ) -> None:
     statuses: list[int] = []
-    pieces = iter([{"type": "http.request", "body": b"{", "more_body": True}, {"type": "http.disconnect"}])
+    pieces: Iterator[Message] = iter(
+        [{"type": "http.request", "body": b"{", "more_body": True}, {"type": "http.disconnect"}]
+    )
     headers = [(b"host", b"127.0.0.1:3927"), (b"content-type", b"application/json")]
     scope = {
         "type": "http",

@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -107,7 +107,7 @@ def operation_command(operation: Operation) -> click.Command:
         session = click.get_current_context().ensure_object(Session)
         sure = given.get(CONFIRM) if wants_word else given.pop("yes", True)
         values = Reader(_stdin).values(arguments, given)
-        operation.parse(values)  # refused before anything is asked or opened
+        _check(operation, arguments, values)
         if not sure:
             confirm(f"{operation.title}? {_named(operation, values)}".strip())
         if wants_word:
@@ -129,6 +129,20 @@ def operation_command(operation: Operation) -> click.Command:
         short_help=operation.summary,
         epilog=f"\b\nExample:\n  {example_of(operation)}",
     )
+
+
+def _check(operation: Operation, arguments: Sequence[Argument], values: Mapping[str, Any]) -> None:
+    """Refuse what cannot be used before anything is asked or opened; what is missing, by its name there."""
+    try:
+        operation.parse(values)
+    except InvalidInput as error:
+        missing = {one.name: one for one in arguments if one.required and one.name not in values}
+        lacking = missing.get(error.details.get("argument", ""))
+        if lacking is None:
+            raise
+        shown = lacking.name.upper() if lacking.positional else lacking.flag
+        command = " ".join(["vestige", *operation.command])
+        raise InvalidInput(f"`{command}` needs `{shown}`.", hint=error.hint, details=error.details) from error
 
 
 def _answer(session: Session, operation: Operation, values: Mapping[str, Any]) -> Wire:
@@ -174,7 +188,7 @@ def _stdin() -> bytes:
 
 
 def _parameter(argument: Argument) -> click.Parameter:
-    # Nothing is required here: what is missing is refused by the registry, in its words.
+    # Nothing is required here: what is missing is refused by the registry.
     if argument.positional:
         metavar = argument.name.upper() + ("…" if argument.kind == "list" else "")
         return click.Argument(

@@ -29,6 +29,16 @@ SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 PUBLIC = PROBES | {"/", "/login", "/logout"}
 LOOKUP_THREADS = 8
 
+WRONG_KEY = Refusal(
+    status=401,
+    code="unauthenticated",
+    message="This key opens nothing.",
+    hint="Check the key: it is mistyped, revoked, expired or another server's. "
+    "`vestige keys list` shows those that work.",
+)
+LOGIN_OVER = Refusal(
+    status=401, code="unauthenticated", message="This login is over.", hint="Log in again at /login."
+)
 CSRF = Refusal(
     status=403,
     code="csrf",
@@ -54,7 +64,7 @@ class Auth:
         self.usage = Usage(desk)
         self._enabled, self._desk, self._engine = settings.enabled, desk, desk.app.engine
         self._holders = Holders(self._engine, self.logins, settings.token.get_secret_value())
-        self._guesses = Guesses(UNAUTHENTICATED, per_minute, desk.monotonic, pause=pause)
+        self._guesses = Guesses(UNAUTHENTICATED, per_minute, desk.monotonic, wrong=WRONG_KEY, pause=pause)
         self._threads = anyio.CapacityLimiter(LOOKUP_THREADS)
         desk.owned.append(self.usage.writing)
 
@@ -70,6 +80,8 @@ class Auth:
     async def admit(self, credential: Credential, connection: HTTPConnection) -> Identity | Response:
         """Who shows this credential, or why he is not let in."""
         sender, request_id = sender_of(connection.scope), connection.state.request_id
+        if not credential.text:  # such as a header with a variable that is not set
+            return self._guesses.absent(sender, request_id)
         locked = self._guesses.locked(sender, request_id) if credential.guessed else None
         if locked is not None:
             return locked
@@ -84,7 +96,7 @@ class Auth:
                 self.usage.note(found.key_id, self._engine.now())
             return found
         if credential.kind == "cookie":  # has expired, most likely; nobody guesses a signature
-            return self._guesses.absent(sender, request_id)
+            return self._guesses.absent(sender, request_id, LOGIN_OVER)
         return await self._guesses.wrong(sender, request_id)
 
     async def log_out(self, cookie: str) -> bool:

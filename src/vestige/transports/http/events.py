@@ -40,6 +40,11 @@ FULL_FOR_KEY = Refusal(
     message="As many listen with this key as may.",
     hint="End a stream of this key. Half of the setting `server.max_listeners` is the limit of one key.",
 )
+NO_UPGRADE = Refusal(
+    status=426,
+    code="upgrade_required",
+    message="This is a WebSocket; over plain HTTP /api/v1/events tells the same.",
+)
 TOO_LONG = Ending(code=1009, reason="Nothing so long is taken here.")
 GONE = Ending(code=1000, reason="")
 
@@ -69,7 +74,14 @@ def routes(desk: Desk) -> Sequence[BaseRoute]:
             return refused
         return Response(headers=EVENT_STREAM) if request.method == "HEAD" else _Stream(desk, listeners)
 
-    return [WebSocketRoute("/ws", by_socket), Route("/api/v1/events", by_stream, methods=["GET"])]
+    async def no_socket(request: Request) -> Response:
+        return problem(NO_UPGRADE, request_id_of(request), {"Upgrade": "websocket"})
+
+    return [
+        WebSocketRoute("/ws", by_socket),
+        Route("/ws", no_socket, methods=["GET"]),
+        Route("/api/v1/events", by_stream, methods=["GET"]),
+    ]
 
 
 def _refused(connection: HTTPConnection, listeners: Listeners) -> Response | None:

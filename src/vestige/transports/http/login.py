@@ -54,8 +54,11 @@ class Handlers:
         self._page = (FILES / "login.html").read_text(encoding="utf-8")
 
     async def page(self, request: Request) -> Response:
-        """The page."""
-        return HTMLResponse(self._page)
+        """The page, with who is logged in for whom a script cannot show it."""
+        found = None
+        if COOKIE in request.cookies:
+            found = await self._auth.admit(Credential(kind="cookie", text=request.cookies[COOKIE]), request)
+        return HTMLResponse(_with(self._page, found) if isinstance(found, Identity) else self._page)
 
     async def enter(self, request: Request) -> Response:
         """Log in with a key: JSON for programs and our page, a form where there is no script."""
@@ -63,7 +66,7 @@ class Handlers:
         # writes. But a browser says with a POST of which origin the page is, and `Origins` lets none get here
         # but our own and allowed ones; ours is told too, and not as `null`, thanks to our Referrer-Policy.
         # Who tells no origin is no browser of today.
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        kind = _kind(request)
         if kind not in ("application/json", _FORM):
             return problem(UNSUPPORTED_MEDIA_TYPE, request_id_of(request))
         with anyio.move_on_after(self._body_seconds) as waiting:
@@ -88,14 +91,18 @@ class Handlers:
         told = {name: reason.headers[name] for name in _KEPT if name in reason.headers}
         page = self._page.replace(_HIDDEN, _SHOWN)
         if reason.status_code != UNAUTHENTICATED.status:
-            page = page.replace(_WRONG_KEY, escape(orjson.loads(reason.body)["detail"]))
+            why = orjson.loads(reason.body)
+            page = page.replace(_WRONG_KEY, escape(f"{why['detail']} {why.get('hint', '')}".strip()))
         return HTMLResponse(page, reason.status_code, told)
 
     async def leave(self, request: Request) -> Response:
         """Log out. Also who is out already, so no valid cookie is asked for; another site cannot do this to
         anybody: the cookie does not come along from there."""
         everywhere = await self._auth.log_out(request.cookies.get(COOKIE, ""))
-        response = Response(status_code=204) if everywhere else problem(HERE_ONLY, request_id_of(request))
+        done = (
+            RedirectResponse(LOGIN, status_code=303) if _kind(request) == _FORM else Response(status_code=204)
+        )
+        response = done if everywhere else problem(HERE_ONLY, request_id_of(request))
         response.delete_cookie(
             COOKIE, path="/", httponly=True, samesite="strict", secure=self._is_secure(request)
         )
@@ -136,6 +143,25 @@ def routes(desk: Desk, auth: Auth) -> list[BaseRoute]:
         Route(f"{LOGIN}/session", handlers.session, methods=["GET"]),
         Mount("/static", StaticFiles(directory=FILES)),
     ]
+
+
+def _kind(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _with(page: str, found: Identity) -> str:
+    """The page as its script would show it to somebody who is logged in."""
+    who = _told(found, "")
+    places = [*(who["scopes"] or ()), *(who["domains"] or ())]
+    for old, new in (
+        ('<form id="login"', '<form id="login" hidden'),
+        ('aria-live="polite" hidden>', 'aria-live="polite">'),
+        ('id="label">', f'id="label">{escape(who["label"])}'),
+        ('id="permissions">', f'id="permissions">{", ".join(who["permissions"])}'),
+        ('id="reach">', f'id="reach">{escape(", ".join(places) or "everything")}'),
+    ):
+        page = page.replace(old, new)
+    return page
 
 
 def _told(found: Identity, csrf: str) -> dict[str, Any]:

@@ -31,7 +31,7 @@ _STATIC = Path(__file__).parent / "static"
 
 def routes(desk: Desk, *, describe: Callable[[Registry], dict[str, Any]] = document) -> list[BaseRoute]:
     """The document and the page."""
-    desk.public.update((DOCUMENT, *FILES))
+    desk.public.update((DOCUMENT, f"{PAGE}/", *FILES))  # with a slash it leads to the page
 
     making, made = anyio.Lock(), list[bytes]()
 

@@ -33,7 +33,7 @@ UNAUTHENTICATED = Refusal(
     status=401,
     code="unauthenticated",
     message="A valid key is needed.",
-    hint="Send `Authorization: Bearer vst_…`. `vestige keys create` makes a key.",
+    hint="Send `Authorization: Bearer vst_…`. `vestige keys create --label NAME` makes a key.",
 )
 STORE_AWAY = Refusal(
     status=503,

@@ -33,7 +33,7 @@ async function logIn(key) {
   const answer = await response.json();
   if (response.ok) show(answer);
   else if (response.status === 401) fail("This key does not open anything.");
-  else fail(answer.detail);
+  else fail([answer.detail, answer.hint].filter(Boolean).join(" "));
 }
 
 form.addEventListener("submit", async (event) => {
@@ -48,7 +48,8 @@ form.addEventListener("submit", async (event) => {
   field.value = "";
 });
 
-logout.addEventListener("click", async () => {
+logout.addEventListener("submit", async (event) => {
+  event.preventDefault();
   failure.hidden = true;
   try {
     const response = await fetch("/logout", { method: "POST" });
