@@ -356,10 +356,9 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     found = {}
     for name, field in documented_fields():
         text = next(filter(None, (environ.get(one, "").strip() for one in variables_of(name))), "")
-        if name == "data_dir" or not text:
-            continue
-        # A choice between words is taken in any case.
-        found[name] = text.lower() if get_args(field.annotation) else text
+        if text and name != "data_dir":
+            # A choice between words is taken in any case.
+            found[name] = text.lower() if get_args(field.annotation) else text
     return _nested(found)
 
 
@@ -386,8 +385,7 @@ def _refusal(exc: ValidationError) -> ConfigError:
     first = exc.errors()[0]
     name = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        known = [dotted for dotted, _ in documented_fields()]
-        close = nearest_name(name, known)
+        close = nearest_name(name, [dotted for dotted, _ in documented_fields()])
         return ConfigError(
             f"There is no setting `{name}`.",
             hint=f"Did you mean `{close}`?" if close else "See `vestige docs settings`.",

@@ -103,6 +103,6 @@ def test_a_server_with_a_name_tells_it_and_answers_to_it(tmp_path: Path) -> None
 @pytest.mark.slow
 def test_a_bridge_for_other_machines_tells_them_where_it_is(tmp_path: Path) -> None:
     some = {"VESTIGE_AUTH_TOKEN": TOKEN, "VESTIGE_SERVER_ALLOWED_HOSTS": "bridge.example"}
-    with running(tmp_path, bind="0.0.0.0:0", **some) as (url, _, log):
+    with running(tmp_path, bind="0.0.0.0:0", descriptors=None, **some) as (url, _, log):
         assert urlsplit(url).hostname == "bridge.example"
         assert UNENCRYPTED in log.read_text(encoding="utf-8")

@@ -91,7 +91,7 @@ def until_they_listen(site: Site, count: int) -> None:
     """Wait until so many listen."""
     listening, waiting = site.desk.gauges["listeners"].read, threading.Event()
     for _ in range(round(LONG / 0.01)):
-        if listening.read() == count:
+        if listening() == count:
             return
         waiting.wait(0.01)
     raise AssertionError("they do not listen")
