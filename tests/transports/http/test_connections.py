@@ -199,13 +199,15 @@ def test_a_body_that_nobody_wants_is_not_taken_for_ever() -> None:
 CRUMBS = b"POST / HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 5_000
 
 
-def test_a_body_in_crumbs_is_refused() -> None:
+@pytest.mark.parametrize("reads", [True, False])
+def test_a_body_in_crumbs_is_refused(caplog: pytest.LogCaptureFixture, *, reads: bool) -> None:
     taken = 0
 
     async def taking(scope: Scope, receive: Receive, send: Send) -> None:
         nonlocal taken
-        while (message := await receive())["type"] != "http.disconnect":
+        while reads and (message := await receive())["type"] != "http.disconnect":
             taken += len(message["body"])
+        await small(scope, receive, send)  # nobody is there any more
 
     async def test() -> None:
         async with serving(taking, PATIENT) as here:
@@ -216,6 +218,7 @@ def test_a_body_in_crumbs_is_refused() -> None:
 
     run(test)
     assert taken <= MOST_CRUMBS
+    assert [one.getMessage() for one in caplog.records if one.levelno >= logging.ERROR] == []
 
 
 def test_crumbs_after_the_answer_end_the_connection(caplog: pytest.LogCaptureFixture) -> None:

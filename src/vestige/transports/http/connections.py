@@ -279,7 +279,11 @@ class HttpConnection(Impatient, H11Protocol):
         self._tell_door()
 
     def send_400_response(self, msg: str) -> None:
-        """Tell a client that it is not understood; if it was told something else already, hang up."""
+        """Tell a client that it is not understood; if it was told something else already, hang up. To whoever
+        works on its request it has left."""
+        if self._serves:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             super().send_400_response(msg)
         else:
