@@ -99,7 +99,7 @@ def render_made(made: KeyMade) -> str:
 
 def render_keys(answer: KeysView) -> str:
     """The keys for a person."""
-    hidden = f"\n\n{count(answer.hidden, 'key')} that open nothing any more: --all." if answer.hidden else ""
+    hidden = f"\n\n--all shows {count(answer.hidden, 'key')} that are over." if answer.hidden else ""
     if not answer.keys:
         return f"There are none.{hidden}"
     # By its hash, which is short and names it too; the id is in the JSON.
