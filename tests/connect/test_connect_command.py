@@ -112,7 +112,7 @@ def test_what_the_entry_alone_does_not_bring_is_told(home: Path) -> None:
     notes = "\n".join(told["notes"])
     assert "Cursor was not found on this machine." in notes
     assert f"No Vestige answers at {NOBODY} now." in notes
-    assert "vestige keys create --label NAME` makes a key; `export VESTIGE_KEY=vst_…`" in notes
+    assert " keys create --label NAME` makes a key; `export VESTIGE_KEY=vst_…`" in notes
     run(home, "cursor", "--undo", "--yes")
     (home / ".cursor").mkdir()
     notes = "\n".join(answer(run(home, "cursor", "--http", NOBODY, "--yes", VESTIGE_KEY=SECRET))["notes"])
