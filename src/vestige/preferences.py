@@ -1,6 +1,7 @@
 """The sections of the settings: what can be set, with its default and what it does."""
 
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, SecretStr
 
@@ -29,6 +30,23 @@ def _parted(given: object) -> object:
 
 
 Several = Annotated[tuple[str, ...], BeforeValidator(_parted)]
+
+
+def _hosts(given: tuple[str, ...]) -> tuple[str, ...]:
+    for one in given:
+        bare = f"[{one}]" if one.count(":") > 1 and not one.startswith("[") else one
+        try:
+            parts = urlsplit(f"//{bare}")
+            known = parts.netloc == bare and bool(parts.hostname) and parts.port != 0 and "@" not in bare
+        except ValueError:  # its port is no number
+            known = False
+        if not known:
+            raise ConfigError(
+                "The setting `server.allowed_hosts` has a value that is no name of a host.",
+                hint="Give names as clients use them, such as memory.example or 192.0.2.7:8443, without http://.",
+                details={"setting": "server.allowed_hosts"},
+            )
+    return given
 
 
 def _scope_or_none(scope: str) -> str:
@@ -250,7 +268,7 @@ class ServerSettings(Section):
         description="Where the server listens: host:port, [v6 address]:port; port 0 takes a free one. Other "
         "machines reach it only if this is no loopback address.",
     )
-    allowed_hosts: Several = Field(
+    allowed_hosts: Annotated[Several, AfterValidator(_hosts)] = Field(
         (),
         description="Names by which clients reach the server, beside the one it is bound to and localhost. "
         "Requests for another Host are refused.",
@@ -263,7 +281,10 @@ class ServerSettings(Section):
         (), description="Addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed."
     )
     max_body_bytes: int = Field(
-        4_194_304, ge=1_024, le=1_073_741_824, description="Largest body of a request."
+        4_194_304,
+        ge=1_024,
+        le=1_073_741_824,
+        description="Largest body of a request. An answer may be twice as large, and 2 MiB at least.",
     )
     max_concurrent: int = Field(
         64,

@@ -9,7 +9,7 @@ import anyio
 import orjson
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -31,7 +31,7 @@ from vestige.transports.http.limits import PROBES, BodyLimit, RateLimit
 from vestige.transports.http.logs import Entrance
 from vestige.transports.http.origins import Hosts, Names, Origins
 from vestige.transports.http.places import Bodies, Concurrency
-from vestige.transports.http.problems import NO_SUCH_ROUTE, Refusal, failure, problem, refusal_of
+from vestige.transports.http.problems import NO_SUCH_ROUTE, Refusal, failure, gone, problem, refusal_of
 
 IDEMPOTENCY = "Idempotency-Key"
 MAX_KEY_CHARS = 200
@@ -92,7 +92,8 @@ def build(bridge: Bridge) -> ASGIApp:
         ],
         lifespan=lifespan,
         exception_handlers={
-            Refused: _refuse, VestigeError: _refuse, HTTPException: _refuse, Exception: _fail,
+            Refused: _refuse, VestigeError: _refuse, HTTPException: _refuse, ClientDisconnect: gone,
+            Exception: _fail,
         },
     )  # fmt: skip
     entrance = Entrance(

@@ -1,22 +1,33 @@
 """How large an answer may be, and how much waits for clients that do not read."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import anyio
+import pytest
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tests.transports.http.harness import Site, new_site
-from tests.transports.http.mcp_requests import ask, call, open_session, post
+from tests.transports.http.harness import CLIENT, Site, new_site
+from tests.transports.http.held import PATIENCE_SECONDS, holding
+from tests.transports.http.mcp_requests import ask, call, message, open_session, post
 from tests.transports.http.test_limits import nothing
 from tests.transports.http.test_places import from_key
+from vestige.transports.http import desk
 from vestige.transports.http.answers import SMALL_BYTES, Answers
 from vestige.transports.http.places import Shares
 
 SMALL: dict[str, Any] = {"server.max_body_bytes": 20_000, "auth.enabled": False}
 """Answers may have twice as much."""
+ROOMY: dict[str, Any] = {"server.max_body_bytes": 200_000, "auth.enabled": False}
 LARGE = SMALL_BYTES + 1
+MUCH = "Much: " + "word " * 20_000
+
+
+@pytest.fixture(autouse=True)
+def _no_least(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(desk, "LEAST_BYTES", 0)
 
 
 def many(site: Site, count: int) -> list[str]:
@@ -75,6 +86,36 @@ def test_a_message_with_too_many_values_is_refused_in_the_words_of_the_protocol(
     assert refused.json()["error"]["data"]["error"]["code"] == "too_large"
 
 
+def test_a_call_that_ends_after_its_client_has_left_keeps_no_room(tmp_path: Path) -> None:
+    with (
+        new_site(tmp_path, ROOMY) as site,
+        ThreadPoolExecutor(1) as threads,
+        holding("memory.get_batch", deaf=True) as held,
+    ):
+        ids = [site.world.remember(MUCH)]
+        session = open_session(site.http)
+        asked = threads.submit(post, site.http, session, call("memory", 7, action="get_batch", ids=ids))
+        held.wait(1)
+        cancelled = message("notifications/cancelled", {"requestId": 7}, None)
+        assert post(site.http, session, cancelled).status_code == 202
+        held.let_go()
+        assert asked.result(PATIENCE_SECONDS).status_code == 202
+        assert not site.desk.unsent._taken
+
+
+def test_what_was_done_is_not_said_to_be_refused(tmp_path: Path) -> None:
+    with new_site(tmp_path, ROOMY) as site:
+        ids = [site.world.remember(MUCH)]
+        assert site.desk.unsent.take(CLIENT, 3_200_000 - SMALL_BYTES)  # as if so much waited for this client
+        arguments = {"action": "get_batch", "ids": ids}
+        refused = ask(site.http, "tools/call", {"name": "memory", "arguments": arguments})
+        note = {"content": "The kettle whistles in C sharp."}
+        stored = ask(site.http, "tools/call", {"name": "smart_ingest", "arguments": note})
+    error = refused.json()["result"]["structuredContent"]["error"]
+    assert (error["code"], error["message"].split(",")[0]) == ("overloaded", "This was done")
+    assert not stored.json()["result"]["isError"]  # what is small has room in any case
+
+
 # -- all that wait -------------------------------------------------------------------------------------
 
 
@@ -124,7 +165,7 @@ def test_one_sender_has_half_of_the_room_for_answers_until_they_are_taken() -> N
         await app(from_key("a"), nothing, late.send)
         assert [one.status for one in (*unread, refused, other, late)] == [200, 200, 503, 200, 200]
         assert [len(one.body) for one in (*unread, other, late)] == [LARGE] * 4
-        assert b"overloaded" in refused.body
+        assert b"This was done" in refused.body
 
     anyio.run(run)
 

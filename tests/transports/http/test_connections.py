@@ -19,6 +19,7 @@ from uvicorn.server import ServerState
 
 from vestige.transports.http.connections import (
     CRUMB_BYTES,
+    CRUMBS_TOLD,
     MOST_CRUMBS,
     TOO_MANY,
     Door,
@@ -212,7 +213,9 @@ def test_a_body_in_crumbs_is_refused(caplog: pytest.LogCaptureFixture, *, reads:
     async def test() -> None:
         async with serving(taking, PATIENT) as here:
             reader, writer = await here.connect(CRUMBS)
-            assert (await reader.read()).startswith(b"HTTP/1.1 400")
+            answer = await reader.read()
+            assert answer.startswith(b"HTTP/1.1 400")
+            assert CRUMBS_TOLD.encode() in answer
             await here.open(0)
             writer.close()
 

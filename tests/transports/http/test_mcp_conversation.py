@@ -15,6 +15,7 @@ from tests.world import World, open_world
 from vestige.callers import LOCAL_USER
 from vestige.transports.http.desk import Application
 from vestige.transports.http.mcp_conversation import Conversation, Exchange, Work
+from vestige.transports.http.places import Held, Shares
 from vestige.transports.mcp.core import Connection
 from vestige.transports.mcp.messages import Done, Outcome
 
@@ -61,7 +62,7 @@ async def served(conversation: Conversation, body: dict[str, Any]) -> None:
         exchange = Exchange(
             LOCAL_USER,
             key="",
-            sender="",
+            unsent=Held(Shares(1), ""),
             request_id="test",
             arrived=0.0,
             tasks=tasks,

@@ -14,7 +14,7 @@ from tests.transports.http.harness import new_site
 from tests.transports.http.test_limits import OPEN, asked, nothing, nowhere
 from vestige.transports.http.auth import public
 from vestige.transports.http.desk import Desk
-from vestige.transports.http.places import Bodies, Concurrency, Place, Places, Presence
+from vestige.transports.http.places import Bodies, Concurrency, Place, Places, Presence, Shares
 
 
 class Crowd:
@@ -254,6 +254,15 @@ def test_one_sender_has_half_of_the_room_for_bodies_and_gives_it_back() -> None:
 
 
 # -- all that are under way ----------------------------------------------------------------------------
+
+
+def test_even_of_one_there_is_a_share() -> None:
+    shares = Shares(1)
+    with shares.held("a") as held:
+        assert held.take(1)
+        assert not held.take(1)
+        assert not shares.take("b", 1)
+    assert shares.take("b", 1)
 
 
 def test_one_sender_has_half_of_all_requests_under_way() -> None:

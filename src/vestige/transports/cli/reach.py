@@ -31,7 +31,9 @@ def url_for_others(opened: socket.socket, names: Sequence[str]) -> str | None:
     if not ip_address(host).is_unspecified:
         return None
     families = (socket.AF_INET, socket.AF_INET6) if ":" in host else (socket.AF_INET,)
-    name = next(iter(names), None) or next(filter(None, map(own_address, families)), None)
+    name = next((one for one in names if "*" not in one), None) or next(
+        filter(None, map(own_address, families)), None
+    )
     return f"http://{_authority(name, port)}" if name else None
 
 

@@ -86,6 +86,12 @@ def sender_of(scope: Scope) -> str:
     return str(literal)
 
 
+def payer_of(scope: Scope) -> str:
+    """Whom a request counts for, where much is shared: its key, or where it comes from if it has none."""
+    key_id: str = scope["state"]["key_id"]
+    return key_id or sender_of(scope)
+
+
 def is_local(connection: HTTPConnection) -> bool:
     """Whether a client is on this machine and came by itself: one behind a proxy here may be anywhere."""
     client = connection.client

@@ -6,9 +6,9 @@ import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vestige.errors import TooLarge
-from vestige.transports.http.addresses import sender_of
-from vestige.transports.http.places import OVERLOADED, Shares, refuse
-from vestige.transports.http.problems import starts
+from vestige.transports.http.addresses import payer_of
+from vestige.transports.http.places import Shares, refuse
+from vestige.transports.http.problems import Refusal, starts
 from vestige.transports.mcp.jsonrpc import Message as Reply
 from vestige.transports.mcp.jsonrpc import encode
 
@@ -16,6 +16,15 @@ SMALL_BYTES = 1 << 16
 """Up to here a piece of an answer is not counted: it has room in buffers of the system."""
 TIMES_BODY = 2
 """So many times the largest body an answer may be."""
+LEAST_BYTES = 1 << 20
+"""Answers have room as for bodies of this size, however small those may be."""
+
+NO_ROOM = Refusal(
+    status=503,
+    code="overloaded",
+    message="This was done, but there is no room for the answer to it now.",
+    hint="Read the answers that wait for you before you ask for more.",
+)
 
 
 def encoded(value: Reply | list[Reply]) -> bytes:
@@ -63,7 +72,6 @@ class Answers:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        sender = scope["state"]["key_id"] or sender_of(scope)
         beginning: Message | None = None
         over = False
 
@@ -76,22 +84,21 @@ class Answers:
                 return
             size = len(message.get("body", b""))
             counted = size if size > SMALL_BYTES else 0
-            if not self._unsent.take(sender, counted):
+            if not held.take(counted):
                 over = True
                 if beginning is None:
                     await send({"type": "http.response.body"})
                 else:
-                    await refuse(OVERLOADED, scope, receive, send)
+                    await refuse(NO_ROOM, scope, receive, send)
                 return
-            try:
-                if beginning is not None:
-                    await send(beginning)
-                    beginning = None
-                await _taken(send, message) if counted else await send(message)
-            finally:
-                self._unsent.give_back(sender, counted)
+            if beginning is not None:
+                await send(beginning)
+                beginning = None
+            await _taken(send, message) if counted else await send(message)
+            held.give_back()
 
-        await self._app(scope, receive, sending)
+        with self._unsent.held(payer_of(scope)) as held:
+            await self._app(scope, receive, sending)
 
 
 async def _taken(send: Send, message: Message) -> None:

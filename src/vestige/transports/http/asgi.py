@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from vestige.errors import INSIDE, Cancelled, VestigeError
+from vestige.errors import INSIDE, VestigeError
 from vestige.operations.discretion import in_general
 from vestige.transports.http import events, health, login, mcp, metrics, rest
 from vestige.transports.http.addresses import bind_of
@@ -22,7 +22,7 @@ from vestige.transports.http.limits import PROBES, BodyLimit, RateLimit
 from vestige.transports.http.logs import Entry
 from vestige.transports.http.origins import Hosts, Names, Origins
 from vestige.transports.http.places import Bodies, Concurrency, Presence
-from vestige.transports.http.problems import failure, problem, refusal_of
+from vestige.transports.http.problems import failure, gone, problem, refusal_of
 
 Part = Callable[[Desk], Sequence[BaseRoute]]
 """Makes the routes of a part of the server."""
@@ -39,7 +39,7 @@ def build(desk: Desk, auth: Auth, parts: Sequence[Part] = PARTS) -> ASGIApp:
         exception_handlers={
             VestigeError: _refuse,
             HTTPException: _not_found,
-            ClientDisconnect: _gone,
+            ClientDisconnect: gone,
             Exception: _fail,
         },
     )
@@ -73,7 +73,7 @@ def _layers(inside: ASGIApp, desk: Desk, auth: Auth) -> ASGIApp:
     app = Bodies(app, server.max_body_bytes, is_public)
     app = RateLimit(app, server.requests_per_minute, desk.monotonic)
     app = Answers(app, desk.unsent)
-    app = Presence(app, server.max_connections, PROBES.__contains__)
+    app = Presence(app, desk.most_connections, PROBES.__contains__)
     app = Gate(app, auth, is_public)
     app = BodyLimit(app, server.max_body_bytes)
     app = Origins(app, names)
@@ -99,10 +99,6 @@ async def _refuse(request: Request, exc: Exception) -> Response:
 async def _not_found(request: Request, exc: Exception) -> Response:
     assert isinstance(exc, HTTPException)
     return problem(refusal_of(exc), request_id_of(request), exc.headers)
-
-
-async def _gone(request: Request, exc: Exception) -> Response:
-    return problem(Cancelled(), request_id_of(request))
 
 
 async def _fail(request: Request, exc: Exception) -> Response:

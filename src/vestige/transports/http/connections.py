@@ -34,8 +34,11 @@ DESCRIPTORS = 400
 """What a process has open beside its connections: databases, indexes, logs, and who is being let in."""
 FEWEST_WAITING, MOST_WAITING = 10, 200
 
-MOST_CRUMBS, CRUMB_BYTES = 1_000, 64
+MOST_CRUMBS, CRUMB_BYTES = 2_000, 64
 """So many pieces of a body may be smaller than this on average."""
+CRUMBS_TOLD = (
+    f"The body has more than {MOST_CRUMBS} pieces smaller than {CRUMB_BYTES} bytes: send larger ones."
+)
 MOST_HEADER = 16_384
 """Bytes of headers."""
 MOST_FRAMES, FRAMES_PER_SECOND = 200, 10.0
@@ -124,8 +127,8 @@ class Door:
         if self._complained_at is None or now - self._complained_at >= COMPLAINT_SECONDS:
             self._complained_at = now
             logger.warning(
-                "%d connections are open, as many as may be (server.max_connections); those that are idle or "
-                "do not read are closed for others, who are refused if there are none",
+                "%d connections are open, as many as may be (server.max_connections, ulimit -n); those "
+                "that are idle or do not read are closed for others, who are refused if there are none",
                 inside,
             )
         if self._idle:
@@ -228,6 +231,7 @@ class Parser(h11.Connection):
     """Reads requests, unless a body comes in crumbs: each costs as much as a large piece, and nobody else is
     served meanwhile."""
 
+    crumbs = False
     _pieces = _bytes = 0
 
     def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
@@ -239,6 +243,7 @@ class Parser(h11.Connection):
             self._pieces += 1
             self._bytes += len(event.data)
             if self._pieces > MOST_CRUMBS and self._bytes < CRUMB_BYTES * self._pieces:
+                self.crumbs = True
                 raise h11.RemoteProtocolError("A body in too many small pieces")
         return event
 
@@ -252,7 +257,7 @@ class HttpConnection(Impatient, H11Protocol):
         self, config: uvicorn.Config, server_state: ServerState, app_state: dict[str, Any], **more: Any
     ) -> None:
         super().__init__(config, server_state, app_state, **more)
-        self.conn = Parser(h11.SERVER, config.h11_max_incomplete_event_size or MOST_HEADER)
+        self.conn = self._parser = Parser(h11.SERVER, config.h11_max_incomplete_event_size or MOST_HEADER)
 
     def connection_made(  # type: ignore[override]  # as uvicorn's: its transports are sockets
         self, transport: asyncio.Transport
@@ -285,7 +290,7 @@ class HttpConnection(Impatient, H11Protocol):
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            super().send_400_response(msg)
+            super().send_400_response(CRUMBS_TOLD if self._parser.crumbs else msg)
         else:
             self.transport.close()
 

@@ -13,8 +13,7 @@ from vestige.callers import Caller
 from vestige.operations.extent import is_too_much, too_much
 from vestige.operations.registry import Registry
 from vestige.settings import Settings
-from vestige.transports.http.addresses import sender_of
-from vestige.transports.http.answers import TIMES_BODY
+from vestige.transports.http.answers import LEAST_BYTES, TIMES_BODY
 from vestige.transports.http.application import Application as Application
 from vestige.transports.http.lanes import Lanes
 from vestige.transports.http.places import BODIES, Place, Shares
@@ -69,6 +68,7 @@ class Desk:
     monotonic: Callable[[], float]
     entropy: Callable[[int], bytes]
     limiter: anyio.CapacityLimiter
+    affordable: int | None = None
     stopping: anyio.Event = field(default_factory=anyio.Event)
     owned: list[Owned] = field(default_factory=list)
     gauges: dict[str, Gauge] = field(default_factory=dict)
@@ -80,12 +80,18 @@ class Desk:
     def __post_init__(self) -> None:
         server = self.settings.server
         object.__setattr__(self, "lanes", Lanes(self.limiter, server.max_concurrent))
-        object.__setattr__(self, "unsent", Shares(BODIES * server.max_body_bytes))
+        object.__setattr__(self, "unsent", Shares(BODIES * max(server.max_body_bytes, LEAST_BYTES)))
+
+    @property
+    def most_connections(self) -> int:
+        """As many as may be open, and as the process can afford, where that was looked at."""
+        most = self.settings.server.max_connections
+        return most if self.affordable is None else min(most, self.affordable)
 
     @property
     def most_answer(self) -> int:
-        """How many bytes an answer may have."""
-        return TIMES_BODY * self.settings.server.max_body_bytes
+        """How many bytes an answer may have, as JSON."""
+        return TIMES_BODY * max(self.settings.server.max_body_bytes, LEAST_BYTES)
 
     def deadline(self, arrived: float, *, long: bool) -> float:
         """When a call must be over whose request was there at that time."""
@@ -135,11 +141,6 @@ def key_of(connection: HTTPConnection) -> str:
     """What tells the credential of a request from others: the id of its key; not a secret. Empty without."""
     key_id: str = connection.state.key_id
     return key_id
-
-
-def sender_in(connection: HTTPConnection) -> str:
-    """Whom a request counts for: its key, or its address where it has none."""
-    return key_of(connection) or sender_of(connection.scope)
 
 
 def place_of(connection: HTTPConnection) -> Callable[[], None]:

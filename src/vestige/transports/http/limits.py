@@ -13,7 +13,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vestige.errors import TooLarge
-from vestige.transports.http.addresses import sender_of
+from vestige.transports.http.addresses import payer_of
 from vestige.transports.http.problems import Refusal, answer_instead, problem
 
 BODY_SECONDS = 30.0
@@ -147,7 +147,7 @@ class RateLimit:
         """Let a request through, or not."""
         wait = 0.0
         if self._buckets is not None and scope["path"] not in PROBES:
-            sender = scope["state"]["key_id"] or sender_of(scope)
+            sender = payer_of(scope)
             scope["state"]["charge"] = partial(self._buckets.take, sender)
             wait = self._buckets.take(sender)
         if wait:

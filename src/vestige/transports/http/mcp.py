@@ -20,7 +20,7 @@ from vestige import __version__
 from vestige.callers import Caller
 from vestige.errors import StoreError, TooLarge
 from vestige.models import EVERYTHING
-from vestige.transports.http.addresses import is_local
+from vestige.transports.http.addresses import is_local, payer_of
 from vestige.transports.http.desk import (
     Desk,
     Gauge,
@@ -30,7 +30,6 @@ from vestige.transports.http.desk import (
     read,
     recheck_of,
     request_id_of,
-    sender_in,
 )
 from vestige.transports.http.leaving import left
 from vestige.transports.http.limits import RATE_LIMITED, charge_of, retry_after
@@ -273,34 +272,32 @@ class Endpoint:
         stateless: bool = False,
     ) -> None:
         """Have a message answered; left when all the jobs it began have ended."""
-        async with anyio.create_task_group() as tasks:
-            exchange = Exchange(
-                caller_of(request),
-                key=key_of(request),
-                sender=sender_in(request),
-                request_id=request_id_of(request),
-                arrived=self._desk.monotonic(),
-                tasks=tasks,
-                give_place_back=place_of(request),
-                recheck=recheck_of(request),
-            )
-            conversation.take(message, size, exchange)
+        with self._desk.unsent.held(payer_of(request.scope)) as unsent:
+            async with anyio.create_task_group() as tasks:
+                exchange = Exchange(
+                    caller_of(request),
+                    key=key_of(request),
+                    unsent=unsent,
+                    request_id=request_id_of(request),
+                    arrived=self._desk.monotonic(),
+                    tasks=tasks,
+                    give_place_back=place_of(request),
+                    recheck=recheck_of(request),
+                )
+                conversation.take(message, size, exchange)
 
-            async def watch() -> None:
-                await left(request.receive)
-                if stateless:
-                    conversation.leave(exchange)
-                exchange.outbox.close()
+                async def watch() -> None:
+                    await left(request.receive)
+                    if stateless:
+                        conversation.leave(exchange)
+                    exchange.outbox.close()
 
-            try:
                 async with anyio.create_task_group() as watching:
                     watching.start_soon(watch)
                     if not await self._respond(send, exchange, stateless=stateless):
                         conversation.leave(exchange)
                     watching.cancel_scope.cancel()
                 await exchange.settled.wait()
-            finally:
-                self._desk.unsent.give_back(exchange.sender, exchange.size)
 
     async def _respond(self, send: Send, exchange: Exchange, *, stateless: bool) -> bool:
         """One JSON answer where that is all there is to say, else a stream; whether the client was welcome to
@@ -311,6 +308,7 @@ class Endpoint:
         if first is None:
             await answer(send, 202)
         else:
+            exchange.unsent.give_back()  # from here on it is counted as it is sent
             await answer(send, _status(first, stateless=stateless), first)
         return True
 

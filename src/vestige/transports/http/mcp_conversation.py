@@ -17,11 +17,11 @@ from anyio.to_thread import run_sync
 
 from vestige.callers import Caller
 from vestige.errors import DeadlineExceeded, StoreError, TooLarge
-from vestige.transports.http.answers import check_size, check_texts, encoded
+from vestige.transports.http.answers import NO_ROOM, SMALL_BYTES, check_size, check_texts, encoded
 from vestige.transports.http.desk import Application, Desk
 from vestige.transports.http.lanes import Crowded, TooLate
 from vestige.transports.http.mcp_streams import Outbox
-from vestige.transports.http.places import OVERLOADED
+from vestige.transports.http.places import OVERLOADED, Held
 from vestige.transports.http.problems import STORE_AWAY, UNAUTHENTICATED, Refusal
 from vestige.transports.mcp.core import Connection
 from vestige.transports.mcp.messages import (
@@ -56,8 +56,8 @@ class Exchange:
 
     `arrived` is when all of it was there; `give_place_back` is called when one of its calls begins to wait
     for others, and `recheck` says whether its key still opens anything. Its answers so far have `size` bytes,
-    which count for `sender`. It is settled when all that it brought is answered or taken back; a client may
-    be gone long before.
+    for which it has room in `unsent`. It is settled when all that it brought is answered or taken back; a
+    client may be gone long before.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Exchange:
         caller: Caller,
         *,
         key: str,
-        sender: str,
+        unsent: Held,
         request_id: str,
         arrived: float,
         tasks: TaskGroup,
@@ -74,7 +74,7 @@ class Exchange:
     ) -> None:
         self.caller = caller
         self.key = key
-        self.sender = sender
+        self.unsent = unsent
         self.request_id = request_id
         self.arrived = arrived
         self.tasks = tasks
@@ -244,8 +244,8 @@ class Conversation:
             check_size(exchange.size + size, self._desk.most_answer)
         except TooLarge as error:
             return Failed(error.value())
-        if not self._desk.unsent.take(exchange.sender, size):
-            return _refused(OVERLOADED)
+        if size > SMALL_BYTES and not exchange.unsent.take(size):
+            return _refused(NO_ROOM)
         exchange.size += size
         return outcome
 

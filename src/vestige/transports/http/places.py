@@ -5,15 +5,15 @@ One who sends slowly or does not read holds none, and one who sends much leaves 
 """
 
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import anyio
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vestige.errors import TooLarge
-from vestige.transports.http.addresses import sender_of
+from vestige.transports.http.addresses import payer_of
 from vestige.transports.http.problems import Refusal, answer_instead, problem, refusal_of, starts
 
 QUEUE_SECONDS = 1.0
@@ -113,16 +113,14 @@ class Presence:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, unless too many others of its sender are under way."""
-        sender = scope["state"]["key_id"] or sender_of(scope)
         if self._is_free(scope["path"]):
             await self._app(scope, receive, send)
-        elif self._shares.take(sender, 1):
-            try:
+            return
+        with self._shares.held(payer_of(scope)) as held:
+            if held.take(1):
                 await self._app(scope, receive, send)
-            finally:
-                self._shares.give_back(sender, 1)
-        else:
-            await refuse(OVERLOADED, scope, receive, send)
+            else:
+                await refuse(OVERLOADED, scope, receive, send)
 
 
 class Concurrency:
@@ -142,7 +140,7 @@ class Concurrency:
         if scope["type"] != "http" or self._is_free(scope["path"]):
             await self._app(scope, receive, send)
             return
-        place = self._places.ask(scope["state"]["key_id"] or sender_of(scope))
+        place = self._places.ask(payer_of(scope))
         if place is None:
             await refuse(OVERLOADED, scope, receive, send)
             return
@@ -174,10 +172,21 @@ class Shares:
 
     def take(self, sender: str, size: int) -> bool:
         """Have so many more, if there is room for them."""
-        if self._taken[sender] + size > self._most // 2 or self._taken.total() + size > self._most:
+        share = max(1, self._most // 2)
+        if self._taken[sender] + size > share or self._taken.total() + size > self._most:
             return False
-        self._taken[sender] += size
+        if size:
+            self._taken[sender] += size
         return True
+
+    @contextmanager
+    def held(self, sender: str) -> Iterator["Held"]:
+        """What is taken within this, until its end."""
+        held = Held(self, sender)
+        try:
+            yield held
+        finally:
+            held.give_back()
 
     def give_back(self, sender: str, size: int) -> None:
         """So many are over."""
@@ -186,12 +195,22 @@ class Shares:
             del self._taken[sender]
 
 
-@dataclass(slots=True)
-class _Body:
-    """What has come of a body: its messages until they are handed on, and how many bytes it was."""
+class Held:
+    """What one request has of such a share."""
 
-    pieces: deque[Message] = field(default_factory=deque)
-    size: int = 0
+    def __init__(self, shares: Shares, sender: str) -> None:
+        self._shares, self._sender, self._size = shares, sender, 0
+
+    def take(self, size: int) -> bool:
+        """Have so many more, if there is room for them."""
+        room = self._shares.take(self._sender, size)
+        self._size += size if room else 0
+        return room
+
+    def give_back(self) -> None:
+        """All of it is over."""
+        self._shares.give_back(self._sender, self._size)
+        self._size = 0
 
 
 class Bodies:
@@ -208,32 +227,29 @@ class Bodies:
         if scope["type"] != "http" or self._is_free(scope["path"]):
             await self._app(scope, receive, send)
             return
-        sender, body = scope["state"]["key_id"] or sender_of(scope), _Body()
-        try:
-            refusal = await self._fill(body, sender, receive)
-            if refusal is not None:
-                await refuse(refusal, scope, receive, send)
+        with self._shares.held(payer_of(scope)) as held:
+            pieces = await _whole(held, receive)
+            if isinstance(pieces, deque):
+                await self._app(scope, _again(pieces, receive), send)
             else:
-                await self._app(scope, _again(body.pieces, receive), send)
-        finally:
-            self._shares.give_back(sender, body.size)
+                await refuse(pieces, scope, receive, send)
 
-    async def _fill(self, body: _Body, sender: str, receive: Receive) -> Refusal | TooLarge | None:
-        """Take in all of a body; why it is not taken, if so."""
-        while True:
-            try:
-                message = await receive()
-            except HTTPException as exc:  # it did not come in time
-                return refusal_of(exc)
-            except TooLarge as exc:
-                return exc
-            size = len(message.get("body", b""))
-            if not self._shares.take(sender, size):
-                return OVERLOADED
-            body.size += size
-            body.pieces.append(message)
-            if not message.get("more_body", False):  # the end of it, or the client has left
-                return None
+
+async def _whole(held: Held, receive: Receive) -> deque[Message] | Refusal | TooLarge:
+    """All messages of a body, or why it is not taken."""
+    pieces: deque[Message] = deque()
+    while True:
+        try:
+            message = await receive()
+        except HTTPException as exc:  # it did not come in time
+            return refusal_of(exc)
+        except TooLarge as exc:
+            return exc
+        if not held.take(len(message.get("body", b""))):
+            return OVERLOADED
+        pieces.append(message)
+        if not message.get("more_body", False):  # the end of it, or the client has left
+            return pieces
 
 
 def _again(pieces: deque[Message], receive: Receive) -> Receive:

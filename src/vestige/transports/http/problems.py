@@ -8,10 +8,11 @@ from typing import Any
 
 import orjson
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from vestige.errors import VestigeError
+from vestige.errors import Cancelled, VestigeError
 
 MEDIA_TYPE = "application/problem+json"
 CHALLENGE = 'Bearer realm="vestige"'
@@ -109,6 +110,11 @@ def failure(request_id: str) -> Response:
     """A bug as a response: what went wrong is for the log only."""
     hint = f"The server's log says more about request {request_id}."
     return problem(VestigeError("The server failed.", hint=hint), request_id)
+
+
+async def gone(request: Request, exc: Exception) -> Response:
+    """What nobody reads, for the log: a client has left before all of its request was there."""
+    return problem(Cancelled(), request.state.request_id)
 
 
 def refusal_of(exc: HTTPException) -> Refusal:

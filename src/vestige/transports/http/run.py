@@ -106,6 +106,7 @@ def serve(app: Application, opened: socket.socket, started: Callable[[], None]) 
     """Serve an application until a signal ends it. `started` is called when requests are taken."""
     engine = app.engine
     hurried = Hurried(app)
+    most = affordable(engine.settings.server.max_connections)
     desk = Desk(
         app=hurried,
         settings=engine.settings,
@@ -113,15 +114,15 @@ def serve(app: Application, opened: socket.socket, started: Callable[[], None]) 
         monotonic=engine.monotonic,
         entropy=engine.entropy,
         limiter=anyio.CapacityLimiter(engine.settings.server.max_concurrent),
+        affordable=most,
     )
     auth = Auth(desk, secret_of(engine.settings, engine.entropy))
-    config = _config(asgi.build(desk, auth), engine.settings)
+    config = _config(asgi.build(desk, auth), engine.settings, most)
     Server(desk, hurried.hurry, config, started).run(sockets=[opened])
 
 
-def _config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
+def _config(app: ASGIApp, settings: Settings, most: int) -> uvicorn.Config:
     proxies = list(settings.server.trusted_proxies)
-    most = affordable(settings.server.max_connections)
     patience = Patience(most=most)
     return uvicorn.Config(
         app,
