@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from starlette.testclient import WebSocketDenialResponse, WebSocketTestSession
 from starlette.websockets import WebSocketDisconnect
@@ -229,6 +230,8 @@ def test_server_sent_events_tell_the_same(site: Site) -> None:
     until_they_listen(site, 1)
     site.world.remember("CANARY lies under the bed.", scope="/diary")
     mine = site.world.remember("Ada prefers tea.\nAnd cake.", scope="/tea")
+    assert site.http.portal
+    site.http.portal.call(anyio.wait_all_tasks_blocked)  # it was told; whoever is sent away is told no more
     site.revoke(key)
     told = [one for one in streamed.messages() if one["type"] != "Heartbeat"]
     assert told[0]["type"] == "Connected"
