@@ -40,7 +40,7 @@ all: test ## check and test everything (the default)
 
 demo: .venv/.demo ## set up, store memories, ask for them, and show how to connect an agent
 	@$(PY) -m vestige --table model install || echo "The demo goes on without the model: words only." >&2
-	@$(PY) -m vestige.demo
+	@$(PY) -m vestige.app.demo
 
 serve: .venv/.serve ## set up, and serve your memory to agents over HTTP until Ctrl-C
 	@$(PY) -m vestige --table model install || echo "The server starts without the model: words only." >&2

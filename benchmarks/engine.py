@@ -11,11 +11,11 @@ from typing import Protocol, Self
 
 from benchmarks.client import Client, Json, console_script
 from benchmarks.conversation import Turn
-from vestige.app import App, Clock, open_app
+from vestige.app.app import App, Clock, open_app
+from vestige.core.events import EventBus
 from vestige.embed.background import EmbedderSource
 from vestige.embed.protocol import Embedder
 from vestige.engine.context import Engine
-from vestige.events import EventBus
 
 MODEL_SECONDS = 60.0
 FILL_BATCH = 100

@@ -26,7 +26,7 @@ from benchmarks.client import Json
 from benchmarks.plot import bars
 from benchmarks.progress import track
 from benchmarks.report import Cell, Report, Target, publish
-from vestige.app import App, Clock, open_app
+from vestige.app.app import App, Clock, open_app
 
 SEEDS, DAYS = 5, 60
 TOPICS, NOTES = 12, 15

@@ -26,7 +26,7 @@ from benchmarks.progress import say
 from benchmarks.quality.corpus import DEFAULT_DATA
 from benchmarks.report import Cell, Report, Target, publish
 from benchmarks.speed.stores import MOST_EMBEDDED, fill
-from vestige.app import Clock, system_clock
+from vestige.app.app import Clock, system_clock
 
 MEMORIES = MOST_EMBEDDED + 1
 """One more than are embedded one by one: such a store is filled in a minute, with synthetic vectors."""

@@ -12,105 +12,65 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-MAX_MODULE_LINES = 400
+MAX_MODULE_LINES = 800
 MAX_FUNCTION_LINES = 40
 """Lines from `def` to the end, less those of the docstring: explaining is not complexity."""
 
 GENERATED = ("client.operations", "client.values")
 """Written by `vestige docs --write`: nobody reads them from top to bottom, or changes them."""
 
-VALUES = ("errors", "checks", "models", "documents", "pool", "keys")
 CONTRACT = (
-    "store.protocol", "store.answers", "store.trouble", "store.changes", "store.pool", "store.judging",
-    "store.logquery", "store.lives", "store.uniting", "store.plausible", "store.absorbing", "store.evidence",
-    "store.clock", "store.processes", "store.line", "store.status", "store.keyring",
+    "store.contract", "store.merge", "store.filter_rule", "store.hybrid_clock", "store.fair_lock",
 )  # fmt: skip
-BELOW_ENGINE = (
-    *VALUES, *CONTRACT, "callers", "nearest", "schema_words", "events", "settings", "identity", "cognition",
-    "embed", "portable", "importers",
-)  # fmt: skip
+BACKEND = ("core", "cognition", "embed.protocol", *CONTRACT, "store.migrations", "store.sql")
+BELOW_ENGINE = ("core", *CONTRACT, "settings", "cognition", "embed", "exchange")
 LAYERS: dict[str, tuple[str, ...]] = {
     "": (),
-    "errors": (),
-    "checks": ("errors",),
-    "models": ("errors", "checks"),
-    "documents": ("errors", "checks", "models"),
-    "pool": (),
-    "nearest": (),
-    "schema_words": (),
-    "identity": (),
-    "heap": (),
-    "place": VALUES,
-    "callers": VALUES,
-    "keys": ("errors", "checks", "models", "callers"),
-    "directories": (),
-    "events": VALUES,
-    "preferences": VALUES,
-    "settings": (*VALUES, "nearest", "schema_words", "directories", "preferences"),
-    "cognition": (*VALUES, "cognition"),
-    "embed": (*VALUES, "settings", "cognition", "embed"),
-    "store": (*VALUES, "cognition", "embed.protocol", *CONTRACT),
-    "store.inmemory": (*VALUES, "cognition", "embed.protocol", *CONTRACT, "store.inmemory"),
-    "store.migrate": VALUES,
-    "store.sql": (*VALUES, "cognition", "embed.protocol", *CONTRACT, "store.sql"),
-    "store.sqlite": (
-        *VALUES, "cognition", "embed.protocol", *CONTRACT, "store.migrate", "store.sql", "store.sqlite",
-    ),
-    "store.postgres": (
-        *VALUES, "nearest", "cognition", "embed.protocol", *CONTRACT, "store.migrate", "store.sql",
-        "store.postgres",
-    ),
+    "core": ("core",),
+    "settings": ("core", "settings"),
+    "cognition": ("core", "cognition"),
+    "embed": ("core", "settings", "cognition", "embed"),
+    "store": ("core", "cognition", "embed.protocol", *CONTRACT),
+    "store.inmemory": ("core", "cognition", "embed.protocol", *CONTRACT, "store.inmemory"),
+    "store.sql": ("core", "cognition", "embed.protocol", *CONTRACT, "store.sql"),
+    "store.sqlite": (*BACKEND, "store.sqlite"),
+    "store.postgres": (*BACKEND, "store.postgres"),
     # Rows go from one backend to another through what both have: it knows neither of them.
-    "store.transfer": (*VALUES, "cognition", "embed.protocol", *CONTRACT, "store.sql", "store.transfer"),
-    "store.sqlite.transfer": (
-        *VALUES, *CONTRACT, "store.migrate", "store.sql", "store.sqlite", "store.transfer.sides",
-    ),
-    "store.postgres.transfer": (
-        *VALUES, *CONTRACT, "store.migrate", "store.sql", "store.postgres", "store.transfer.sides",
-    ),
-    "portable": (*VALUES, "cognition", "embed.protocol", *CONTRACT, "portable"),
+    "store.transfer": ("core", "cognition", "embed.protocol", *CONTRACT, "store.sql", "store.transfer"),
+    "store.sqlite.transfer": (*BACKEND, "store.sqlite", "store.transfer.ends"),
+    "store.postgres.transfer": (*BACKEND, "store.postgres", "store.transfer.ends"),
+    "exchange": ("core", "cognition", "embed.protocol", *CONTRACT, "exchange"),
     # A reference database is a file of another program, which happens to be SQLite; it is no backend.
-    "importers": (*VALUES, "cognition", *CONTRACT, "portable", "store.sqlite.reference", "importers"),
+    "exchange.importers": (
+        "core", "cognition", *CONTRACT, "exchange", "store.sqlite.file.reference",
+    ),
     "engine": (*BELOW_ENGINE, "engine"),
     "operations": (*BELOW_ENGINE, "engine", "operations"),
-    "transports": (
-        *BELOW_ENGINE, "heap", "engine", "operations", "transports", "directories", "store.transfer",
-        "connect",
-    ),
+    "transports": (*BELOW_ENGINE, "engine", "operations", "transports", "store.transfer"),
     # A program of its own, which names the tools that it calls. Of the server it shares what every HTTP API
     # has to have.
-    "bridge": (*VALUES, "settings", "transports.http", "bridge"),
-    "transports.cli.bridge": ("errors", "transports.cli", "transports.http", "bridge"),
-    "ends": (
-        *VALUES, *CONTRACT, "nearest", "settings", "databases", "store.sqlite", "store.postgres",
-        "store.transfer",
-    ),
-    "clock": (),
-    "databases": (
-        *VALUES, *CONTRACT, "clock", "settings", "store.sqlite", "store.postgres", "store.transfer",
-    ),
-    "connect": ("errors", "nearest", "connect"),
+    "transports.bridge": ("core", "settings", "transports.http", "transports.bridge"),
+    "transports.connect": ("core.errors", "core.nearest", "transports.connect"),
     # A program of its own, which speaks to a server: of the rest it shares the errors.
-    "client": ("errors", "client"),
+    "client": ("core.errors", "client"),
     "app": ("",),
-    "demo": ("",),
     "__main__": ("",),
 }  # fmt: skip
 """What each part may import; a name covers what is below it, and '' is everything.
 
 The part of a module is the longest key that covers it. Backends do not know each other, and nobody
-but app.py and databases.py knows a backend.
+but app/ knows a backend.
 """
 
 LAZY_EXCEPTIONS = {
     # A console entry that answers the client before anything heavy is imported opens the app itself.
-    ("vestige.transports.mcp.stdio", "vestige.app"),
+    ("vestige.transports.mcp.stdio", "vestige.app.app"),
     # A process without an engine takes its clock and its ids from where they are made.
-    ("vestige.transports.cli.bridge", "vestige.app"),
+    ("vestige.transports.cli.commands.bridge", "vestige.app.app"),
 }
 """Imports upward that are allowed inside a function, each for the reason beside it."""
 
-ENVIRONMENT_READERS = ("settings", "transports.mcp.stdio")
+ENVIRONMENT_READERS = ("settings.settings", "transports.mcp.stdio")
 ENVIRONMENT = ("os.environ", "os.environb", "os.getenv", "os.getenvb", "os.putenv", "os.path.expandvars")
 CLOCKS = (
     "time", "datetime.datetime.now", "datetime.datetime.utcnow", "datetime.datetime.today",
@@ -249,12 +209,10 @@ def drivers_stay_in_the_store(module: Module) -> Iterator[Violation]:
 
 def pydantic_stays_at_the_edge(module: Module) -> Iterator[Violation]:
     """pydantic checks what comes from outside: operations and settings; transports show its schemas."""
-    if not any(
-        _covers(part, module.part) for part in ("operations", "settings", "preferences", "transports")
-    ):
+    if not any(_covers(part, module.part) for part in ("operations", "settings", "transports")):
         for node, target, _ in _imports(module):
             if _covers("pydantic", target) or _covers("pydantic_core", target):
-                yield _found(module, node, "pydantic belongs in operations/, settings.py and preferences.py")
+                yield _found(module, node, "pydantic belongs in operations/ and settings/")
 
 
 def annotations_are_evaluated(module: Module) -> Iterator[Violation]:
@@ -277,7 +235,7 @@ def environment_is_read_once(module: Module) -> Iterator[Violation]:
 
 def time_is_an_argument(module: Module) -> Iterator[Violation]:
     """Clocks and sleeps are in app.py only; transports may wait for the operating system."""
-    if module.part != "app" and not _covers("transports", module.part):
+    if module.part != "app.app" and not _covers("transports", module.part):
         for node, name in _names(module):
             if any(_covers(one, name) for one in CLOCKS):
                 yield _found(module, node, f"`{name}` belongs in app.py; take `now` as an argument")
@@ -285,7 +243,7 @@ def time_is_an_argument(module: Module) -> Iterator[Violation]:
 
 def chance_is_an_argument(module: Module) -> Iterator[Violation]:
     """Randomness and ids are made in app.py only."""
-    if module.part == "app":
+    if module.part == "app.app":
         return
     for node, name in _names(module):
         if any(_covers(one, name) and name != one for one in CHANCE) and not _inert(name):
@@ -310,7 +268,7 @@ def sql_stays_in_the_store(module: Module) -> Iterator[Violation]:
 
 def backends_are_picked_once(module: Module) -> Iterator[Violation]:
     """Which backend it is, is asked in app.py only."""
-    if module.part == "app" or _covers("store", module.part):
+    if module.part == "app.app" or _covers("store", module.part):
         return
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Compare):
@@ -335,16 +293,16 @@ def _names_backend(side: ast.expr) -> bool:
 
 
 def middle_is_plain(module: Module) -> Iterator[Violation]:
-    """Everything below transports/ is plain `def`; the bridge is a transport in front of another one."""
-    if not any(_covers(part, module.part) for part in ("transports", "bridge")):
+    """Everything below transports/ is plain `def`."""
+    if not _covers("transports", module.part):
         for node in ast.walk(module.tree):
             if isinstance(node, ast.AsyncFunctionDef | ast.Await):
-                yield _found(module, node, "async belongs in transports/ and bridge/")
+                yield _found(module, node, "async belongs in transports/")
 
 
 def transports_name_no_operation(module: Module, operations: frozenset[str]) -> Iterator[Violation]:
     """A transport shows the registry; it knows no operation by name."""
-    if _covers("transports", module.part):
+    if _covers("transports", module.part) and not _covers("transports.bridge", module.part):
         for node, text in _strings(module):
             if text in operations:
                 yield _found(module, node, f"the operation `{text}` is named; ask the registry")
@@ -354,7 +312,7 @@ def transports_name_no_operation(module: Module, operations: frozenset[str]) -> 
 
 
 def modules_are_short(module: Module) -> Iterator[Violation]:
-    """A module has at most 400 lines, unless it is generated."""
+    """A module has at most 800 lines, unless it is generated."""
     if module.part in GENERATED:
         return
     lines = len(module.source.splitlines())

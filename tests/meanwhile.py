@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from tests.world import World
-from vestige.models import Access, LogEvent
-from vestige.store.changes import Change, Claim, Drop, Put
+from vestige.core.models import Access, LogEvent
+from vestige.store.contract.changes import Change, Claim, Drop, Put
 
 
 def meanwhile(

@@ -14,7 +14,7 @@ import pytest
 from tests.embed import fake_endpoint
 from tests.embed.silent_index import SilentIndex
 from tests.world import HandClock, open_world
-from vestige.app import App, open_app, open_server
+from vestige.app.app import App, open_app, open_server
 from vestige.embed.background import RETRY_SECONDS, EmbedderSource, State
 from vestige.embed.hashing import HashingEmbedder
 from vestige.embed.protocol import Encoded

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from tests.world import HandClock, World, open_world
+from vestige.core.errors import VestigeError
+from vestige.core.models import Access
 from vestige.engine.context import Call
-from vestige.errors import VestigeError
-from vestige.models import Access
-from vestige.operations.all import registry
+from vestige.operations.registry.groups import registry
 
 NOBODY = 65534
 

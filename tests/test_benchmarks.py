@@ -26,9 +26,9 @@ from benchmarks.speed import run as speed
 from benchmarks.speed import stores
 from benchmarks.speed.disk import bytes_by_part
 from benchmarks.speed.parts import GATHER, LIMIT_PARTS, SEARCH, UNRECORDED
-from vestige.errors import InvalidInput, NotFound
-from vestige.settings import DATABASE_NAME
-from vestige.transports.cli import bench
+from vestige.core.errors import InvalidInput, NotFound
+from vestige.settings.settings import DATABASE_NAME
+from vestige.transports.cli.commands import bench
 
 LOCOMO = [
     {

@@ -17,8 +17,8 @@ import pytest
 
 from tests.transports.cli_harness import invoke
 from tests.world import HandClock, World, open_world
-from vestige.errors import StoreCorrupt, StoreError, VestigeError
-from vestige.models import EVERYTHING
+from vestige.core.errors import StoreCorrupt, StoreError, VestigeError
+from vestige.core.models import EVERYTHING
 
 MEMORIES = 30
 CALLS: dict[str, Callable[[World], int]] = {

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from vestige.demo import WIDTH, connecting, show
-from vestige.embed.install import Presence, status
-from vestige.settings import load_settings
+from vestige.app.demo import WIDTH, connecting, show
+from vestige.embed.minilm.install import Presence, status
+from vestige.settings.settings import load_settings
 
 
 def test_the_demo_runs_to_its_end_without_a_model(tmp_path: Path) -> None:
@@ -47,7 +47,11 @@ def test_the_demo_finds_by_meaning_corrects_and_forgets() -> None:
     if status(load_settings().model_cache).presence is not Presence.READY:
         pytest.skip("THE DEMO IS NOT TESTED: the real model is not installed; run `vestige model install`")
     done = subprocess.run(
-        [sys.executable, "-m", "vestige.demo"], capture_output=True, check=True, text=True, encoding="utf-8"
+        [sys.executable, "-m", "vestige.app.demo"],
+        capture_output=True,
+        check=True,
+        text=True,
+        encoding="utf-8",
     )
     said = done.stdout.splitlines()
     assert done.stderr == ""

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from vestige import __version__
-from vestige.settings import unknown_variables
+from vestige.settings.settings import unknown_variables
 from vestige.transports.cli.main import root_command
 
 DEPLOY = Path(__file__).parents[1] / "deploy"

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from vestige import __version__
-from vestige.settings import unknown_variables
+from vestige.settings.settings import unknown_variables
 
 PROJECT = Path(__file__).parents[1]
 CHART = PROJECT / "deploy" / "helm" / "vestige"

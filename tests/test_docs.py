@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from vestige.operations.all import registry
-from vestige.settings import OTHER_NAMES, documented_fields, environment_name
+from vestige.operations.registry.groups import registry
+from vestige.settings.settings import OTHER_NAMES, documented_fields, environment_name
 from vestige.transports.cli.main import root_command
 from vestige.transports.docs import files, stale
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from vestige import errors
-from vestige.errors import InvalidInput, MissingExtra, NotFound, TooLarge, VestigeError
+from vestige.core import errors
+from vestige.core.errors import InvalidInput, MissingExtra, NotFound, TooLarge, VestigeError
 
 
 def every_error() -> list[type[VestigeError]]:

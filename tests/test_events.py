@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from vestige import events
-from vestige.events import (
+from vestige.core import events
+from vestige.core.events import (
     PREVIEW_CHARS,
     ActivationSpread,
     BackupCompleted,
@@ -41,7 +41,7 @@ from vestige.events import (
     preview,
     told_fields,
 )
-from vestige.models import EVERYTHING, Access
+from vestige.core.models import EVERYTHING, Access
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HOME = Place(scope="/project/tea", domains=("drinks",))

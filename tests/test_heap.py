@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from vestige.heap import ARENAS, share_arenas
+from vestige.transports.http.malloc import ARENAS, share_arenas
 
 COUNT = """
 import ctypes, os, sys, tempfile, threading

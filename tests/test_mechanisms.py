@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from vestige.operations.all import registry
-from vestige.preferences import MechanismSettings
+from vestige.operations.registry.groups import registry
+from vestige.settings.sections import MechanismSettings
 
 PROJECT = Path(__file__).parent.parent
 PAGES = PROJECT / "docs" / "concepts"

@@ -13,8 +13,8 @@ import pytest
 
 from tests.bridge.harness import TOKEN, running
 from vestige import __version__
-from vestige.app import open_app
-from vestige.models import EVERYTHING, Filter, Memory, Record
+from vestige.app.app import open_app
+from vestige.core.models import EVERYTHING, Filter, Memory, Record
 
 PLUGIN = Path(__file__).parents[1] / "integrations" / "openclaw"
 PATIENCE_SECONDS = 600.0

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from vestige.models import covers, normal_scope
-from vestige.place import folder_of, scope_of
+from vestige.app.project_scope import folder_of, scope_of
+from vestige.core.models import covers, normal_scope
 
 
 def repository(folder: Path, config: str = "") -> Path:

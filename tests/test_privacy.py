@@ -9,7 +9,7 @@ import pytest
 
 from tests.transports.cli_harness import invoke
 from tests.world import open_world
-from vestige.errors import VestigeError
+from vestige.core.errors import VestigeError
 
 REMEMBER_AND_FIND = """
 import sys, threading

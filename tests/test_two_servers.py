@@ -25,10 +25,10 @@ from tests.store.postgres_stores import SCHEMA
 from tests.transports.http.harness import MANY, Running, bearer, serving
 from tests.transports.mcp_harness import sdk_remote
 from tests.world import on_postgres
-from vestige.app import open_app
+from vestige.app.app import open_app
 from vestige.engine import keys
 from vestige.engine.context import Call
-from vestige.transports.http.cookies import COOKIE
+from vestige.transports.http.auth.cookies import COOKIE
 
 pytestmark = pytest.mark.slow  # starts processes
 

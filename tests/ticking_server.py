@@ -9,7 +9,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from vestige.app import App, open_database, open_ends, open_here, open_server
+from vestige.app.app import App, open_database, open_ends, open_here, open_server
 from vestige.transports.cli import run
 
 DONE = "ticked"

@@ -9,9 +9,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from vestige.app import App, Clock, open_app
-from vestige.errors import VestigeError
-from vestige.events import Happening
+from vestige.app.app import App, Clock, open_app
+from vestige.core.errors import VestigeError
+from vestige.core.events import Happening
 
 START = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 

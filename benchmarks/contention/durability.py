@@ -14,9 +14,9 @@ from benchmarks.client import Json
 from benchmarks.contention.servers import Died, JournalWatch, Refused, Server
 from benchmarks.progress import say
 from benchmarks.report import Cell, Target
-from vestige.app import open_app
-from vestige.models import EVERYTHING
-from vestige.operations.all import registry
+from vestige.app.app import open_app
+from vestige.core.models import EVERYTHING
+from vestige.operations.registry.groups import registry
 
 TEST_EMBEDDER = {"embeddings.provider": "hashing", "log_level": "error"}
 WORDS = (

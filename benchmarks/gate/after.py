@@ -10,8 +10,8 @@ from benchmarks.engine import InProcess
 from benchmarks.gate.pairs import MEMORY_LIKE, REPLACED, Pair
 from benchmarks.progress import track
 from benchmarks.report import Cell, Target
-from vestige.app import Clock, system_clock
-from vestige.cognition.text import query_terms
+from vestige.app.app import Clock, system_clock
+from vestige.cognition.text.analyser import query_terms
 
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 BETWEEN, LATER, NOW = (FIRST + timedelta(days=days) for days in (10, 20, 30))

@@ -15,7 +15,7 @@ from benchmarks.http.ways import Request
 from benchmarks.http.wire import Connection
 from benchmarks.process import cpu_seconds
 from benchmarks.report import Cell
-from vestige.app import App
+from vestige.app.app import App
 
 ARGUMENTS = {"search": "query", "smart_ingest": "content"}
 """The operations that are measured, and what each is given."""

@@ -16,7 +16,7 @@ from benchmarks.peers.process import Unavailable
 from benchmarks.plot import bars
 from benchmarks.progress import say, track
 from benchmarks.report import Cell, Report, Target
-from vestige.app import App, open_server
+from vestige.app.app import App, open_server
 
 MEMORIES = 5_000
 CLIENTS = (1, 16, 64)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from vestige.app import open_app
+from vestige.app.app import open_app
 from vestige.engine import keys
 from vestige.engine.context import Call
 

@@ -28,7 +28,7 @@ from benchmarks.http.wire import Connection
 from benchmarks.process import cpu_seconds, own_memory
 from benchmarks.progress import say
 from benchmarks.report import Cell, Target
-from vestige import heap
+from vestige.transports.http import malloc
 
 REQUESTS = 50_000
 CLIENTS = 16
@@ -55,7 +55,7 @@ REST_SECONDS = 10.0
 """How soon the server must know that everybody has left."""
 SETTLE_SECONDS = 120.0
 """How soon it must have done what it does in the background."""
-PAUSE_SECONDS = heap.EVERY_SECONDS + 1.0
+PAUSE_SECONDS = malloc.EVERY_SECONDS + 1.0
 """How long it has to give memory back."""
 BUSY = "memory MB while busy"
 LOOK_SECONDS = 0.1

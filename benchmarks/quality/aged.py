@@ -17,10 +17,10 @@ from benchmarks.quality import arms
 from benchmarks.quality.corpus import Corpus, Document
 from benchmarks.quality.ranked import Ranked
 from benchmarks.quality.shelf import Ground
-from vestige.app import Clock
-from vestige.identity import Uuid7
-from vestige.models import EVERYTHING
-from vestige.store.changes import Revise
+from vestige.app.app import Clock
+from vestige.core.ids import Uuid7
+from vestige.core.models import EVERYTHING
+from vestige.store.contract.changes import Revise
 
 SEED = 7
 STORED_OVER_DAYS = 335

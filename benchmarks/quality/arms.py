@@ -10,7 +10,7 @@ from benchmarks.engine import InProcess, Service
 from benchmarks.progress import track
 from benchmarks.quality.corpus import Corpus, Document, Question
 from benchmarks.quality.ranked import DEEP, TOP, Ranked
-from vestige.models import ANYTHING, EVERYTHING
+from vestige.core.models import ANYTHING, EVERYTHING
 
 NO_MEMORY = "no memory"
 RANDOM = "random"

@@ -18,7 +18,7 @@ from benchmarks.engine import OverStdio, Service, decisions_in
 from benchmarks.progress import track
 from benchmarks.quality.corpus import Corpus
 from testbed.postgres_server import server
-from vestige.settings import CONFIG_NAME, load_settings
+from vestige.settings.settings import CONFIG_NAME, load_settings
 
 BATCH = 100
 _KEYS = "keys.json"

@@ -10,9 +10,9 @@ from benchmarks.process import own_memory
 from benchmarks.scale.by_hand import ByHand, Vectors
 from benchmarks.scale.sqlite_by_hand import SqliteByHand
 from benchmarks.speed.disk import bytes_by_part
-from vestige.app import open_store, system_clock
-from vestige.settings import load_settings
-from vestige.store.protocol import MemoryStore
+from vestige.app.app import open_store, system_clock
+from vestige.settings.settings import load_settings
+from vestige.store.contract.store import MemoryStore
 
 SQLITE, POSTGRES = "SQLite", "PostgreSQL"
 NAMES = (SQLITE, POSTGRES)

@@ -11,8 +11,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vestige.engine.probing import Mode
-from vestige.models import Filter
+from vestige.core.models import Filter
+from vestige.engine.recall.candidates import Mode
 
 Vectors = NDArray[np.float32]
 Integers = NDArray[np.int64]

@@ -18,12 +18,12 @@ from benchmarks.scale import recipe
 from benchmarks.scale.backends import Backend, megabytes_of, opened
 from benchmarks.scale.by_hand import PER_ARM, ByHand, Wanted
 from benchmarks.scale.watch import LIMIT, Cost, Meter, Parted, Searcher
-from vestige.cognition.bm25 import considered
-from vestige.cognition.query import Asked, analyse
+from vestige.cognition.query.analyse import Asked, analyse
+from vestige.cognition.ranking.bm25 import considered
+from vestige.core.models import EVERYTHING, Filter
 from vestige.embed.protocol import Embedder
-from vestige.models import EVERYTHING, Filter
-from vestige.store.pool import NEARBY, Pool, Probe
-from vestige.store.protocol import MemoryStore
+from vestige.store.contract.search import NEARBY, Pool, Probe
+from vestige.store.contract.store import MemoryStore
 
 T = TypeVar("T")
 Vectors = NDArray[np.float32]

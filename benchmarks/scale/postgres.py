@@ -12,7 +12,7 @@ from benchmarks.scale.by_hand import ByHand, Vectors
 from benchmarks.scale.postgres_by_hand import SCHEMA, PostgresByHand
 from benchmarks.speed.disk import OTHER, PARTS
 from testbed.postgres_server import server
-from vestige.settings import CONFIG_NAME
+from vestige.settings.settings import CONFIG_NAME
 
 TUNED = {"shared_buffers": "1GB", "max_wal_size": "4GB"}
 """What anybody sets who has this much memory; the rest is as PostgreSQL comes."""

@@ -9,9 +9,9 @@ import numpy as np
 import psycopg
 
 from benchmarks.scale.by_hand import PER_ARM, Integers, Wanted
-from vestige.cognition.bm25 import Frequency, affordable
-from vestige.store.pool import POSTINGS_BUDGET
-from vestige.store.postgres.dense import reach
+from vestige.cognition.ranking.bm25 import Frequency, affordable
+from vestige.store.contract.search import POSTINGS_BUDGET
+from vestige.store.postgres.search.vectors import reach
 
 SCHEMA = "vestige"
 """Where a store is unless its settings say otherwise."""

@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 from benchmarks.progress import track
 from benchmarks.scale.sentences import Material
-from vestige.cognition.form import asked
-from vestige.cognition.text import text_hash
+from vestige.cognition.text.analyser import text_hash
+from vestige.cognition.text.form import asked
+from vestige.core.models import Memory
 from vestige.embed.protocol import Embedder, Encoded, Signature
-from vestige.models import Memory
-from vestige.store.changes import Add, Embedded, Piece, Tokens
+from vestige.store.contract.changes import Add, Embedded, Piece, Tokens
 
 Vectors = NDArray[np.float32]
 Number = TypeVar("Number", int, NDArray[np.int64])

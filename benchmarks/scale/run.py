@@ -18,8 +18,8 @@ from benchmarks.scale.backends import NAMES, Backend, Maker, makers, opened
 from benchmarks.scale.measure import FILTERS, Query
 from benchmarks.scale.recipe import BLOCK, Recipe, fidelity, prepare
 from benchmarks.scale.tables import Grown
+from vestige.core.models import EVERYTHING
 from vestige.embed.protocol import Embedder
-from vestige.models import EVERYTHING
 
 SIZES = (1_000, 10_000, 100_000)
 MILLION = 1_000_000

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.scale.by_hand import Integers, Vectors, Wanted
-from vestige.cognition.bm25 import Frequency, affordable
-from vestige.models import Filter
-from vestige.settings import DATABASE_NAME
-from vestige.store.pool import POSTINGS_BUDGET
+from vestige.cognition.ranking.bm25 import Frequency, affordable
+from vestige.core.models import Filter
+from vestige.settings.settings import DATABASE_NAME
+from vestige.store.contract.search import POSTINGS_BUDGET
 
 IN_SCOPE = "SELECT group_concat(key) FROM memories WHERE scope >= ? AND scope < ? AND archived_at IS NULL"
 WITH_TAG = "SELECT group_concat(key) FROM memory_tags WHERE tag = ?"

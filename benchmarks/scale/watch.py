@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.process import cpu_seconds
+from vestige.core.models import Filter
 from vestige.embed.background import EmbedderSource
 from vestige.embed.protocol import Embedder
 from vestige.engine.context import Call, Engine
-from vestige.engine.recall import RecallQuery, recall
-from vestige.models import Filter
-from vestige.store.protocol import MemoryStore
+from vestige.engine.recall.recall import RecallQuery, recall
+from vestige.store.contract.store import MemoryStore
 
 LIMIT = 10
 EMBEDDING, GATHER, OTHER, RANKING = "embedding", "gather", "other calls", "ranking"

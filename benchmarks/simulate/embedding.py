@@ -5,10 +5,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from vestige.app import system_clock
+from vestige.app.app import system_clock
 from vestige.embed.protocol import Embedder, Encoded, Signature, Vectors
-from vestige.embed.sources import embedder_source
-from vestige.settings import load_settings
+from vestige.embed.providers import embedder_source
+from vestige.settings.settings import load_settings
 
 T = TypeVar("T")
 MODEL_SECONDS = 60.0

@@ -14,10 +14,10 @@ from benchmarks.client import Json
 from benchmarks.quality.aged import Calendar
 from benchmarks.simulate.embedding import Remembering
 from benchmarks.simulate.story import ATTRIBUTES, OVERVIEW, Ask, Hush, Reject, Story, Tell, Truth
-from vestige.app import App, open_app
+from vestige.app.app import App, open_app
+from vestige.core.errors import Conflict
+from vestige.core.events import EventBus
 from vestige.embed.background import EmbedderSource
-from vestige.errors import Conflict
-from vestige.events import EventBus
 
 BEGIN = datetime(2025, 1, 1, 8, 0, tzinfo=UTC)
 STEP = timedelta(minutes=20)

@@ -3,7 +3,7 @@
 import sqlite3
 from pathlib import Path
 
-from vestige.settings import DATABASE_NAME
+from vestige.settings.settings import DATABASE_NAME
 
 PARTS = {
     "memories": "text", "memory_tags": "text", "fingerprints": "text", "revisions": "text",

@@ -15,14 +15,14 @@ from benchmarks.client import Json
 from benchmarks.engine import InProcess
 from benchmarks.progress import track
 from benchmarks.report import Cell
-from vestige.cognition.maxsim import match, weigh
-from vestige.cognition.query import Asked, analyse, telling_words
+from vestige.cognition.query.analyse import Asked, analyse, telling_words
+from vestige.cognition.ranking.maxsim import match, weigh
+from vestige.core.models import EVERYTHING, Filter
 from vestige.embed.protocol import Encoded
 from vestige.engine.context import Call
-from vestige.engine.probing import Mode, probe
-from vestige.engine.recall import RecallQuery, recall
-from vestige.models import EVERYTHING, Filter
-from vestige.store.pool import Pool, Probe
+from vestige.engine.recall.candidates import Mode, probe
+from vestige.engine.recall.recall import RecallQuery, recall
+from vestige.store.contract.search import Pool, Probe
 
 PER_ARM = Mode.BALANCED.depth.per_arm
 LIMIT = 10

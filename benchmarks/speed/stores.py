@@ -10,11 +10,11 @@ import numpy as np
 from benchmarks.conversation import Turn
 from benchmarks.engine import FILL_BATCH, InProcess, items_of
 from benchmarks.progress import track
-from vestige.cognition.text import text_hash
+from vestige.cognition.text.analyser import text_hash
+from vestige.core.models import EVERYTHING, Memory
 from vestige.engine.context import Call
 from vestige.engine.embedding import embed_memories
-from vestige.models import EVERYTHING, Memory
-from vestige.store.changes import Add, Embedded, Piece
+from vestige.store.contract.changes import Add, Embedded, Piece
 
 MOST_EMBEDDED = 10_000
 """Up to here every text is embedded by the model."""

@@ -17,7 +17,7 @@ def main() -> NoReturn:
         print(f"vestige {__version__}")  # noqa: T201 - click would have to be imported
         sys.exit()
     with _quiet():
-        from vestige.app import main as run  # brings numpy
+        from vestige.app.app import main as run  # brings numpy
 
         run()
 
@@ -25,7 +25,7 @@ def main() -> NoReturn:
 def restore() -> NoReturn:
     """Run `vestige-restore FILE`."""
     with _quiet():
-        from vestige.app import restore_main  # brings numpy
+        from vestige.app.app import restore_main  # brings numpy
 
         restore_main()
 
@@ -34,7 +34,7 @@ def restore() -> NoReturn:
 def _quiet() -> Iterator[None]:
     """Ctrl-C ends the program without a traceback, also while things are imported, which takes a moment."""
     try:
-        from vestige.settings import calm_blas
+        from vestige.settings.settings import calm_blas
 
         calm_blas()
         yield

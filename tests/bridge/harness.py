@@ -15,11 +15,11 @@ from typing import Any
 import httpx
 
 from tests.transports.http_socket import served
-from vestige.app import system_clock
-from vestige.bridge.app import Bridge, build
-from vestige.bridge.run import child_command
-from vestige.bridge.supervisor import Supervisor
-from vestige.settings import load_settings
+from vestige.app.app import system_clock
+from vestige.settings.settings import load_settings
+from vestige.transports.bridge.app import Bridge, build
+from vestige.transports.bridge.run import child_command
+from vestige.transports.bridge.supervisor import Supervisor
 
 TOKEN = "correct horse battery staple"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tests.bridge.harness import BEARER, FAKE, TOKEN, Bridged, bridged
-from vestige.bridge.requests import READERS
+from vestige.transports.bridge.requests import READERS
 
 PATIENCE_SECONDS = 60
 _machines = count(1)
@@ -109,7 +109,9 @@ def test_without_a_token_names_are_checked_against_rebinding(tmp_path: Path) -> 
 def test_whoever_guesses_too_often_is_not_even_listened_to_and_others_are(
     faked: Bridged, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vestige.transports.http.slowdown.LOCK_FAILURES", 3)  # before they are answered late
+    monkeypatch.setattr(
+        "vestige.transports.http.auth.failures.LOCK_FAILURES", 3
+    )  # before they are answered late
     wrong = {"Authorization": "Bearer wrong"}
     with guesser(faked) as one, guesser(faked) as other:
         statuses = [one.post("/search", json={}, headers=wrong).status_code for _ in range(3)]

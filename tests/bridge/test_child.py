@@ -205,7 +205,7 @@ def test_one_that_has_answered_nothing_yet_may_be_opening_a_large_memory(tmp_pat
 def test_one_that_never_gets_done_with_its_opening_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vestige.bridge.supervisor.OPENING_SECONDS", 1.0)
+    monkeypatch.setattr("vestige.transports.bridge.supervisor.OPENING_SECONDS", 1.0)
     with bridged(tmp_path, FAKE, bridge__request_timeout=1) as bridge:
         before = bridge.pid()
         timed_out(bridge, "/search", "stuck")
@@ -250,7 +250,10 @@ def test_one_that_dies_with_nothing_to_do_is_replaced(tmp_path: Path) -> None:
 def test_tools_that_cannot_be_listed_are_only_warned_about(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.WARNING, "vestige.bridge"), bridged(tmp_path, [*FAKE, "no-list"]) as bridge:
+    with (
+        caplog.at_level(logging.WARNING, "vestige.transports.bridge"),
+        bridged(tmp_path, [*FAKE, "no-list"]) as bridge,
+    ):
         assert echo(bridge, "x")["name"] == "search"
     assert "does not list its tools" in caplog.text
 
@@ -258,7 +261,10 @@ def test_tools_that_cannot_be_listed_are_only_warned_about(
 def test_one_that_never_begins_is_told_with_its_last_words(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.WARNING, "vestige.bridge"), bridged(tmp_path, [*FAKE, "never"]) as bridge:
+    with (
+        caplog.at_level(logging.WARNING, "vestige.transports.bridge"),
+        bridged(tmp_path, [*FAKE, "never"]) as bridge,
+    ):
         response = bridge.post("/search", {"query": "x"})
         assert (response.status_code, response.json()["code"]) == (502, "child_down")
         assert bridge.http.get("/health").json()["status"] == "unhealthy"
@@ -276,8 +282,8 @@ def test_a_program_that_cannot_be_run_is_no_end_of_the_bridge(tmp_path: Path) ->
 def test_none_is_left_when_the_bridge_ends(
     tmp_path: Path, state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vestige.bridge.child.CLOSE_SECONDS", 0.3)
-    monkeypatch.setattr("vestige.bridge.child.TERMINATE_SECONDS", 0.3)
+    monkeypatch.setattr("vestige.transports.bridge.child.CLOSE_SECONDS", 0.3)
+    monkeypatch.setattr("vestige.transports.bridge.child.TERMINATE_SECONDS", 0.3)
     with bridged(tmp_path, FAKE) as bridge:
         pid = bridge.pid()
         if state == "stopped":

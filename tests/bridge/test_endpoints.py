@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.bridge.harness import BEARER, Bridged
-from vestige.bridge.requests import READERS
+from vestige.transports.bridge.requests import READERS
 
 pytestmark = pytest.mark.slow
 

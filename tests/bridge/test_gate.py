@@ -9,9 +9,14 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.world import HandClock
-from vestige.bridge.auth import LONG_CHARS, UNAUTHENTICATED, Gate
-from vestige.transports.http.guesses import MAX_DELAYED, Guesses
-from vestige.transports.http.slowdown import FREE_FAILURES, LOCK_FAILURES, LOCK_SECONDS
+from vestige.transports.bridge.auth import LONG_CHARS, UNAUTHENTICATED, Gate
+from vestige.transports.http.auth.failures import (
+    FREE_FAILURES,
+    LOCK_FAILURES,
+    LOCK_SECONDS,
+    MAX_DELAYED,
+    Guesses,
+)
 
 SHORT = "open sesame"
 LONG = "x" * LONG_CHARS

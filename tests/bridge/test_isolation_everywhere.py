@@ -8,8 +8,8 @@ import pytest
 
 from tests.bridge.harness import Bridged, bridged
 from tests.world import open_world
-from vestige.bridge import isolation
-from vestige.bridge.requests import READERS
+from vestige.transports.bridge import isolation
+from vestige.transports.bridge.requests import READERS
 
 pytestmark = pytest.mark.slow
 

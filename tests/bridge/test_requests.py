@@ -2,9 +2,9 @@
 
 import pytest
 
-from vestige.bridge.answers import answer, truncated
-from vestige.bridge.requests import READERS, Origin, ToolCall, read
-from vestige.errors import InvalidInput, TooLarge
+from vestige.core.errors import InvalidInput, TooLarge
+from vestige.transports.bridge.answers import answer, truncated
+from vestige.transports.bridge.requests import READERS, Origin, ToolCall, read
 
 NOBODY = Origin(agent=None, idempotency_key="k")
 

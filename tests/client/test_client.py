@@ -14,12 +14,12 @@ import pytest
 
 from tests.transports.http_inside import URL, inside
 from tests.world import World, open_world
-from vestige import errors
 from vestige.client import Client, Refused, Unauthenticated, Unreachable
 from vestige.client.connection import TRIES, Connection, open_http
 from vestige.client.failures import error_of
 from vestige.client.operations import Operations
-from vestige.errors import (
+from vestige.core import errors
+from vestige.core.errors import (
     ConfigError,
     DeadlineExceeded,
     InvalidInput,
@@ -98,7 +98,7 @@ def test_operations_are_methods_with_typed_answers(world: World) -> None:
 
 
 def test_every_operation_that_is_offered_is_there_and_no_other() -> None:
-    from vestige.operations.all import registry
+    from vestige.operations.registry.groups import registry
 
     client = asking(Server(), [])
     groups = [name for name in vars(client) if not name.startswith("_")]

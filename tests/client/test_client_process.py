@@ -9,7 +9,7 @@ import pytest
 
 from tests.transports.http.harness import key_in, serving
 from vestige.client import Client, Unauthenticated, Unreachable
-from vestige.errors import Forbidden
+from vestige.core.errors import Forbidden
 
 pytestmark = pytest.mark.slow
 
@@ -36,4 +36,4 @@ def test_importing_the_client_imports_nothing_of_the_engine() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     loaded = set(json.loads(done.stdout))
     assert "vestige.client.operations" in loaded
-    assert not loaded & {"pydantic", "numpy", "click", "httpx", "vestige.models", "vestige.operations"}
+    assert not loaded & {"pydantic", "numpy", "click", "httpx", "vestige.core.models", "vestige.operations"}

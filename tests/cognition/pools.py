@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from vestige.cognition.decay import W20
-from vestige.cognition.form import Form
-from vestige.pool import Pool, Traits
+from vestige.cognition.fsrs.fsrs import W20
+from vestige.cognition.text.form import Form
+from vestige.core.candidates import Pool, Traits
 
 NOW = 1_800_000_000.0
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestige.cognition.activation import CROSSING, DECAY, LEAST, Activation, crosses, raised, received
-from vestige.models import Edge, Memory
+from vestige.cognition.graph.spread import CROSSING, DECAY, LEAST, Activation, crosses, raised, received
+from vestige.core.models import Edge, Memory
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 SEED = {"a": Activation(level=1.0)}

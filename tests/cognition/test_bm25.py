@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vestige.cognition import bm25
-from vestige.cognition.bm25 import Collection, Postings, Scores, score
+from vestige.cognition.ranking import bm25
+from vestige.cognition.ranking.bm25 import Collection, Postings, Scores, score
 
 NOTHING = np.empty(0, dtype=np.int64)
 LETTERS = "abcd"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestige.cognition.capture import (
+from vestige.cognition.fsrs.capture import (
     FORCES,
     GAIN,
     LEAST,

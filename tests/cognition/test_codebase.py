@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from vestige.cognition.codebase import (
+from vestige.cognition.evidence.codebase import (
     Choice,
     Pattern,
     codebase_at,
@@ -16,8 +16,8 @@ from vestige.cognition.codebase import (
     text_of,
     title_of,
 )
-from vestige.cognition.strength import encode
-from vestige.models import Memory, Record
+from vestige.cognition.fsrs.strength import encode
+from vestige.core.models import Memory, Record
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

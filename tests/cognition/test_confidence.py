@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cognition.pools import pool
-from vestige.cognition.confidence import (
+from vestige.cognition.query.analyse import analyse
+from vestige.cognition.ranking.confidence import (
     FEW,
     LITERAL,
     NO_ID,
@@ -16,8 +17,7 @@ from vestige.cognition.confidence import (
     confidence,
     doubted,
 )
-from vestige.cognition.maxsim import Matched
-from vestige.cognition.query import analyse
+from vestige.cognition.ranking.maxsim import Matched
 
 shares = st.floats(0, 1)
 ASKED = analyse("when does the oven open")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestige.cognition.conflict import find_conflict
+from vestige.cognition.gate.conflict import find_conflict
 
 
 def decisive(new: str, old: str) -> str | None:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestige.cognition.codebase import Pattern, text_of
-from vestige.cognition.contexts import NOWHERE, Context, hints
-from vestige.models import Memory
+from vestige.cognition.evidence.codebase import Pattern, text_of
+from vestige.cognition.ranking.context import NOWHERE, Context, hints
+from vestige.core.models import Memory
 
 SUNDAY = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 MOMENTS = st.timedeltas(timedelta(days=-20_000), timedelta(days=20_000)).map(lambda apart: SUNDAY + apart)

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestige.cognition import decay, decay_one, strength
-from vestige.cognition.decay import Grade
+from vestige.cognition.fsrs import fsrs, fsrs_scalar, strength
+from vestige.cognition.fsrs.fsrs import Grade
 
 days = st.floats(0.0, 100_000.0) | st.floats(0.0, 2.0)
 stabilities = st.floats(0.0, 40_000.0) | st.floats(0.0, 10.0)
-curves = st.floats(0.05, 0.9) | st.just(decay.W20)
+curves = st.floats(0.05, 0.9) | st.just(fsrs.W20)
 levels = st.just(0.0) | st.floats(0.001, 1.1)
 difficulties = st.floats(1.0, 10.0)
 grades = st.sampled_from(Grade)
@@ -19,27 +19,27 @@ grades = st.sampled_from(Grade)
 
 @given(elapsed=days | st.floats(-10.0, 0.0), stability=stabilities, curve=curves)
 def test_what_can_be_recalled(elapsed: float, stability: float, curve: float) -> None:
-    many = decay.retrievability([elapsed] * 9, stability, curve=curve)
-    assert set(many.tolist()) == {decay_one.retrievability(elapsed, stability, curve)}
+    many = fsrs.retrievability([elapsed] * 9, stability, curve=curve)
+    assert set(many.tolist()) == {fsrs_scalar.retrievability(elapsed, stability, curve)}
 
 
 @given(level=levels, stability=stabilities, curve=curves)
 def test_how_long_it_takes_to_fade(level: float, stability: float, curve: float) -> None:
-    many = decay.elapsed_at([level] * 9, stability, curve=curve)
-    assert set(many.tolist()) == {decay_one.elapsed_at(level, stability, curve)}
+    many = fsrs.elapsed_at([level] * 9, stability, curve=curve)
+    assert set(many.tolist()) == {fsrs_scalar.elapsed_at(level, stability, curve)}
 
 
 @given(stability=stabilities, curve=curves)
 def test_when_it_is_due(stability: float, curve: float) -> None:
-    many = decay.interval_days([stability] * 9, curve=curve)
-    assert set(many.tolist()) == {decay_one.interval_days(stability, curve)}
+    many = fsrs.interval_days([stability] * 9, curve=curve)
+    assert set(many.tolist()) == {fsrs_scalar.interval_days(stability, curve)}
 
 
 @pytest.mark.parametrize("grade", Grade)
 @given(difficulty=difficulties)
 def test_how_difficult_it_is_after_a_review(grade: Grade, difficulty: float) -> None:
-    many = decay.next_difficulty([difficulty] * 9, grade)
-    assert set(many.tolist()) == {decay_one.next_difficulty(difficulty, grade)}
+    many = fsrs.next_difficulty([difficulty] * 9, grade)
+    assert set(many.tolist()) == {fsrs_scalar.next_difficulty(difficulty, grade)}
 
 
 @pytest.mark.parametrize("grade", Grade)
@@ -47,8 +47,8 @@ def test_how_difficult_it_is_after_a_review(grade: Grade, difficulty: float) -> 
 def test_how_stable_it_is_after_a_review(
     grade: Grade, stability: float, difficulty: float, level: float, elapsed: float
 ) -> None:
-    many = decay.next_stability([stability] * 9, difficulty, level, grade, elapsed)
-    assert set(many.tolist()) == {decay_one.next_stability(stability, difficulty, level, grade, elapsed)}
+    many = fsrs.next_stability([stability] * 9, difficulty, level, grade, elapsed)
+    assert set(many.tolist()) == {fsrs_scalar.next_stability(stability, difficulty, level, grade, elapsed)}
 
 
 @given(hours=st.integers(0, 1_000_000), curve=curves)

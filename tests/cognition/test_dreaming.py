@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestige.cognition.dreaming import (
+from vestige.cognition.dreams.replay import (
     MOST_LINKS,
     RUN,
     degrees_of,
@@ -20,9 +20,9 @@ from vestige.cognition.dreaming import (
     stronger,
     word_similarity,
 )
-from vestige.cognition.links import PRUNE_BELOW
-from vestige.cognition.vocabulary import Vocabulary, named_in, vocabulary_of
-from vestige.models import Edge, Memory
+from vestige.cognition.graph.kinds import PRUNE_BELOW
+from vestige.cognition.text.vocabulary import Vocabulary, named_in, vocabulary_of
+from vestige.core.models import Edge, Memory
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from vestige.cognition import duplicates
-from vestige.cognition.duplicates import (
+from vestige.cognition.evidence import duplicates
+from vestige.cognition.evidence.duplicates import (
     Texts,
     apart,
     clusters,
@@ -19,7 +19,7 @@ from vestige.cognition.duplicates import (
     near_pairs,
     unfit,
 )
-from vestige.models import Memory
+from vestige.core.models import Memory
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 DAY = timedelta(days=1)

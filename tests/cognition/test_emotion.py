@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestige.cognition.emotion import CALM, affect, flashbulb_factor, is_flashbulb
-from vestige.cognition.lexicon import LEXICON, Feeling
+from vestige.cognition.english.emotion import CALM, LEXICON, Feeling, affect, flashbulb_factor, is_flashbulb
 
 
 def test_a_plain_fact_is_calm_and_neutral() -> None:

@@ -6,20 +6,20 @@ from typing import Any
 
 import pytest
 
-from vestige.cognition.evidence import (
+from vestige.cognition.evidence.evidence import (
     Exhibit,
     Findings,
     Role,
     Status,
+    evolution,
     exhibit,
     judge,
     status_of,
     weighed,
 )
-from vestige.cognition.evolution import evolution
-from vestige.cognition.relation import conflict_between
-from vestige.cognition.strength import after, encode
-from vestige.models import Evidence, Memory, Record, Revision
+from vestige.cognition.fsrs.strength import after, encode
+from vestige.cognition.gate.relation import conflict_between
+from vestige.core.models import Evidence, Memory, Record, Revision
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 NOW = AT + timedelta(days=30)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestige.cognition.forgetting import (
+from vestige.cognition.fsrs.forgetting import (
     ASKED_WITHIN,
     INHIBITION,
     MOST_INHIBITION,
@@ -19,8 +19,8 @@ from vestige.cognition.forgetting import (
     reach,
     reversible_until,
 )
-from vestige.cognition.strength import encode
-from vestige.models import Edge, Memory, Record
+from vestige.cognition.fsrs.strength import encode
+from vestige.core.models import Edge, Memory, Record
 
 T0 = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 NOW = T0 + timedelta(days=400)

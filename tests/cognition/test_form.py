@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vestige.cognition.form import SHORT_WORDS, Form, asked, features, name_hash, speaker_and_words
-from vestige.models import Memory
+from vestige.cognition.text.form import SHORT_WORDS, Form, asked, features, name_hash, speaker_and_words
+from vestige.core.models import Memory
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LONG = "word " * (SHORT_WORDS + 1)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestige.cognition.conflict import find_conflict
-from vestige.cognition.gating import (
+from vestige.cognition.gate.conflict import find_conflict
+from vestige.cognition.gate.decide import (
     Create,
     Merge,
     Proposal,

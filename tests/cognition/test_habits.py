@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestige.cognition.habits import (
+from vestige.cognition.prediction.habits import (
     FIRST_WEIGHT,
     MOST_TERMS,
     MOST_TIES,

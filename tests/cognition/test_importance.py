@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestige.cognition.emotion import affect
-from vestige.cognition.importance import (
+from vestige.cognition.english.emotion import affect
+from vestige.cognition.fsrs.strength import after, encode
+from vestige.cognition.prediction.importance import (
     LEAST,
     UNKNOWN,
     WEIGHTS,
@@ -24,8 +25,7 @@ from vestige.cognition.importance import (
     reward,
     seen_share,
 )
-from vestige.cognition.strength import after, encode
-from vestige.models import Evidence
+from vestige.core.models import Evidence
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 ROUSING = affect("URGENT: the attacker destroyed everything!")

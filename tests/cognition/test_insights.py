@@ -6,10 +6,18 @@ from typing import Any
 
 import pytest
 
-from vestige.cognition.conflict import Conflict
-from vestige.cognition.insights import MOST_INSIGHTS, Insight, InsightKind, Material, digest, draw, fresh
-from vestige.cognition.vocabulary import Vocabulary, named_in, vocabulary_of
-from vestige.models import Memory
+from vestige.cognition.dreams.insights import (
+    MOST_INSIGHTS,
+    Insight,
+    InsightKind,
+    Material,
+    digest,
+    draw,
+    fresh,
+)
+from vestige.cognition.gate.conflict import Conflict
+from vestige.cognition.text.vocabulary import Vocabulary, named_in, vocabulary_of
+from vestige.core.models import Memory
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 FILLER = tuple(f"Something number {word} happened." for word in ("one", "two", "three", "four"))

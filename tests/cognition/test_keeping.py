@@ -2,7 +2,7 @@
 
 import pytest
 
-from vestige.cognition.keeping import ADVICE, keeping
+from vestige.cognition.fsrs.strength import ADVICE, keeping
 
 
 def test_every_memory_is_in_one_bucket_whose_lower_edge_belongs_to_it() -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vestige.cognition.layout import HEIGHT, MARGIN, WIDTH, layout
+from vestige.cognition.graph.layout import HEIGHT, MARGIN, WIDTH, layout
 
 links = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11), st.floats(0, 1)), max_size=30)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestige.cognition.links import (
+from vestige.cognition.graph.kinds import (
     FADE_EVERY_DAYS,
     HALF_LIFE_DAYS,
     KINDS,
@@ -18,7 +18,7 @@ from vestige.cognition.links import (
     fading_days,
     reinforced,
 )
-from vestige.operations.connections import LinkType
+from vestige.operations.memory.connections import LinkType
 
 ages = st.floats(0, 5_000)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vestige.cognition.literals import MAX_LITERAL_CHARS, literals
+from vestige.cognition.query.literals import MAX_LITERAL_CHARS, literals
 
 LAW = settings(deadline=None, max_examples=300)
 pieces = st.sampled_from(
@@ -57,7 +57,7 @@ def found(text: str) -> list[str]:
         ("__init__ and _private_name", ["__init__", "_private_name"]),
         ("VESTIGE_HOME=/tmp/x", ["VESTIGE_HOME", "/tmp/x"]),
         ("set $HOME", ["$HOME"]),
-        ("vestige.cognition.text, store.py", ["vestige.cognition.text", "store.py"]),
+        ("vestige.cognition.text, store.py", ["vestige.cognition.text.analyser", "store.py"]),
         ("main.c, .gitignore", ["main.c", ".gitignore"]),
         ("std::vector<int>", ["std::vector"]),
         ("gpt-4o CVE-2024-3094 ORA-00942 utf-8", ["gpt-4o", "CVE-2024-3094", "ORA-00942", "utf-8"]),

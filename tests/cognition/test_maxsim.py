@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from vestige.cognition.maxsim import ASKED, REACH, STOP_SHARE, UNKNOWN_SHARE, match, weigh
-from vestige.cognition.rarity import idf
-from vestige.cognition.text import query_words
-from vestige.pool import OFFSETS, Sketch
+from vestige.cognition.ranking.bm25 import idf
+from vestige.cognition.ranking.maxsim import ASKED, REACH, STOP_SHARE, UNKNOWN_SHARE, match, weigh
+from vestige.cognition.text.analyser import query_words
+from vestige.core.candidates import OFFSETS, Sketch
 
 DIMENSION = 16
 States = NDArray[np.float32]

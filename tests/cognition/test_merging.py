@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestige.cognition.merging import in_order, join, joined_text, plan_id, refusals, unchecked
-from vestige.cognition.text import fingerprint
-from vestige.models import Memory
+from vestige.cognition.evidence.merge import in_order, join, joined_text, plan_id, refusals, unchecked
+from vestige.cognition.text.analyser import fingerprint
+from vestige.core.models import Memory
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 DAY = timedelta(days=1)

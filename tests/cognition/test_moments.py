@@ -6,9 +6,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from vestige.cognition.dates import Basis
-from vestige.cognition.moments import Window, time_asked
-from vestige.cognition.periods import EARLIEST, LATEST, MONTHS
+from vestige.cognition.time.calendar import EARLIEST, LATEST, MONTHS
+from vestige.cognition.time.expressions import Basis
+from vestige.cognition.time.query_window import Window, time_asked
 
 LAW = settings(deadline=None, max_examples=300)
 NOW = datetime(2026, 3, 11, 15, 30, tzinfo=UTC)  # a Wednesday

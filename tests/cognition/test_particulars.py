@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from vestige.cognition.particulars import LONG_CHARS, MOST, Day, Name, Numbered, particulars
-from vestige.models import Memory
+from vestige.cognition.query.named import LONG_CHARS, MOST, Day, Name, Numbered, particulars
+from vestige.core.models import Memory
 
 AT = datetime(2026, 11, 1, tzinfo=UTC)
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestige.cognition.paths import HOP_KEEPS, MOST_HOPS, WEAKEST, Path, best_paths, bridges
-from vestige.models import Edge
+from vestige.cognition.graph.paths import HOP_KEEPS, MOST_HOPS, WEAKEST, Path, best_paths, bridges
+from vestige.core.models import Edge
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 NAMES = "abcde"

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestige.cognition.form import name_hash
-from vestige.cognition.persons import in_second_person
+from vestige.cognition.text.form import in_second_person, name_hash
 
 CAROLINE = frozenset({name_hash("Caroline")})
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vestige.cognition.pieces import MAX_CHARS, MAX_TOKENS, OVERLAP_CHARS, cut, estimate_tokens
+from vestige.cognition.text.pieces import MAX_CHARS, MAX_TOKENS, OVERLAP_CHARS, cut, estimate_tokens
 
 LAW = settings(deadline=None, max_examples=200)
 

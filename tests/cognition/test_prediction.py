@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestige.cognition.habits import NO_HABIT, SESSION, Habit, Search, Tie
-from vestige.cognition.prediction import (
+from vestige.cognition.prediction.forecast import (
     LEAST,
     MOST_OPEN,
     MOST_OUTCOMES,
@@ -28,6 +27,7 @@ from vestige.cognition.prediction import (
     settled,
     waiting,
 )
+from vestige.cognition.prediction.habits import NO_HABIT, SESSION, Habit, Search, Tie
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 SHARES = st.floats(0, 1)

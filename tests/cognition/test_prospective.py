@@ -8,22 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestige.cognition.prospective import (
+from vestige.cognition.intentions.intention import (
     APART,
     REMINDERS,
     Intention,
+    Priority,
     Status,
     armed,
     cancelled,
     completed,
+    in_force,
     look,
     outlived,
     resumed,
     snoozed,
 )
-from vestige.cognition.prospective_escalation import Priority, in_force
-from vestige.cognition.prospective_recurrence import Daily, Recurrence
-from vestige.cognition.prospective_triggers import Context, Manual, Recurring, Situation, Time, Trigger
+from vestige.cognition.intentions.recurrence import Daily, Recurrence
+from vestige.cognition.intentions.triggers import Context, Manual, Recurring, Situation, Time, Trigger
 
 NOW = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

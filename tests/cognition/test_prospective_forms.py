@@ -7,11 +7,11 @@ import orjson
 import pytest
 
 from tests.cognition.prospective_year import BEGIN, rules
-from vestige.cognition.prospective import Firing, Intention, Status, look
-from vestige.cognition.prospective_forms import body_of, intention_of
-from vestige.cognition.prospective_triggers import Manual, Situation, Trigger
-from vestige.cognition.prospective_words import in_words
-from vestige.operations.triggers import TriggerArguments, shown, trigger_from
+from vestige.cognition.intentions.describe import in_words
+from vestige.cognition.intentions.intention import Firing, Intention, Status, look
+from vestige.cognition.intentions.serialise import body_of, intention_of
+from vestige.cognition.intentions.triggers import Manual, Situation, Trigger
+from vestige.operations.intentions.triggers import TriggerArguments, shown, trigger_from
 
 NOW = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 

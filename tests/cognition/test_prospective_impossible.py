@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestige.cognition.prospective_impossible import never_comes
+from vestige.cognition.intentions.impossible_time import never_comes
 
 
 @pytest.mark.parametrize(

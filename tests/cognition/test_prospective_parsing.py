@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestige.cognition.prospective_escalation import Priority
-from vestige.cognition.prospective_forms import form_of
-from vestige.cognition.prospective_parsing import understand
-from vestige.cognition.prospective_times import clock_in
+from vestige.cognition.intentions.intention import Priority
+from vestige.cognition.intentions.parse import understand
+from vestige.cognition.intentions.parse_time import clock_in
+from vestige.cognition.intentions.serialise import form_of
 
 NOW = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)  # a Sunday
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestige.cognition.prospective_recurrence import (
+from vestige.cognition.intentions.recurrence import (
     LAST,
     Daily,
     Interval,

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from vestige.cognition.prospective_triggers import (
+from vestige.cognition.intentions.triggers import (
     Compound,
     Context,
     Event,

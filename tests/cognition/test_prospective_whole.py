@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from vestige.cognition.prospective_forms import form_of
-from vestige.cognition.prospective_parsing import understand
+from vestige.cognition.intentions.parse import understand
+from vestige.cognition.intentions.serialise import form_of
 
 NOW = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)  # a Sunday
 WEEK = ["monday", "tuesday", "wednesday", "thursday", "friday"]

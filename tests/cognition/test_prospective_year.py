@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from tests.cognition.prospective_year import BEGIN, Moment, Rule, Watch, looks, rules
-from vestige.cognition.prospective import Intention, completed, look
-from vestige.cognition.prospective_forms import body_of, intention_of
-from vestige.cognition.prospective_triggers import Situation, words_told
-from vestige.operations.triggers import TriggerArguments, trigger_from
+from vestige.cognition.intentions.intention import Intention, completed, look
+from vestige.cognition.intentions.serialise import body_of, intention_of
+from vestige.cognition.intentions.triggers import Situation, words_told
+from vestige.operations.intentions.triggers import TriggerArguments, trigger_from
 
 
 def intention(rule: Rule) -> Intention:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestige.cognition.quantities import quantities
+from vestige.cognition.english.quantities import quantities
 
 
 def keys(text: str) -> list[str]:

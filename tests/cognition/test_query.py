@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vestige.cognition.form import name_hash
-from vestige.cognition.query import MAX_LITERALS, analyse, telling_words
-from vestige.cognition.questions import Kind
-from vestige.cognition.text import query_terms, query_words
+from vestige.cognition.query.analyse import MAX_LITERALS, analyse, telling_words
+from vestige.cognition.query.questions import Kind
+from vestige.cognition.text.analyser import query_terms, query_words
+from vestige.cognition.text.form import name_hash
 
 LAW = settings(deadline=None, max_examples=300)
 words = st.sampled_from(

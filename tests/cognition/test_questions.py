@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vestige.cognition.questions import Kind, kind_of
+from vestige.cognition.query.questions import Kind, kind_of
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cognition.pools import NOW, traits
-from vestige.cognition.ranking import (
+from vestige.cognition.ranking.stages import (
     FADED_NOTE,
     IN_CONTEXT,
     IN_TIME,

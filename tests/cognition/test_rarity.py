@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestige.cognition.rarity import BACKGROUND, LEAST, idf, mass
+from vestige.cognition.ranking.bm25 import BACKGROUND, LEAST, idf, mass
 
 counts = st.integers(0, 10**7)
 

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from vestige.cognition.reconsolidation import LABILE, MOST, is_labile
+from vestige.cognition.fsrs.capture import LABILE, MOST_CORRECTIONS, is_labile
 
 NOW = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -24,7 +24,7 @@ def test_any_of_several_recalls_will_do() -> None:
 
 
 def test_only_so_many_corrections_count_within_the_window() -> None:
-    often = [NOW - SECOND] * (MOST - 1)
+    often = [NOW - SECOND] * (MOST_CORRECTIONS - 1)
     assert is_labile([NOW], often, NOW)
     assert not is_labile([NOW], [*often, NOW], NOW)
-    assert is_labile([NOW], [NOW - LABILE - SECOND] * MOST, NOW)
+    assert is_labile([NOW], [NOW - LABILE - SECOND] * MOST_CORRECTIONS, NOW)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from vestige.cognition.relation import COMPARED, JUDGED, contradictions_among, supports
-from vestige.cognition.text import terms
-from vestige.models import Memory
+from vestige.cognition.gate.relation import COMPARED, JUDGED, contradictions_among, supports
+from vestige.cognition.text.analyser import terms
+from vestige.core.models import Memory
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 _numbers = count(1)

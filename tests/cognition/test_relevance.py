@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cognition.pools import pool, traits
-from vestige.cognition.form import Form, name_hash
-from vestige.cognition.maxsim import Matched
-from vestige.cognition.query import analyse
-from vestige.cognition.relevance import SIGNALS, relevance, share_of_best
-from vestige.pool import Pool
+from vestige.cognition.query.analyse import analyse
+from vestige.cognition.ranking.maxsim import Matched
+from vestige.cognition.ranking.relevance import SIGNALS, relevance, share_of_best
+from vestige.cognition.text.form import Form, name_hash
+from vestige.core.candidates import Pool
 
 ASKED = analyse("zebra crossing")
 FORMS = [int(form) for form in Form]

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestige.cognition.reranking import reranked
-from vestige.pool import Floats
+from vestige.cognition.ranking.stages import reranked
+from vestige.core.candidates import Floats
 
 Case = tuple[Floats, list[int], Floats]
 

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from vestige.cognition.alignment import Likeness, word_likeness
-from vestige.cognition.restating import could_restate, restates
-from vestige.cognition.wording import words_of
+from vestige.cognition.english.words import words_of
+from vestige.cognition.gate.paraphrase import Likeness, could_restate, restates, word_likeness
 
 
 def likeness(new: str, old: str, **alike: str) -> Likeness:

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from tests.cognition.pools import pool, traits
-from vestige.cognition.maxsim import Matched
-from vestige.cognition.query import analyse
-from vestige.cognition.rewording import Words, find_words, joined
-from vestige.models import Memory
-from vestige.pool import TermStatistics
+from vestige.cognition.query.analyse import analyse
+from vestige.cognition.ranking.earlier_wordings import Words, find_words, joined
+from vestige.cognition.ranking.maxsim import Matched
+from vestige.core.candidates import TermStatistics
+from vestige.core.models import Memory
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 

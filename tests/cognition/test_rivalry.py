@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tests.cognition.pools import NOW, pool, traits
-from vestige.cognition.rivalry import (
+from vestige.cognition.ranking.stages import (
     ALIKE,
     INHIBITED_AT_MOST,
     INHIBITED_EVERY,

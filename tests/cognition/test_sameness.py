@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestige.cognition.sameness import bare, same_words
+from vestige.cognition.gate.paraphrase import bare, same_words
 
 
 @pytest.mark.parametrize(

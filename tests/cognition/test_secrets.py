@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cognition.secret_corpus import Line, blind, ordinary, ours, theirs, unread
-from vestige.cognition.entropy import looks_random
-from vestige.cognition.secrets import excerpt, find_secrets, position, redacted
+from vestige.cognition.secrets.entropy import looks_random
+from vestige.cognition.secrets.find import excerpt, find_secrets, position, redacted
 
 LEAST_CAUGHT = 0.95
 LEAST_UNREAD = 0.85

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from vestige.cognition import decay
-from vestige.cognition.strength import (
+from vestige.cognition.fsrs import fsrs
+from vestige.cognition.fsrs.strength import (
     EXPOSURE_EVERY,
     MAX_STORAGE,
     MIN_RETRIEVAL,
@@ -27,8 +27,8 @@ from vestige.cognition.strength import (
     settled,
     state,
 )
-from vestige.errors import InvalidInput
-from vestige.models import Evidence, LearningState, MemoryState, Strength
+from vestige.core.errors import InvalidInput
+from vestige.core.models import Evidence, LearningState, MemoryState, Strength
 
 LAW = settings(deadline=None, max_examples=100)
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -160,11 +160,11 @@ def test_a_successful_review_stabilises_refreshes_and_counts(evidence: Evidence)
     before, now = encode(START), START + 3 * DAY
     reviewed = after(before, evidence, now)
     grade = {"hard": 2, "easy": 4}.get(evidence, 3)
-    chance = decay.retrievability(3.0, before.stability)
+    chance = fsrs.retrievability(3.0, before.stability)
     assert reviewed.stability == float(
-        decay.next_stability(before.stability, before.difficulty, chance, grade, 3.0)
+        fsrs.next_stability(before.stability, before.difficulty, chance, grade, 3.0)
     )
-    assert reviewed.difficulty == float(decay.next_difficulty(before.difficulty, grade))
+    assert reviewed.difficulty == float(fsrs.next_difficulty(before.difficulty, grade))
     assert reviewed.learning_state is LearningState.REVIEW
     assert (reviewed.reps, reviewed.lapses, reviewed.storage) == (1, 0, 1.1)
     assert reviewed.decay_from == reviewed.last_accessed == now
@@ -298,8 +298,8 @@ def test_many_search_hits_within_a_day_are_worth_one(history: History, seconds: 
 @given(histories)
 def test_everything_stays_within_bounds_whatever_happens(history: History) -> None:
     strength = folded(history)
-    assert decay.MIN_STABILITY_DAYS <= strength.stability <= decay.MAX_STABILITY_DAYS
-    assert decay.MIN_DIFFICULTY <= strength.difficulty <= decay.MAX_DIFFICULTY
+    assert fsrs.MIN_STABILITY_DAYS <= strength.stability <= fsrs.MAX_STABILITY_DAYS
+    assert fsrs.MIN_DIFFICULTY <= strength.difficulty <= fsrs.MAX_DIFFICULTY
     assert MIN_RETRIEVAL <= strength.retrieval <= 1.0
     assert 1.0 <= strength.storage <= MAX_STORAGE
     assert 0.0 <= strength.retention <= 1.0
@@ -394,12 +394,12 @@ def test_a_new_curve_changes_what_comes_and_nothing_that_was(
 def test_a_review_is_due_at_the_same_time_on_every_curve(history: History, curve: float) -> None:
     strength = folded(history)
     assert settled(replace(strength, curve=curve), last_moment(strength)).due_at == strength.due_at
-    elapsed = float(decay.elapsed_at(0.9, strength.stability, curve=curve))
+    elapsed = float(fsrs.elapsed_at(0.9, strength.stability, curve=curve))
     assert elapsed == pytest.approx(strength.stability)
 
 
 def test_the_default_curve_is_that_of_fsrs() -> None:
-    assert encode(START).curve == Strength.__dataclass_fields__["curve"].default == decay.W20
+    assert encode(START).curve == Strength.__dataclass_fields__["curve"].default == fsrs.W20
 
 
 @pytest.mark.parametrize("evidence", [Evidence.PROMOTED, Evidence.EXPOSED])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from vestige.cognition.talk import is_spoken, is_talk
+from vestige.cognition.text.form import is_spoken, is_talk
 
 
 @pytest.mark.parametrize(

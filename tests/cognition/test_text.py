@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vestige.cognition.text import (
+from vestige.cognition.text.analyser import (
     MAX_TERM_CHARS,
     STOP_WORDS,
     fingerprint,
@@ -21,7 +21,7 @@ from vestige.cognition.text import (
     terms,
     text_hash,
 )
-from vestige.models import Memory
+from vestige.core.models import Memory
 
 LAW = settings(deadline=None, max_examples=300)
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

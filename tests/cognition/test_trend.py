@@ -2,7 +2,7 @@
 
 import pytest
 
-from vestige.cognition.trend import Trend, trend
+from vestige.cognition.fsrs.trend import Trend, trend
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from vestige.cognition.strength import after, encode, retention_of
-from vestige.cognition.trust import REPLACED_SHARE, origin, trust
-from vestige.models import Evidence, Memory, Record
+from vestige.cognition.evidence.trust import REPLACED_SHARE, origin, trust
+from vestige.cognition.fsrs.strength import after, encode, retention_of
+from vestige.core.models import Evidence, Memory, Record
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 LATER = AT + timedelta(days=10)

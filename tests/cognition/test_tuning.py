@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vestige.cognition import tuning
-from vestige.cognition.decay import W20, retrievability
-from vestige.cognition.strength import Sighting, fold
-from vestige.cognition.tuning import Reviews, fit, lacking, reviews_in, surprise
-from vestige.models import Evidence
+from vestige.cognition.fsrs import personal_curve
+from vestige.cognition.fsrs.fsrs import W20, retrievability
+from vestige.cognition.fsrs.personal_curve import Reviews, fit, lacking, reviews_in, surprise
+from vestige.cognition.fsrs.strength import Sighting, fold
+from vestige.core.models import Evidence
 
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -26,7 +26,7 @@ def of_somebody(w20: float, count: int, seed: int) -> Reviews:
     """Reviews of a person who forgets on this curve, mostly when they are due or later."""
     rng = np.random.default_rng(seed)
     stability = np.exp(rng.normal(1.5, 1.2, count))
-    elapsed = np.maximum(stability * np.exp(rng.normal(0.5, 1.0, count)), tuning.LEAST_DAYS)
+    elapsed = np.maximum(stability * np.exp(rng.normal(0.5, 1.0, count)), personal_curve.LEAST_DAYS)
     chance = retrievability(elapsed, stability, curve=w20)
     return Reviews(
         elapsed_days=elapsed,
@@ -67,7 +67,7 @@ def test_few_reviews_are_not_taken_at_their_word(w20: float) -> None:
 
 def test_a_hundred_reviews_of_ordinary_people_leave_their_curves_ordinary() -> None:
     fitted = np.sort([fit(of_somebody(W20, 100, seed)) for seed in range(200)])
-    assert (fitted > tuning.FLATTEST).all()
+    assert (fitted > personal_curve.FLATTEST).all()
     assert 0.09 < fitted[4] < fitted[-5] < 0.25
 
 
@@ -87,7 +87,7 @@ def test_failing_early_and_often_is_not_taken_for_flat_forgetting(failing: float
 @given(curves, seeds, st.integers(100, 1_000))
 def test_the_fit_is_the_lowest_point_of_the_loss(w20: float, seed: int, count: int) -> None:
     reviews = of_somebody(w20, count, seed)
-    everywhere = np.arange(tuning.FLATTEST, tuning.STEEPEST, 0.005)
+    everywhere = np.arange(personal_curve.FLATTEST, personal_curve.STEEPEST, 0.005)
     lowest = min(surprise(reviews, float(one)) for one in everywhere)
     assert surprise(reviews, fit(reviews)) <= lowest + 0.01
 
@@ -97,7 +97,7 @@ def test_the_fit_is_the_lowest_point_of_the_loss(w20: float, seed: int, count: i
 def test_whatever_the_reviews_say_the_curve_stays_within_its_bounds(seed: int, recalled: bool) -> None:
     reviews = of_somebody(W20, 500, seed)
     told = replace(reviews, recalled=np.full(500, recalled))
-    assert tuning.FLATTEST <= fit(told) <= tuning.STEEPEST
+    assert personal_curve.FLATTEST <= fit(told) <= personal_curve.STEEPEST
 
 
 def test_a_person_who_forgets_faster_after_the_due_date_gets_a_steeper_curve() -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vestige.cognition.periods import EARLIEST, LATEST
-from vestige.cognition.validity import validity_told
+from vestige.cognition.time.calendar import EARLIEST, LATEST
+from vestige.cognition.time.validity import validity_told
 
 LAW = settings(deadline=None, max_examples=300)
 NOW = datetime(2026, 3, 11, 15, 30, tzinfo=UTC)  # a Wednesday

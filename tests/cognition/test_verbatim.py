@@ -3,8 +3,8 @@
 import pytest
 
 from tests.store.generators import a_memory
-from vestige.cognition.text import memory_terms
-from vestige.cognition.verbatim import folded, held
+from vestige.cognition.query.literals import folded, held
+from vestige.cognition.text.analyser import memory_terms
 
 
 def holds(content: str, literal: str) -> bool:

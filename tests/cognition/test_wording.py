@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestige.cognition.wording import words_of
+from vestige.cognition.english.words import words_of
 
 
 def test_contractions_are_written_out() -> None:

@@ -5,8 +5,8 @@ import hmac
 from typing import Any
 
 from tests.conformance.fixtures import text
-from vestige.transports.mcp import eras
-from vestige.transports.mcp.jsonrpc import INVALID_PARAMS, Message, ProtocolError, Request, as_object
+from vestige.transports.mcp.protocol import eras
+from vestige.transports.mcp.protocol.jsonrpc import INVALID_PARAMS, Message, ProtocolError, Request, as_object
 
 _SECRET = b"of the fixtures"
 

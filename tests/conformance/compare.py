@@ -81,8 +81,8 @@ def sdk() -> ASGIApp:
 def serve(name: str) -> None:
     """Serve one of them until the end; where and how large it is goes to stdout."""
     # Whatever speaks the protocol, these are there.
-    importlib.import_module("vestige.app")
-    importlib.import_module("vestige.transports.http.desk")
+    importlib.import_module("vestige.app.app")
+    importlib.import_module("vestige.transports.http.context")
     importlib.import_module("starlette.applications")
 
     began, known, before = time.process_time(), len(sys.modules), anonymous_mb("self")

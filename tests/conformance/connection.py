@@ -9,13 +9,13 @@ from typing import Any
 
 from tests.conformance import asking, fixtures
 from tests.conformance.fixtures import text
-from vestige.transports.http.desk import Application
-from vestige.transports.http.mcp_conversation import Work, run_job
-from vestige.transports.mcp import eras, prompts
+from vestige.transports.http.context import Application
+from vestige.transports.http.mcp.driver import Work, run_job
 from vestige.transports.mcp.catalog import Catalog
-from vestige.transports.mcp.core import Connection
-from vestige.transports.mcp.jsonrpc import Message, ProtocolError, Request, as_object, notification
-from vestige.transports.mcp.messages import Action, Done, Job, Outcome, Send
+from vestige.transports.mcp.protocol import eras, prompts
+from vestige.transports.mcp.protocol.core import Connection
+from vestige.transports.mcp.protocol.jsonrpc import Message, ProtocolError, Request, as_object, notification
+from vestige.transports.mcp.protocol.messages import Action, Done, Job, Outcome, Send
 
 TIMEOUT_SECONDS = 20.0
 OPTIONS = ["option1", "option2", "option3"]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from vestige.transports.mcp.jsonrpc import Message
+from vestige.transports.mcp.protocol.jsonrpc import Message
 
 # A red pixel, and a recording of nothing.
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="

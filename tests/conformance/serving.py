@@ -15,19 +15,21 @@ from tests.transports.http_socket import served
 from tests.world import open_world
 from vestige.engine import keys
 from vestige.engine.context import Call
-from vestige.operations.all import registry
-from vestige.transports.http import asgi, events, mcp, rest
-from vestige.transports.http.auth import Auth
-from vestige.transports.http.desk import Desk
+from vestige.operations.registry.groups import registry
+from vestige.transports.http import app, rest
+from vestige.transports.http.auth.gate import Auth
+from vestige.transports.http.context import Desk
+from vestige.transports.http.events import endpoints
+from vestige.transports.http.mcp import endpoint
 from vestige.transports.mcp.catalog import packaged_data
 
 UNCOUNTED: dict[str, Any] = {"server.requests_per_minute": 0}
 
 
-def with_suite_fixtures(desk: Desk) -> mcp.Offer:
+def with_suite_fixtures(desk: Desk) -> endpoint.Offer:
     """What the suites need, beside all that Vestige offers."""
-    catalog = mcp.catalogs(desk, with_fixtures(packaged_data()))
-    return mcp.Offer(catalog=catalog, connection=FixtureConnection, do=do)
+    catalog = endpoint.catalogs(desk, with_fixtures(packaged_data()))
+    return endpoint.Offer(catalog=catalog, connection=FixtureConnection, do=do)
 
 
 @contextmanager
@@ -43,10 +45,10 @@ def fixture_server(folder: Path) -> Iterator[str]:
             entropy=engine.entropy,
             limiter=anyio.CapacityLimiter(16),
         )
-        parts = (rest.routes, lambda desk: mcp.routes(desk, with_suite_fixtures(desk)), events.routes)
+        parts = (rest.routes, lambda desk: endpoint.routes(desk, with_suite_fixtures(desk)), endpoints.routes)
         _, key = keys.mint(Call(engine=engine), "the suites", ["write"], None, None, None)
-        with served(_with_key(asgi.build(desk, Auth(desk, bytes(64)), parts), key)) as url:
-            yield f"{url}{mcp.PATH}"
+        with served(_with_key(app.build(desk, Auth(desk, bytes(64)), parts), key)) as url:
+            yield f"{url}{endpoint.PATH}"
 
 
 def _with_key(server: ASGIApp, key: str) -> ASGIApp:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.conformance.node import NODE, packages
 from tests.transports.http.harness import environment, key_in, serving
-from vestige.transports.http.mcp import PATH
+from vestige.transports.http.mcp.endpoint import PATH
 
 pytestmark = pytest.mark.slow
 

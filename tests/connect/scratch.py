@@ -3,10 +3,10 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-from vestige.connect import plans
-from vestige.connect.clients import CLIENTS, Client, Scope
-from vestige.connect.machine import Machine
-from vestige.connect.servers import Held, Http, Named, Server, Stdio
+from vestige.transports.connect import plans
+from vestige.transports.connect.clients import CLIENTS, Client, Scope
+from vestige.transports.connect.machine import Machine
+from vestige.transports.connect.servers import Held, Http, Named, Server, Stdio
 
 NOW = datetime(2026, 11, 16, 16, 0, tzinfo=UTC)
 SECRET = "vst_" + "s3cret" * 5

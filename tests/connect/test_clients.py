@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from tests.connect.scratch import SECRET, STDIO, URL, http_of, machine
-from vestige.connect import claude, plans
-from vestige.connect.clients import CLIENTS, find
-from vestige.connect.servers import Entry, Held, Http, Named, Stdio
-from vestige.errors import InvalidInput
+from vestige.core.errors import InvalidInput
+from vestige.transports.connect import claude, plans
+from vestige.transports.connect.clients import CLIENTS, find
+from vestige.transports.connect.servers import Entry, Held, Http, Named, Stdio
 
 COMMAND: Entry = {"command": STDIO.command, "args": list(STDIO.args)}
 ENTRIES: dict[str, tuple[Entry, Entry | None]] = {

@@ -10,7 +10,7 @@ import pytest
 from tests.connect.scratch import SECRET
 from tests.transports.cli_harness import Outcome, invoke
 from tests.transports.test_cli_serve import answering
-from vestige.connect.clients import CLIENTS
+from vestige.transports.connect.clients import CLIENTS
 
 NOBODY = "http://127.0.0.1:1"
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.connect.scratch import NOW, STDIO, connect, machine, undo
-from vestige.connect import files, plans
-from vestige.connect.clients import CLIENTS
-from vestige.errors import Conflict, InvalidInput
+from vestige.core.errors import Conflict, InvalidInput
+from vestige.transports.connect import files, plans
+from vestige.transports.connect.clients import CLIENTS
 
 CURSOR = CLIENTS["cursor"]
 

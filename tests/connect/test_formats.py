@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vestige.connect import jsonc, toml_text
-from vestige.connect.servers import Entry, Json
+from vestige.transports.connect import jsonc, toml_text
+from vestige.transports.connect.servers import Entry, Json
 
 NAMES = st.text(min_size=1, max_size=6)
 SCALARS = (

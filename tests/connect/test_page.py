@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from vestige.connect.clients import CLIENTS, Client
+from vestige.transports.connect.clients import CLIENTS, Client
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "connect-clients.md"
 

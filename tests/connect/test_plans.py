@@ -23,10 +23,10 @@ from tests.connect.scratch import (
     machine,
     undo,
 )
-from vestige.connect import jsonc, masks, plans
-from vestige.connect.clients import CLIENTS, Client
-from vestige.connect.servers import Entry, Held, Http, Named, Server, Stdio
-from vestige.errors import Conflict, InvalidInput
+from vestige.core.errors import Conflict, InvalidInput
+from vestige.transports.connect import jsonc, masks, plans
+from vestige.transports.connect.clients import CLIENTS, Client
+from vestige.transports.connect.servers import Entry, Held, Http, Named, Server, Stdio
 
 EVERY = pytest.mark.parametrize(
     ("name", "server"), cases(), ids=[f"{name}-{type(server).__name__}" for name, server in cases()]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.embed import tiny_bert
-from vestige.embed.convert import convert
+from vestige.embed.minilm.convert import convert
 
 
 @pytest.fixture(scope="session")

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.embed.silent_index import SilentIndex
+from vestige.core.errors import Cancelled, ModelDamaged, ModelUnavailable
 from vestige.embed.background import RETRY_SECONDS, EmbedderSource, State
-from vestige.embed.child import Outcome, run_module
 from vestige.embed.hashing import HashingEmbedder
+from vestige.embed.minilm.child import Outcome, run_module
 from vestige.embed.progress import Progress, Step
 from vestige.embed.protocol import Embedder
-from vestige.errors import Cancelled, ModelDamaged, ModelUnavailable
 
 LONG = 30.0
 """A limit no passing test reaches."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.embed.silent_index import TIMEOUT_SECONDS, SilentIndex
-from vestige.embed.child import Outcome, end_children_of, run_module
+from vestige.embed.minilm.child import Outcome, end_children_of, run_module
 
 pytestmark = pytest.mark.slow
 

@@ -12,9 +12,10 @@ from onnx import numpy_helper
 from safetensors.numpy import save_file
 
 from tests.embed import tiny_bert
-from vestige.embed.bert_graph import SENTENCE, STATES
-from vestige.embed.child import DISK_FULL
-from vestige.embed.convert import (
+from vestige.core.errors import EmbedderError
+from vestige.embed.minilm.bert_graph import SENTENCE, STATES
+from vestige.embed.minilm.child import DISK_FULL
+from vestige.embed.minilm.convert import (
     LEAST_COSINE,
     build_graph,
     check,
@@ -23,10 +24,9 @@ from vestige.embed.convert import (
     read_config,
     read_weights,
 )
-from vestige.embed.manifest import write_manifest
+from vestige.embed.minilm.manifest import write_manifest
 from vestige.embed.onnx import OnnxEmbedder
 from vestige.embed.protocol import Signature
-from vestige.errors import EmbedderError
 
 
 def test_the_float_graph_equals_a_plain_numpy_forward_pass(tiny_source: Path) -> None:

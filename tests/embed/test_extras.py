@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from vestige.core.errors import MissingExtra
 from vestige.embed.fastembed import FastembedEmbedder
 from vestige.embed.onnx import OnnxEmbedder
 from vestige.embed.openai import OpenAIEmbedder
-from vestige.errors import MissingExtra
 
 MAKERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "onnxruntime": ("local", lambda folder: OnnxEmbedder(folder, threads=1)),

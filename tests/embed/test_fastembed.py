@@ -10,10 +10,10 @@ from fastembed import TextEmbedding
 from fastembed.common.model_description import ModelSource, PoolingType
 
 from tests.embed import tiny_bert
-from vestige.embed.bert_graph import STATES, build
-from vestige.embed.convert import read_config
+from vestige.core.errors import ModelUnavailable
 from vestige.embed.fastembed import FastembedEmbedder, prefixes
-from vestige.errors import ModelUnavailable
+from vestige.embed.minilm.bert_graph import STATES, build
+from vestige.embed.minilm.convert import read_config
 
 
 def register(name: str) -> str:

@@ -12,8 +12,15 @@ from pathlib import Path
 import pytest
 
 from tests.embed import tiny_bert
-from vestige.embed import weights
-from vestige.embed.install import (
+from vestige.core.errors import (
+    Cancelled,
+    EmbedderError,
+    MissingExtra,
+    ModelDamaged,
+    ModelUnavailable,
+)
+from vestige.embed.minilm import weights
+from vestige.embed.minilm.install import (
     ROOM_BYTES,
     Presence,
     default_model_dir,
@@ -24,9 +31,8 @@ from vestige.embed.install import (
     require_room,
     status,
 )
+from vestige.embed.minilm.weights import MINILM, Origin
 from vestige.embed.progress import Step
-from vestige.embed.weights import MINILM, Origin
-from vestige.errors import Cancelled, EmbedderError, MissingExtra, ModelDamaged, ModelUnavailable
 
 
 @pytest.fixture(scope="session")

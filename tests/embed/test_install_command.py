@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.transports.test_cli_process import at_a_terminal
-from vestige.embed.install import default_model_dir
+from vestige.embed.minilm.install import default_model_dir
 
 
 @pytest.mark.slow

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from vestige.embed.manifest import MODEL_FILES, VERIFIED, read_manifest, verify
-from vestige.errors import ModelDamaged
+from vestige.core.errors import ModelDamaged
+from vestige.embed.minilm.manifest import MODEL_FILES, VERIFIED, read_manifest, verify
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from vestige.core.errors import ModelUnavailable
 from vestige.embed.offline import is_loopback, require_loopback
-from vestige.errors import ModelUnavailable
 
 
 @pytest.mark.parametrize(

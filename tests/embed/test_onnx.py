@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.embed import tiny_bert
+from vestige.core.errors import ModelDamaged
 from vestige.embed.onnx import OnnxEmbedder
-from vestige.errors import ModelDamaged
 
 TEXTS = [
     "the cat sat on the mat",

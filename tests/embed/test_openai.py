@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tests.embed.fake_endpoint import DIMENSION, Endpoint, serving, vector_of
+from vestige.core.errors import ConfigError, EmbedderError
 from vestige.embed.openai import LONGEST_PAUSE_SECONDS, TRIES, OpenAIEmbedder
-from vestige.errors import ConfigError, EmbedderError
 
 KEY = "sk-very-secret-key"
 

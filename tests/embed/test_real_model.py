@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from vestige.embed.minilm.weights import MINILM
 from vestige.embed.onnx import OnnxEmbedder
-from vestige.embed.weights import MINILM
 
 pytestmark = pytest.mark.slow
 

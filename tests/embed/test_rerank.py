@@ -18,10 +18,11 @@ from tokenizers import processors
 
 from tests.embed import tiny_bert
 from tests.world import open_world
-from vestige.app import open_server
+from vestige.app.app import open_server
+from vestige.core.errors import EmbedderError, MissingExtra, ModelUnavailable
 from vestige.embed.background import State
-from vestige.embed.bert_graph import STATES, build
-from vestige.embed.convert import read_config
+from vestige.embed.minilm.bert_graph import STATES, build
+from vestige.embed.minilm.convert import read_config
 from vestige.embed.protocol import Reranker
 from vestige.embed.rerank import (
     QUERY_CHARACTERS,
@@ -30,8 +31,7 @@ from vestige.embed.rerank import (
     RerankerSource,
     RerankerStatus,
 )
-from vestige.errors import EmbedderError, MissingExtra, ModelUnavailable
-from vestige.settings import allowed_in_project, documented_fields
+from vestige.settings.settings import allowed_in_project, documented_fields
 
 LONG = 30.0
 """A limit no passing test reaches."""

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from vestige.embed.manifest import sha256_of
-from vestige.embed.weights import CONFIG as CONFIG_FILE
-from vestige.embed.weights import TOKENIZER, WEIGHTS, Origin
+from vestige.embed.minilm.manifest import sha256_of
+from vestige.embed.minilm.weights import CONFIG as CONFIG_FILE
+from vestige.embed.minilm.weights import TOKENIZER, WEIGHTS, Origin
 
 HIDDEN, LAYERS, HEADS, WIDE, POSITIONS = 32, 2, 4, 64, 256
 EPSILON = 1e-12

@@ -10,11 +10,11 @@ import orjson
 import pytest
 
 from tests.world import World, open_world
-from vestige.cognition.pieces import estimate_tokens
+from vestige.cognition.text.pieces import estimate_tokens
+from vestige.core.models import EVERYTHING, Access, Edge
 from vestige.engine.context import Call
-from vestige.models import EVERYTHING, Access, Edge
-from vestige.operations.all import registry
-from vestige.store.changes import Link, Revise
+from vestige.operations.registry.groups import registry
+from vestige.store.contract.changes import Link, Revise
 
 CROWD = 120
 """More memories than an arm of a balanced search finds (100)."""

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.world import World, open_world
-from vestige.app import open_server
-from vestige.engine.autopilot import CHORES, REACTIONS, Autopilot, Chore, on
+from vestige.app.app import open_server
+from vestige.core.events import Happening, MemoryCreated, SearchPerformed
 from vestige.engine.context import Call
-from vestige.events import Happening, MemoryCreated, SearchPerformed
+from vestige.engine.reactions.autopilot import CHORES, REACTIONS, Autopilot, Chore, on
 from vestige.store.inmemory import InMemoryStore
 
 LONG = 30.0

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.world import HandClock, World, open_world
-from vestige.engine.backup import rotated
+from vestige.engine.care.backup import rotated
 
 DAILY: dict[str, Any] = {"backup.every_hours": 24.0, "backup.keep": 3}
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.meanwhile import meanwhile
 from tests.world import World
-from vestige.cognition.capture import CLUSTER, GAIN, MOST
+from vestige.cognition.fsrs.capture import CLUSTER, GAIN, MOST
 
 TRIGGER = "Ada prefers TypeScript for new services."
 NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")

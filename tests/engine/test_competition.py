@@ -4,7 +4,7 @@ import pytest
 
 from tests.meanwhile import meanwhile
 from tests.world import World
-from vestige.cognition.rivalry import INHIBITED_AT_MOST, INHIBITION
+from vestige.cognition.ranking.stages import INHIBITED_AT_MOST, INHIBITION
 
 STALE = "Feature flags are stored in Redis for the web shop."
 CURRENT = "Feature flags are not stored in Redis for the shop."

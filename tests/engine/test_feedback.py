@@ -3,8 +3,8 @@
 import pytest
 
 from tests.world import World
+from vestige.engine.care.rebuild import rebuild
 from vestige.engine.context import Call
-from vestige.engine.rebuild import rebuild
 
 FACT = "The moon base opens in May."
 

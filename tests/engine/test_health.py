@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from tests.world import START, World, open_world
+from vestige.core.errors import MissingExtra, ModelUnavailable, VestigeError
+from vestige.core.models import EVERYTHING, Memory
 from vestige.embed.background import EmbedderSource, State
 from vestige.embed.hashing import HashingEmbedder
 from vestige.embed.progress import Progress
 from vestige.embed.protocol import Embedder
+from vestige.engine.care.health import Health, health
 from vestige.engine.context import Call
-from vestige.engine.health import Health, health
-from vestige.errors import MissingExtra, ModelUnavailable, VestigeError
-from vestige.models import EVERYTHING, Memory
-from vestige.store.changes import Add
+from vestige.store.contract.changes import Add
 
 OTHER_MODEL = HashingEmbedder(dimension=32)
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.world import HandClock, World, open_world
+from vestige.core.errors import Cancelled, EmbedderError
 from vestige.embed.background import EmbedderSource
 from vestige.embed.hashing import HashingEmbedder
 from vestige.embed.protocol import Encoded
-from vestige.errors import Cancelled, EmbedderError
 
 
 def test_a_first_text_becomes_a_new_memory_with_everything_it_was_told(world: World) -> None:

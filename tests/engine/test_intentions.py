@@ -12,14 +12,14 @@ import pytest
 
 from tests.store.sqlite_files import open_at
 from tests.world import START, HandClock, World, open_world
-from vestige.cognition.prospective_triggers import Situation
+from vestige.cognition.intentions.triggers import Situation
+from vestige.core.errors import InvalidInput, NotFound
+from vestige.core.events import IntentionTriggered, MemoryCreated
+from vestige.core.models import Access, Filter
 from vestige.engine import intentions
 from vestige.engine.context import Call
 from vestige.engine.intentions import check, on_created, poll, tidy
-from vestige.errors import InvalidInput, NotFound
-from vestige.events import IntentionTriggered, MemoryCreated
-from vestige.models import Access, Filter
-from vestige.operations.all import registry
+from vestige.operations.registry.groups import registry
 
 
 def intend(world: World, description: str, **arguments: Any) -> str:

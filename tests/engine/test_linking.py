@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from tests.world import World
-from vestige.cognition.links import FADE_EVERY_DAYS, HALF_LIFE_DAYS, PRUNE_BELOW, REINFORCEMENT
+from vestige.cognition.graph.kinds import FADE_EVERY_DAYS, HALF_LIFE_DAYS, PRUNE_BELOW, REINFORCEMENT
+from vestige.core.errors import Cancelled
+from vestige.core.events import ActivationSpread
+from vestige.core.models import EVERYTHING, Access, Edge
 from vestige.engine.context import Call
-from vestige.engine.linking import Faded, fade
-from vestige.errors import Cancelled
-from vestige.events import ActivationSpread
-from vestige.models import EVERYTHING, Access, Edge
-from vestige.operations.all import registry
-from vestige.store.changes import Link
-from vestige.store.logquery import LogQuery
+from vestige.engine.memory.link import Faded, fade
+from vestige.operations.registry.groups import registry
+from vestige.store.contract.answers import LogQuery
+from vestige.store.contract.changes import Link
 
 NAMES = ("Ada", "Bo", "Cleo", "Dan")
 

@@ -5,8 +5,8 @@ from itertools import count
 from pathlib import Path
 
 from tests.world import HandClock, open_world
-from vestige.clock import Clock
-from vestige.events import ConsolidationCompleted, DreamCompleted, SearchPerformed
+from vestige.core.clock import Clock
+from vestige.core.events import ConsolidationCompleted, DreamCompleted, SearchPerformed
 
 
 class Ticking(HandClock):

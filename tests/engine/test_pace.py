@@ -7,9 +7,9 @@ from itertools import count
 import pytest
 
 from tests.world import World
+from vestige.core.errors import Cancelled
 from vestige.engine.context import Call
-from vestige.engine.pace import MOST_SECONDS, Pace, paced
-from vestige.errors import Cancelled
+from vestige.engine.sleep.throttle import MOST_SECONDS, Pace, paced
 
 
 def test_it_rests_as_long_as_it_worked_and_no_longer_than_it_may() -> None:

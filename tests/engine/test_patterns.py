@@ -9,10 +9,10 @@ import pytest
 from tests.meanwhile import meanwhile
 from tests.operations.test_predict import look_up, pair
 from tests.world import World
-from vestige.engine import patterns
+from vestige.core.events import SearchPerformed
 from vestige.engine.context import Call
-from vestige.engine.revising import ATTEMPTS
-from vestige.events import SearchPerformed
+from vestige.engine.reactions import searches
+from vestige.engine.revise import ATTEMPTS
 
 
 def elsewhere(world: World) -> Callable[[], None]:
@@ -28,13 +28,13 @@ def elsewhere(world: World) -> Callable[[], None]:
             result_ids=(),
             duration_ms=1.0,
         )
-        patterns.on_search(Call(engine=world.app.engine), search)
+        searches.on_search(Call(engine=world.app.engine), search)
 
     return learn
 
 
 def asked(world: World) -> set[str]:
-    found = patterns.searches(Call(engine=world.app.engine), "/")
+    found = searches.searches(Call(engine=world.app.engine), "/")
     return {word for search in found for word in search.terms.values()}
 
 
@@ -43,7 +43,7 @@ def test_a_search_is_learned_from_although_another_process_was_quicker(
 ) -> None:
     world.remember("The vault opens at nine.")
     world.find("vault")
-    meanwhile(monkeypatch, world, patterns.ATTENTION, elsewhere(world), times=ATTEMPTS - 1)
+    meanwhile(monkeypatch, world, searches.ATTENTION, elsewhere(world), times=ATTEMPTS - 1)
     world.app.settle()
 
     assert asked(world) == {"vault", *(f"umbrella{number}" for number in range(ATTEMPTS - 1))}
@@ -55,12 +55,12 @@ def test_a_search_that_others_keep_from_being_learned_is_no_error(
     caplog.set_level(logging.INFO)
     world.remember("The vault opens at nine.")
     world.find("vault")
-    meanwhile(monkeypatch, world, patterns.ATTENTION, elsewhere(world), times=ATTEMPTS)
+    meanwhile(monkeypatch, world, searches.ATTENTION, elsewhere(world), times=ATTEMPTS)
     world.app.settle()
 
     assert world.app.autopilot.status().failed == 0
     assert asked(world) == {f"umbrella{number}" for number in range(ATTEMPTS)}
-    told = [(one.levelname, one.message) for one in caplog.records if one.name == patterns.logger.name]
+    told = [(one.levelname, one.message) for one in caplog.records if one.name == searches.logger.name]
     assert told == [("INFO", "A search was not learned from: others were quicker")]
 
 
@@ -75,12 +75,12 @@ def test_a_promotion_that_others_keep_from_being_counted_is_no_error(
         world.clock.advance(hours=1 / 60)
         world.call("predict")
 
-    meanwhile(monkeypatch, world, patterns.PREDICTION, predict_again, times=ATTEMPTS)
+    meanwhile(monkeypatch, world, searches.PREDICTION, predict_again, times=ATTEMPTS)
     world.call("memory", action="promote", id=memory_id)
     world.app.settle()
 
     assert world.app.autopilot.status().failed == 0
-    kept, _ = patterns.forecast(Call(engine=world.app.engine), "/")
+    kept, _ = searches.forecast(Call(engine=world.app.engine), "/")
     assert (len(kept.waiting), kept.outcomes) == (1 + ATTEMPTS, ())
 
 
@@ -89,7 +89,7 @@ def test_a_search_whose_memory_is_deleted_meanwhile_leaves_nothing(
 ) -> None:
     gone = world.remember("The vault opens at nine.")
     world.find("vault")
-    meanwhile(monkeypatch, world, patterns.ATTENTION, lambda: world.call("memory", action="delete", id=gone))
+    meanwhile(monkeypatch, world, searches.ATTENTION, lambda: world.call("memory", action="delete", id=gone))
     world.app.settle()
 
     assert asked(world) == set()

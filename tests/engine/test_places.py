@@ -7,10 +7,7 @@ from typing import Any
 import pytest
 
 from tests.world import World
-from vestige.engine.context import Call
-from vestige.engine.relay import MEMORIES
-from vestige.engine.revising import revise
-from vestige.events import (
+from vestige.core.events import (
     KINDS,
     BackupCompleted,
     Happening,
@@ -23,7 +20,10 @@ from vestige.events import (
     SearchPerformed,
     StoreMerged,
 )
-from vestige.models import EVERYTHING, Access
+from vestige.core.models import EVERYTHING, Access
+from vestige.engine.context import Call
+from vestige.engine.reactions.relay import MEMORIES
+from vestige.engine.revise import revise
 
 TEA, PRIVATE = "/project/tea", "/private"
 STORE_WIDE = (BackupCompleted, Rac1CascadeSwept)

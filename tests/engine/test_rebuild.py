@@ -9,21 +9,21 @@ from pathlib import Path
 import pytest
 
 from tests.world import START, World, open_world
-from vestige.cognition.strength import Sighting, encode, fold
+from vestige.cognition.fsrs.strength import Sighting, encode, fold
+from vestige.core.errors import ModelUnavailable
+from vestige.core.models import ANYTHING, EVERYTHING, Evidence, Memory, MemoryState, Record
 from vestige.embed.background import EmbedderSource
 from vestige.embed.hashing import HashingEmbedder
 from vestige.embed.progress import Progress
 from vestige.embed.protocol import Embedder
+from vestige.engine.care.rebuild import rebuild
 from vestige.engine.context import Call, Engine
 from vestige.engine.embedding import embed_memories
-from vestige.engine.rebuild import rebuild
-from vestige.errors import ModelUnavailable
-from vestige.models import ANYTHING, EVERYTHING, Evidence, Memory, MemoryState, Record
-from vestige.operations.all import registry
-from vestige.operations.wire import Wire
-from vestige.store.changes import Add, Carry, Change, Forget, Remark, Settle, Tune
+from vestige.operations.registry.arguments import Wire
+from vestige.operations.registry.groups import registry
+from vestige.store.contract.changes import Add, Carry, Change, Forget, Remark, Settle, Tune
+from vestige.store.contract.store import MemoryStore
 from vestige.store.inmemory import InMemoryStore
-from vestige.store.protocol import MemoryStore
 
 DAY = timedelta(days=1)
 

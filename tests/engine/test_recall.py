@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests.world import World, open_world
-from vestige.errors import Cancelled
-from vestige.operations.all import registry
+from vestige.core.errors import Cancelled
+from vestige.operations.registry.groups import registry
 
 FACTS = (
     "Ada prefers TypeScript over JavaScript for new services.",

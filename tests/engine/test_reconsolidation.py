@@ -4,8 +4,8 @@ import pytest
 
 from tests.meanwhile import meanwhile
 from tests.world import World
-from vestige.cognition.reconsolidation import MOST
-from vestige.models import EVERYTHING
+from vestige.cognition.fsrs.capture import MOST_CORRECTIONS
+from vestige.core.models import EVERYTHING
 
 TEXT = "The importer was written by Grace in March."
 MINUTE = 1 / 60
@@ -49,8 +49,8 @@ def test_an_edit_that_changes_nothing_corrects_nothing(world: World, known: str)
 
 def test_only_so_many_corrections_strengthen_within_one_window(world: World, known: str) -> None:
     world.call("mark_reviewed", id=known, rating=3)
-    texts = [f"Grace wrote version {number}." for number in range(MOST + 1)]
-    assert [corrects(world, known, text) for text in texts] == [True] * MOST + [False]
+    texts = [f"Grace wrote version {number}." for number in range(MOST_CORRECTIONS + 1)]
+    assert [corrects(world, known, text) for text in texts] == [True] * MOST_CORRECTIONS + [False]
 
 
 def test_a_correction_keeps_the_window_open_for_what_was_forgotten_in_it(world: World, known: str) -> None:

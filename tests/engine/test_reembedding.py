@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from tests.world import HandClock, World, open_world
+from vestige.core.errors import Cancelled, InvalidInput, ModelMismatch, ModelUnavailable, StoreBusy
+from vestige.core.models import EVERYTHING
 from vestige.embed.background import EmbedderSource
 from vestige.embed.hashing import HashingEmbedder
 from vestige.embed.protocol import Encoded
 from vestige.engine import embedding
-from vestige.engine.context import Call, Progress
-from vestige.engine.rebuild import rebuild
-from vestige.engine.reembedding import (
+from vestige.engine.care.rebuild import rebuild
+from vestige.engine.care.reembed import (
     ROUNDS,
     change_over,
     drop_former,
@@ -22,8 +23,7 @@ from vestige.engine.reembedding import (
     outlook_back,
     roll_back,
 )
-from vestige.errors import Cancelled, InvalidInput, ModelMismatch, ModelUnavailable, StoreBusy
-from vestige.models import EVERYTHING
+from vestige.engine.context import Call, Progress
 
 TEXTS = (
     "The granite comes from Aswan.",

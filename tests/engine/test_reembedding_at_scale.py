@@ -16,16 +16,16 @@ import pytest
 
 from tests.store.postgres_stores import until
 from tests.world import World, on_postgres
+from vestige.core.errors import ModelMismatch, StoreBusy
+from vestige.core.models import ANYTHING, EVERYTHING, Memory
 from vestige.embed.background import EmbedderSource
 from vestige.embed.hashing import HashingEmbedder
 from vestige.embed.protocol import Encoded
+from vestige.engine.care.reembed import PURPOSE, change_over, roll_back
 from vestige.engine.context import Call
 from vestige.engine.embedding import SLICE, embed_memories
-from vestige.engine.reembedding import PURPOSE, change_over, roll_back
-from vestige.errors import ModelMismatch, StoreBusy
-from vestige.models import ANYTHING, EVERYTHING, Memory
-from vestige.store.answers import Scored
-from vestige.store.changes import Add
+from vestige.store.contract.answers import Scored
+from vestige.store.contract.changes import Add
 from vestige.store.inmemory import InMemoryStore
 
 pytestmark = pytest.mark.slow

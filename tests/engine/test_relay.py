@@ -15,8 +15,7 @@ import pytest
 from tests.store.conftest import open_inmemory, open_sqlite
 from tests.store.generators import a_memory, add, forget
 from tests.store.sqlite_files import open_at
-from vestige.engine.relay import Relay
-from vestige.events import (
+from vestige.core.events import (
     PREVIEW_CHARS,
     ConnectionDiscovered,
     EventBus,
@@ -28,8 +27,9 @@ from vestige.events import (
     Place,
     SearchPerformed,
 )
-from vestige.store.answers import MOST_NOTICES
-from vestige.store.protocol import MemoryStore
+from vestige.engine.reactions.relay import Relay
+from vestige.store.contract.answers import MOST_NOTICES
+from vestige.store.contract.store import MemoryStore
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HOME = Place(scope="/project/tea", domains=("drinks",))

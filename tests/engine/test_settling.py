@@ -6,14 +6,14 @@ from datetime import timedelta
 import pytest
 
 from tests.world import START, World
-from vestige.cognition.strength import retention_of
+from vestige.cognition.fsrs.strength import retention_of
+from vestige.core.errors import Cancelled
+from vestige.core.events import RetentionDecayed
+from vestige.core.models import EVERYTHING, Access, Evidence, Memory, MemoryState, Record
+from vestige.engine.care.rebuild import rebuild
 from vestige.engine.context import Call
-from vestige.engine.rebuild import rebuild
-from vestige.engine.settling import BATCH, TOLD, Transition, settle, transition, transitions
-from vestige.errors import Cancelled
-from vestige.events import RetentionDecayed
-from vestige.models import EVERYTHING, Access, Evidence, Memory, MemoryState, Record
-from vestige.store.changes import STATE, Add, Forget, Remark, Revise, Tune
+from vestige.engine.memory.states import BATCH, TOLD, Transition, settle, transition, transitions
+from vestige.store.contract.changes import STATE, Add, Forget, Remark, Revise, Tune
 
 DAY = timedelta(days=1)
 ACTIVE, DORMANT, SILENT = MemoryState.ACTIVE, MemoryState.DORMANT, MemoryState.SILENT

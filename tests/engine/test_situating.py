@@ -5,11 +5,11 @@ from itertools import pairwise
 import pytest
 
 from tests.world import World
-from vestige.cognition.activation import CROSSING, DECAY, Activation
+from vestige.cognition.graph.spread import CROSSING, DECAY, Activation
+from vestige.core.models import EVERYTHING, Edge
 from vestige.engine.context import Call
-from vestige.engine.situating import MOST_ACTIVE, spread
-from vestige.models import EVERYTHING, Edge
-from vestige.store.changes import Link
+from vestige.engine.recall.stage_inputs import MOST_ACTIVE, spread
+from vestige.store.contract.changes import Link
 
 
 def remember(world: World, *names: str, scope: str = "/") -> list[str]:

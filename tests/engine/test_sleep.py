@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from tests.world import HandClock, World, open_world
+from vestige.core.events import ConsolidationStarted, Happening
+from vestige.core.models import EVERYTHING, Access
 from vestige.engine.context import Call
-from vestige.engine.runs import KEPT, written
-from vestige.engine.sleep import MANY_SAVES, due, needs, run
-from vestige.events import ConsolidationStarted, Happening
-from vestige.models import EVERYTHING, Access
+from vestige.engine.sleep.runs import KEPT, written
+from vestige.engine.sleep.schedule import MANY_SAVES, due, needs, run
 
 TEXTS = tuple(f"{word} is a word." for word in ("Apple", "Boat", "Cloud", "Door", "Engine", "Flute"))
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.world import World
-from vestige.models import EVERYTHING
-from vestige.store.changes import Revise
+from vestige.core.models import EVERYTHING
+from vestige.store.contract.changes import Revise
 
 TALK = (
     "Shall we go to the theatre?",

@@ -6,13 +6,13 @@ from datetime import timedelta
 import pytest
 
 from tests.world import START, World
-from vestige.cognition.decay import W20, retrievability
+from vestige.cognition.fsrs.fsrs import W20, retrievability
+from vestige.core.errors import Forbidden
+from vestige.core.models import EVERYTHING, Access, Evidence, Memory
+from vestige.engine.care.rebuild import rebuild
 from vestige.engine.context import Call
-from vestige.engine.rebuild import rebuild
-from vestige.engine.tuning import tune
-from vestige.errors import Forbidden
-from vestige.models import EVERYTHING, Access, Evidence, Memory
-from vestige.store.changes import TUNED, Add, Change, Forget, Remark, Tune
+from vestige.engine.sleep.personal_curve import tune
+from vestige.store.contract.changes import TUNED, Add, Change, Forget, Remark, Tune
 
 DAY = timedelta(days=1)
 

@@ -6,8 +6,15 @@ from itertools import count
 
 import pytest
 
-from vestige.engine.worker import MOST_TRIES, Job, Stop, Worker
-from vestige.errors import Cancelled, StoreBusy, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
+from vestige.core.errors import (
+    Cancelled,
+    StoreBusy,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnavailable,
+)
+from vestige.engine.reactions.worker import MOST_TRIES, Job, Stop, Worker
 
 LONG = 30.0
 """A limit no passing test reaches."""

@@ -10,20 +10,20 @@ from typing import Any
 
 from tests.store.index_files import SMALL
 from tests.world import START, HandClock, World, open_world
-from vestige.app import open_app, open_database, open_ends, open_server
+from vestige.app.app import open_app, open_database, open_ends, open_server
+from vestige.core.models import ANYTHING, EVERYTHING
 from vestige.embed.background import EmbedderSource
 from vestige.embed.hashing import HashingEmbedder
 from vestige.engine import embedding
-from vestige.engine import importing as portable
+from vestige.engine.care.rebuild import rebuild
+from vestige.engine.care.reembed import drop_former, roll_back
 from vestige.engine.context import Call
-from vestige.engine.rebuild import rebuild
-from vestige.engine.reembedding import drop_former, roll_back
-from vestige.models import ANYTHING, EVERYTHING
-from vestige.operations.all import registry
-from vestige.store.changes import Revise
-from vestige.store.sql import vectors
-from vestige.store.sqlite import segments
-from vestige.transports.cli.restore import restore
+from vestige.engine.exchange import import_portable as portable
+from vestige.operations.registry.groups import registry
+from vestige.store.contract.changes import Revise
+from vestige.store.sql.search import vectors
+from vestige.store.sqlite.search import segments
+from vestige.transports.cli.commands.restore import restore
 from vestige.transports.cli.session import Session
 
 SECRET = "xylophone"

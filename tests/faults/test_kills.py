@@ -21,13 +21,13 @@ from tests.store.canonical import Rows, assert_whole, canonical
 from tests.store.sqlite_files import query
 from tests.store.test_sqlite_migrations import old_store
 from tests.world import World
-from vestige.documents import LOCAL
+from vestige.core.documents import LOCAL
+from vestige.core.models import EVERYTHING
 from vestige.embed.hashing import HashingEmbedder
 from vestige.embed.protocol import Signature
+from vestige.engine.care.doctor import doctor
 from vestige.engine.context import Call
-from vestige.engine.doctor import doctor
-from vestige.models import EVERYTHING
-from vestige.store.answers import ProfileState
+from vestige.store.contract.answers import ProfileState
 
 pytestmark = [
     pytest.mark.slow,

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.world import World, open_world
+from vestige.core.models import EVERYTHING
 from vestige.engine.context import Call
-from vestige.models import EVERYTHING
-from vestige.operations.all import registry
+from vestige.operations.registry.groups import registry
 
 IMPORT = registry.operations["import"]
 LINES: list[dict[str, Any]] = [

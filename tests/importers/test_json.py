@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.world import World, open_world
+from vestige.core.errors import InvalidInput
+from vestige.core.models import EVERYTHING
 from vestige.engine.context import Call
-from vestige.errors import InvalidInput
-from vestige.models import EVERYTHING
-from vestige.operations.all import registry
+from vestige.operations.registry.groups import registry
 
 IMPORT = registry.operations["import"]
 IN_MEMORY: dict[str, Any] = {"storage.backend": "memory"}
@@ -128,7 +128,7 @@ def test_a_broken_line_costs_only_itself(world: World, tmp_path: Path) -> None:
 def test_a_line_that_is_too_long_costs_only_itself(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vestige.importers.lines.MAX_LINE_BYTES", 100)
+    monkeypatch.setattr("vestige.exchange.importers.lines.MAX_LINE_BYTES", 100)
     path = tmp_path / "lines.jsonl"
     long = json.dumps({"content": "x" * 250})
     path.write_text("\n".join(['{"content": "First."}', long, '{"content": "Last."}']), encoding="utf-8")

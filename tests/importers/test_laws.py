@@ -8,16 +8,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.world import START
-from vestige.cognition.decay import W20
-from vestige.cognition.strength import retrieval_of
-from vestige.errors import VestigeError
-from vestige.importers.brought import BroughtMemory, Reading, Target, Unread
-from vestige.importers.intentions import insight_of, intention_of
-from vestige.importers.links import edge_of
-from vestige.importers.memories import memory_of
-from vestige.importers.recognition import Format, reading, recognise
-from vestige.importers.strengths import faded_to
-from vestige.models import Strength
+from vestige.cognition.fsrs.fsrs import W20
+from vestige.cognition.fsrs.strength import retrieval_of
+from vestige.core.errors import VestigeError
+from vestige.core.models import Strength
+from vestige.exchange.importers.brought import BroughtMemory, Reading, Target, Unread
+from vestige.exchange.importers.intentions import insight_of, intention_of
+from vestige.exchange.importers.links import edge_of
+from vestige.exchange.importers.memories import memory_of
+from vestige.exchange.importers.recognition import Format, reading, recognise
+from vestige.exchange.importers.strengths import faded_to
 
 TARGET = Target(scope="/project/a", now=START, curve=W20)
 NAMES = st.sampled_from(

@@ -9,8 +9,8 @@ import pytest
 
 from tests.world import START, World
 from vestige.engine.context import Call
-from vestige.importers.markdown import MAX_SECTION_CHARS, front_matter, sections, split
-from vestige.operations.all import registry
+from vestige.exchange.importers.markdown import MAX_SECTION_CHARS, front_matter, sections, split
+from vestige.operations.registry.groups import registry
 
 IMPORT = registry.operations["import"]
 NOTE = """---

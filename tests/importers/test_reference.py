@@ -27,10 +27,10 @@ from tests.importers.reference_database import (
     node,
 )
 from tests.world import HandClock, World, open_world
+from vestige.core.errors import VestigeError
+from vestige.core.models import EVERYTHING, Filter
 from vestige.engine.context import Call
-from vestige.errors import VestigeError
-from vestige.models import EVERYTHING, Filter
-from vestige.operations.all import registry
+from vestige.operations.registry.groups import registry
 
 IMPORT = registry.operations["import"]
 

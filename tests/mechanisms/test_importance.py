@@ -3,7 +3,7 @@
 from tests.mechanisms.conftest import Living
 from tests.world import World
 from vestige.engine.context import Call
-from vestige.operations.all import registry
+from vestige.operations.registry.groups import registry
 
 PLAIN = "The staging cluster has four nodes in the northern region."
 IMPORTANT = "Never delete the staging volume: that mistake was a disaster for everybody."

@@ -6,7 +6,7 @@ import pytest
 
 from tests.mechanisms.conftest import Living
 from tests.world import World
-from vestige.cognition.links import HALF_LIFE_DAYS, REINFORCEMENT
+from vestige.cognition.graph.kinds import HALF_LIFE_DAYS, REINFORCEMENT
 
 
 def plants(world: World) -> tuple[str, str]:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.mechanisms.conftest import ON_A_FILE, Living
 from tests.world import START, World
-from vestige.cognition.decay import W20, retrievability
+from vestige.cognition.fsrs.fsrs import W20, retrievability
 
 COUNT = 120
 NEW_STABILITY = 2.3065

@@ -11,8 +11,8 @@ import pytest
 from tests.mechanisms.conftest import ON_A_FILE, Living
 from tests.store.index_files import publish_early
 from tests.world import World
-from vestige.engine.patterns import EVENTS
-from vestige.models import EVERYTHING
+from vestige.core.models import EVERYTHING
+from vestige.engine.reactions.searches import EVENTS
 
 WORDS = ("qvantixol", "wrembluk", "zhorpid", "yxlapton", "kwertzim", "vlqobus")
 """Invented, so that nothing else in a file can look like them, and different from their first letters on: an

@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.mechanisms.conftest import Living
 from tests.world import World
-from vestige.events import Rac1CascadeSwept
+from vestige.core.events import Rac1CascadeSwept
 
 SECRET = "The wedding at Lake Garda was cancelled by Ottavio."
 OTHER = "The concert at Lake Garda was moved to Sunday."

@@ -18,18 +18,18 @@ from tests.transports.intention_examples import intention_example
 from tests.transports.key_examples import key_example
 from tests.transports.merge_examples import merge_examples
 from tests.world import HandClock, World, open_world
-from vestige.callers import PERMISSIONS, Caller
-from vestige.cognition.text import text_hash
-from vestige.documents import Document
+from vestige.cognition.text.analyser import text_hash
+from vestige.core.caller import PERMISSIONS, Caller
+from vestige.core.documents import Document
+from vestige.core.errors import VestigeError
+from vestige.core.models import ANYTHING, EVERYTHING, NO_METADATA, Access, Edge, Memory, covers
 from vestige.engine.context import Call
 from vestige.engine.embedding import embed_memories
-from vestige.engine.suppression import sweep
-from vestige.errors import VestigeError
-from vestige.models import ANYTHING, EVERYTHING, NO_METADATA, Access, Edge, Memory, covers
-from vestige.operations.memory import EXAMPLE_ID
-from vestige.operations.registry import Operation
-from vestige.store.changes import Add, Change, Forget, Link, Put, Revise
-from vestige.store.lives import DocumentLife, MemoryLife
+from vestige.engine.memory.suppress import sweep
+from vestige.operations.memory.read import EXAMPLE_ID
+from vestige.operations.registry.registry import Operation
+from vestige.store.contract.changes import Add, Change, Forget, Link, Put, Revise
+from vestige.store.merge.histories import DocumentLife, MemoryLife
 
 Answer = dict[str, Any]
 MINE = "/project/mine"

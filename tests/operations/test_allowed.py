@@ -2,8 +2,8 @@
 
 import pytest
 
-from vestige.operations.all import registry
-from vestige.operations.allowed import allowed
+from vestige.operations.registry.errors import allowed
+from vestige.operations.registry.groups import registry
 
 MOMENT = "A date (2026-03-01) or a time (2026-03-01T14:05:00Z)."
 

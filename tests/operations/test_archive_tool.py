@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from tests.world import World
-from vestige.engine import archive
-from vestige.engine.archive import worth_archiving
+from vestige.core.events import MemoriesArchived, MemoriesRestored
+from vestige.core.models import EVERYTHING, Access, Evidence, Filter
 from vestige.engine.context import Call
-from vestige.events import MemoriesArchived, MemoriesRestored
-from vestige.models import EVERYTHING, Access, Evidence, Filter
-from vestige.store.changes import Remark, Revise
+from vestige.engine.memory import archive
+from vestige.engine.memory.archive import worth_archiving
+from vestige.store.contract.changes import Remark, Revise
 
 
 def fade(world: World, memory_id: str) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.world import HandClock, open_world
-from vestige.errors import StoreCorrupt
-from vestige.events import BackupCompleted
+from vestige.core.errors import StoreCorrupt
+from vestige.core.events import BackupCompleted
 
 KEEP_ONE: dict[str, Any] = {"backup.keep": 1}
 KEEP_TWO: dict[str, Any] = {"backup.keep": 2}

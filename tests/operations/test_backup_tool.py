@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.world import open_world
+from vestige.core.errors import InvalidInput
 from vestige.engine.context import Call
-from vestige.errors import InvalidInput
-from vestige.operations.all import registry
+from vestige.operations.registry.groups import registry
 
 BACKUP = registry.operations["backup"]
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tests.world import HandClock, World, open_world
+from vestige.core.errors import NotFound
+from vestige.core.models import Access
 from vestige.engine.context import Call
-from vestige.errors import NotFound
-from vestige.models import Access
-from vestige.operations.all import registry
+from vestige.operations.registry.groups import registry
 
 IN_A: dict[str, Any] = {"memory.scope": "/project/a"}
 CHANGELOG = registry.operations["memory_changelog"]

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from tests.world import HandClock, World, open_world
+from vestige.core.errors import Forbidden
+from vestige.core.models import Access
 from vestige.engine.context import Call
-from vestige.errors import Forbidden
-from vestige.models import Access
-from vestige.operations.all import registry
+from vestige.operations.registry.groups import registry
 
 IN_SHOP: dict[str, Any] = {"memory.scope": "/project/acme/shop"}
 CONTEXT = registry.operations["codebase.get_context"]

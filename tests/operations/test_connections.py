@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from tests.world import World
+from vestige.core.events import ConnectionDiscovered
+from vestige.core.models import Access
 from vestige.engine.context import Call
-from vestige.events import ConnectionDiscovered
-from vestige.models import Access
-from vestige.operations.all import registry
+from vestige.operations.registry.groups import registry
 
 PEOPLE = ("Ada", "Bo", "Cleo", "Dan", "Eve")
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.world import HandClock, World, open_world
-from vestige.operations.contradictions import Contradictions, render_contradictions
+from vestige.operations.memory.contradictions import Contradictions, render_contradictions
 
 FILLING = (
     "The cafeteria serves soup on rainy days.",

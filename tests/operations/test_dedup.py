@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.world import HandClock, World, open_world
-from vestige.events import ConnectionDiscovered, MemoryCreated, MemoryUpdated
+from vestige.core.events import ConnectionDiscovered, MemoryCreated, MemoryUpdated
 
 SHORT = "The harbour database is backed up every night."
 LONG = "The harbour database is backed up every night. Backups are kept for a month."

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.world import HandClock, World, open_world
-from vestige.events import MemoryDeleted
+from vestige.core.events import MemoryDeleted
 
 SHORT = "The harbour database is backed up every night."
 LONG = "The harbour database is backed up every night. Backups are kept for a month."

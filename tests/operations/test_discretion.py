@@ -10,13 +10,8 @@ import pytest
 from tests.operations.reach_world import LIMITS, MINE, Answer, asked, reach_world
 from tests.operations.test_reach import ONE, ways
 from tests.world import World, open_world
-from vestige.callers import LOCAL_USER, PERMISSIONS, Caller
-from vestige.embed.background import EmbedderSource
-from vestige.embed.hashing import HashingEmbedder
-from vestige.embed.protocol import Encoded, Reranker
-from vestige.embed.rerank import RerankerSource
-from vestige.engine.context import Call, Engine
-from vestige.errors import (
+from vestige.core.caller import LOCAL_USER, PERMISSIONS, Caller
+from vestige.core.errors import (
     ConfigError,
     EmbedderError,
     MissingExtra,
@@ -25,10 +20,15 @@ from vestige.errors import (
     StoreUnavailable,
     VestigeError,
 )
-from vestige.models import EVERYTHING, Access, Memory
-from vestige.operations.all import registry
-from vestige.operations.discretion import discretion
-from vestige.store.changes import Add
+from vestige.core.models import EVERYTHING, Access, Memory
+from vestige.embed.background import EmbedderSource
+from vestige.embed.hashing import HashingEmbedder
+from vestige.embed.protocol import Encoded, Reranker
+from vestige.embed.rerank import RerankerSource
+from vestige.engine.context import Call, Engine
+from vestige.operations.registry.groups import registry
+from vestige.operations.registry.privacy import discretion
+from vestige.store.contract.changes import Add
 
 READER = Caller(name="reader", permissions=frozenset({"read", "write"}))
 """Who reaches everything, and may not do everything with it."""

@@ -11,13 +11,13 @@ import pytest
 from testbed.postgres_server import Server
 from tests.store.postgres_stores import query
 from tests.world import World, on_postgres, open_world
+from vestige.core.errors import Forbidden, StoreCorrupt
+from vestige.core.models import EVERYTHING, Strength
+from vestige.engine.care.doctor import CHECKS, doctor
 from vestige.engine.context import Call
-from vestige.engine.doctor import CHECKS, doctor
-from vestige.errors import Forbidden, StoreCorrupt
-from vestige.models import EVERYTHING, Strength
-from vestige.operations.catalog import registry
-from vestige.operations.doctor import render_doctor, view
-from vestige.store.protocol import MemoryStore
+from vestige.operations.care.doctor import render_doctor, view
+from vestige.operations.registry.registry import registry
+from vestige.store.contract.store import MemoryStore
 
 NAMES = [check.name for check in CHECKS]
 

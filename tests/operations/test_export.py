@@ -8,10 +8,10 @@ import orjson
 import pytest
 
 from tests.world import World, open_world
+from vestige.core.errors import Cancelled, Forbidden
+from vestige.core.models import Access
 from vestige.engine.context import Call
-from vestige.errors import Cancelled, Forbidden
-from vestige.models import Access
-from vestige.operations.all import registry
+from vestige.operations.registry.groups import registry
 
 IN_A: dict[str, Any] = {"memory.scope": "/project/a"}
 EXPORT = registry.operations["export"]

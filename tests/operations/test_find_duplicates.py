@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.world import World, open_world
-from vestige.engine import duplicates
-from vestige.errors import Cancelled
-from vestige.operations.dedup import Duplicates, render_duplicates
+from vestige.core.errors import Cancelled
+from vestige.engine.memory import duplicates
+from vestige.operations.memory.dedup import Duplicates, render_duplicates
 
 TEA = "Ada drinks green tea with honey every single morning."
 TEA_TOO = "Ada drinks green tea with honey every single morning at home."

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from tests.world import World, open_world
-from vestige.cognition.importance import WEIGHTS
+from vestige.cognition.prediction.importance import WEIGHTS
+from vestige.core.events import ImportanceScored
+from vestige.core.models import Access
 from vestige.engine.context import Call
-from vestige.engine.importance import encodings
-from vestige.events import ImportanceScored
-from vestige.models import Access
-from vestige.operations.all import registry
+from vestige.engine.ingest.importance import encodings
+from vestige.operations.registry.groups import registry
 
 PLAIN = "The ferry leaves at noon."
 ROUSING = "The harbour burned down and we are devastated: what a horrible disaster!"

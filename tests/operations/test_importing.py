@@ -8,12 +8,12 @@ import pytest
 
 from tests.importers.reference_database import EDGES, NODES, build
 from tests.world import World, open_world
+from vestige.core.errors import Cancelled, Forbidden, InvalidInput, NotFound
+from vestige.core.events import StoreMerged
+from vestige.core.models import EVERYTHING, Access, Filter, Memory
 from vestige.engine.context import Call
-from vestige.errors import Cancelled, Forbidden, InvalidInput, NotFound
-from vestige.events import StoreMerged
-from vestige.models import EVERYTHING, Access, Filter, Memory
-from vestige.operations.all import registry
-from vestige.store.changes import Add
+from vestige.operations.registry.groups import registry
+from vestige.store.contract.changes import Add
 
 IMPORT = registry.operations["import"]
 IN_A: dict[str, Any] = {"memory.scope": "/project/a"}

@@ -7,9 +7,9 @@ import pytest
 from tests.meanwhile import meanwhile
 from tests.operations.test_sleep import OTHERS, told
 from tests.world import World
+from vestige.core.models import EVERYTHING, Access
 from vestige.engine.context import Call
-from vestige.models import EVERYTHING, Access
-from vestige.operations.all import registry
+from vestige.operations.registry.groups import registry
 
 
 def listed(world: World, **arguments: Any) -> list[dict[str, Any]]:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.world import START, World, open_world
+from vestige.core.events import IntentionTriggered
 from vestige.engine.context import Call
-from vestige.events import IntentionTriggered
-from vestige.operations.all import registry
+from vestige.operations.registry.groups import registry
 
 IN_SHOP: dict[str, Any] = {"memory.scope": "/project/shop"}
 

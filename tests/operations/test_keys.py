@@ -10,12 +10,12 @@ import pytest
 
 from tests.transports.cli_harness import invoke
 from tests.world import World, open_world
+from vestige.core.api_key import ApiKey
+from vestige.core.errors import Forbidden
+from vestige.core.models import EVERYTHING, Access
 from vestige.engine.context import Call
 from vestige.engine.keys import caller_of, mint, note_used, recheck, verify
-from vestige.errors import Forbidden
-from vestige.keys import ApiKey
-from vestige.models import EVERYTHING, Access
-from vestige.operations.all import registry
+from vestige.operations.registry.groups import registry
 
 BROKEN = ("vst_", "vst_" + "a" * 31, "Bearer vst_" + "a" * 30, "", "vst_" + "é" * 30, "x" * 100_000)
 

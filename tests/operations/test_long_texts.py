@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from tests.world import World
-from vestige.operations.views import SUMMARY_CHARS
+from vestige.operations.shared.memory_view import SUMMARY_CHARS
 
 NEEDLE = "The zanzibar gateway times out after forty seconds."
 FILLER = "Nothing of note happened in the office on that quiet day. " * 200

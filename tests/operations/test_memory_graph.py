@@ -8,9 +8,9 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.world import World
+from vestige.core.models import Access
 from vestige.engine.context import Call
-from vestige.models import Access
-from vestige.operations.all import registry
+from vestige.operations.registry.groups import registry
 
 SVG = "{http://www.w3.org/2000/svg}"
 NASTY = "</text><script>alert(1)</script> \"] --> x[`a`] & <b onload='x'> \u202eevil; %%{init}%% end"

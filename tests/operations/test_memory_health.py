@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from tests.world import World, open_world
+from vestige.core.models import Access
 from vestige.engine.context import Call
-from vestige.models import Access
-from vestige.operations.all import registry
+from vestige.operations.registry.groups import registry
 
 HEALTH = registry.operations["memory_health"]
 

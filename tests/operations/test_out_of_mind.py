@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.world import World
+from vestige.core.models import EVERYTHING
 from vestige.engine.context import Call
-from vestige.models import EVERYTHING
-from vestige.operations.all import registry
-from vestige.store.changes import Revise
+from vestige.operations.registry.groups import registry
+from vestige.store.contract.changes import Revise
 
 WORD = "Quillonberg"
 FACT = f"The staging cluster runs PostgreSQL 14, as {WORD} told us."

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from tests.world import World
+from vestige.core.models import EVERYTHING, Access
 from vestige.engine.context import Call
-from vestige.engine.patterns import ATTENTION, PATTERN, SEARCHES
-from vestige.engine.prediction import recent_queries
-from vestige.models import EVERYTHING, Access
-from vestige.operations.all import registry
+from vestige.engine.reactions.predict import recent_queries
+from vestige.engine.reactions.searches import ATTENTION, PATTERN, SEARCHES
+from vestige.operations.registry.groups import registry
 
 DOMAIN = "/project/harbour"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from vestige.operations.prose import count
+from vestige.operations.shared.text import count
 
 
 @pytest.mark.parametrize(

@@ -32,12 +32,12 @@ from tests.operations.reach_world import (
     written_of,
 )
 from tests.world import START, World, on_postgres
-from vestige.callers import LOCAL_USER, PERMISSIONS, Caller
-from vestige.errors import VestigeError
-from vestige.models import ANYTHING, EVERYTHING, Access, Memory
-from vestige.operations.all import registry
-from vestige.operations.memory import EXAMPLE_ID
-from vestige.operations.registry import Operation
+from vestige.core.caller import LOCAL_USER, PERMISSIONS, Caller
+from vestige.core.errors import VestigeError
+from vestige.core.models import ANYTHING, EVERYTHING, Access, Memory
+from vestige.operations.memory.read import EXAMPLE_ID
+from vestige.operations.registry.groups import registry
+from vestige.operations.registry.registry import Operation
 
 OUT = f"{CANARY}000000000000"
 OUTSIDE = (OUT, f"{CANARY}0000000000ff", f"{CANARY}00000000001a", f"{CANARY}00000000001c")

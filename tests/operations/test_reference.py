@@ -7,11 +7,11 @@ import orjson
 import pytest
 
 from tests.world import HandClock, World, open_world
-from vestige.cognition.pieces import estimate_tokens
-from vestige.events import SearchPerformed
-from vestige.models import EVERYTHING, Edge
-from vestige.operations.referenced import Referenced, render_reference
-from vestige.store.changes import Link
+from vestige.cognition.text.pieces import estimate_tokens
+from vestige.core.events import SearchPerformed
+from vestige.core.models import EVERYTHING, Edge
+from vestige.operations.reasoning.reference_view import Referenced, render_reference
+from vestige.store.contract.changes import Link
 
 
 def refer(world: World, query: str, **arguments: Any) -> dict[str, Any]:

@@ -5,11 +5,11 @@ from collections import Counter
 import pytest
 
 from vestige.engine.context import Call
-from vestige.operations.all import registry
-from vestige.operations.registry import Registry
-from vestige.operations.routes import ROUTES, new_memory
-from vestige.operations.routing import Route, always
-from vestige.operations.wire import Wire
+from vestige.operations.registry.arguments import Wire
+from vestige.operations.registry.groups import registry
+from vestige.operations.registry.registry import Registry
+from vestige.operations.registry.route import Route, always
+from vestige.operations.registry.routes import ROUTES, new_memory
 from vestige.transports.arguments import arguments_of
 
 

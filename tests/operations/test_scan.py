@@ -8,10 +8,10 @@ import pytest
 
 from tests.operations.test_secrets import CLEAN, KEY, TEXT, everything_in
 from tests.world import World
-from vestige.models import ANYTHING, EVERYTHING, LogEvent
-from vestige.operations.all import registry
-from vestige.operations.scan import ScanResult
-from vestige.store.changes import Change, Forget
+from vestige.core.models import ANYTHING, EVERYTHING, LogEvent
+from vestige.operations.care.scan import ScanResult
+from vestige.operations.registry.groups import registry
+from vestige.store.contract.changes import Change, Forget
 
 
 def scan(world: World, **arguments: Any) -> ScanResult:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests.world import HandClock, World, open_world
-from vestige.callers import Caller
-from vestige.operations.all import registry
+from vestige.core.caller import Caller
+from vestige.operations.registry.groups import registry
 
 THINGS = ("crane", "harbour", "ledger", "compass", "lantern", "anchor", "beacon", "rudder", "mast", "keel")
 

@@ -7,11 +7,11 @@ import orjson
 import pytest
 
 from tests.world import World
-from vestige.cognition.pieces import estimate_tokens
+from vestige.cognition.text.pieces import estimate_tokens
+from vestige.core.models import EVERYTHING, Access
 from vestige.engine.context import Call
-from vestige.models import EVERYTHING, Access
-from vestige.operations.all import registry
-from vestige.operations.found import Found
+from vestige.operations.memory.search_view import Found
+from vestige.operations.registry.groups import registry
 
 OPERATION = registry.operations["search"]
 

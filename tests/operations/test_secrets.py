@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.world import World, open_world
-from vestige.models import ANYTHING, EVERYTHING
+from vestige.core.models import ANYTHING, EVERYTHING
 
 KEY = "ghp_" + "a8Kx93mPq0ZvT2rYw7LdNc51sBfUeJhGi4Xo"  # made up
 TEXT = f"The mirror is cloned\nwith the token {KEY} of the bot."

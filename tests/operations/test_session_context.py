@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tests.world import World, open_world
-from vestige.cognition.pieces import estimate_tokens
+from vestige.cognition.text.pieces import estimate_tokens
+from vestige.core.events import SearchPerformed
 from vestige.engine.context import Call
-from vestige.events import SearchPerformed
-from vestige.operations.all import registry
+from vestige.operations.registry.groups import registry
 
 IN_SHOP: dict[str, Any] = {"memory.scope": "/project/shop"}
 UNRECORDED: dict[str, Any] = {"memory.record": False}

@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 
 from tests.world import HandClock, World, open_world
-from vestige.documents import Document
-from vestige.engine import capture, reconsolidation
-from vestige.engine.context import Call
-from vestige.errors import Cancelled, Conflict
-from vestige.events import (
+from vestige.core.documents import Document
+from vestige.core.errors import Cancelled, Conflict
+from vestige.core.events import (
     ConnectionDiscovered,
     ConsolidationCompleted,
     ConsolidationStarted,
@@ -21,9 +19,11 @@ from vestige.events import (
     DreamStarted,
     Happening,
 )
-from vestige.models import EVERYTHING, Access, Edge
-from vestige.operations.all import registry
-from vestige.store.changes import Link, Put
+from vestige.core.models import EVERYTHING, Access, Edge
+from vestige.engine.context import Call
+from vestige.engine.reactions import capture, reconsolidation
+from vestige.operations.registry.groups import registry
+from vestige.store.contract.changes import Link, Put
 
 VIOLIN = (
     "Ada plays the violin in the city orchestra.",

@@ -8,12 +8,12 @@ import pytest
 
 from tests.operations.reach_world import Answer, asked
 from tests.world import World
-from vestige.callers import LOCAL_USER, PERMISSIONS, Caller
+from vestige.core.caller import LOCAL_USER, PERMISSIONS, Caller
+from vestige.core.events import ConsolidationStarted, DreamProgress, DreamStarted, Happening, Place
+from vestige.core.models import EVERYTHING, Access
 from vestige.engine.context import Call
-from vestige.engine.runs import alone
-from vestige.events import ConsolidationStarted, DreamProgress, DreamStarted, Happening, Place
-from vestige.models import EVERYTHING, Access
-from vestige.operations.all import registry
+from vestige.engine.sleep.runs import alone
+from vestige.operations.registry.groups import registry
 
 DREAM = registry.operations["dream"]
 A, B, C, INSIDE_A, BESIDE_A = "/project/a", "/project/b", "/project/c", "/project/a/x", "/project/ab"

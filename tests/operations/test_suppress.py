@@ -7,11 +7,11 @@ import pytest
 
 from tests.meanwhile import meanwhile
 from tests.world import World
-from vestige.engine import suppression
+from vestige.core.events import MemorySuppressed, MemoryUnsuppressed, Rac1CascadeSwept
+from vestige.core.models import EVERYTHING, Access, Edge
 from vestige.engine.context import Call
-from vestige.events import MemorySuppressed, MemoryUnsuppressed, Rac1CascadeSwept
-from vestige.models import EVERYTHING, Access, Edge
-from vestige.store.changes import Link, Revise
+from vestige.engine.memory import suppress as suppression
+from vestige.store.contract.changes import Link, Revise
 
 TEXT = "The wedding at Lake Garda was cancelled."
 

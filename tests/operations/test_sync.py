@@ -11,10 +11,10 @@ from typing import Any, BinaryIO
 import pytest
 
 from tests.world import HandClock, World, open_world
-from vestige.errors import InvalidInput, VestigeError
-from vestige.models import EVERYTHING
-from vestige.operations.all import registry
-from vestige.store.lives import Life
+from vestige.core.errors import InvalidInput, VestigeError
+from vestige.core.models import EVERYTHING
+from vestige.operations.registry.groups import registry
+from vestige.store.merge.histories import Life
 
 KEY = "ghp_" + "a8Kx93mPq0ZvT2rYw7LdNc51sBfUeJhGi4Xo"  # made up
 

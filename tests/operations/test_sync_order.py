@@ -7,7 +7,7 @@ from tests.operations import test_sync
 from tests.operations.test_sync import round_of, sync
 from tests.world import World
 from vestige.engine.context import Call
-from vestige.engine.suppression import unsuppress
+from vestige.engine.memory.suppress import unsuppress
 
 machines = test_sync.machines
 folder = test_sync.folder

@@ -7,8 +7,8 @@ from pathlib import Path
 from tests.operations import test_sync
 from tests.operations.test_sync import round_of, sync, whole
 from tests.world import World
-from vestige.engine.sync import SUFFIX
-from vestige.models import EVERYTHING
+from vestige.core.models import EVERYTHING
+from vestige.engine.exchange.sync import SUFFIX
 
 machines = test_sync.machines
 folder = test_sync.folder

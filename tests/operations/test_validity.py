@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.world import START, HandClock, World, open_world
-from vestige.operations.ingest import SmartIngested, render_ingested
+from vestige.operations.memory.ingest import SmartIngested, render_ingested
 
 FREEZE = "The deploy freeze is on until Friday."  # START is a Sunday; Friday is 6 March
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from vestige.documents import Document
+from vestige.core.documents import Document
+from vestige.core.models import ROOT_SCOPE, LogEvent, Memory
 from vestige.embed.protocol import Signature
-from vestige.models import ROOT_SCOPE, LogEvent, Memory
-from vestige.store.changes import Embedded, Piece, Tokens
-from vestige.store.lives import CurveLife, DocumentLife, EdgeLife, Life, MemoryLife
-from vestige.store.uniting import GROUPED
+from vestige.store.contract.changes import Embedded, Piece, Tokens
+from vestige.store.merge.histories import CurveLife, DocumentLife, EdgeLife, Life, MemoryLife
+from vestige.store.merge.union import GROUPED
 
 SIGNATURE = Signature(name="test", revision="1", dimension=12)
 BEGIN = datetime(2026, 3, 1, 9, tzinfo=UTC)

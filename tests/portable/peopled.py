@@ -6,12 +6,12 @@ from datetime import timedelta
 from itertools import pairwise
 
 from tests.store.generators import Dice, generated_memory, memory_id
-from vestige.documents import Document
+from vestige.core.documents import Document
+from vestige.core.models import EVERYTHING, Edge, Evidence, Memory
 from vestige.embed.protocol import Embedder
 from vestige.engine.context import Call
 from vestige.engine.embedding import backfill, embed_memories
-from vestige.models import EVERYTHING, Edge, Evidence, Memory
-from vestige.store.changes import Add, Change, Drop, Forget, Link, Put, Remark, Revise, Tune, Unlink
+from vestige.store.contract.changes import Add, Change, Drop, Forget, Link, Put, Remark, Revise, Tune, Unlink
 
 BATCH = 500
 KINDS = ("insight", "pattern")

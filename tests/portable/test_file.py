@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.portable.generated import SIGNATURE, an_event, lives
+from vestige.core.errors import InvalidInput
+from vestige.core.models import Memory
 from vestige.embed.protocol import Signature
-from vestige.errors import InvalidInput
-from vestige.models import Memory
-from vestige.portable import file as portable
-from vestige.portable.file import Contents, Reader, Writer, packed, unpacked
-from vestige.portable.lines import life_told, line, place
-from vestige.store.lives import CurveLife, EdgeLife, Life, MemoryLife
+from vestige.exchange.portable import file as portable
+from vestige.exchange.portable.file import Contents, Reader, Writer, packed, unpacked
+from vestige.exchange.portable.lines import life_told, line, place
+from vestige.store.merge.histories import CurveLife, EdgeLife, Life, MemoryLife
 
 
 def written(lives: Sequence[Life], signature: Signature | None = None, *, pack: bool = False) -> bytes:

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from tests.world import HandClock, World, open_world
+from vestige.core.errors import Forbidden, InvalidInput, VestigeError
+from vestige.core.events import StoreMerged
+from vestige.core.models import EVERYTHING, Access, Edge
 from vestige.embed.protocol import Signature
 from vestige.engine.context import Call
-from vestige.engine.export import export_portable
-from vestige.engine.importing import import_portable, inspect
-from vestige.errors import Forbidden, InvalidInput, VestigeError
-from vestige.events import StoreMerged
-from vestige.models import EVERYTHING, Access, Edge
-from vestige.operations.all import registry
-from vestige.portable.file import Reader, Writer
-from vestige.store.changes import Link
-from vestige.store.lives import EdgeLife, Life, MemoryLife
+from vestige.engine.exchange.export import export_portable
+from vestige.engine.exchange.import_portable import import_portable, inspect
+from vestige.exchange.portable.file import Reader, Writer
+from vestige.operations.registry.groups import registry
+from vestige.store.contract.changes import Link
+from vestige.store.merge.histories import EdgeLife, Life, MemoryLife
 
 KEY = "ghp_" + "a8Kx93mPq0ZvT2rYw7LdNc51sBfUeJhGi4Xo"  # made up
 

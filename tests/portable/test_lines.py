@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.portable.generated import BEGIN, SIGNATURE, an_event, lives, memory_lives
-from vestige.errors import InvalidInput
-from vestige.models import Memory
-from vestige.portable.lines import life_read, life_told, line
-from vestige.portable.values import Fields, text
-from vestige.portable.versions import READERS
-from vestige.store.changes import Embedded
-from vestige.store.lives import Life, MemoryLife
-from vestige.store.plausible import check
+from vestige.core.errors import InvalidInput
+from vestige.core.models import Memory
+from vestige.exchange.portable.lines import life_read, life_told, line
+from vestige.exchange.portable.values import Fields, text
+from vestige.exchange.portable.versions import READERS
+from vestige.store.contract.changes import Embedded
+from vestige.store.merge.absorb import check
+from vestige.store.merge.histories import Life, MemoryLife
 
 
 def read(raw: bytes) -> Life:

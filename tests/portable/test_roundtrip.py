@@ -9,13 +9,13 @@ import pytest
 from tests.portable.peopled import people
 from tests.store.generators import Dice
 from tests.world import World, open_world
+from vestige.core.errors import Cancelled
+from vestige.core.models import EVERYTHING, Filter
 from vestige.embed.protocol import Embedder
-from vestige.engine import importing
 from vestige.engine.context import Call
-from vestige.engine.export import export_portable
-from vestige.engine.importing import ImportedPortable, import_portable
-from vestige.errors import Cancelled
-from vestige.models import EVERYTHING, Filter
+from vestige.engine.exchange import import_portable as importing
+from vestige.engine.exchange.export import export_portable
+from vestige.engine.exchange.import_portable import ImportedPortable, import_portable
 
 FEW = 120
 

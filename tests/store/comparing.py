@@ -9,9 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.store.generators import T0
-from vestige.models import LogEvent, Record, StoreStats, Strength
-from vestige.pool import Pool, Traits, Worded
-from vestige.store.answers import Scored
+from vestige.core.candidates import Pool, Traits, Worded
+from vestige.core.models import LogEvent, Record, StoreStats, Strength
+from vestige.store.contract.answers import Scored
 
 STRENGTH_TOLERANCE = 1e-9
 SCORE_TOLERANCE = 1e-6

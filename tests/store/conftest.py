@@ -13,11 +13,11 @@ import pytest
 from testbed.fresh_databases import FreshDatabases
 from tests.store.generators import T0, NewStore
 from tests.store.postgres_stores import open_at
+from vestige.store.contract.processes import Who
+from vestige.store.contract.store import MemoryStore
 from vestige.store.inmemory import InMemoryStore
 from vestige.store.postgres.connection import Session
 from vestige.store.postgres.store import PostgresStore
-from vestige.store.processes import Who
-from vestige.store.protocol import MemoryStore
 from vestige.store.sqlite.store import SqliteStore
 
 ME = Who(pid=os.getpid(), command="vestige test", since=T0)

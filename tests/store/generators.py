@@ -8,14 +8,14 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from vestige.cognition.text import text_hash
+from vestige.cognition.text.analyser import text_hash
+from vestige.core.api_key import ApiKey
+from vestige.core.candidates import Worded
+from vestige.core.models import EVERYTHING, Access, Edge, Evidence, Filter, LogEvent, Memory, Record
 from vestige.embed.protocol import Signature
-from vestige.keys import ApiKey
-from vestige.models import EVERYTHING, Access, Edge, Evidence, Filter, LogEvent, Memory, Record
-from vestige.pool import Worded
-from vestige.store.answers import Scored
-from vestige.store.changes import Add, Embedded, Forget, Link, Piece, Remark, Revise, Tokens
-from vestige.store.protocol import MemoryStore
+from vestige.store.contract.answers import Scored
+from vestige.store.contract.changes import Add, Embedded, Forget, Link, Piece, Remark, Revise, Tokens
+from vestige.store.contract.store import MemoryStore
 
 T = TypeVar("T")
 NewStore = Callable[[], MemoryStore]

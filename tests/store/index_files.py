@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from tests.store.generators import SIGNATURE, a_memory, embedded
 from tests.store.sqlite_files import query
-from vestige.models import ANYTHING, EVERYTHING, Filter
-from vestige.store.answers import Scored
-from vestige.store.changes import Add
-from vestige.store.protocol import MemoryStore
+from vestige.core.models import ANYTHING, EVERYTHING, Filter
+from vestige.store.contract.answers import Scored
+from vestige.store.contract.changes import Add
+from vestige.store.contract.store import MemoryStore
 
 Vectors = NDArray[np.float32]
 SMALL = {"SEGMENT_ROWS": 16, "PUBLISH_NEW": 20, "PUBLISH_ALL": 60, "FEWEST_ROWS": 4}
@@ -21,8 +21,8 @@ SMALL = {"SEGMENT_ROWS": 16, "PUBLISH_NEW": 20, "PUBLISH_ALL": 60, "FEWEST_ROWS"
 def publish_early(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files and codes from a few vectors on, not thousands."""
     for name, size in SMALL.items():
-        monkeypatch.setattr(f"vestige.store.sqlite.segments.{name}", size)
-    monkeypatch.setattr("vestige.store.sqlite.scan.CODES_FROM", 1)
+        monkeypatch.setattr(f"vestige.store.sqlite.search.segments.{name}", size)
+    monkeypatch.setattr("vestige.store.sqlite.search.vectors.CODES_FROM", 1)
 
 
 def folder_of(path: Path) -> Path:

@@ -8,10 +8,10 @@ from random import Random
 import numpy as np
 
 from tests.store.generators import DOMAINS, SCOPES, T0, TAGS, TYPES, WORDS, embedded, memory_id, some_tokens
-from vestige.documents import Document
-from vestige.models import EVERYTHING, Edge, Evidence, Memory
-from vestige.store.changes import Add, Change, Claim, Forget, Link, Put, Remark, Revise, Tune, Unlink
-from vestige.store.protocol import MemoryStore
+from vestige.core.documents import Document
+from vestige.core.models import EVERYTHING, Edge, Evidence, Memory
+from vestige.store.contract.changes import Add, Change, Claim, Forget, Link, Put, Remark, Revise, Tune, Unlink
+from vestige.store.contract.store import MemoryStore
 
 TOGETHER = 2_000
 EVIDENCE = (Evidence.GOOD, Evidence.EXPOSED, Evidence.PROMOTED, Evidence.HARD)

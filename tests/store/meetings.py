@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from tests.store.generators import HOUR, T0, NewStore, a_memory, add, flat, held, hits, revise
-from vestige.documents import Document
-from vestige.models import ANYTHING, EVERYTHING
-from vestige.store.changes import Put
-from vestige.store.lives import Absorbed, Life
-from vestige.store.protocol import MemoryStore
+from vestige.core.documents import Document
+from vestige.core.models import ANYTHING, EVERYTHING
+from vestige.store.contract.changes import Put
+from vestige.store.contract.store import MemoryStore
+from vestige.store.merge.histories import Absorbed, Life
 
 Pair = tuple[MemoryStore, MemoryStore]
 

@@ -14,10 +14,10 @@ import psycopg
 from numpy.typing import NDArray
 
 from tests.store.generators import T0, a_memory, embedded, memory_id
-from vestige.models import EVERYTHING
-from vestige.store.changes import Add
+from vestige.core.models import EVERYTHING
+from vestige.store.contract.changes import Add
+from vestige.store.contract.processes import Who
 from vestige.store.postgres.store import PostgresStore
-from vestige.store.processes import Who
 
 ME = Who(pid=os.getpid(), command="vestige test", since=T0)
 SCHEMA = "public"

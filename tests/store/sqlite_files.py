@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from vestige.store.processes import Who
+from vestige.store.contract.processes import Who
 from vestige.store.sqlite.connection import WRITE_DEADLINE_SECONDS, Waiting
 from vestige.store.sqlite.opening import Surroundings
 from vestige.store.sqlite.store import SqliteStore

@@ -8,10 +8,10 @@ from itertools import islice
 from hypothesis import strategies as st
 
 from tests.store.generators import DAY, HOUR, T0, a_memory
-from vestige.cognition.strength import encode
-from vestige.documents import Document
-from vestige.models import EVERYTHING, Edge, Evidence, Memory, MemoryState
-from vestige.store.changes import (
+from vestige.cognition.fsrs.strength import encode
+from vestige.core.documents import Document
+from vestige.core.models import EVERYTHING, Edge, Evidence, Memory, MemoryState
+from vestige.store.contract.changes import (
     Add,
     Carry,
     Change,
@@ -25,7 +25,7 @@ from vestige.store.changes import (
     Tune,
     Unlink,
 )
-from vestige.store.protocol import MemoryStore
+from vestige.store.contract.store import MemoryStore
 
 TEXTS = ("zinc cobalt", "Zinc, cobalt.", "zinc zinc", "日本語 über", "copper 16", "copper 14")
 SCOPES = ("/", "/a", "/a/b")

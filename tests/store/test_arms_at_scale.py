@@ -21,14 +21,14 @@ from tests.store.generators import (
     memory_id,
     rows,
 )
-from vestige.cognition import verbatim
-from vestige.cognition.form import name_hash
-from vestige.cognition.text import memory_terms, query_terms
-from vestige.models import ANYTHING, EVERYTHING, Access, Filter, Memory
-from vestige.pool import NEARBY
-from vestige.store.changes import Add
-from vestige.store.pool import POSTINGS_BUDGET, Probe
-from vestige.store.protocol import MemoryStore
+from vestige.cognition.query import literals as verbatim
+from vestige.cognition.text.analyser import memory_terms, query_terms
+from vestige.cognition.text.form import name_hash
+from vestige.core.candidates import NEARBY
+from vestige.core.models import ANYTHING, EVERYTHING, Access, Filter, Memory
+from vestige.store.contract.changes import Add
+from vestige.store.contract.search import POSTINGS_BUDGET, Probe
+from vestige.store.contract.store import MemoryStore
 
 MEMORIES = 10_000
 FILTERS = 100

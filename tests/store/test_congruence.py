@@ -29,12 +29,12 @@ from tests.store.generators import (
     memory_id,
     rows,
 )
-from vestige.cognition.form import name_hash
-from vestige.cognition.text import fingerprint, query_terms
-from vestige.models import ANYTHING, EVERYTHING, Access, Edge, Evidence, Memory, Order
-from vestige.store.changes import Add, Change, Embedded, Forget, Link, Remark, Revise
-from vestige.store.pool import POSTINGS_BUDGET, Probe
-from vestige.store.protocol import MemoryStore
+from vestige.cognition.text.analyser import fingerprint, query_terms
+from vestige.cognition.text.form import name_hash
+from vestige.core.models import ANYTHING, EVERYTHING, Access, Edge, Evidence, Memory, Order
+from vestige.store.contract.changes import Add, Change, Embedded, Forget, Link, Remark, Revise
+from vestige.store.contract.search import POSTINGS_BUDGET, Probe
+from vestige.store.contract.store import MemoryStore
 
 MEMORIES = 1_000
 KINDS = ("related", "cause", "contradicts")

@@ -20,13 +20,13 @@ from tests.store.generators import (
     revise,
 )
 from tests.store.meetings import Pair, a_document, bodies, edit, give, lives, meet, put, words
-from vestige.cognition.strength import after, encode
-from vestige.cognition.text import fingerprint
-from vestige.errors import Conflict, NotFound
-from vestige.models import EVERYTHING, Evidence
-from vestige.store.changes import Add, Carry, Claim, Link, Revise, Tune, Unlink
-from vestige.store.lives import Absorbed, DocumentLife
-from vestige.store.protocol import MemoryStore
+from vestige.cognition.fsrs.strength import after, encode
+from vestige.cognition.text.analyser import fingerprint
+from vestige.core.errors import Conflict, NotFound
+from vestige.core.models import EVERYTHING, Evidence
+from vestige.store.contract.changes import Add, Carry, Claim, Link, Revise, Tune, Unlink
+from vestige.store.contract.store import MemoryStore
+from vestige.store.merge.histories import Absorbed, DocumentLife
 
 apart = meetings.apart
 

@@ -17,10 +17,10 @@ from tests.store.generators import (
     held,
 )
 from tests.store.meetings import Pair, a_document, bodies, edit, give, lives, meet, put
-from vestige.models import ANYTHING, EVERYTHING
-from vestige.store.changes import Drop, Embedded
-from vestige.store.lives import Absorbed
-from vestige.store.protocol import MemoryStore
+from vestige.core.models import ANYTHING, EVERYTHING
+from vestige.store.contract.changes import Drop, Embedded
+from vestige.store.contract.store import MemoryStore
+from vestige.store.merge.histories import Absorbed
 
 apart = meetings.apart
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from tests.store.generators import DAY, HOUR, T0, NewStore, a_memory, add, flat, remark, revise
-from vestige.documents import Document
-from vestige.errors import Forbidden, InvalidInput
-from vestige.models import EVERYTHING, Access, Evidence, LogEvent
-from vestige.store.lives import CurveLife, DocumentLife, EdgeLife, Life, MemoryLife
-from vestige.store.protocol import MemoryStore
+from vestige.core.documents import Document
+from vestige.core.errors import Forbidden, InvalidInput
+from vestige.core.models import EVERYTHING, Access, Evidence, LogEvent
+from vestige.store.contract.store import MemoryStore
+from vestige.store.merge.histories import CurveLife, DocumentLife, EdgeLife, Life, MemoryLife
 
 
 @pytest.fixture

@@ -22,13 +22,13 @@ from tests.store.generators import (
     revise,
     rows,
 )
-from vestige.cognition.text import fingerprint
-from vestige.documents import Document
-from vestige.errors import Conflict, Forbidden, NotFound
-from vestige.models import ANYTHING, EVERYTHING, Access, Edge, Evidence, Filter
-from vestige.store.changes import Add, Change, Drop, Forget, Link, Put, Remark, Revise
-from vestige.store.lives import MemoryLife
-from vestige.store.protocol import MemoryStore
+from vestige.cognition.text.analyser import fingerprint
+from vestige.core.documents import Document
+from vestige.core.errors import Conflict, Forbidden, NotFound
+from vestige.core.models import ANYTHING, EVERYTHING, Access, Edge, Evidence, Filter
+from vestige.store.contract.changes import Add, Change, Drop, Forget, Link, Put, Remark, Revise
+from vestige.store.contract.store import MemoryStore
+from vestige.store.merge.histories import MemoryLife
 
 MINE = Access(scopes=("/user/ada",))
 HOME = Access(domains=("home",))

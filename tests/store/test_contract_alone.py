@@ -4,8 +4,8 @@ from threading import Barrier, Lock
 import pytest
 
 from tests.store.generators import NewStore, a_memory, add, held
-from vestige.errors import StoreBusy
-from vestige.store.protocol import MemoryStore
+from vestige.core.errors import StoreBusy
+from vestige.store.contract.store import MemoryStore
 
 
 def test_who_wants_to_be_alone_beside_another_is_told_who_that_is_and_for_what(store: MemoryStore) -> None:

@@ -20,10 +20,10 @@ from tests.store.generators import (
     revise,
     rows,
 )
-from vestige.cognition.text import fingerprint
-from vestige.models import ANYTHING, EVERYTHING, Filter
-from vestige.store.pool import Probe
-from vestige.store.protocol import MemoryStore
+from vestige.cognition.text.analyser import fingerprint
+from vestige.core.models import ANYTHING, EVERYTHING, Filter
+from vestige.store.contract.search import Probe
+from vestige.store.contract.store import MemoryStore
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ from datetime import timedelta, timezone
 import pytest
 
 from tests.store.generators import DAY, HOUR, T0, a_memory, add, held, remark
-from vestige.cognition.strength import after, encode
-from vestige.errors import InvalidInput, NotFound
-from vestige.models import EVERYTHING, Access, Evidence, LearningState, LogEvent, Strength
-from vestige.store.changes import Add, Carry, Tune
-from vestige.store.evidence import Curves, carried_strength
-from vestige.store.protocol import MemoryStore
+from vestige.cognition.fsrs.strength import after, encode
+from vestige.core.errors import InvalidInput, NotFound
+from vestige.core.models import EVERYTHING, Access, Evidence, LearningState, LogEvent, Strength
+from vestige.store.contract.changes import Add, Carry, Tune
+from vestige.store.contract.store import MemoryStore
+from vestige.store.merge.strength_log import Curves, carried_strength
 
 BROUGHT = Strength(
     stability=12.345678901234567,

@@ -4,12 +4,12 @@ from pathlib import Path
 import pytest
 
 from tests.store.generators import SIGNATURE, T0, a_key, a_memory, add, axis, rows
-from vestige.errors import StoreError
-from vestige.models import ANYTHING, EVERYTHING
-from vestige.store.keyring import Keyring
-from vestige.store.logquery import LogQuery
-from vestige.store.pool import Probe
-from vestige.store.protocol import MemoryStore
+from vestige.core.errors import StoreError
+from vestige.core.models import ANYTHING, EVERYTHING
+from vestige.store.contract.answers import LogQuery
+from vestige.store.contract.keys import Keyring
+from vestige.store.contract.search import Probe
+from vestige.store.contract.store import MemoryStore
 
 USES: dict[str, Callable[[MemoryStore], object]] = {
     "commit": lambda store: add(store, a_memory("b")),

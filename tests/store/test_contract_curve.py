@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from tests.store.generators import DAY, T0, a_memory, add, held, ids, remark
-from vestige.cognition.decay import W20
-from vestige.cognition.strength import after, encode, retention_of, retrieval_of
-from vestige.errors import Forbidden, InvalidInput, VestigeError
-from vestige.models import EVERYTHING, Access, Evidence, Filter, LogEvent, Order
-from vestige.store.changes import Add, Remark, Tune
-from vestige.store.pool import Probe
-from vestige.store.protocol import MemoryStore
+from vestige.cognition.fsrs.fsrs import W20
+from vestige.cognition.fsrs.strength import after, encode, retention_of, retrieval_of
+from vestige.core.errors import Forbidden, InvalidInput, VestigeError
+from vestige.core.models import EVERYTHING, Access, Evidence, Filter, LogEvent, Order
+from vestige.store.contract.changes import Add, Remark, Tune
+from vestige.store.contract.search import Probe
+from vestige.store.contract.store import MemoryStore
 
 STEEP = 0.5
 

@@ -19,11 +19,11 @@ from tests.store.generators import (
     revise,
     rows,
 )
-from vestige.cognition.text import fingerprint
-from vestige.errors import Conflict, NotFound
-from vestige.models import ANYTHING, EVERYTHING, Access, Edge, Evidence, Filter, Tombstone
-from vestige.store.changes import Add, Claim, Forget, Link, Remark
-from vestige.store.protocol import MemoryStore
+from vestige.cognition.text.analyser import fingerprint
+from vestige.core.errors import Conflict, NotFound
+from vestige.core.models import ANYTHING, EVERYTHING, Access, Edge, Evidence, Filter, Tombstone
+from vestige.store.contract.changes import Add, Claim, Forget, Link, Remark
+from vestige.store.contract.store import MemoryStore
 
 
 @pytest.fixture

@@ -1,10 +1,10 @@
 from dataclasses import replace
 
 from tests.store.generators import T0
-from vestige.documents import Document
-from vestige.models import EVERYTHING
-from vestige.store.changes import Put
-from vestige.store.protocol import MemoryStore
+from vestige.core.documents import Document
+from vestige.core.models import EVERYTHING
+from vestige.store.contract.changes import Put
+from vestige.store.contract.store import MemoryStore
 
 
 def test_documents_are_found_by_the_terms_they_name(store: MemoryStore) -> None:

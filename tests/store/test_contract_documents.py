@@ -3,11 +3,11 @@ from dataclasses import replace
 import pytest
 
 from tests.store.generators import DAY, HOUR, T0, a_memory, add, forget
-from vestige.documents import Document
-from vestige.errors import Conflict, Forbidden, InvalidInput, NotFound
-from vestige.models import EVERYTHING, Access
-from vestige.store.changes import Add, Drop, Forget, Put
-from vestige.store.protocol import MemoryStore
+from vestige.core.documents import Document
+from vestige.core.errors import Conflict, Forbidden, InvalidInput, NotFound
+from vestige.core.models import EVERYTHING, Access
+from vestige.store.contract.changes import Add, Drop, Forget, Put
+from vestige.store.contract.store import MemoryStore
 
 PROJECT = Access(scopes=("/project",))
 

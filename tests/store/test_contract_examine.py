@@ -19,11 +19,11 @@ from tests.store.generators import (
     remark,
     revise,
 )
-from vestige.documents import Document
-from vestige.errors import InvalidInput, StoreError
-from vestige.models import EVERYTHING, Evidence
-from vestige.store.changes import Put, Tune, Unlink
-from vestige.store.protocol import MemoryStore
+from vestige.core.documents import Document
+from vestige.core.errors import InvalidInput, StoreError
+from vestige.core.models import EVERYTHING, Evidence
+from vestige.store.contract.changes import Put, Tune, Unlink
+from vestige.store.contract.store import MemoryStore
 
 
 def use(store: MemoryStore) -> None:

@@ -20,10 +20,10 @@ from tests.store.generators import (
     remark,
     revise,
 )
-from vestige.cognition.strength import retention_of
-from vestige.errors import InvalidInput
-from vestige.models import ANYTHING, EVERYTHING, Evidence, Filter, Memory
-from vestige.store.protocol import MemoryStore
+from vestige.cognition.fsrs.strength import retention_of
+from vestige.core.errors import InvalidInput
+from vestige.core.models import ANYTHING, EVERYTHING, Evidence, Filter, Memory
+from vestige.store.contract.store import MemoryStore
 
 TICK = HOUR / 3_600_000_000  # a microsecond
 

@@ -22,14 +22,14 @@ from tests.store.generators import (
     remark,
     revise,
 )
-from vestige.cognition import verbatim
-from vestige.cognition.form import Form, name_hash
-from vestige.cognition.rarity import idf
-from vestige.errors import InvalidInput, ModelMismatch
-from vestige.models import ANYTHING, EVERYTHING, Access, Evidence, Filter
-from vestige.pool import LONGEST_TOKENS, MOST_TOKENS, Pool, tokens_kept
-from vestige.store.pool import Probe
-from vestige.store.protocol import MemoryStore
+from vestige.cognition.query import literals as verbatim
+from vestige.cognition.ranking.bm25 import idf
+from vestige.cognition.text.form import Form, name_hash
+from vestige.core.candidates import LONGEST_TOKENS, MOST_TOKENS, Pool, tokens_kept
+from vestige.core.errors import InvalidInput, ModelMismatch
+from vestige.core.models import ANYTHING, EVERYTHING, Access, Evidence, Filter
+from vestige.store.contract.search import Probe
+from vestige.store.contract.store import MemoryStore
 
 MEANT = Probe(vector=axis(0), signature=SIGNATURE, per_arm=100)
 
@@ -346,7 +346,7 @@ def test_a_literal_may_be_long(store: MemoryStore) -> None:
 def test_a_literal_in_very_many_memories_finds_none_but_counts(
     store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vestige.cognition.verbatim.COMMON", 2)
+    monkeypatch.setattr("vestige.cognition.query.literals.COMMON", 2)
     add(store, *(a_memory(name, "ERR_42") for name in "ab"))
     assert literal(store, "ERR_42") == ["a", "b"]
     add(store, a_memory("c", "ERR_42 zinc"))

@@ -4,9 +4,9 @@ from datetime import datetime
 import pytest
 
 from tests.store.generators import DAY, HOUR, T0, a_memory, add, forget, held, remark, revise
-from vestige.errors import NotFound
-from vestige.models import EVERYTHING, Evidence, Memory
-from vestige.store.protocol import MemoryStore
+from vestige.core.errors import NotFound
+from vestige.core.models import EVERYTHING, Evidence, Memory
+from vestige.store.contract.store import MemoryStore
 
 
 def test_a_new_memory_has_no_history(store: MemoryStore) -> None:

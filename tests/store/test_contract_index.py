@@ -3,8 +3,8 @@
 import numpy as np
 
 from tests.store.generators import SIGNATURE, a_memory, add, add_with, axis, forget, hits
-from vestige.models import ANYTHING, EVERYTHING
-from vestige.store.protocol import MemoryStore
+from vestige.core.models import ANYTHING, EVERYTHING
+from vestige.store.contract.store import MemoryStore
 
 
 def test_the_status_counts_the_vectors_that_live(store: MemoryStore) -> None:

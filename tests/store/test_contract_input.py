@@ -6,11 +6,11 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from tests.store.generators import SCOPES, T0, a_memory, add, forget, held, hits, ids
-from vestige.checks import MAX_CONTENT_BYTES
-from vestige.cognition.text import query_terms
-from vestige.errors import InvalidInput, TooLarge
-from vestige.models import ANYTHING, EVERYTHING, Filter
-from vestige.store.protocol import MemoryStore
+from vestige.cognition.text.analyser import query_terms
+from vestige.core.checks import MAX_CONTENT_BYTES
+from vestige.core.errors import InvalidInput, TooLarge
+from vestige.core.models import ANYTHING, EVERYTHING, Filter
+from vestige.store.contract.store import MemoryStore
 
 
 @pytest.mark.parametrize("content", ["", "   \n", "a\0b", "lone \ud800 surrogate", "\udfff"])

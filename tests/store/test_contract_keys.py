@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tests.store.generators import DAY, HOUR, T0, NewStore, a_key, a_memory, add
-from vestige.errors import Conflict, InvalidInput, NotFound
-from vestige.keys import ApiKey
-from vestige.models import EVERYTHING
-from vestige.store.protocol import MemoryStore
+from vestige.core.api_key import ApiKey
+from vestige.core.errors import Conflict, InvalidInput, NotFound
+from vestige.core.models import EVERYTHING
+from vestige.store.contract.store import MemoryStore
 
 WHOLE = ApiKey(
     id="whole",

@@ -23,10 +23,10 @@ from tests.store.generators import (
     revise,
     rows,
 )
-from vestige.models import ANYTHING, EVERYTHING, Access, Evidence, Filter
-from vestige.store.changes import Add
-from vestige.store.pool import Probe
-from vestige.store.protocol import MemoryStore
+from vestige.core.models import ANYTHING, EVERYTHING, Access, Evidence, Filter
+from vestige.store.contract.changes import Add
+from vestige.store.contract.search import Probe
+from vestige.store.contract.store import MemoryStore
 
 
 def known(

@@ -18,10 +18,10 @@ from tests.store.generators import (
     remark,
     revise,
 )
-from vestige.errors import InvalidInput
-from vestige.models import EVERYTHING, Evidence
-from vestige.store.logquery import LogQuery
-from vestige.store.protocol import MemoryStore
+from vestige.core.errors import InvalidInput
+from vestige.core.models import EVERYTHING, Evidence
+from vestige.store.contract.answers import LogQuery
+from vestige.store.contract.store import MemoryStore
 
 SCOPES = ("/", "/project", "/project/a", "/project/a/docs", "/project/ab", "/user/ada", "/username")
 MEMORIES = 60

@@ -1,5 +1,5 @@
 from tests.store.generators import NewStore
-from vestige.store.protocol import MemoryStore
+from vestige.store.contract.store import MemoryStore
 
 
 def test_who_is_alone_leads_as_soon_as_it_asks_and_goes_on(store: MemoryStore) -> None:

@@ -4,10 +4,10 @@ from math import log
 import pytest
 
 from tests.store.generators import T0, a_memory, add, forget, hits, memory_id, revise
-from vestige.cognition.text import memory_terms, query_terms
-from vestige.models import ANYTHING, EVERYTHING, Access, Filter
-from vestige.pool import Worded
-from vestige.store.protocol import MemoryStore
+from vestige.cognition.text.analyser import memory_terms, query_terms
+from vestige.core.candidates import Worded
+from vestige.core.models import ANYTHING, EVERYTHING, Access, Filter
+from vestige.store.contract.store import MemoryStore
 
 
 def words(store: MemoryStore, *terms: str, where: Filter = ANYTHING, limit: int = 100) -> list[Worded]:

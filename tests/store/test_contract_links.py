@@ -3,11 +3,11 @@ from dataclasses import replace
 import pytest
 
 from tests.store.generators import DAY, T0, a_memory, add, held, link
-from vestige.cognition.strength import encode, retention_of
-from vestige.errors import InvalidInput, NotFound
-from vestige.models import EVERYTHING, Access, Edge, Evidence, MemoryState
-from vestige.store.changes import Link, Remark, Settle, Unlink
-from vestige.store.protocol import MemoryStore
+from vestige.cognition.fsrs.strength import encode, retention_of
+from vestige.core.errors import InvalidInput, NotFound
+from vestige.core.models import EVERYTHING, Access, Edge, Evidence, MemoryState
+from vestige.store.contract.changes import Link, Remark, Settle, Unlink
+from vestige.store.contract.store import MemoryStore
 
 
 def three(store: MemoryStore) -> None:

@@ -21,15 +21,15 @@ from tests.store.generators import (
     revise,
     some_tokens,
 )
-from vestige.cognition.text import text_hash
-from vestige.documents import LOCAL, Document
-from vestige.errors import InvalidInput
-from vestige.models import EVERYTHING, Access, Evidence, Filter
-from vestige.store.changes import Add, Change, Drop, Forget, Put, Tune, Unlink
-from vestige.store.lives import CurveLife, DocumentLife, EdgeLife, Life, MemoryLife, stamp
-from vestige.store.plausible import check
-from vestige.store.protocol import MemoryStore
-from vestige.store.uniting import Key, key_of
+from vestige.cognition.text.analyser import text_hash
+from vestige.core.documents import LOCAL, Document
+from vestige.core.errors import InvalidInput
+from vestige.core.models import EVERYTHING, Access, Evidence, Filter
+from vestige.store.contract.changes import Add, Change, Drop, Forget, Put, Tune, Unlink
+from vestige.store.contract.store import MemoryStore
+from vestige.store.merge.absorb import check
+from vestige.store.merge.histories import CurveLife, DocumentLife, EdgeLife, Life, MemoryLife, stamp
+from vestige.store.merge.union import Key, key_of
 
 
 def told(store: MemoryStore, where: Filter | None = None, access: Access = EVERYTHING) -> dict[Key, Life]:

@@ -20,9 +20,9 @@ from tests.store.generators import (
     remark,
     revise,
 )
-from vestige.models import EVERYTHING, Evidence
-from vestige.store.changes import Remark
-from vestige.store.protocol import MemoryStore
+from vestige.core.models import EVERYTHING, Evidence
+from vestige.store.contract.changes import Remark
+from vestige.store.contract.store import MemoryStore
 
 
 def test_every_change_is_logged_with_its_kind_time_scope_and_payload(store: MemoryStore) -> None:

@@ -3,9 +3,9 @@
 import pytest
 
 from tests.store.generators import DAY, HOUR, T0, NewStore, a_key, a_memory, add
-from vestige.errors import InvalidInput, TooLarge
-from vestige.models import EVERYTHING
-from vestige.store.protocol import MemoryStore
+from vestige.core.errors import InvalidInput, TooLarge
+from vestige.core.models import EVERYTHING
+from vestige.store.contract.store import MemoryStore
 
 
 def test_a_login_is_not_over_before_it_was_ended(store: MemoryStore) -> None:

@@ -3,10 +3,10 @@
 import pytest
 
 from tests.store.generators import a_memory, add, hits
-from vestige.cognition.bm25 import MOST_COUNTED, MOST_PREFIXES, MOST_TERMS
-from vestige.models import ANYTHING, EVERYTHING
-from vestige.store.pool import Probe
-from vestige.store.protocol import MemoryStore
+from vestige.cognition.ranking.bm25 import MOST_COUNTED, MOST_PREFIXES, MOST_TERMS
+from vestige.core.models import ANYTHING, EVERYTHING
+from vestige.store.contract.search import Probe
+from vestige.store.contract.store import MemoryStore
 
 
 def word(number: int) -> str:

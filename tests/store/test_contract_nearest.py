@@ -17,11 +17,11 @@ from tests.store.generators import (
     memory_id,
     rows,
 )
-from vestige.errors import InvalidInput, ModelMismatch
-from vestige.models import ANYTHING, EVERYTHING, Filter
-from vestige.store.answers import Scored
-from vestige.store.changes import Add
-from vestige.store.protocol import MemoryStore
+from vestige.core.errors import InvalidInput, ModelMismatch
+from vestige.core.models import ANYTHING, EVERYTHING, Filter
+from vestige.store.contract.answers import Scored
+from vestige.store.contract.changes import Add
+from vestige.store.contract.store import MemoryStore
 
 
 def near(store: MemoryStore, number: int, where: Filter = ANYTHING, limit: int = 100) -> list[Scored]:

@@ -5,9 +5,9 @@ from contextlib import closing
 import pytest
 
 from tests.store.generators import NewStore, a_memory, add, forget
-from vestige.errors import StoreError
-from vestige.store.answers import MOST_NOTICES
-from vestige.store.protocol import MemoryStore
+from vestige.core.errors import StoreError
+from vestige.store.contract.answers import MOST_NOTICES
+from vestige.store.contract.store import MemoryStore
 
 ANOTHER = '{"type": "Another"}'
 MOMENT = 0.05

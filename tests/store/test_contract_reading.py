@@ -21,11 +21,11 @@ from tests.store.generators import (
     remark,
     revise,
 )
-from vestige.cognition.strength import accessibility, retention_of, retrieval_of
-from vestige.cognition.text import fingerprint
-from vestige.errors import InvalidInput, NotFound
-from vestige.models import ANYTHING, EVERYTHING, Access, Evidence, Filter, Order
-from vestige.store.protocol import MemoryStore
+from vestige.cognition.fsrs.strength import accessibility, retention_of, retrieval_of
+from vestige.cognition.text.analyser import fingerprint
+from vestige.core.errors import InvalidInput, NotFound
+from vestige.core.models import ANYTHING, EVERYTHING, Access, Evidence, Filter, Order
+from vestige.store.contract.store import MemoryStore
 
 
 def test_records_come_in_the_order_asked_for_once_each_without_the_unknown(store: MemoryStore) -> None:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tests.store.generators import OTHER_SIGNATURE, SIGNATURE, a_memory, add, add_with, axis, revise
-from vestige.errors import ModelMismatch
-from vestige.models import EVERYTHING, Access
-from vestige.store.protocol import MemoryStore
+from vestige.core.errors import ModelMismatch
+from vestige.core.models import EVERYTHING, Access
+from vestige.store.contract.store import MemoryStore
 
 
 def test_vectors_come_back_piece_by_piece(store: MemoryStore) -> None:

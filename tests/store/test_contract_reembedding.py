@@ -21,12 +21,12 @@ from tests.store.generators import (
     rows,
     some_tokens,
 )
+from vestige.core.errors import InvalidInput, ModelMismatch
+from vestige.core.models import ANYTHING, EVERYTHING, Memory
 from vestige.embed.protocol import Signature
-from vestige.errors import InvalidInput, ModelMismatch
-from vestige.models import ANYTHING, EVERYTHING, Memory
-from vestige.store.answers import ProfileState
-from vestige.store.changes import Add, Revise
-from vestige.store.protocol import MemoryStore
+from vestige.store.contract.answers import ProfileState
+from vestige.store.contract.changes import Add, Revise
+from vestige.store.contract.store import MemoryStore
 
 IN_USE, COMING, FORMER = ProfileState
 

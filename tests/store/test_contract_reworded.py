@@ -21,12 +21,12 @@ from tests.store.generators import (
     revise,
     rows,
 )
-from vestige.cognition.query import analyse
-from vestige.cognition.rewording import find_words
-from vestige.errors import InvalidInput
-from vestige.models import EVERYTHING, Access, Filter, Memory
-from vestige.store.pool import Probe
-from vestige.store.protocol import MemoryStore
+from vestige.cognition.query.analyse import analyse
+from vestige.cognition.ranking.earlier_wordings import find_words
+from vestige.core.errors import InvalidInput
+from vestige.core.models import EVERYTHING, Access, Filter, Memory
+from vestige.store.contract.search import Probe
+from vestige.store.contract.store import MemoryStore
 
 THEN = Filter(known_at=T0)
 

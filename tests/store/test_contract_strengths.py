@@ -4,10 +4,10 @@ from itertools import pairwise
 import pytest
 
 from tests.store.generators import DAY, HOUR, T0, a_memory, add, forget, held, ids, link, remark, revise
-from vestige.cognition.strength import Sighting, after, encode, fold
-from vestige.models import EVERYTHING, Evidence, Filter, Order, Strength
-from vestige.store.changes import Remark
-from vestige.store.protocol import MemoryStore
+from vestige.cognition.fsrs.strength import Sighting, after, encode, fold
+from vestige.core.models import EVERYTHING, Evidence, Filter, Order, Strength
+from vestige.store.contract.changes import Remark
+from vestige.store.contract.store import MemoryStore
 
 EVIDENCE = [evidence for evidence in Evidence if evidence is not Evidence.ENCODED]
 

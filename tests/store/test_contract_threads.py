@@ -19,11 +19,11 @@ from tests.store.generators import (
     hits,
     revise,
 )
-from vestige.cognition.form import name_hash
-from vestige.models import ANYTHING, EVERYTHING, Access, Filter, Memory
-from vestige.pool import Voices, Worded
-from vestige.store.changes import Add
-from vestige.store.protocol import MemoryStore
+from vestige.cognition.text.form import name_hash
+from vestige.core.candidates import Voices, Worded
+from vestige.core.models import ANYTHING, EVERYTHING, Access, Filter, Memory
+from vestige.store.contract.changes import Add
+from vestige.store.contract.store import MemoryStore
 
 
 def worded(store: MemoryStore, *terms: str, where: Filter = ANYTHING) -> dict[str, Worded]:

@@ -19,13 +19,13 @@ from tests.store.generators import (
     revise,
     some_tokens,
 )
+from vestige.core.candidates import OFFSETS, Pool
+from vestige.core.errors import InvalidInput
+from vestige.core.models import EVERYTHING, Memory
 from vestige.embed.protocol import Signature
-from vestige.errors import InvalidInput
-from vestige.models import EVERYTHING, Memory
-from vestige.pool import OFFSETS, Pool
-from vestige.store.changes import Add, Tokens
-from vestige.store.pool import Probe
-from vestige.store.protocol import MemoryStore
+from vestige.store.contract.changes import Add, Tokens
+from vestige.store.contract.search import Probe
+from vestige.store.contract.store import MemoryStore
 
 MEANT = Probe(vector=axis(0), signature=SIGNATURE, per_arm=100)
 

@@ -6,14 +6,26 @@ from dataclasses import replace
 import pytest
 
 from tests.store.generators import DAY, T0, NewStore, a_memory, add, axis, embedded, flat, forget, ids, link
-from vestige.checks import MAX_DOCUMENT_ID_BYTES, MAX_LABEL_BYTES, MAX_NAME_BYTES
-from vestige.documents import Document
-from vestige.errors import InvalidInput, NotFound, TooLarge
-from vestige.models import EVERYTHING, Edge, Evidence, Filter, MemoryState
-from vestige.store.changes import Add, Change, Claim, Drop, Forget, Link, Put, Remark, Revise, Settle, Unlink
-from vestige.store.lives import DocumentLife, EdgeLife, MemoryLife
-from vestige.store.logquery import LogQuery
-from vestige.store.protocol import MemoryStore
+from vestige.core.checks import MAX_DOCUMENT_ID_BYTES, MAX_LABEL_BYTES, MAX_NAME_BYTES
+from vestige.core.documents import Document
+from vestige.core.errors import InvalidInput, NotFound, TooLarge
+from vestige.core.models import EVERYTHING, Edge, Evidence, Filter, MemoryState
+from vestige.store.contract.answers import LogQuery
+from vestige.store.contract.changes import (
+    Add,
+    Change,
+    Claim,
+    Drop,
+    Forget,
+    Link,
+    Put,
+    Remark,
+    Revise,
+    Settle,
+    Unlink,
+)
+from vestige.store.contract.store import MemoryStore
+from vestige.store.merge.histories import DocumentLife, EdgeLife, MemoryLife
 
 UNFIT = ("x\0", "\0", "x\ud800")
 

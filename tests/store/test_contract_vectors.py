@@ -19,11 +19,11 @@ from tests.store.generators import (
     revise,
     rows,
 )
+from vestige.core.errors import Conflict, ModelMismatch
+from vestige.core.models import ANYTHING, EVERYTHING, Memory
 from vestige.embed.protocol import Signature
-from vestige.errors import Conflict, ModelMismatch
-from vestige.models import ANYTHING, EVERYTHING, Memory
-from vestige.store.changes import Add, Forget, Revise
-from vestige.store.protocol import MemoryStore
+from vestige.store.contract.changes import Add, Forget, Revise
+from vestige.store.contract.store import MemoryStore
 
 
 def near(store: MemoryStore, number: int, signature: Signature = SIGNATURE) -> dict[str, float]:

@@ -4,11 +4,11 @@ from types import MappingProxyType
 import pytest
 
 from tests.store.generators import DAY, HOUR, T0, a_memory, add, forget, held, ids, link, remark, revise
-from vestige.cognition.text import fingerprint
-from vestige.errors import Conflict, IdempotencyConflict, InvalidInput, NotFound, VestigeError
-from vestige.models import ANYTHING, EVERYTHING, Edge, Evidence, Memory
-from vestige.store.changes import Add, Change, Claim, Forget, Link, Remark, Revise
-from vestige.store.protocol import MemoryStore
+from vestige.cognition.text.analyser import fingerprint
+from vestige.core.errors import Conflict, IdempotencyConflict, InvalidInput, NotFound, VestigeError
+from vestige.core.models import ANYTHING, EVERYTHING, Edge, Evidence, Memory
+from vestige.store.contract.changes import Add, Change, Claim, Forget, Link, Remark, Revise
+from vestige.store.contract.store import MemoryStore
 
 FULL = Memory(
     id="full",

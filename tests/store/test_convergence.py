@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from tests.store.comparing import assert_same_records, assert_same_stats, assert_same_words
 from tests.store.generators import HOUR, T0, NewStore, flat
 from tests.store.stories import FILED, NAMES, SCOPES, TEXTS, Deed, Visit, live, stories, visit
-from vestige.cognition.text import fingerprint
-from vestige.models import ANYTHING, EVERYTHING, Filter, Record
-from vestige.store.changes import TUNED
-from vestige.store.evidence import Curves
-from vestige.store.lives import Absorbed
-from vestige.store.protocol import MemoryStore
+from vestige.cognition.text.analyser import fingerprint
+from vestige.core.models import ANYTHING, EVERYTHING, Filter, Record
+from vestige.store.contract.changes import TUNED
+from vestige.store.contract.store import MemoryStore
+from vestige.store.merge.histories import Absorbed
+from vestige.store.merge.strength_log import Curves
 
 TERMS = ("zinc", "co*", "日本", "16")
 

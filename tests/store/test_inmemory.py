@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.store.generators import a_memory, add
-from vestige.errors import InvalidInput
+from vestige.core.errors import InvalidInput
 from vestige.store.inmemory import InMemoryStore
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import POSTGRES
 from tests.store import postgres_stores, sqlite_files
 from tests.store.postgres_stores import until
-from vestige.store.protocol import MemoryStore
+from vestige.store.contract.store import MemoryStore
 
 PROJECT = Path(__file__).parents[2]
 READ_ONLY = "&options=-c%20default_transaction_read_only%3Don"

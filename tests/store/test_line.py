@@ -9,9 +9,9 @@ import pytest
 
 from tests.store.conftest import ME
 from tests.store.sqlite_files import FakeClock, open_at
-from vestige.errors import StoreBusy
-from vestige.store.line import Line
-from vestige.store.sqlite import locks
+from vestige.core.errors import StoreBusy
+from vestige.store.fair_lock import Line
+from vestige.store.sqlite.processes import locks
 
 LONG = 60.0
 """A limit no passing test reaches."""

@@ -9,9 +9,9 @@ import pytest
 from testbed.postgres_server import Server
 from tests.store.generators import T0, a_memory, add
 from tests.store.postgres_stores import SCHEMA, open_at, query
-from vestige.errors import StoreUnavailable
-from vestige.store.postgres.blueprint import HELD_RULES, NAMES, plan, planned_rules
-from vestige.store.postgres.place import Place
+from vestige.core.errors import StoreUnavailable
+from vestige.store.postgres.check.schema import HELD_RULES, NAMES, plan, planned_rules
+from vestige.store.postgres.server.address import Place
 from vestige.store.postgres.status import status
 
 pytestmark = pytest.mark.slow  # starts a server

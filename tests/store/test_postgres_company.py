@@ -14,10 +14,10 @@ import pytest
 
 from tests.store.generators import T0, a_memory, add, forget
 from tests.store.postgres_stores import LONG, ME, open_at, outside, query
-from vestige.errors import StoreBusy, StoreError, StoreReadOnly, StoreUnavailable
-from vestige.models import EVERYTHING
+from vestige.core.errors import StoreBusy, StoreError, StoreReadOnly, StoreUnavailable
+from vestige.core.models import EVERYTHING
+from vestige.store.contract.processes import Who
 from vestige.store.postgres.store import PostgresStore
-from vestige.store.processes import Who
 
 pytestmark = pytest.mark.slow  # starts a server
 

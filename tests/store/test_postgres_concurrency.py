@@ -13,10 +13,10 @@ from testbed.postgres_server import NOT_RESTARTED, Server, server
 from tests.store.generators import T0, a_memory, add, held
 from tests.store.postgres_stores import open_at
 from tests.store.test_convergence import assert_explained_by_its_log
-from vestige.errors import StoreUnavailable
-from vestige.models import ANYTHING, EVERYTHING, Evidence, LogEvent
-from vestige.store.changes import Add, Change, Remark
-from vestige.store.pool import Probe
+from vestige.core.errors import StoreUnavailable
+from vestige.core.models import ANYTHING, EVERYTHING, Evidence, LogEvent
+from vestige.store.contract.changes import Add, Change, Remark
+from vestige.store.contract.search import Probe
 from vestige.store.postgres.store import PostgresStore
 
 pytestmark = pytest.mark.slow  # starts a server

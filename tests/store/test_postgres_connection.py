@@ -10,13 +10,13 @@ from psycopg import errors
 
 from tests.store.generators import a_memory, add, held
 from tests.store.postgres_stores import LONG, open_at, outside, query, until
-from vestige.errors import InvalidInput, StoreBusy, StoreError, StoreUnavailable
-from vestige.models import EVERYTHING
+from vestige.core.errors import InvalidInput, StoreBusy, StoreError, StoreUnavailable
+from vestige.core.models import EVERYTHING
 from vestige.store.postgres.connection import Connections, Session
-from vestige.store.postgres.place import Place
-from vestige.store.postgres.pool import IDLE_SECONDS, RETRY_SECONDS, Pool, Unreachable, Waiting
+from vestige.store.postgres.server.address import Place
+from vestige.store.postgres.server.errors import store_error
+from vestige.store.postgres.server.pool import IDLE_SECONDS, RETRY_SECONDS, Pool, Unreachable, Waiting
 from vestige.store.postgres.store import PostgresStore
-from vestige.store.postgres.trouble import store_error
 from vestige.store.sql.columns import listed
 
 pytestmark = pytest.mark.slow  # starts a server

@@ -2,7 +2,7 @@
 
 import pytest
 
-from vestige.store.postgres.dialect import respelled
+from vestige.store.postgres.server.dialect import respelled
 
 
 @pytest.mark.parametrize(

@@ -23,13 +23,13 @@ from tests.store.generators import (
     rows,
 )
 from tests.store.postgres_stores import LONG, open_at, outside, put, query, until
-from vestige.models import ANYTHING, EVERYTHING, Filter
-from vestige.store.pool import Probe
-from vestige.store.postgres import dense
-from vestige.store.postgres.locks import Lock, signed
+from vestige.core.models import ANYTHING, EVERYTHING, Filter
+from vestige.store.contract.search import Probe
+from vestige.store.postgres.processes.locks import Lock, signed
+from vestige.store.postgres.search import vectors
 from vestige.store.postgres.store import PostgresStore
-from vestige.store.sql import registry
 from vestige.store.sql.database import Database
+from vestige.store.sql.rows import store_facts
 
 pytestmark = pytest.mark.slow
 
@@ -44,8 +44,8 @@ def near(
 
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dense, "EXACT_ROWS", 50)
-    monkeypatch.setattr(dense, "REACH", 20)
+    monkeypatch.setattr(vectors, "EXACT_ROWS", 50)
+    monkeypatch.setattr(vectors, "REACH", 20)
 
 
 @pytest.fixture
@@ -72,7 +72,9 @@ def finds_by_index(store: PostgresStore, where: Filter = ANYTHING) -> bool:
     query(store._connections.place.url, "ANALYZE")
     with store._looking((), where, EVERYTHING) as (db, _, seen):
         assert seen.space is not None
-        part = dense.arm(dense.Query(space=seen.space, vector=axis(0)), seen.passing, 10, pieces=dense.REACH)
+        part = vectors.arm(
+            vectors.Query(space=seen.space, vector=axis(0)), seen.passing, 10, pieces=vectors.REACH
+        )
         plan = db.execute(f"EXPLAIN {part.sql}", part.params).fetchall()
     return any("Index Scan using vectors_near_" in line for (line,) in plan)
 
@@ -139,9 +141,9 @@ def test_what_passes_is_found_where_the_index_ends_before_it(
 def test_the_index_keeps_in_mind_as_many_as_it_is_asked_for(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch, per_arm: int, kept: int
 ) -> None:
-    monkeypatch.setattr(dense, "REACH", 400)
+    monkeypatch.setattr(vectors, "REACH", 400)
     put(store, rows(axis(0)))
-    with store._looking((), reach=dense.reach(per_arm)) as (db, _, _):
+    with store._looking((), reach=vectors.reach(per_arm)) as (db, _, _):
         assert db.execute("SELECT current_setting('hnsw.ef_search')").fetchone() == (str(kept),)
 
 
@@ -207,9 +209,9 @@ def test_a_store_is_closed_at_once_when_its_index_is_about_to_be_built(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     about_to, go_on = threading.Event(), threading.Event()
-    profile = registry.profile
+    profile = store_facts.profile
 
-    def slowly(db: Database) -> registry.Profile | None:
+    def slowly(db: Database) -> store_facts.Profile | None:
         about_to.set()
         go_on.wait(LONG)
         return profile(db)
@@ -218,7 +220,7 @@ def test_a_store_is_closed_at_once_when_its_index_is_about_to_be_built(
     put(store, np.array([axis(0)] * 60))
     with outside(postgres_url) as other:
         other.execute(KEEPS_IT_WAITING)
-        monkeypatch.setattr(registry, "profile", slowly)
+        monkeypatch.setattr(store_facts, "profile", slowly)
         near(store, axis(0))
         assert about_to.wait(LONG)
         closing_it = threading.Thread(target=store.close, daemon=True)

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from tests.store.postgres_stores import LONG, ME, open_at, outside, query
-from vestige.errors import StoreBusy
-from vestige.store.postgres.locks import Lock, signed
+from vestige.core.errors import StoreBusy
+from vestige.store.postgres.processes.locks import Lock, signed
 
 pytestmark = pytest.mark.slow  # starts a server
 

@@ -14,11 +14,11 @@ import pytest
 from testbed.postgres_server import Server
 from tests.store.generators import a_memory, add, held
 from tests.store.postgres_stores import LONG, open_at, outside, query
-from vestige.errors import ConfigError, StoreError, StoreReadOnly, StoreTooNew, StoreUnavailable
-from vestige.models import ANYTHING, EVERYTHING
+from vestige.core.errors import ConfigError, StoreError, StoreReadOnly, StoreTooNew, StoreUnavailable
+from vestige.core.models import ANYTHING, EVERYTHING
 from vestige.store.postgres import opening
-from vestige.store.postgres import server as requirements
-from vestige.store.postgres.place import Place
+from vestige.store.postgres.server import requirements
+from vestige.store.postgres.server.address import Place
 from vestige.store.postgres.status import status
 
 pytestmark = pytest.mark.slow  # starts a server

@@ -9,10 +9,10 @@ import pytest
 from testbed.postgres_server import Server
 from tests.store.generators import SIGNATURE, a_memory, add, axis, embedded, some_tokens
 from tests.store.postgres_stores import open_at, outside, query
-from vestige.errors import StoreUnavailable
-from vestige.models import EVERYTHING
-from vestige.store.changes import Add
-from vestige.store.pool import Probe
+from vestige.core.errors import StoreUnavailable
+from vestige.core.models import EVERYTHING
+from vestige.store.contract.changes import Add
+from vestige.store.contract.search import Probe
 from vestige.store.postgres.store import PostgresStore
 
 pytestmark = pytest.mark.slow  # starts a server

@@ -21,10 +21,10 @@ from tests.store.generators import (
     some_tokens,
 )
 from tests.store.postgres_stores import open_at, query
-from vestige.documents import Document
-from vestige.models import EVERYTHING
-from vestige.store.changes import Claim, Put
-from vestige.store.postgres import dense
+from vestige.core.documents import Document
+from vestige.core.models import EVERYTHING
+from vestige.store.contract.changes import Claim, Put
+from vestige.store.postgres.search import vectors
 from vestige.store.postgres.store import PostgresStore
 
 pytestmark = pytest.mark.slow  # starts a server
@@ -125,7 +125,7 @@ def test_the_hashes_of_texts_that_an_earlier_schema_noted_are_forgotten(
 def test_the_server_notes_no_vectors_to_plan_with(
     store: PostgresStore, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dense, "EXACT_ROWS", 10)
+    monkeypatch.setattr(vectors, "EXACT_ROWS", 10)
     for number in range(12):
         add_with(store, a_memory(f"m{number}"), between(0, 1, number / 12))
     assert store.rebuild_index().indexed == 12

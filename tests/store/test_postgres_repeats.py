@@ -11,13 +11,13 @@ import pytest
 
 from tests.store.generators import DAY, SIGNATURE, T0, a_memory, add, axis, change_model, embedded, held, rows
 from tests.store.postgres_stores import LONG, open_at, outside, query, until
-from vestige.errors import StoreUnavailable
-from vestige.models import ANYTHING, EVERYTHING, Filter
-from vestige.store.pool import Probe
-from vestige.store.postgres import company
+from vestige.core.errors import StoreUnavailable
+from vestige.core.models import ANYTHING, EVERYTHING, Filter
+from vestige.store.contract.search import Probe
 from vestige.store.postgres.connection import Session
+from vestige.store.postgres.processes import processes
 from vestige.store.postgres.store import PostgresStore
-from vestige.store.sql import words
+from vestige.store.sql.search import word_rows
 
 pytestmark = pytest.mark.slow  # starts a server
 
@@ -94,7 +94,7 @@ def test_what_is_safe_to_repeat_is_done_again_when_its_session_ends(
     doing: str,
     work: Callable[[PostgresStore], None],
 ) -> None:
-    monkeypatch.setattr(company, "PATIENCE_SECONDS", LONG)
+    monkeypatch.setattr(processes, "PATIENCE_SECONDS", LONG)
     add(store, FIRST)
     store.put_vectors({"m1": embedded(FIRST, axis(0))})
     query(postgres_url, ENDS_ONCE.format(doing=doing))
@@ -207,7 +207,7 @@ def test_the_words_of_a_large_store_are_made_anew_however_long_it_takes(
         add(store, FIRST, SECOND, a_memory("m3", "zinc and nickel"))
     query(postgres_url, IS_SLOW)
     query(postgres_url, "DELETE FROM analysed")  # as if it was written by another version
-    monkeypatch.setattr(words, "WRITTEN_AT_ONCE", 2)
+    monkeypatch.setattr(word_rows, "WRITTEN_AT_ONCE", 2)
     with closing(open_at(postgres_url, statement_seconds=0.5)) as store:
         query(postgres_url, "DROP FUNCTION be_slow CASCADE")
         assert store.examine(T0) == []

@@ -11,10 +11,10 @@ import pytest
 from testbed.postgres_server import NOT_RESTARTED, Mode, Server, server
 from tests.store.generators import T0, a_memory, add, held
 from tests.store.postgres_stores import LONG, ME, open_at, query, until
-from vestige.engine.relay import Relay
-from vestige.errors import StoreBusy, StoreUnavailable
-from vestige.events import EventBus, Happening, MemoryDeleted
-from vestige.models import ANYTHING, EVERYTHING
+from vestige.core.errors import StoreBusy, StoreUnavailable
+from vestige.core.events import EventBus, Happening, MemoryDeleted
+from vestige.core.models import ANYTHING, EVERYTHING
+from vestige.engine.reactions.relay import Relay
 from vestige.store.postgres.store import PostgresStore
 
 pytestmark = pytest.mark.slow  # starts a server

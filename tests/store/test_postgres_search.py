@@ -24,14 +24,15 @@ from tests.store.generators import (
     some_tokens,
 )
 from tests.store.postgres_stores import open_at, put, query
-from vestige.models import ANYTHING, EVERYTHING, Filter
-from vestige.store.changes import Add
+from vestige.core.models import ANYTHING, EVERYTHING, Filter
+from vestige.store.contract.changes import Add
+from vestige.store.contract.search import Probe
 from vestige.store.inmemory import InMemoryStore
-from vestige.store.pool import Probe
-from vestige.store.postgres import arrays, literals
-from vestige.store.postgres.shelf import Names, Past, Shelf
+from vestige.store.postgres.search import literals
+from vestige.store.postgres.search.cache import Names, Past, Shelf
+from vestige.store.postgres.server import values as arrays
 from vestige.store.postgres.store import PostgresStore
-from vestige.store.sql import tokens
+from vestige.store.sql.search import tokens
 
 pytestmark = pytest.mark.slow
 
@@ -202,8 +203,8 @@ def test_no_more_token_bits_are_read_than_a_sketch_holds_and_more_when_it_holds_
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tokens, "MOST_BYTES", 2 * (tokens.ENTRY_BYTES + 2 * 10))
-    monkeypatch.setattr("vestige.pool.MOST_TOKENS", 16)
-    monkeypatch.setattr("vestige.pool.LEAST_TOKENS", 1)
+    monkeypatch.setattr("vestige.core.candidates.MOST_TOKENS", 16)
+    monkeypatch.setattr("vestige.core.candidates.LEAST_TOKENS", 1)
     of_each = [[10 * number + at for at in range(10)] for number in range(4)]
     for number in range(4):
         memory = a_memory(f"m{number}")

@@ -10,9 +10,9 @@ import pytest
 
 from tests.store.generators import T0, a_memory, add
 from tests.store.postgres_stores import ME, open_at, outside, query, until
-from vestige.errors import StoreBusy
-from vestige.store.postgres.pool import Pool, Waiting
-from vestige.store.processes import Who
+from vestige.core.errors import StoreBusy
+from vestige.store.contract.processes import Who
+from vestige.store.postgres.server.pool import Pool, Waiting
 
 pytestmark = pytest.mark.slow  # starts a server
 

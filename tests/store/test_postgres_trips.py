@@ -11,9 +11,9 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from tests.store.generators import SIGNATURE, T0, a_memory, a_turn, add, axis, embedded, some_tokens
 from tests.store.postgres_stores import open_at
-from vestige.models import EVERYTHING, Edge, Evidence, Filter
-from vestige.store.changes import Add, Link, Remark
-from vestige.store.pool import Probe
+from vestige.core.models import EVERYTHING, Edge, Evidence, Filter
+from vestige.store.contract.changes import Add, Link, Remark
+from vestige.store.contract.search import Probe
 from vestige.store.postgres.store import PostgresStore
 
 pytestmark = pytest.mark.slow  # starts a server

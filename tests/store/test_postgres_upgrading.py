@@ -8,9 +8,9 @@ import pytest
 
 from tests.store.generators import T0, a_memory, add
 from tests.store.postgres_stores import open_at, outside, query
-from vestige.errors import StoreBusy
+from vestige.core.errors import StoreBusy
 from vestige.store.postgres import opening
-from vestige.store.postgres.locks import Lock, signed
+from vestige.store.postgres.processes.locks import Lock, signed
 
 pytestmark = pytest.mark.slow  # starts a server
 

@@ -40,12 +40,11 @@ from tests.store.generators import (
     rows,
     some_tokens,
 )
-from vestige.cognition.strength import encode
-from vestige.cognition.text import fingerprint, memory_terms
-from vestige.documents import Document
-from vestige.embed.protocol import Signature
-from vestige.errors import InvalidInput, VestigeError
-from vestige.models import (
+from vestige.cognition.fsrs.strength import encode
+from vestige.cognition.text.analyser import fingerprint, memory_terms
+from vestige.core.documents import Document
+from vestige.core.errors import InvalidInput, VestigeError
+from vestige.core.models import (
     ANYTHING,
     EVERYTHING,
     Access,
@@ -57,7 +56,8 @@ from vestige.models import (
     MemoryState,
     Strength,
 )
-from vestige.store.changes import (
+from vestige.embed.protocol import Signature
+from vestige.store.contract.changes import (
     Add,
     Carry,
     Change,
@@ -71,9 +71,9 @@ from vestige.store.changes import (
     Settle,
     Unlink,
 )
-from vestige.store.evidence import Curves
-from vestige.store.pool import Probe
-from vestige.store.protocol import MemoryStore
+from vestige.store.contract.search import Probe
+from vestige.store.contract.store import MemoryStore
+from vestige.store.merge.strength_log import Curves
 
 TEXTS = ("zinc cobalt", "Zinc, cobalt.", "zinc zinc", "日本語 über", "copper 16", "copper 14")
 SCOPES = ("/", "/a", "/a/b", "/ab")

@@ -9,11 +9,11 @@ import pytest
 
 from tests.store.generators import DAY, T0, a_memory, add, forget, held, remark
 from tests.store.sqlite_files import open_at
-from vestige.models import EVERYTHING, Evidence, LogEvent
-from vestige.store.changes import TUNED, Tune
-from vestige.store.evidence import Curves
-from vestige.store.lives import CurveLife
-from vestige.store.protocol import MemoryStore
+from vestige.core.models import EVERYTHING, Evidence, LogEvent
+from vestige.store.contract.changes import TUNED, Tune
+from vestige.store.contract.store import MemoryStore
+from vestige.store.merge.histories import CurveLife
+from vestige.store.merge.strength_log import Curves
 from vestige.store.sqlite.connection import Connections
 
 NAMES = ("a", "b", "c")

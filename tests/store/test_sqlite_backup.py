@@ -9,9 +9,9 @@ import pytest
 
 from tests.store.generators import SIGNATURE, a_memory, add, add_with, axis, held, revise
 from tests.store.sqlite_files import open_at, query
-from vestige.errors import InvalidInput, StoreCorrupt, StoreError
-from vestige.models import ANYTHING, EVERYTHING, Memory
-from vestige.store.sqlite import backup
+from vestige.core.errors import InvalidInput, StoreCorrupt, StoreError
+from vestige.core.models import ANYTHING, EVERYTHING, Memory
+from vestige.store.sqlite.backup import backup
 from vestige.store.sqlite.store import SqliteStore
 
 

@@ -24,10 +24,10 @@ from tests.store.generators import (
 from tests.store.sqlite_files import open_at
 from tests.store.test_contract_examine import use
 from tests.store.test_sqlite_migrations import OLD, old_store
-from vestige.models import EVERYTHING
-from vestige.store.changes import Add
+from vestige.core.models import EVERYTHING
+from vestige.store.contract.changes import Add
+from vestige.store.contract.trouble import Trouble
 from vestige.store.sqlite.store import SqliteStore
-from vestige.store.trouble import Trouble
 
 path = sqlite_files.path
 LATER = T0 + 30 * DAY
@@ -500,7 +500,7 @@ def test_what_killed_processes_left_is_removed_after_a_day_and_not_before(
 def test_a_long_journal_and_a_full_disk_are_told(
     store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vestige.store.sqlite.checkup_files.LONG_JOURNAL", 10)
+    monkeypatch.setattr("vestige.store.sqlite.check.files.LONG_JOURNAL", 10)
     monkeypatch.setattr("shutil.disk_usage", lambda place: (100, 99, 1))
     told = [(one.check, one.severity, one.repair) for one in store.examine(LATER)]
     assert told == [("journal", "warning", None), ("disk", "warning", None)]

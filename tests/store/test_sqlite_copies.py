@@ -18,8 +18,8 @@ import pytest
 
 from tests.store.generators import a_memory, add
 from tests.store.sqlite_files import open_at, query
-from vestige.errors import StoreCorrupt
-from vestige.store.sqlite.restore import inspect
+from vestige.core.errors import StoreCorrupt
+from vestige.store.sqlite.backup.restore import inspect
 
 ORDERS = {
     "as cp does": ("", "-shm", "-wal"),

@@ -30,12 +30,12 @@ from tests.store.generators import (
     some_tokens,
 )
 from tests.store.sqlite_files import every_text, open_at, query
-from vestige.cognition.bm25 import Collection
-from vestige.models import ANYTHING, EVERYTHING
-from vestige.store.changes import Add
-from vestige.store.pool import Probe
-from vestige.store.sql import tokens
-from vestige.store.sql.directory import Directory
+from vestige.cognition.ranking.bm25 import Collection
+from vestige.core.models import ANYTHING, EVERYTHING
+from vestige.store.contract.changes import Add
+from vestige.store.contract.search import Probe
+from vestige.store.sql.search import tokens
+from vestige.store.sql.search.threads import Directory
 from vestige.store.sqlite.store import SqliteStore
 
 path, store = sqlite_files.path, sqlite_files.store

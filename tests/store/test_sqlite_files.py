@@ -14,10 +14,10 @@ import pytest
 
 from tests.store.generators import DAY, T0, a_memory, add, add_with, axis, held, remark
 from tests.store.sqlite_files import around, open_at, query
-from vestige.errors import StoreCorrupt, StoreError, StoreReadOnly
-from vestige.models import ANYTHING, EVERYTHING, Evidence
-from vestige.store.migrate import Migration
-from vestige.store.sqlite import node
+from vestige.core.errors import StoreCorrupt, StoreError, StoreReadOnly
+from vestige.core.models import ANYTHING, EVERYTHING, Evidence
+from vestige.store.migrations import Migration
+from vestige.store.sqlite.file import identity
 from vestige.store.sqlite.opening import open_file, schema
 
 CHILD = """
@@ -198,9 +198,9 @@ def test_a_copied_store_is_another_node_and_numbers_its_own_events(tmp_path: Pat
 
 def test_the_process_that_settles_second_takes_the_node_of_the_first(tmp_path: Path) -> None:
     store = open_at(tmp_path / "vestige.db", prefix="first")
-    fingerprint = node.installed_at(tmp_path / "vestige.db", "here")
+    fingerprint = identity.installed_at(tmp_path / "vestige.db", "here")
     with store._connections.writing() as db:
-        assert node.settle(db, fingerprint, lambda: "too late", T0) == "first-1"
+        assert identity.settle_node(db, fingerprint, lambda: "too late", T0) == "first-1"
     store.close()
 
 

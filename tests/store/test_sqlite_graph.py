@@ -7,9 +7,9 @@ from pathlib import Path
 
 from tests.store import sqlite_files
 from tests.store.generators import T0, a_memory, add, memory_id
-from vestige.models import EVERYTHING, Edge
-from vestige.store.changes import Link
-from vestige.store.sql import graph
+from vestige.core.models import EVERYTHING, Edge
+from vestige.store.contract.changes import Link
+from vestige.store.sql.rows import edges as graph
 from vestige.store.sqlite.store import SqliteStore
 
 path, store = sqlite_files.path, sqlite_files.store

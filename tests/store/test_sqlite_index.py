@@ -34,10 +34,10 @@ from tests.store.index_files import (
     units,
 )
 from tests.store.sqlite_files import open_at, query
-from vestige.models import EVERYTHING, Filter
-from vestige.store.changes import Revise
-from vestige.store.sqlite import segments
-from vestige.store.sqlite.matrix import Matrix
+from vestige.core.models import EVERYTHING, Filter
+from vestige.store.contract.changes import Revise
+from vestige.store.sqlite.search import segments
+from vestige.store.sqlite.search.vector_cache import Matrix
 from vestige.store.sqlite.store import SqliteStore
 
 path, store = sqlite_files.path, sqlite_files.store

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from vestige.store.sqlite import codes
+from vestige.store.sqlite.search import int8
 
 Vectors = NDArray[np.float32]
 
@@ -21,7 +21,7 @@ def unit(rows: NDArray[np.float64]) -> Vectors:
 def slack(rows: Vectors, query: Vectors) -> NDArray[np.float64]:
     """How far the bounds are above the products."""
     products = rows.astype(np.float64) @ query.astype(np.float64)
-    return codes.bounds(by_numpy, codes.encode(rows), query) - products
+    return int8.bounds(by_numpy, int8.encode(rows), query) - products
 
 
 def test_no_product_exceeds_its_bound() -> None:
@@ -40,7 +40,7 @@ def test_the_bound_holds_when_every_rounding_goes_against_it() -> None:
     steps = rng.integers(-100, 100, (50, 64)) + 0.49 * np.sign(query)
     steps[:, 0] = 127  # the peak: a step is one
     rows = (steps / 127).astype(np.float32)
-    coded = codes.encode(rows)
+    coded = int8.encode(rows)
     told = (coded.codes * coded.scales[:, np.newaxis]).astype(np.float64) @ query.astype(np.float64)
     exact = rows.astype(np.float64) @ query.astype(np.float64)
     assert (exact - told > 0.01).all(), "the codes are off by more than the query's own rest explains"
@@ -56,14 +56,14 @@ def test_a_query_between_the_codes_is_allowed_for() -> None:
 
 
 def test_a_row_of_zeros_has_codes() -> None:
-    coded = codes.encode(np.zeros((2, 8), dtype=np.float32))
+    coded = int8.encode(np.zeros((2, 8), dtype=np.float32))
     assert not coded.codes.any()
     assert not coded.rests.any()
 
 
 def test_the_package_for_codes_multiplies_exactly() -> None:
     pytest.importorskip("simsimd")
-    kernel = codes.kernel()
+    kernel = int8.kernel()
     assert kernel is not None
     rng = np.random.default_rng(4)
     for dimension in (1, 8, 31, 384, 2048):

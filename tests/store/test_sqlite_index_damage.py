@@ -13,11 +13,11 @@ from tests.store import sqlite_files
 from tests.store.generators import held
 from tests.store.index_files import answers_rightly, asked, fill, folder_of, listed, publish_early, units
 from tests.store.sqlite_files import open_at
-from vestige.errors import StoreError
-from vestige.models import EVERYTHING
-from vestige.store.changes import Revise
-from vestige.store.sql import registry
-from vestige.store.sqlite.matrix import Matrix
+from vestige.core.errors import StoreError
+from vestige.core.models import EVERYTHING
+from vestige.store.contract.changes import Revise
+from vestige.store.sql.rows import store_facts
+from vestige.store.sqlite.search.vector_cache import Matrix
 from vestige.store.sqlite.store import SqliteStore
 
 path, store = sqlite_files.path, sqlite_files.store
@@ -74,7 +74,7 @@ def test_the_next_publication_mends_what_was_cut(path: Path, store: SqliteStore)
 def living(store: SqliteStore, matrix: Matrix, *, break_after: int = 0) -> list[tuple[int, bytes]]:
     """Every vector that a search would see, with its key; so many steps of SQLite and it breaks off."""
     with store._connections.reading() as db:
-        profile = registry.profile(db)
+        profile = store_facts.profile(db)
         assert profile is not None
         db.set_progress_handler(lambda: 1, break_after)
         try:
@@ -89,8 +89,8 @@ def test_a_reading_that_breaks_off_anywhere_leaves_nothing_half_read(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So many vectors outside the files die that those are read again, and that is interrupted."""
-    monkeypatch.setattr("vestige.store.sqlite.matrix.COMPACT_WITH_FILES", 2)
-    monkeypatch.setattr("vestige.store.sqlite.matrix.LOAD_BATCH", 4)
+    monkeypatch.setattr("vestige.store.sqlite.search.vector_cache.COMPACT_WITH_FILES", 2)
+    monkeypatch.setattr("vestige.store.sqlite.search.vector_cache.LOAD_BATCH", 4)
     fill(store, 3, 40)
     asked(store, units(0, 1))
     fill(store, 4, 6, first=100)

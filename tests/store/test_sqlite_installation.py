@@ -14,9 +14,9 @@ import pytest
 from tests.store import sqlite_files
 from tests.store.generators import a_memory, add, held
 from tests.store.sqlite_files import around, open_at, query
-from vestige.errors import StoreBusy, StoreError
-from vestige.models import EVERYTHING
-from vestige.store.sqlite import installation
+from vestige.core.errors import StoreBusy, StoreError
+from vestige.core.models import EVERYTHING
+from vestige.store.sqlite.file import identity
 from vestige.store.sqlite.opening import OPENINGS, open_file
 from vestige.store.sqlite.store import SqliteStore
 
@@ -48,7 +48,7 @@ for number in range({OPENS} if name.startswith("opener") else 0):
 
 
 def mark_of(path: Path) -> Path:
-    return Path(f"{path}{installation.SUFFIX}")
+    return Path(f"{path}{identity.SUFFIX}")
 
 
 def node_at(path: Path, prefix: str = "another") -> str:

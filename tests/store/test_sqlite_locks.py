@@ -18,13 +18,13 @@ import pytest
 from tests.store import sqlite_files
 from tests.store.generators import a_memory, add, held
 from tests.store.sqlite_files import NOW, FakeClock, around, open_at, query
-from vestige.errors import StoreBusy, StoreReadOnly
-from vestige.models import EVERYTHING
-from vestige.store.migrate import Migration
-from vestige.store.processes import Who, command_of
-from vestige.store.sqlite import locks, presence
+from vestige.core.errors import StoreBusy, StoreReadOnly
+from vestige.core.models import EVERYTHING
+from vestige.store.contract.processes import Who, command_of
+from vestige.store.migrations import Migration
 from vestige.store.sqlite.connection import WRITE_DEADLINE_SECONDS
 from vestige.store.sqlite.opening import MIGRATION_WAITS, open_file, schema
+from vestige.store.sqlite.processes import locks, presence
 from vestige.store.sqlite.store import SqliteStore
 
 path, store = sqlite_files.path, sqlite_files.store

@@ -25,13 +25,13 @@ from tests.store.generators import (
 from tests.store.sqlite_files import around, open_at, query
 from tests.world import START, HandClock, open_world
 from vestige import __version__
-from vestige.cognition.text import ANALYSER_VERSION
-from vestige.errors import StoreError, StoreTooNew
-from vestige.models import ANYTHING, EVERYTHING
-from vestige.operations.all import registry
-from vestige.store.clock import COUNTER_BITS, LAST_MILLISECOND
-from vestige.store.migrate import Applied, Migration, load, pending
-from vestige.store.pool import Probe
+from vestige.cognition.text.analyser import ANALYSER_VERSION
+from vestige.core.errors import StoreError, StoreTooNew
+from vestige.core.models import ANYTHING, EVERYTHING
+from vestige.operations.registry.groups import registry
+from vestige.store.contract.search import Probe
+from vestige.store.hybrid_clock import COUNTER_BITS, LAST_MILLISECOND
+from vestige.store.migrations import Applied, Migration, load, pending
 from vestige.store.sqlite.opening import open_file, schema
 
 NEXT = len(schema()) + 1

@@ -8,8 +8,8 @@ import pytest
 
 from tests.store.generators import a_memory, add, forget
 from tests.store.sqlite_files import FakeClock, open_at
-from vestige.errors import StoreBusy, StoreReadOnly
-from vestige.store.sqlite.company import PATIENCE_SECONDS
+from vestige.core.errors import StoreBusy, StoreReadOnly
+from vestige.store.sqlite.processes.processes import PATIENCE_SECONDS
 
 QUOTING = '{"type": "MemoryCreated", "data": {"content_preview": "xylophone"}, "quotes": ["m1"]}'
 

@@ -12,10 +12,10 @@ from tests.store import sqlite_files
 from tests.store.generators import T0, a_memory, add, forget, held, ids, remark, revise
 from tests.store.sqlite_files import open_at
 from tests.store.transfer_ends import in_file, on_server, quietly
-from vestige.checks import MAX_LABEL_BYTES
-from vestige.errors import TooLarge
-from vestige.models import ANYTHING, EVERYTHING, Evidence, Filter
-from vestige.store.transfer.moving import move
+from vestige.core.checks import MAX_LABEL_BYTES
+from vestige.core.errors import TooLarge
+from vestige.core.models import ANYTHING, EVERYTHING, Evidence, Filter
+from vestige.store.transfer.move import move
 
 path = sqlite_files.path
 LONGER = "".join(chr(0x4E00 + number * 7919 % 20_000) for number in range(1_000))

@@ -14,9 +14,9 @@ import pytest
 from tests.store import sqlite_files
 from tests.store.generators import a_memory, add, held
 from tests.store.sqlite_files import NOW, FakeClock, ids
-from vestige.errors import StoreError
-from vestige.store.processes import Who
-from vestige.store.sqlite.presence import FOLDER
+from vestige.core.errors import StoreError
+from vestige.store.contract.processes import Who
+from vestige.store.sqlite.processes.presence import FOLDER
 from vestige.store.sqlite.store import SqliteStore
 
 path = sqlite_files.path

@@ -14,10 +14,10 @@ import pytest
 from tests.store import sqlite_files
 from tests.store.generators import T0, a_memory, add, forget, remark
 from tests.store.sqlite_files import FakeClock, open_at
-from vestige.documents import Document
-from vestige.models import EVERYTHING, Evidence
-from vestige.store.changes import Drop, Put
-from vestige.store.sqlite import journal
+from vestige.core.documents import Document
+from vestige.core.models import EVERYTHING, Evidence
+from vestige.store.contract.changes import Drop, Put
+from vestige.store.sqlite.file import wal
 from vestige.store.sqlite.store import SqliteStore
 
 path, store = sqlite_files.path, sqlite_files.store
@@ -129,7 +129,7 @@ def test_a_debt_made_by_another_in_the_moment_of_paying_stays(
     store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add(store, a_memory("m1", "the xylophone password"), a_memory("m2", "the marimba password"))
-    empty = journal.emptied
+    empty = wal.emptied
     with ExitStack() as reading:
 
         def emptied(db: sqlite3.Connection, patience_seconds: float) -> bool:
@@ -140,7 +140,7 @@ def test_a_debt_made_by_another_in_the_moment_of_paying_stays(
                 forget(other, "m2")
             return done
 
-        monkeypatch.setattr(journal, "emptied", emptied)
+        monkeypatch.setattr(wal, "emptied", emptied)
         forget(store, "m1")
         assert holds(path, "marimba")
         assert store.lingers_in
@@ -161,9 +161,9 @@ def test_while_a_reader_stays_writers_wait_for_it_only_now_and_then(path: Path) 
             for number in range(5):
                 add(store, a_memory(f"more-{number}"))
             assert sum("wal_checkpoint" in one for one in said) == 5
-            waited = f"PRAGMA busy_timeout = {round(1000 * journal.PATIENCE_SECONDS[0])}"
+            waited = f"PRAGMA busy_timeout = {round(1000 * wal.PATIENCE_SECONDS[0])}"
             assert waited not in said
-            clock.seconds += journal.INSIST_SECONDS
+            clock.seconds += wal.INSIST_SECONDS
             add(store, a_memory("later"), a_memory("latest"))
             assert said.count(waited) == 1
 

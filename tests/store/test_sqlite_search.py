@@ -8,13 +8,13 @@ import pytest
 from tests.store import sqlite_files
 from tests.store.generators import SIGNATURE, a_memory, add, axis, embedded, some_tokens
 from tests.store.sqlite_files import open_at
-from vestige.cognition.bm25 import MOST_COUNTED, MOST_PREFIXES, MOST_TERMS
-from vestige.models import EVERYTHING
-from vestige.store.changes import Add
-from vestige.store.pool import Probe
-from vestige.store.sql import tokens
-from vestige.store.sql.directory import Directory
-from vestige.store.sqlite import literals, search
+from vestige.cognition.ranking.bm25 import MOST_COUNTED, MOST_PREFIXES, MOST_TERMS
+from vestige.core.models import EVERYTHING
+from vestige.store.contract.changes import Add
+from vestige.store.contract.search import Probe
+from vestige.store.sql.search import tokens
+from vestige.store.sql.search.threads import Directory
+from vestige.store.sqlite.search import literals, words
 from vestige.store.sqlite.store import SqliteStore
 
 path, store = sqlite_files.path, sqlite_files.store
@@ -32,7 +32,7 @@ def test_a_query_of_100_kb_runs_no_more_statements_than_a_long_one(
         directory = Directory()
         directory.catch_up(db)
         db.set_trace_callback(statements.append)
-        search.score(db, directory, terms, budget)
+        words.score(db, directory, terms, budget)
         db.set_trace_callback(None)
     ours = [one for one in statements if "FROM words_" in one]
     assert 0 < len(ours) <= MOST_COUNTED + MOST_PREFIXES + MOST_TERMS + MOST_PREFIXES
@@ -87,8 +87,8 @@ def test_token_bits_are_held_up_to_a_bound_and_read_again_when_they_are_needed(
 ) -> None:
     room = 2 * (tokens.ENTRY_BYTES + 2 * 10)
     monkeypatch.setattr(tokens, "MOST_BYTES", room)
-    monkeypatch.setattr("vestige.pool.MOST_TOKENS", 16)
-    monkeypatch.setattr("vestige.pool.LEAST_TOKENS", 1)
+    monkeypatch.setattr("vestige.core.candidates.MOST_TOKENS", 16)
+    monkeypatch.setattr("vestige.core.candidates.LEAST_TOKENS", 1)
     rows = [[10 * number + at for at in range(10)] for number in range(4)]
     for number in range(4):
         memory = a_memory(f"m{number}")

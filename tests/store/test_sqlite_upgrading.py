@@ -14,13 +14,13 @@ from tests.store import sqlite_files
 from tests.store.generators import NewStore, a_memory, add
 from tests.store.sqlite_files import NOW, FakeClock, around, open_at, query
 from tests.store.test_sqlite_migrations import old_store
-from vestige.errors import StoreBusy
-from vestige.models import EVERYTHING
-from vestige.store.migrate import Migration
-from vestige.store.processes import Who
-from vestige.store.sqlite import locks, presence
+from vestige.core.errors import StoreBusy
+from vestige.core.models import EVERYTHING
+from vestige.store.contract.processes import Who
+from vestige.store.migrations import Migration
 from vestige.store.sqlite.connection import WRITE_DEADLINE_SECONDS
 from vestige.store.sqlite.opening import MIGRATION_WAITS, open_file, schema
+from vestige.store.sqlite.processes import locks, presence
 from vestige.store.sqlite.store import SqliteStore
 
 path, store = sqlite_files.path, sqlite_files.store

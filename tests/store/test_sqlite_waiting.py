@@ -20,11 +20,10 @@ from tests.store.generators import a_memory, add, held
 from tests.store.sqlite_files import NOW, FakeClock, around, open_at, query
 from tests.transports.cli_harness import invoke
 from tests.world import open_world
-from vestige.app import open_app
-from vestige.errors import StoreBusy, StoreError
-from vestige.models import EVERYTHING
-from vestige.store.processes import Who
-from vestige.store.sqlite import locks
+from vestige.app.app import open_app
+from vestige.core.errors import StoreBusy, StoreError
+from vestige.core.models import EVERYTHING
+from vestige.store.contract.processes import Who
 from vestige.store.sqlite.connection import (
     BUSY_TIMEOUT_SECONDS,
     WRITE_DEADLINE_SECONDS,
@@ -32,6 +31,7 @@ from vestige.store.sqlite.connection import (
     Synchronous,
 )
 from vestige.store.sqlite.opening import open_file
+from vestige.store.sqlite.processes import locks
 from vestige.store.sqlite.store import SqliteStore
 
 path, store = sqlite_files.path, sqlite_files.store
@@ -90,7 +90,7 @@ def test_an_outside_client_that_keeps_a_transaction_open_is_named(path: Path) ->
 
 
 def test_without_proc_the_cause_is_told_without_a_name(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vestige.store.sqlite.busy._LOCKS", path / "nowhere")
+    monkeypatch.setattr("vestige.store.sqlite.processes.presence._LOCKS", path / "nowhere")
     with closing(open_at(path)) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreBusy, match="another program keeps a transaction open") as caught:
@@ -219,8 +219,8 @@ def fill(store: SqliteStore, megabytes: int = 1) -> None:
 @pytest.fixture
 def short_journal(monkeypatch: pytest.MonkeyPatch) -> int:
     """A limit that a test reaches quickly."""
-    monkeypatch.setattr("vestige.store.sqlite.journal.BYTES", 1 << 20)
-    monkeypatch.setattr("vestige.store.sqlite.journal.STEP_BYTES", 1 << 18)
+    monkeypatch.setattr("vestige.store.sqlite.file.wal.BYTES", 1 << 20)
+    monkeypatch.setattr("vestige.store.sqlite.file.wal.STEP_BYTES", 1 << 18)
     return 1 << 20
 
 

@@ -11,10 +11,10 @@ from tests.store.generators import DAY, T0, a_memory, add
 from tests.store.sqlite_files import open_at
 from tests.store.test_contract_examine import use
 from tests.store.test_sqlite_checkup import break_it
-from vestige.errors import StoreCorrupt
-from vestige.models import ANYTHING, EVERYTHING
+from vestige.core.errors import StoreCorrupt
+from vestige.core.models import ANYTHING, EVERYTHING
+from vestige.store.sqlite.search.words import TABLES, SqliteSurfaces
 from vestige.store.sqlite.store import SqliteStore
-from vestige.store.sqlite.words import TABLES, SqliteSurfaces
 
 path, store = sqlite_files.path, sqlite_files.store
 LATER = T0 + 30 * DAY

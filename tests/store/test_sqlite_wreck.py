@@ -9,8 +9,8 @@ import pytest
 from tests.store.generators import T0, a_memory, add
 from tests.store.sqlite_files import open_at
 from tests.store.test_sqlite_checkup import break_it, tear
-from vestige.errors import StoreError
-from vestige.store.sqlite.wreck import examine_file
+from vestige.core.errors import StoreError
+from vestige.store.sqlite.file.damaged import examine_file
 
 
 def kept(folder: Path) -> Path:

@@ -29,14 +29,14 @@ from tests.store.generators import (
     revise,
 )
 from tests.store.sqlite_files import FakeClock, every_text, open_at, query
-from vestige.errors import IdempotencyConflict, InvalidInput, StoreBusy, StoreError, StoreFull
-from vestige.models import ANYTHING, EVERYTHING, Filter, Memory
-from vestige.store.changes import Add, Change, Claim, Forget
-from vestige.store.clock import tick
-from vestige.store.sql import words
+from vestige.core.errors import IdempotencyConflict, InvalidInput, StoreBusy, StoreError, StoreFull
+from vestige.core.models import ANYTHING, EVERYTHING, Filter, Memory
+from vestige.store.contract.changes import Add, Change, Claim, Forget
+from vestige.store.hybrid_clock import tick
+from vestige.store.sql.search import word_rows
 from vestige.store.sqlite.connection import IDLE_READERS, RETRY_SECONDS, WRITE_DEADLINE_SECONDS
+from vestige.store.sqlite.search.words import SqliteSurfaces
 from vestige.store.sqlite.store import SqliteStore
-from vestige.store.sqlite.words import SqliteSurfaces
 
 path, store = sqlite_files.path, sqlite_files.store
 SIBLING = """
@@ -249,7 +249,7 @@ def test_queries_are_scored_in_portions_when_there_are_very_many(
         add_with(store, a_memory(f"m{number}"), axis(number))
     queries = np.stack([axis(number) for number in range(6)])
     whole = store.nearest(queries, SIGNATURE, ANYTHING, access=EVERYTHING, limit=3)
-    monkeypatch.setattr("vestige.store.sqlite.scan.MAX_SCORES", 12)
+    monkeypatch.setattr("vestige.store.sqlite.search.vectors.MAX_SCORES", 12)
     assert store.nearest(queries, SIGNATURE, ANYTHING, access=EVERYTHING, limit=3) == whole
 
 
@@ -300,9 +300,9 @@ def test_values_that_sqlite_cannot_take_are_invalid_input(store: SqliteStore) ->
 
 def test_a_rebuild_analyses_again_what_changed_in_the_meantime(store: SqliteStore) -> None:
     add(store, a_memory("m1", "zinc"), a_memory("m2", "cobalt"))
-    outdated = replace(words.analyse(a_memory("m1", "wrong")), revision=0)
+    outdated = replace(word_rows.analyse(a_memory("m1", "wrong")), revision=0)
     with store._connections.writing() as db:
-        assert words.rebuild(db, {1: outdated, 99: outdated}, SqliteSurfaces()) == 2
+        assert word_rows.rebuild(db, {1: outdated, 99: outdated}, SqliteSurfaces()) == 2
     for name, term in (("m1", "zinc"), ("m2", "cobalt")):
         (found,) = store.lexical([term], ANYTHING, access=EVERYTHING, limit=5)
         assert found.memory_id == name

@@ -28,17 +28,17 @@ from tests.store.transfer_ends import (
     stop_after,
     write_one_more,
 )
-from vestige.documents import Document
+from vestige.core.documents import Document
+from vestige.core.errors import InvalidInput, StoreBusy, StoreError
+from vestige.core.models import ANYTHING, EVERYTHING
 from vestige.embed.protocol import Signature
-from vestige.errors import InvalidInput, StoreBusy, StoreError
-from vestige.models import ANYTHING, EVERYTHING
-from vestige.store.changes import Add, Put, Tune
-from vestige.store.protocol import MemoryStore
+from vestige.store.contract.changes import Add, Put, Tune
+from vestige.store.contract.store import MemoryStore
 from vestige.store.sql.columns import moment_text
-from vestige.store.transfer.comparing import compare
-from vestige.store.transfer.moving import move, plan, verify
-from vestige.store.transfer.parts import COMPARED
-from vestige.store.transfer.sides import End
+from vestige.store.transfer.compare import compare
+from vestige.store.transfer.ends import End
+from vestige.store.transfer.move import move, plan, verify
+from vestige.store.transfer.tables import COMPARED
 
 LEFT_BEHIND = {
     # derived with each memory

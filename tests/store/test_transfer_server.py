@@ -18,9 +18,16 @@ from tests.store.generators import a_memory, add
 from tests.store.long_life import live_long
 from tests.store.sqlite_files import open_at, query
 from tests.store.transfer_ends import NOW, a_life, export_of, in_file, on_server, quietly
-from vestige.errors import InvalidInput, StoreError, StoreFull, StoreReadOnly, StoreUnavailable, VestigeError
-from vestige.store.transfer.moving import move, plan
-from vestige.store.transfer.sides import End
+from vestige.core.errors import (
+    InvalidInput,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnavailable,
+    VestigeError,
+)
+from vestige.store.transfer.ends import End
+from vestige.store.transfer.move import move, plan
 
 pytestmark = pytest.mark.slow
 

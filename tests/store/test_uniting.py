@@ -9,12 +9,12 @@ from hypothesis import HealthCheck, given, settings
 
 from tests.store.generators import HOUR, T0, NewStore, flat
 from tests.store.stories import Deed, Visit, live, stories
-from vestige.documents import Document
-from vestige.models import EVERYTHING, LogEvent, Memory
-from vestige.store.changes import DELETED
-from vestige.store.lives import DocumentLife, EdgeLife, Life, MemoryLife
-from vestige.store.plausible import check
-from vestige.store.uniting import GROUPS, Key, edge, key_of, present, revisions, united, versions_of
+from vestige.core.documents import Document
+from vestige.core.models import EVERYTHING, LogEvent, Memory
+from vestige.store.contract.changes import DELETED
+from vestige.store.merge.absorb import check
+from vestige.store.merge.histories import DocumentLife, EdgeLife, Life, MemoryLife
+from vestige.store.merge.union import GROUPS, Key, edge, key_of, present, revisions, united, versions_of
 
 told_apart = settings(
     max_examples=30,

@@ -10,7 +10,7 @@ from tests.store import postgres_stores, sqlite_files
 from tests.store.canonical import assert_whole, canonical
 from tests.store.generators import HOUR, T0, a_key
 from tests.store.test_sqlite_migrations import old_store
-from vestige.store.protocol import MemoryStore
+from vestige.store.contract.store import MemoryStore
 from vestige.store.sql.columns import moment_text
 from vestige.store.sqlite.opening import open_file, schema
 

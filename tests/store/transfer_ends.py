@@ -15,15 +15,15 @@ from tests.store.old.make import Story, live
 from tests.store.postgres_stores import open_at as open_on_server
 from tests.store.sqlite_files import around, open_at
 from tests.world import HandClock, open_world
-from vestige.models import EVERYTHING
-from vestige.portable.file import Writer
+from vestige.core.models import EVERYTHING
+from vestige.exchange.portable.file import Writer
+from vestige.store.contract.processes import Who
+from vestige.store.contract.store import MemoryStore
 from vestige.store.postgres.opening import Surroundings
-from vestige.store.postgres.place import Place
+from vestige.store.postgres.server.address import Place
 from vestige.store.postgres.transfer import PostgresEnd
-from vestige.store.processes import Who
-from vestige.store.protocol import MemoryStore
 from vestige.store.sqlite.transfer import SqliteEnd
-from vestige.store.transfer.sides import End
+from vestige.store.transfer.ends import End
 
 NOW = datetime(2027, 1, 2, 3, 4, 5, tzinfo=UTC)
 ME = Who(pid=os.getpid(), command="vestige migrate", since=NOW)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from click.testing import CliRunner
 
-from vestige.app import open_app, open_database, open_ends, open_server
+from vestige.app.app import open_app, open_database, open_ends, open_server
 from vestige.transports.cli import run
 from vestige.transports.cli.session import OpenApp, OpenEnds
 

@@ -12,12 +12,12 @@ import httpx
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from starlette.types import ASGIApp
 
-from vestige.operations.all import registry
-from vestige.preferences import AuthSettings
+from vestige.operations.registry.groups import registry
+from vestige.settings.sections import AuthSettings
 from vestige.transports.http import rest
-from vestige.transports.http.asgi import build
-from vestige.transports.http.auth import Auth
-from vestige.transports.http.desk import Application, Desk
+from vestige.transports.http.app import build
+from vestige.transports.http.auth.gate import Auth
+from vestige.transports.http.context import Application, Desk
 
 URL = "http://127.0.0.1:3927"
 

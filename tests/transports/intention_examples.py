@@ -2,9 +2,9 @@
 
 from datetime import datetime
 
-from vestige.documents import Document
-from vestige.operations.intentions import EXAMPLE_INTENTION
-from vestige.store.changes import Put
+from vestige.core.documents import Document
+from vestige.operations.intentions.intentions import EXAMPLE_INTENTION
+from vestige.store.contract.changes import Put
 
 
 def intention_example(now: datetime) -> Put:

@@ -2,8 +2,8 @@
 
 from datetime import datetime, timedelta
 
-from vestige.keys import ApiKey
-from vestige.operations.keys import EXAMPLE_KEY
+from vestige.core.api_key import ApiKey
+from vestige.operations.care.keys import EXAMPLE_KEY
 
 
 def key_example(now: datetime) -> ApiKey:

@@ -9,8 +9,8 @@ from io import BufferedReader, FileIO
 from typing import Any
 
 from tests.transports.mcp_lines import CATALOG
-from vestige.errors import NotFound, TooLarge
-from vestige.transports.mcp.jsonrpc import Message
+from vestige.core.errors import NotFound, TooLarge
+from vestige.transports.mcp.protocol.jsonrpc import Message
 from vestige.transports.mcp.service import OpenApp, Progress, Signal
 from vestige.transports.mcp.stdio import GRACE_SECONDS, ROOTS_SECONDS, Server
 

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from vestige.transports.mcp.jsonrpc import Message
+from vestige.transports.mcp.protocol.jsonrpc import Message
 from vestige.transports.mcp.service import Progress, Signal
 from vestige.transports.mcp.stdio import serve_process
 

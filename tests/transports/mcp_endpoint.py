@@ -9,14 +9,14 @@ import anyio
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from vestige.callers import LOCAL_USER, Caller
+from vestige.core.caller import LOCAL_USER, Caller
 from vestige.engine.context import Engine
-from vestige.operations.registry import Operation, Registry
-from vestige.settings import load_settings
-from vestige.transports.http import mcp
-from vestige.transports.http.desk import Desk
+from vestige.operations.registry.registry import Operation, Registry
+from vestige.settings.settings import load_settings
+from vestige.transports.http.context import Desk
+from vestige.transports.http.mcp import endpoint as mcp
 from vestige.transports.mcp.catalog import Catalog, packaged
-from vestige.transports.mcp.jsonrpc import Message
+from vestige.transports.mcp.protocol.jsonrpc import Message
 from vestige.transports.mcp.service import Progress, Service, Signal
 
 

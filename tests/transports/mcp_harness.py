@@ -31,7 +31,7 @@ from pydantic import FileUrl
 
 from tests.transports.http_socket import served
 from tests.transports.mcp_endpoint import Borrowed, endpoint
-from vestige.transports.http.mcp import PATH
+from vestige.transports.http.mcp.endpoint import PATH
 from vestige.transports.mcp.catalog import Catalog
 from vestige.transports.mcp.service import Service
 from vestige.transports.mcp.stdio import Server

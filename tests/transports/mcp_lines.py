@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 from vestige.transports.mcp.catalog import Catalog
-from vestige.transports.mcp.core import Connection
-from vestige.transports.mcp.jsonrpc import encode
-from vestige.transports.mcp.messages import Action, Job, Send, Start
+from vestige.transports.mcp.protocol.core import Connection
+from vestige.transports.mcp.protocol.jsonrpc import encode
+from vestige.transports.mcp.protocol.messages import Action, Job, Send, Start
 
 LEGACY_VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
 MODERN_VERSION = "2026-07-28"

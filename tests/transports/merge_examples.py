@@ -4,12 +4,12 @@ that is archived."""
 from dataclasses import replace
 from datetime import datetime
 
-from vestige.documents import Document
-from vestige.models import Edge, Memory
-from vestige.operations.archive import EXAMPLE_ARCHIVED
-from vestige.operations.dedup import EXAMPLE_MERGED, EXAMPLE_PARTS
-from vestige.operations.insights import EXAMPLE_INSIGHT
-from vestige.store.changes import Add, Change, Link, Put, Revise
+from vestige.core.documents import Document
+from vestige.core.models import Edge, Memory
+from vestige.operations.memory.archive import EXAMPLE_ARCHIVED
+from vestige.operations.memory.dedup import EXAMPLE_MERGED, EXAMPLE_PARTS
+from vestige.operations.reasoning.insights import EXAMPLE_INSIGHT
+from vestige.store.contract.changes import Add, Change, Link, Put, Revise
 
 SHORT = "The harbour database is backed up every night."
 LONG = "The harbour database is backed up every night. Backups are kept for a month."

@@ -16,7 +16,7 @@ import pytest
 from tests.transports.cli_harness import ENVIRONMENT, Outcome, invoke
 from tests.transports.mcp_lines import ENVELOPE
 from tests.world import HandClock, open_world
-from vestige.app import App, open_app
+from vestige.app.app import App, open_app
 
 PATIENCE_SECONDS = 60
 LITTLE_SECONDS = 1.5

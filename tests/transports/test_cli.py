@@ -8,10 +8,10 @@ import click
 import pytest
 
 from tests.transports.cli_harness import Outcome, invoke
-from vestige.errors import VestigeError
-from vestige.operations.all import registry
-from vestige.operations.archive import Collected
-from vestige.operations.registry import Operation
+from vestige.core.errors import VestigeError
+from vestige.operations.memory.archive import Collected
+from vestige.operations.registry.groups import registry
+from vestige.operations.registry.registry import Operation
 from vestige.transports.arguments import Reader, arguments_of, words_of
 from vestige.transports.cli.main import root_command
 

@@ -149,7 +149,7 @@ def test_a_memory_without_a_place_has_no_database(tmp_path: Path) -> None:
 def test_status_names_who_is_connected_and_who_writes(postgres_server: Server, tmp_path: Path) -> None:
     import psycopg
 
-    from vestige.store.postgres.locks import Lock
+    from vestige.store.postgres.processes.locks import Lock
 
     url = postgres_server.new_database()
     environ = {"VESTIGE_DATA_DIR": str(tmp_path), "VESTIGE_DATABASE_URL": url}

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.transports.cli_harness import invoke
-from vestige.events import ConsolidationStarted, MemoryPromoted, Place, SearchPerformed
-from vestige.transports.cli.events import in_a_line
+from vestige.core.events import ConsolidationStarted, MemoryPromoted, Place, SearchPerformed
+from vestige.transports.cli.commands.events import in_a_line
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 

@@ -8,12 +8,12 @@ import pytest
 from pydantic import Field
 
 from tests.transports.cli_harness import ENVIRONMENT, Outcome, invoke
-from vestige.app import open_app, open_database, open_ends, open_server
+from vestige.app.app import open_app, open_database, open_ends, open_server
 from vestige.engine.context import Call
-from vestige.operations.registry import Registry
-from vestige.operations.wire import Wire
+from vestige.operations.registry.arguments import Wire
+from vestige.operations.registry.registry import Registry
 from vestige.transports.arguments import arguments_of
-from vestige.transports.cli.commands import CommandGroup, add_operations
+from vestige.transports.cli.operation_commands import CommandGroup, add_operations
 from vestige.transports.cli.session import Session
 
 
@@ -177,7 +177,7 @@ def test_wrong_arguments_are_refused_before_the_question() -> None:
 
 
 def test_no_operation_has_an_argument_that_hides_an_option_for_everything() -> None:
-    from vestige.operations.all import registry
+    from vestige.operations.registry.groups import registry
 
     taken = {"data_dir", "config", "json", "table", "help", "yes"}
     for operation in registry.operations.values():

@@ -196,7 +196,7 @@ def test_the_version_is_told_before_anything_is_imported_for_it(flag: str, tmp_p
     )
     assert told.stdout == f"vestige {__version__}\n"
     imported = {line.rpartition("|")[2].strip() for line in told.stderr.splitlines()}
-    assert imported.isdisjoint({"vestige.app", "click", "numpy", "pydantic"})
+    assert imported.isdisjoint({"vestige.app.app", "click", "numpy", "pydantic"})
 
 
 INTERRUPTED = """
@@ -213,7 +213,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("module", ["vestige.settings", "vestige.app", "vestige.transports.cli"])
+@pytest.mark.parametrize("module", ["vestige.settings.settings", "vestige.app.app", "vestige.transports.cli"])
 def test_ctrl_c_while_things_are_imported_ends_it_quietly(module: str, tmp_path: Path) -> None:
     ended = subprocess.run(
         [sys.executable, "-c", INTERRUPTED, module],

@@ -9,10 +9,10 @@ import pytest
 
 from tests.bridge.harness import TOKEN, running
 from tests.transports.http.harness import serving
-from vestige.settings import load_settings
-from vestige.transports.cli.reach import UNENCRYPTED, own_address, url_for_others, warn_unencrypted
-from vestige.transports.http.addresses import Bind
-from vestige.transports.http.origins import Names
+from vestige.settings.settings import load_settings
+from vestige.transports.cli.server_address import UNENCRYPTED, own_address, url_for_others, warn_unencrypted
+from vestige.transports.http.auth.addresses import Bind
+from vestige.transports.http.auth.hosts import Names
 from vestige.transports.http.run import listening
 
 

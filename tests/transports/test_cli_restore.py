@@ -17,10 +17,10 @@ import pytest
 from click.testing import CliRunner
 
 from tests.transports.cli_harness import ENVIRONMENT, Outcome, invoke
-from vestige.app import restore_main
-from vestige.errors import StoreError
-from vestige.store.processes import Who
-from vestige.store.sqlite.restore import restore
+from vestige.app.app import restore_main
+from vestige.core.errors import StoreError
+from vestige.store.contract.processes import Who
+from vestige.store.sqlite.backup.restore import restore
 
 WHO = Who(pid=1, command="a test", since=datetime(2026, 1, 2, tzinfo=UTC))
 

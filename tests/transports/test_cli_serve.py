@@ -20,14 +20,14 @@ from pathlib import Path
 import pytest
 
 from tests.transports.http.harness import PATIENCE_SECONDS, environment, key_in, serving
-from vestige.connect import claude
-from vestige.connect.servers import Held, Http
-from vestige.settings import load_settings
+from vestige.settings.settings import load_settings
+from vestige.transports.cli.commands.serve import Greeting, fetches_model, occupied
 from vestige.transports.cli.log_lines import ACCESS, ShortLines
 from vestige.transports.cli.program import own_command
-from vestige.transports.cli.serve import Greeting, fetches_model, occupied
-from vestige.transports.http import logs
-from vestige.transports.http.addresses import Bind
+from vestige.transports.connect import claude
+from vestige.transports.connect.servers import Held, Http
+from vestige.transports.http.auth.addresses import Bind
+from vestige.transports.http.middleware import access_log
 
 URL = "http://127.0.0.1:3927"
 KEY = re.compile(r"vst_[\w-]{30}")
@@ -149,9 +149,9 @@ def test_the_log_at_a_terminal_has_a_short_line_for_a_request() -> None:
     of_bridge = json.dumps({**told, "caller": None, "agent": "main"})
     record = logging.LogRecord(ACCESS, logging.INFO, "", 0, "%s", (of_bridge,), None)
     assert ShortLines().format(record).endswith("  12 ms  main")
-    warning = logging.LogRecord("vestige.app", logging.WARNING, "", 0, "The %s.", ("rest",), None)
+    warning = logging.LogRecord("vestige.app.app", logging.WARNING, "", 0, "The %s.", ("rest",), None)
     assert ShortLines().format(warning) == "Warning: The rest."
-    assert ACCESS == logs.ACCESS
+    assert ACCESS == access_log.ACCESS
 
 
 # -- as a process ------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from tests.store.old.make import Story, live
 from tests.store.transfer_ends import in_file
 from tests.transports.cli_harness import Outcome, invoke
 from tests.world import HandClock, open_world
-from vestige.errors import StoreUnavailable
+from vestige.core.errors import StoreUnavailable
 from vestige.store.sqlite.transfer import SqliteEnd
 
 TABLES = {"memories", "events", "edges", "revisions", "vectors", "strengths"}

@@ -8,8 +8,8 @@ import pytest
 from testbed.postgres_server import Server
 from tests.store.transfer_ends import a_life, in_file, on_server, quietly, stop_after
 from tests.transports.cli_harness import invoke
-from vestige.store.transfer.moving import move
-from vestige.store.transfer.sides import End
+from vestige.store.transfer.ends import End
+from vestige.store.transfer.move import move
 
 
 @pytest.mark.parametrize("kind", ["file", pytest.param("server", marks=pytest.mark.slow)])

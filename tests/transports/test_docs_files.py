@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from vestige.operations.all import registry
+from vestige.operations.registry.groups import registry
 from vestige.transports.cli.main import root_command
 from vestige.transports.docs import FOLDER, files, stale, write
 

@@ -18,7 +18,7 @@ from tests.conftest import store_of
 from tests.transports.cli_harness import ENVIRONMENT
 from tests.transports.mcp_harness import sdk_process
 from tests.world import open_world
-from vestige.events import Happening
+from vestige.core.events import Happening
 
 pytestmark = pytest.mark.slow
 

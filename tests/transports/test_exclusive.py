@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.transports.cli_harness import invoke
-from vestige.store.sqlite.presence import FOLDER, present
+from vestige.store.sqlite.processes.presence import FOLDER, present
 
 pytestmark = pytest.mark.slow
 

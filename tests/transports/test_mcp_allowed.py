@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
-from vestige.operations.all import registry
+from vestige.operations.registry.groups import registry
 from vestige.transports.mcp import describe
-from vestige.transports.mcp.allowed import EVERYTHING
-from vestige.transports.mcp.catalog import Catalog
+from vestige.transports.mcp.catalog import EVERYTHING, Catalog
 
 DOCUMENT = describe.document(registry)
 READER, WRITER = frozenset({"read"}), frozenset({"read", "write"})

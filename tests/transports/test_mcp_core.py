@@ -21,9 +21,9 @@ from tests.transports.mcp_lines import (
     start,
 )
 from vestige.transports.mcp.catalog import PROFILES, Catalog, packaged
-from vestige.transports.mcp.core import HEAVY_BYTES
-from vestige.transports.mcp.jsonrpc import encode
-from vestige.transports.mcp.messages import Done, Failed, Send
+from vestige.transports.mcp.protocol.core import HEAVY_BYTES
+from vestige.transports.mcp.protocol.jsonrpc import encode
+from vestige.transports.mcp.protocol.messages import Done, Failed, Send
 
 # -- the handshake ----------------------------------------------------------------------------------
 

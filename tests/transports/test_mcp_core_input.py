@@ -18,8 +18,8 @@ from tests.transports.mcp_lines import (
     only_reply,
     start,
 )
-from vestige.transports.mcp.jsonrpc import encode
-from vestige.transports.mcp.messages import Action, Cancel, Done, Failed, Job, Send, Start
+from vestige.transports.mcp.protocol.jsonrpc import encode
+from vestige.transports.mcp.protocol.messages import Action, Cancel, Done, Failed, Job, Send, Start
 
 # -- progress and cancellation ----------------------------------------------------------------------
 

@@ -24,10 +24,10 @@ from tests.transports.mcp_mutations import malformed
 from tests.world import open_world
 from vestige.engine import keys
 from vestige.engine.context import Call
-from vestige.operations.all import registry
-from vestige.transports.http.asgi import build
-from vestige.transports.http.auth import Auth
-from vestige.transports.http.desk import Desk
+from vestige.operations.registry.groups import registry
+from vestige.transports.http.app import build
+from vestige.transports.http.auth.gate import Auth
+from vestige.transports.http.context import Desk
 
 pytestmark = pytest.mark.slow
 

@@ -7,9 +7,9 @@ import pytest
 
 from tests.world import World
 from vestige.engine.context import Call
-from vestige.operations.all import registry
-from vestige.operations.registry import Registry
-from vestige.operations.wire import Wire
+from vestige.operations.registry.arguments import Wire
+from vestige.operations.registry.groups import registry
+from vestige.operations.registry.registry import Registry
 from vestige.transports.mcp import describe
 from vestige.transports.mcp.catalog import Catalog
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from vestige.directories import default_data_directory
-from vestige.settings import load_settings
+from vestige.settings.directories import default_data_directory
+from vestige.settings.settings import load_settings
 from vestige.transports.mcp.options import parse_options
 
 FILE = '[mcp]\nprofile = "full"\ninstructions = "full"\n'

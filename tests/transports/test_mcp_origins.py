@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.transports.mcp_lines import ENVELOPE, HAS_ROOTS, INITIALIZED, connect, listed
-from vestige.transports.mcp.core import Connection
-from vestige.transports.mcp.messages import Action, Cancel, Done, Hold, Job, Send, Start
+from vestige.transports.mcp.protocol.core import Connection
+from vestige.transports.mcp.protocol.messages import Action, Cancel, Done, Hold, Job, Send, Start
 
 HERE, THERE = "one way", "another"
 

@@ -212,7 +212,10 @@ def test_nothing_heavy_is_imported_before_the_first_answers() -> None:
     heavy = {"numpy", "pydantic", "asyncio", "typing", "dataclasses", "inspect", "logging", "pathlib"}
     assert heavy & modules == set()
     ours = {name for name in modules if name.startswith("vestige.")}
-    assert {name for name in ours if "transports" not in name} == {"vestige.nearest", "vestige.directories"}
+    assert {name for name in ours if "transports" not in name} == {
+        "vestige.core.nearest",
+        "vestige.settings.directories",
+    }
 
 
 @pytest.mark.parametrize("mode", STDIO_MODES)

@@ -10,11 +10,11 @@ import pytest
 from tests.transports.mcp_harness import MODES, sdk_client
 from tests.transports.mcp_lines import ask, connect, start
 from tests.world import World
-from vestige.errors import VestigeError
-from vestige.operations.all import registry
+from vestige.core.errors import VestigeError
+from vestige.operations.registry.groups import registry
 from vestige.transports.mcp import catalog, describe
 from vestige.transports.mcp.catalog import PROFILES, Catalog, packaged
-from vestige.transports.mcp.jsonrpc import dumps
+from vestige.transports.mcp.protocol.jsonrpc import dumps
 
 MOST_CORE_CHARACTERS = 8_000
 DOCUMENT = describe.document(registry)

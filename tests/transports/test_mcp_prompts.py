@@ -10,8 +10,8 @@ from mcp.shared.exceptions import MCPError
 from tests.transports.mcp_apps import SmallApp
 from tests.transports.mcp_harness import MODES, sdk_client
 from tests.transports.mcp_lines import STAMP, ask, ask_modern, connect
-from vestige.operations.all import registry
-from vestige.operations.prompts import INSTRUCTIONS, PROMPTS, Clause
+from vestige.operations.registry.groups import registry
+from vestige.operations.registry.prompts import INSTRUCTIONS, PROMPTS, Clause
 
 
 def said(params: dict[str, Any]) -> str:

@@ -28,9 +28,9 @@ from tests.transports.mcp_lines import (
     start,
 )
 from tests.world import World
-from vestige.place import scope_of
-from vestige.transports.mcp.core import Connection
-from vestige.transports.mcp.messages import Action, Done, Hold, Send, Start
+from vestige.app.project_scope import scope_of
+from vestige.transports.mcp.protocol.core import Connection
+from vestige.transports.mcp.protocol.messages import Action, Done, Hold, Send, Start
 
 THERE = "file:///home/ada/there"
 CHANGED = "notifications/roots/list_changed"

@@ -13,7 +13,7 @@ import pytest
 from tests.transports.mcp_apps import TIMEOUT_SECONDS, Peer, SmallApp, serving
 from tests.transports.mcp_harness import MODES, sdk_client
 from tests.transports.mcp_lines import CATALOG, HAS_ROOTS, HERE, INITIALIZED, listed
-from vestige.errors import StoreBusy
+from vestige.core.errors import StoreBusy
 
 
 def structured(reply: dict[str, Any]) -> Any:

@@ -22,16 +22,16 @@ from tests.transports.key_examples import key_example
 from tests.transports.mcp_harness import MODES, sdk_client
 from tests.transports.merge_examples import merge_examples
 from tests.world import HandClock, World, on_postgres, open_world
-from vestige.app import App
+from vestige.app.app import App
 from vestige.client import Client
+from vestige.core.errors import VestigeError
+from vestige.core.models import EVERYTHING, Memory
 from vestige.engine.context import Call
 from vestige.engine.embedding import embed_memories
-from vestige.errors import VestigeError
-from vestige.models import EVERYTHING, Memory
-from vestige.operations.all import registry
-from vestige.operations.memory import EXAMPLE_ID
-from vestige.operations.registry import Operation
-from vestige.store.changes import Add
+from vestige.operations.memory.read import EXAMPLE_ID
+from vestige.operations.registry.groups import registry
+from vestige.operations.registry.registry import Operation
+from vestige.store.contract.changes import Add
 from vestige.transports.mcp import describe
 from vestige.transports.mcp.catalog import Catalog
 

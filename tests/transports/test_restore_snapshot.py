@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from tests.transports.cli_harness import Outcome, invoke
-from vestige.engine import snapshot
-from vestige.errors import InvalidInput, StoreCorrupt, StoreFull
+from vestige.core.errors import InvalidInput, StoreCorrupt, StoreFull
+from vestige.engine.care import snapshot
 
 SETTINGS = "[memory]\nretention_target = 0.7\n"
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 from vestige.client.connection import API, Connection, open_http
 from vestige.client.operations import Operations
-from vestige.errors import ConfigError
+from vestige.core.errors import ConfigError
 
 if TYPE_CHECKING:
     import httpx

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit
 import orjson
 
 from vestige.client.failures import Unreachable, error_of
-from vestige.errors import ConfigError, DeadlineExceeded, InvalidInput, MissingExtra
+from vestige.core.errors import ConfigError, DeadlineExceeded, InvalidInput, MissingExtra
 
 if TYPE_CHECKING:
     import httpx

@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from vestige.errors import VestigeError
+from vestige.core.errors import VestigeError
 
 _SHOWN_CHARS = 200
 

@@ -842,7 +842,7 @@ class Provenance(TypedDict):
     trust: float
 
 
-class FoundAssociationView(TypedDict):
+class SearchViewAssociationView(TypedDict):
     """Which link brought a hit in that no arm found."""
 
     via: NotRequired[str]
@@ -909,7 +909,7 @@ class HitView(TypedDict):
     duplicates: NotRequired[int]
     duplicateIds: NotRequired[list[str]]
     contradicts: NotRequired[list[str]]
-    association: NotRequired[FoundAssociationView]
+    association: NotRequired[SearchViewAssociationView]
     shortened: NotRequired[str]
     explain: NotRequired[Explanation]
 
@@ -1554,6 +1554,15 @@ class Recommended(TypedDict):
     author: NotRequired[str]
 
 
+class ReferenceViewStepView(TypedDict):
+    """What a memory said from a time on, and what changed."""
+
+    date: str
+    id: str
+    preview: str
+    change: str
+
+
 class SupersededView(TypedDict):
     """A memory that holds no more: since when, and what has taken its place."""
 
@@ -1566,15 +1575,6 @@ class SupersededView(TypedDict):
     supersededBy: NotRequired[str]
     until: NotRequired[str]
     detail: NotRequired[str]
-
-
-class ReferencedStepView(TypedDict):
-    """What a memory said from a time on, and what changed."""
-
-    date: str
-    id: str
-    preview: str
-    change: str
 
 
 class Referenced(TypedDict):
@@ -1594,7 +1594,7 @@ class Referenced(TypedDict):
     evidence: list[EvidenceView]
     contradictions: list[ContradictionView]
     superseded: list[SupersededView]
-    evolution: list[ReferencedStepView]
+    evolution: list[ReferenceViewStepView]
     relatedInsights: list[InsightView]
     missing: NotRequired[list[str]]
     note: NotRequired[str]

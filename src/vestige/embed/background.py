@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from vestige.core.errors import Cancelled, EmbedderError, VestigeError
 from vestige.embed.progress import Progress, Step
-from vestige.errors import Cancelled, EmbedderError, VestigeError
 
 if TYPE_CHECKING:
     from vestige.embed.protocol import Embedder, Signature
@@ -157,7 +157,9 @@ class EmbedderSource:
             self._status = EmbedderStatus(state=State.OFF, detail="closed")
             self._changed.notify_all()
         if thread is not None and thread is not threading.current_thread():
-            from vestige.embed.child import end_children_of  # here, to keep the import of this module lean
+            from vestige.embed.minilm.child import (
+                end_children_of,  # here, to keep the import of this module lean
+            )
 
             end_children_of(thread)
             thread.join(patience)

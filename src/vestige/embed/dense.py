@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vestige.core.errors import EmbedderError
 from vestige.embed.protocol import Encoded, Vectors
-from vestige.errors import EmbedderError
 
 _BYTES_PER_TOKEN = 4
 

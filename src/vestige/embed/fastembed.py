@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vestige.core.errors import EmbedderError, MissingExtra, ModelUnavailable
 from vestige.embed.dense import estimated_tokens, unit_rows, without_tokens
 from vestige.embed.protocol import Encoded, Signature, Vectors
-from vestige.errors import EmbedderError, MissingExtra, ModelUnavailable
-from vestige.settings import forbid_telemetry
+from vestige.settings.settings import forbid_telemetry
 
 if TYPE_CHECKING:
     from fastembed import TextEmbedding

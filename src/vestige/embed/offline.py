@@ -3,7 +3,7 @@
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from vestige.errors import ModelUnavailable
+from vestige.core.errors import ModelUnavailable
 
 
 def require_loopback(url: str) -> None:

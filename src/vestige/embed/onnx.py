@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from vestige.embed.manifest import GRAPH, TOKENIZER, damaged, read_manifest
+from vestige.core.errors import EmbedderError, MissingExtra
+from vestige.embed.minilm.manifest import GRAPH, TOKENIZER, damaged, read_manifest
 from vestige.embed.protocol import Encoded, Signature, TokenStates, Vectors
-from vestige.errors import EmbedderError, MissingExtra
-from vestige.settings import forbid_telemetry
+from vestige.settings.settings import forbid_telemetry
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession

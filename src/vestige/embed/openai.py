@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from vestige.core.errors import ConfigError, EmbedderError, MissingExtra
 from vestige.embed.dense import estimated_tokens, unit_rows, without_tokens
 from vestige.embed.offline import is_loopback
 from vestige.embed.protocol import Encoded, Signature, Vectors
-from vestige.errors import ConfigError, EmbedderError, MissingExtra
 
 if TYPE_CHECKING:
     import httpx

@@ -1,12 +1,15 @@
 """The embedder each provider of the settings means. Nothing heavy is imported before it is loaded."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from vestige.embed.background import EmbedderSource
 from vestige.embed.progress import Progress
-from vestige.embed.protocol import Embedder
-from vestige.settings import Settings
+from vestige.embed.protocol import Embedder, Reranker
+from vestige.embed.rerank import FastembedReranker, RerankerSource
+from vestige.settings.settings import Settings
 
 MOST_THREADS = 4
 """Threads of the model when the settings leave the choice to us."""
@@ -36,7 +39,7 @@ class Provider:
         return self.settings.embeddings.threads or min(MOST_THREADS, self.cores)
 
     def _local(self, progress: Progress) -> Embedder:
-        from vestige.embed.install import load_local
+        from vestige.embed.minilm.install import load_local
 
         return load_local(
             self.settings.model_cache,
@@ -73,3 +76,40 @@ class Provider:
         from vestige.embed.hashing import HashingEmbedder
 
         return HashingEmbedder()
+
+
+# -- Where the models come from that the settings name. Nothing is loaded yet.
+
+
+def embedder_source(
+    settings: Settings,
+    *,
+    monotonic: Callable[[], float],
+    sleep: Callable[[float], None],
+    allow_install: bool,
+) -> EmbedderSource:
+    """The embedding model."""
+    if settings.embeddings.provider == "off":
+        return EmbedderSource.off("The setting embeddings.provider is off.")
+    provider = Provider(
+        settings=settings, cores=os.cpu_count() or 1, sleep=sleep, allow_install=allow_install
+    )
+    return EmbedderSource(provider.load, monotonic=monotonic)
+
+
+def reranker_source(settings: Settings, *, monotonic: Callable[[], float]) -> RerankerSource:
+    """The cross-encoder, if one is wanted."""
+    if settings.search.reranker == "off":
+        return RerankerSource.off()
+
+    def load() -> Reranker:
+        folder = settings.search.reranker_path
+        return FastembedReranker(
+            settings.search.reranker_model,
+            settings.model_cache,
+            threads=settings.embeddings.threads or min(MOST_THREADS, os.cpu_count() or 1),
+            offline=settings.offline,
+            model_path=Path(folder).expanduser() if folder else None,
+        )
+
+    return RerankerSource(load, monotonic=monotonic, wait_seconds=settings.embeddings.wait_seconds)

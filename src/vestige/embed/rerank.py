@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from vestige.core.errors import EmbedderError, MissingExtra, ModelUnavailable, VestigeError
 from vestige.embed.background import State
 from vestige.embed.protocol import Reranker
-from vestige.errors import EmbedderError, MissingExtra, ModelUnavailable, VestigeError
-from vestige.settings import forbid_telemetry
+from vestige.settings.settings import forbid_telemetry
 
 if TYPE_CHECKING:
     from fastembed.rerank.cross_encoder import TextCrossEncoder

@@ -1,17 +1,19 @@
 """What an operation works with: the `Engine` (one per process) and the `Call` (one per request)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from vestige.core.errors import Cancelled, DeadlineExceeded, Forbidden
+from vestige.core.events import EventBus
+from vestige.core.models import EVERYTHING, ROOT_SCOPE, Access
 from vestige.embed.background import EmbedderSource
 from vestige.embed.rerank import RerankerSource
-from vestige.engine.worker import WorkerStatus
-from vestige.errors import Cancelled, DeadlineExceeded, Forbidden
-from vestige.events import EventBus
-from vestige.models import EVERYTHING, ROOT_SCOPE, Access
-from vestige.settings import Settings
-from vestige.store.protocol import MemoryStore
+from vestige.engine.reactions.worker import WorkerStatus
+from vestige.settings.settings import Settings
+from vestige.store.contract.store import MemoryStore
 
 Progress = Callable[[float, float | None, str | None], None]
 """Told how far a long call is: (done, total, what)."""
@@ -91,3 +93,23 @@ class Call:
                 "This is about the whole store, and you may reach only a part of it.",
                 hint="Use a key without filters for scopes and domains.",
             )
+
+
+# -- On whose behalf something happens: what reacts to it goes no further than he does.
+
+_REACH: ContextVar[Access] = ContextVar("reach", default=EVERYTHING)
+
+
+@contextmanager
+def on_behalf_of(access: Access) -> Iterator[None]:
+    """Do what the block does for somebody with this reach."""
+    before = _REACH.set(access)
+    try:
+        yield
+    finally:
+        _REACH.reset(before)
+
+
+def reach_of_cause() -> Access:
+    """The reach of whoever is behind what happens on this thread."""
+    return _REACH.get()

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vestige.cognition.form import asked
-from vestige.cognition.pieces import cut
-from vestige.cognition.text import searchable, text_hash
+from vestige.cognition.text.analyser import searchable, text_hash
+from vestige.cognition.text.form import asked
+from vestige.cognition.text.pieces import cut
+from vestige.core.errors import EmbedderError
+from vestige.core.models import Memory
 from vestige.embed.protocol import Embedder, Encoded
 from vestige.engine.context import Call, Engine
-from vestige.errors import EmbedderError
-from vestige.models import Memory
-from vestige.store.changes import Embedded, Piece, Tokens
-from vestige.store.protocol import MemoryStore
+from vestige.store.contract.changes import Embedded, Piece, Tokens
+from vestige.store.contract.store import MemoryStore
 
 logger = logging.getLogger(__name__)
 

@@ -5,17 +5,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
-from vestige.cognition.prospective import Intention, Looked, Status, look, outlived
-from vestige.cognition.prospective_escalation import Priority
-from vestige.cognition.prospective_forms import body_of, intention_of
-from vestige.cognition.prospective_triggers import Event, Situation, Trigger, leaves, words_told
-from vestige.documents import Document
+from vestige.cognition.intentions.intention import Intention, Looked, Priority, Status, look, outlived
+from vestige.cognition.intentions.serialise import body_of, intention_of
+from vestige.cognition.intentions.triggers import Event, Situation, Trigger, leaves, words_told
+from vestige.core.documents import Document
+from vestige.core.errors import Conflict, Forbidden, InvalidInput, NotFound
+from vestige.core.events import IntentionTriggered, MemoryCreated, Place, preview
+from vestige.core.models import Filter
 from vestige.engine.context import Call
-from vestige.engine.revising import persistently
-from vestige.errors import Conflict, Forbidden, InvalidInput, NotFound
-from vestige.events import IntentionTriggered, MemoryCreated, Place, preview
-from vestige.models import Filter
-from vestige.store.changes import Drop, Put
+from vestige.engine.revise import persistently
+from vestige.store.contract.changes import Drop, Put
 
 KIND = "intention"
 Which = Literal["active", "due", "open", "snoozed", "fulfilled", "cancelled", "all"]

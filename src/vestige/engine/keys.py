@@ -8,10 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from vestige.callers import Caller
-from vestige.engine.context import Call, Engine
-from vestige.errors import Conflict, InvalidInput, NotFound
-from vestige.keys import (
+from vestige.core.api_key import (
     RANDOM_BYTES,
     SHOWN_HASH_CHARS,
     ApiKey,
@@ -20,7 +17,10 @@ from vestige.keys import (
     looks_like_a_key,
     permissions_of,
 )
-from vestige.models import Access, normal_scope, scope_filter
+from vestige.core.caller import Caller
+from vestige.core.errors import Conflict, InvalidInput, NotFound
+from vestige.core.models import Access, normal_scope, scope_filter
+from vestige.engine.context import Call, Engine
 
 END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import orjson
 
-from vestige.errors import InvalidInput
-from vestige.operations.registry import Operation
+from vestige.core.errors import InvalidInput
+from vestige.operations.registry.registry import Operation
 
 Kind = Literal["text", "integer", "number", "time", "boolean", "choice", "list", "json"]
 

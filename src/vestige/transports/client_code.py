@@ -9,9 +9,9 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from vestige.operations.registry import Operation, Registry
-from vestige.operations.routing import Route
-from vestige.operations.shapes import TIME, Schema, Shapes, shapes
+from vestige.operations.registry.registry import Operation, Registry
+from vestige.operations.registry.route import Route
+from vestige.operations.registry.schemas import TIME, Schema, Shapes, shapes
 
 OPERATIONS = "src/vestige/client/operations.py"
 VALUES = "src/vestige/client/values.py"

@@ -10,14 +10,14 @@ from typing import TypeGuard
 import click
 import orjson
 
-from vestige import errors, events
-from vestige.operations.prompts import PROMPTS
-from vestige.operations.registry import Operation, Registry
-from vestige.settings import allowed_in_project, documented_fields, variables_of
-from vestige.store.protocol import MemoryStore
+from vestige.core import errors, events
+from vestige.operations.registry.prompts import PROMPTS
+from vestige.operations.registry.registry import Operation, Registry
+from vestige.settings.settings import allowed_in_project, documented_fields, variables_of
+from vestige.store.contract.store import MemoryStore
 from vestige.transports import client_code
 from vestige.transports.arguments import Argument, arguments_of, words_of
-from vestige.transports.http import openapi
+from vestige.transports.http.openapi import document
 from vestige.transports.mcp import describe
 
 PAGES = ("operations", "tools", "settings", "events", "errors", "command-line")
@@ -85,7 +85,7 @@ def files(registry: Registry, root: click.Command) -> dict[str, bytes]:
     return {
         **made,
         TOOLS: orjson.dumps(describe.document(registry), option=option),
-        OPENAPI: orjson.dumps(openapi.document(registry), option=option),
+        OPENAPI: orjson.dumps(document.document(registry), option=option),
         **client_code.files(registry),
     }
 
@@ -173,7 +173,7 @@ def _on_mcp(registry: Registry, operation: Operation) -> str:
 def _over_rest(registry: Registry, operation: Operation) -> str:
     for route in registry.routes():
         if route.operation == operation.name:
-            return f"`{route.method} {openapi.PREFIX}{route.path}`"
+            return f"`{route.method} {document.PREFIX}{route.path}`"
     return "not offered"
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.world import HandClock, World, open_world
-from vestige.operations.all import registry
+from vestige.operations.registry.groups import registry
 
 
 class Story:

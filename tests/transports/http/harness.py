@@ -28,14 +28,14 @@ from starlette.websockets import WebSocket
 
 from tests.transports.cli_harness import ENVIRONMENT
 from tests.world import World, open_world
-from vestige.app import open_app
+from vestige.app.app import open_app
+from vestige.core.api_key import ApiKey
 from vestige.engine import keys
 from vestige.engine.context import Call
-from vestige.keys import ApiKey
-from vestige.operations.all import registry
-from vestige.transports.http.asgi import PARTS, Part, build
-from vestige.transports.http.auth import Auth
-from vestige.transports.http.desk import Desk, caller_of, key_of, recheck_of
+from vestige.operations.registry.groups import registry
+from vestige.transports.http.app import PARTS, Part, build
+from vestige.transports.http.auth.gate import Auth
+from vestige.transports.http.context import Desk, caller_of, key_of, recheck_of
 
 URL = "http://127.0.0.1:3927"
 WS = "ws://127.0.0.1:3927"

@@ -12,9 +12,9 @@ from dataclasses import replace
 import pytest
 
 from vestige.engine.context import Call
-from vestige.operations.all import registry
-from vestige.operations.registry import Operation
-from vestige.operations.wire import Arguments, Wire
+from vestige.operations.registry.arguments import Arguments, Wire
+from vestige.operations.registry.groups import registry
+from vestige.operations.registry.registry import Operation
 
 PATIENCE_SECONDS = 30.0
 LOOKS = 6_000

@@ -17,10 +17,10 @@ from tests.operations.reach_world import DOMAIN, LIMITS, MINE, Limit, reach_worl
 from tests.transports.http.harness import Site, bearer, open_site
 from tests.transports.http.mcp_requests import modern, post
 from tests.transports.test_parity import tool_of
-from vestige.callers import PERMISSIONS
-from vestige.operations.all import registry
-from vestige.operations.registry import Operation
-from vestige.transports.http.cookies import COOKIE, CSRF_HEADER
+from vestige.core.caller import PERMISSIONS
+from vestige.operations.registry.groups import registry
+from vestige.operations.registry.registry import Operation
+from vestige.transports.http.auth.cookies import COOKIE, CSRF_HEADER
 from vestige.transports.http.problems import MEDIA_TYPE
 from vestige.transports.mcp import describe
 

@@ -12,10 +12,10 @@ import pytest
 from tests.transports.http_socket import served
 from tests.transports.mcp_endpoint import endpoint
 from tests.transports.mcp_lines import CATALOG, ENVELOPE, MODERN_VERSION
-from vestige.transports.http import mcp
-from vestige.transports.http.desk import Desk
-from vestige.transports.http.mcp_conversation import Conversation, Run
-from vestige.transports.mcp.core import Connection
+from vestige.transports.http.context import Desk
+from vestige.transports.http.mcp import endpoint as mcp
+from vestige.transports.http.mcp.driver import Conversation, Run
+from vestige.transports.mcp.protocol.core import Connection
 from vestige.transports.mcp.service import Service
 
 PATH = "/mcp"

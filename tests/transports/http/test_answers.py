@@ -14,9 +14,9 @@ from tests.transports.http.held import PATIENCE_SECONDS, holding
 from tests.transports.http.mcp_requests import ask, call, message, open_session, post
 from tests.transports.http.test_limits import nothing
 from tests.transports.http.test_places import from_key
-from vestige.transports.http import desk
-from vestige.transports.http.answers import SMALL_BYTES, Answers
-from vestige.transports.http.places import Shares
+from vestige.transports.http import context
+from vestige.transports.http.limits.fair_queue import Shares
+from vestige.transports.http.limits.responses import SMALL_BYTES, Answers
 
 SMALL: dict[str, Any] = {"server.max_body_bytes": 20_000, "auth.enabled": False}
 """Answers may have twice as much."""
@@ -27,7 +27,7 @@ MUCH = "Much: " + "word " * 20_000
 
 @pytest.fixture(autouse=True)
 def _no_least(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(desk, "LEAST_BYTES", 0)
+    monkeypatch.setattr(context, "LEAST_BYTES", 0)
 
 
 def many(site: Site, count: int) -> list[str]:

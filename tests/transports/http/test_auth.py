@@ -9,10 +9,9 @@ from starlette.datastructures import Headers
 from starlette.testclient import TestClient, WebSocketDenialResponse
 
 from tests.transports.http.harness import URL, WS, Site, bearer, new_site, whoami
-from vestige.callers import LOCAL_USER
-from vestige.errors import InvalidInput
-from vestige.transports.http.auth import WRONG_KEY
-from vestige.transports.http.narrowing import narrowed
+from vestige.core.caller import LOCAL_USER
+from vestige.core.errors import InvalidInput
+from vestige.transports.http.auth.gate import WRONG_KEY, narrowed
 from vestige.transports.http.problems import UNAUTHENTICATED
 
 UNKNOWN = "vst_" + "x" * 30

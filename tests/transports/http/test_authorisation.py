@@ -33,13 +33,14 @@ from tests.transports.http.holders import (
     tool_error,
 )
 from tests.transports.http.mcp_requests import message, open_session, post
-from vestige.models import Access
-from vestige.operations.all import registry
-from vestige.operations.memory import EXAMPLE_ID
-from vestige.operations.registry import Operation
-from vestige.transports.http import asgi, auth
-from vestige.transports.http.auth import Auth
-from vestige.transports.http.desk import Desk
+from vestige.core.models import Access
+from vestige.operations.memory.read import EXAMPLE_ID
+from vestige.operations.registry.groups import registry
+from vestige.operations.registry.registry import Operation
+from vestige.transports.http import app
+from vestige.transports.http.auth import gate
+from vestige.transports.http.auth.gate import Auth
+from vestige.transports.http.context import Desk
 from vestige.transports.http.metrics import Metrics
 
 House = tuple[Site, dict[str, Headers]]
@@ -317,7 +318,7 @@ def table(site: Site) -> dict[str, Any]:
         entropy=site.desk.entropy,
         limiter=anyio.CapacityLimiter(1),
     )
-    routes = asgi.routes(desk, Auth(desk, SECRET), Metrics())
+    routes = app.routes(desk, Auth(desk, SECRET), Metrics())
     operations = {f"/api/v1{route.path}" for route in registry.routes()}
     assert all(isinstance(one, Route | WebSocketRoute | Mount) for one in routes)
     paths = ["/static/login.js" if isinstance(one, Mount) else getattr(one, "path", "") for one in routes]
@@ -341,7 +342,7 @@ def test_only_what_is_told_to_be_open_is_open(house: House) -> None:
         assert site.http.get(path).status_code == 401, path
     for path in ("/static/../metrics", "/static/%2e%2e/metrics", "/static/..%2f..%2frest.py"):
         assert site.http.get(path).status_code in (401, 404), path
-    assert {path for path, who in OTHERS.items() if who == OPEN} >= auth.PUBLIC
+    assert {path for path, who in OTHERS.items() if who == OPEN} >= gate.PUBLIC
 
 
 @pytest.mark.parametrize("path", [path for path, who in OTHERS.items() if who != OPEN and path != "/ws"])

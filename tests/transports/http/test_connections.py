@@ -17,7 +17,7 @@ import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.server import ServerState
 
-from vestige.transports.http.connections import (
+from vestige.transports.http.limits.connections import (
     CRUMB_BYTES,
     CRUMBS_TOLD,
     MOST_CRUMBS,

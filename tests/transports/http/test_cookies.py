@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.world import START
-from vestige.transports.http.cookies import ID_BYTES, MAX_ENDED, Logins
+from vestige.transports.http.auth.cookies import ID_BYTES, MAX_ENDED, Logins
 
 SECRET = b"x" * 64
 HOUR = timedelta(hours=1)

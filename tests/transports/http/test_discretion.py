@@ -20,9 +20,9 @@ from tests.operations.reach_world import asked
 from tests.transports.http.harness import Site, bearer, open_site
 from tests.transports.http.mcp_requests import modern, post
 from tests.world import open_world
-from vestige.callers import PERMISSIONS, Caller
-from vestige.models import Access
-from vestige.operations.all import registry
+from vestige.core.caller import PERMISSIONS, Caller
+from vestige.core.models import Access
+from vestige.operations.registry.groups import registry
 
 MINE = "/project/mine"
 FILTERS: Mapping[str, Any] = {"scopes": [MINE]}

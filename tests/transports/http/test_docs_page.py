@@ -15,8 +15,8 @@ from tests.conformance.node import NODE
 from tests.transports.http.harness import Site
 from tests.transports.http_inside import URL, inside
 from tests.transports.test_parity import direct, planted
-from vestige.operations.all import registry
-from vestige.transports.http.openapi import document
+from vestige.operations.registry.groups import registry
+from vestige.transports.http.openapi.document import document
 
 PAGE = "/api/v1/docs"
 STATIC = Path(__file__).parents[3] / "src" / "vestige" / "transports" / "http" / "static"

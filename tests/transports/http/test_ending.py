@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tests.world import World
-from vestige.callers import LOCAL_USER
-from vestige.errors import Cancelled, DeadlineExceeded
-from vestige.operations.all import registry
-from vestige.transports.http.ending import Hurried
+from vestige.core.caller import LOCAL_USER
+from vestige.core.errors import Cancelled, DeadlineExceeded
+from vestige.operations.registry.groups import registry
+from vestige.transports.http.run import Hurried
 
 Call = Callable[[Hurried, Mapping[str, Any]], dict[str, Any]]
 

@@ -14,11 +14,11 @@ from starlette.websockets import WebSocketDisconnect
 from tests.transports.http.harness import URL, WS, Site, bearer, new_site
 from tests.transports.http.holders import cookie
 from vestige import __version__
-from vestige.transports.http import events, listeners
-from vestige.transports.http.events import MAX_FRAME_BYTES
-from vestige.transports.http.listeners import LOCKED_OUT
+from vestige.transports.http.events import endpoints, listeners
+from vestige.transports.http.events.endpoints import MAX_FRAME_BYTES
+from vestige.transports.http.events.listeners import LOCKED_OUT
 
-PARTS = (events.routes,)
+PARTS = (endpoints.routes,)
 LONG = 30.0
 """A limit no passing test reaches."""
 

@@ -3,7 +3,7 @@
 import anyio
 
 from tests.world import HandClock
-from vestige.transports.http.guesses import MAX_DELAYED, Guesses
+from vestige.transports.http.auth.failures import MAX_DELAYED, Guesses
 from vestige.transports.http.problems import UNAUTHENTICATED
 
 FREE = 5

@@ -30,9 +30,9 @@ from tests.transports.http.harness import WS, Site, bearer, open_site
 from tests.transports.http.holders import PROMPTS, SETTINGS, Headers, Json, by_mcp, by_rest, mcp, result
 from tests.transports.http.mcp_requests import message, open_session, post
 from tests.transports.http.test_events import Streamed, hurry, numbers, until_they_listen
-from vestige.operations.all import registry
-from vestige.operations.memory import EXAMPLE_ID
-from vestige.operations.registry import Operation
+from vestige.operations.memory.read import EXAMPLE_ID
+from vestige.operations.registry.groups import registry
+from vestige.operations.registry.registry import Operation
 
 pytestmark = pytest.mark.slow  # hundreds of requests; tests/operations/test_reach.py is the quick one
 

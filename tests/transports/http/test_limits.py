@@ -12,9 +12,9 @@ from starlette.types import Message, Receive, Scope, Send
 
 from tests.transports.http.harness import Site, bearer, new_site, whoami
 from tests.world import HandClock
-from vestige.errors import TooLarge
-from vestige.transports.http.desk import Desk
-from vestige.transports.http.limits import BodyLimit, Buckets
+from vestige.core.errors import TooLarge
+from vestige.transports.http.context import Desk
+from vestige.transports.http.limits.bodies_and_rates import BodyLimit, Buckets
 
 OPEN = {"auth.enabled": False}
 

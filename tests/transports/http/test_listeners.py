@@ -15,16 +15,16 @@ import pytest
 from anyio.to_thread import run_sync
 
 from tests.world import World, open_world
-from vestige.events import MemoryDeleted, Place
-from vestige.models import EVERYTHING, Access, StoreStats
-from vestige.operations.all import registry
+from vestige.core.events import MemoryDeleted, Place
+from vestige.core.models import EVERYTHING, Access, StoreStats
+from vestige.operations.registry.groups import registry
 from vestige.store.inmemory import InMemoryStore
-from vestige.transports.http import listeners as module
-from vestige.transports.http.channels import MOST_WAITING, Listener
-from vestige.transports.http.credentials import ANYONE, Identity
-from vestige.transports.http.desk import Desk
-from vestige.transports.http.listeners import AT_ONCE, LOCKED_OUT, STOPPING, Listeners
-from vestige.transports.http.vitals import AT_ONCE_SECONDS, SHARE, STALE_SECONDS, Vitals
+from vestige.transports.http.auth.credentials import ANYONE, Identity
+from vestige.transports.http.context import Desk
+from vestige.transports.http.events import listeners as module
+from vestige.transports.http.events.channels import MOST_WAITING, Listener
+from vestige.transports.http.events.heartbeat import AT_ONCE_SECONDS, SHARE, STALE_SECONDS, Vitals
+from vestige.transports.http.events.listeners import AT_ONCE, LOCKED_OUT, STOPPING, Listeners
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 TEA, DIARY = Access(scopes=("/tea",)), Access(scopes=("/diary",))

@@ -14,10 +14,10 @@ from starlette.types import Message
 
 from tests.transports.cli_harness import invoke
 from tests.transports.http.harness import URL, WS, Site, bearer, new_site, whoami
-from vestige.errors import ConfigError
-from vestige.settings import load_settings
-from vestige.transports.http.cookies import COOKIE, SECRET_NAME, Logins, secret_of
-from vestige.transports.http.login import Handlers
+from vestige.core.errors import ConfigError
+from vestige.settings.settings import load_settings
+from vestige.transports.http.auth.cookies import COOKIE, SECRET_NAME, Logins, secret_of
+from vestige.transports.http.auth.login import Handlers
 
 STATIC = ("login.html", "login.js", "login.css")
 

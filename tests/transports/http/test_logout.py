@@ -8,7 +8,7 @@ from typing import Any
 from tests.transports.http.harness import Site, open_site, whoami
 from tests.transports.http.holders import cookie
 from tests.world import open_world
-from vestige.transports.http.cookies import COOKIE
+from vestige.transports.http.auth.cookies import COOKIE
 
 REFUSE = "CREATE TRIGGER refuse BEFORE INSERT ON ended_logins BEGIN SELECT RAISE(ABORT, 'not now'); END"
 

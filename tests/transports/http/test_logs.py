@@ -14,10 +14,10 @@ from starlette.testclient import WebSocketDenialResponse
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from tests.transports.http.harness import WS, Site, bearer, new_site
-from vestige.errors import NotFound
-from vestige.transports.http.cookies import COOKIE
-from vestige.transports.http.desk import Desk
-from vestige.transports.http.logs import ACCESS, JsonLines
+from vestige.core.errors import NotFound
+from vestige.transports.http.auth.cookies import COOKIE
+from vestige.transports.http.context import Desk
+from vestige.transports.http.middleware.access_log import ACCESS, JsonLines
 
 CANARY = "canary-4f1c"
 

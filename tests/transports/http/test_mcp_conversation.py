@@ -12,12 +12,12 @@ from tests.transports.http.mcp_requests import modern
 from tests.transports.http.test_listeners import desk_of
 from tests.transports.mcp_lines import CATALOG
 from tests.world import World, open_world
-from vestige.callers import LOCAL_USER
-from vestige.transports.http.desk import Application
-from vestige.transports.http.mcp_conversation import Conversation, Exchange, Work
-from vestige.transports.http.places import Held, Shares
-from vestige.transports.mcp.core import Connection
-from vestige.transports.mcp.messages import Done, Outcome
+from vestige.core.caller import LOCAL_USER
+from vestige.transports.http.context import Application
+from vestige.transports.http.limits.fair_queue import Held, Shares
+from vestige.transports.http.mcp.driver import Conversation, Exchange, Work
+from vestige.transports.mcp.protocol.core import Connection
+from vestige.transports.mcp.protocol.messages import Done, Outcome
 
 LONG = 30.0
 """A limit no passing test reaches."""

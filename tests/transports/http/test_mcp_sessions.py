@@ -28,7 +28,7 @@ from tests.transports.http.mcp_requests import (
 )
 from tests.transports.mcp_apps import TIMEOUT_SECONDS, SmallApp
 from tests.transports.mcp_lines import HAS_ROOTS, HERE, LEGACY_VERSIONS, listed
-from vestige.transports.http import mcp_conversation, mcp_streams
+from vestige.transports.http.mcp import driver, streams
 
 HELLO: Body = {"protocolVersion": LEGACY_VERSION, "capabilities": {}, "clientInfo": {}}
 
@@ -232,7 +232,7 @@ def test_a_lost_response_does_not_take_a_request_back() -> None:
 
 
 def test_a_call_that_waits_for_roots_is_not_lost_with_its_response(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp_conversation, "ROOTS_SECONDS", 0.1)
+    monkeypatch.setattr(driver, "ROOTS_SECONDS", 0.1)
     app = SmallApp()
     app.release.set()
     with talking_to(app) as http:
@@ -247,7 +247,7 @@ def test_a_call_that_waits_for_roots_is_not_lost_with_its_response(monkeypatch: 
 
 
 def test_a_session_has_so_many_unfinished_calls_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp_conversation, "MOST_UNFINISHED", 3)
+    monkeypatch.setattr(driver, "MOST_UNFINISHED", 3)
     app, conversations = SmallApp(), watched(monkeypatch)
     with talking_to(app) as http, ThreadPoolExecutor() as threads:
         session = open_session(http, "2025-03-26")
@@ -274,8 +274,8 @@ def test_a_session_has_so_many_unfinished_calls_at_most(monkeypatch: pytest.Monk
 
 
 def test_calls_that_wait_for_roots_are_unfinished_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp_conversation, "MOST_UNFINISHED", 1)
-    monkeypatch.setattr(mcp_conversation, "ROOTS_SECONDS", TIMEOUT_SECONDS)
+    monkeypatch.setattr(driver, "MOST_UNFINISHED", 1)
+    monkeypatch.setattr(driver, "ROOTS_SECONDS", TIMEOUT_SECONDS)
     with talking_to(SmallApp()) as http:
         session = open_session(http, capabilities=HAS_ROOTS)
         body = call("search", 1)
@@ -376,7 +376,7 @@ def answer_roots(http: httpx2.Client, session: Headers, question: Body) -> None:
 
 
 def test_a_stream_says_from_time_to_time_that_it_is_alive(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp_streams, "KEEP_ALIVE_SECONDS", 0.01)
+    monkeypatch.setattr(streams, "KEEP_ALIVE_SECONDS", 0.01)
     with talking_to(SmallApp()) as http:
         session = open_session(http)
         with http.stream("GET", PATH, headers={**ACCEPT, **session}) as listening:
@@ -390,7 +390,7 @@ def test_a_stream_says_from_time_to_time_that_it_is_alive(monkeypatch: pytest.Mo
 
 
 def test_a_stream_ends_when_its_reader_is_not_welcome_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp_streams, "KEEP_ALIVE_SECONDS", 0.01)
+    monkeypatch.setattr(streams, "KEEP_ALIVE_SECONDS", 0.01)
     written: list[Any] = []
     welcome = iter((True, False))
 
@@ -401,7 +401,7 @@ def test_a_stream_ends_when_its_reader_is_not_welcome_any_more(monkeypatch: pyte
         async def still() -> bool:
             return next(welcome)
 
-        await mcp_streams.stream(send, mcp_streams.Outbox(), still=still)
+        await streams.stream(send, streams.Outbox(), still=still)
 
     anyio.run(listen)
 
@@ -411,7 +411,7 @@ def test_a_stream_ends_when_its_reader_is_not_welcome_any_more(monkeypatch: pyte
 
 
 def test_an_answer_that_takes_long_becomes_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp_streams, "STREAM_AFTER_SECONDS", 0.01)
+    monkeypatch.setattr(streams, "STREAM_AFTER_SECONDS", 0.01)
     app = SmallApp()
     with talking_to(app) as http:
         session = open_session(http)
@@ -427,8 +427,8 @@ def test_an_answer_that_takes_long_becomes_a_stream(monkeypatch: pytest.MonkeyPa
 def test_a_call_in_a_stream_ends_when_its_key_is_revoked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mcp_streams, "STREAM_AFTER_SECONDS", 0.01)
-    monkeypatch.setattr(mcp_streams, "KEEP_ALIVE_SECONDS", 0.01)
+    monkeypatch.setattr(streams, "STREAM_AFTER_SECONDS", 0.01)
+    monkeypatch.setattr(streams, "KEEP_ALIVE_SECONDS", 0.01)
     with new_site(tmp_path) as site, ThreadPoolExecutor(1) as threads, holding("search") as held:
         minted, text = site.mint("read")
         session = open_session(site.http, headers=bearer(text))
@@ -442,11 +442,11 @@ def test_a_call_in_a_stream_ends_when_its_key_is_revoked(
 
 
 def test_messages_for_a_client_that_does_not_listen_are_bounded() -> None:
-    outbox = mcp_streams.Outbox()
-    for number in range(2 * mcp_streams.MOST_WAITING):
+    outbox = streams.Outbox()
+    for number in range(2 * streams.MOST_WAITING):
         outbox.put({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"n": number}})
     outbox.put({"jsonrpc": "2.0", "id": 1, "result": {}})
 
     kept = outbox.drain()
-    assert len(kept) == mcp_streams.MOST_WAITING + 1
+    assert len(kept) == streams.MOST_WAITING + 1
     assert "result" in kept[-1]

@@ -25,7 +25,7 @@ from tests.transports.http.mcp_requests import (
 )
 from tests.transports.mcp_apps import TIMEOUT_SECONDS, SmallApp
 from tests.transports.mcp_lines import ENVELOPE, HAS_ROOTS, META, MODERN_VERSION, STAMP
-from vestige.operations.all import registry
+from vestige.operations.registry.groups import registry
 
 CALL: Body = {"name": "search", "arguments": {"query": "tea"}}
 

@@ -13,7 +13,7 @@ import pytest
 from tests.transports.http.harness import Site, bearer, new_site
 from tests.transports.http.holders import Headers, cookie
 from tests.transports.http.mcp_requests import ACCEPT, PATH, open_session
-from vestige.transports.http import mcp_streams
+from vestige.transports.http.mcp import streams
 
 MANY = 100
 LONG = 30.0
@@ -23,8 +23,8 @@ LONG = 30.0
 def test_it_is_asked_by_the_time_whether_a_reader_is_welcome_also_when_there_is_always_something_to_say(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(mcp_streams, "KEEP_ALIVE_SECONDS", 0.0)
-    outbox, welcome, told = mcp_streams.Outbox(), iter((True, True, False)), []
+    monkeypatch.setattr(streams, "KEEP_ALIVE_SECONDS", 0.0)
+    outbox, welcome, told = streams.Outbox(), iter((True, True, False)), []
 
     async def send(event: MutableMapping[str, Any]) -> None:
         told.append(event.get("body"))
@@ -34,15 +34,15 @@ def test_it_is_asked_by_the_time_whether_a_reader_is_welcome_also_when_there_is_
     async def still() -> bool:
         return next(welcome)
 
-    anyio.run(lambda: mcp_streams.stream(send, outbox, still=still))
+    anyio.run(lambda: streams.stream(send, outbox, still=still))
 
     assert told[-1] == b""
     assert len([one for one in told if one and one.startswith(b"event: message")]) == 2
 
 
 def test_what_is_said_in_time_does_not_have_it_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp_streams, "KEEP_ALIVE_SECONDS", LONG)
-    outbox, told = mcp_streams.Outbox(), []
+    monkeypatch.setattr(streams, "KEEP_ALIVE_SECONDS", LONG)
+    outbox, told = streams.Outbox(), []
     for number in range(MANY):
         outbox.put({"jsonrpc": "2.0", "id": number, "result": {}})
     outbox.close()
@@ -53,7 +53,7 @@ def test_what_is_said_in_time_does_not_have_it_asked(monkeypatch: pytest.MonkeyP
     async def still() -> bool:
         raise AssertionError("it was asked")
 
-    anyio.run(lambda: mcp_streams.stream(send, outbox, still=still))
+    anyio.run(lambda: streams.stream(send, outbox, still=still))
 
     assert len([one for one in told if one and one.startswith(b"event: message")]) == MANY
 
@@ -91,7 +91,7 @@ async def read(site: Site, headers: Headers, begun: threading.Event) -> list[byt
 def test_a_stream_ends_with_the_login_that_opened_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
-    monkeypatch.setattr(mcp_streams, "KEEP_ALIVE_SECONDS", 0.01)
+    monkeypatch.setattr(streams, "KEEP_ALIVE_SECONDS", 0.01)
     begun = threading.Event()
     with new_site(tmp_path) as site:
         mine = cookie(site, site.key("read"))
@@ -111,8 +111,8 @@ def test_a_stream_ends_with_the_login_that_opened_it(
 def test_nobody_is_sent_away_because_the_store_is(
     site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(mcp_streams, "KEEP_ALIVE_SECONDS", 0.01)
-    caplog.set_level(logging.INFO, "vestige.transports.http.mcp")
+    monkeypatch.setattr(streams, "KEEP_ALIVE_SECONDS", 0.01)
+    caplog.set_level(logging.INFO, "vestige.transports.http.mcp.endpoint")
     session = open_session(site.http, headers=bearer(site.key("read")))
     headers, begun = {"Host": "127.0.0.1:3927", **ACCEPT, **session}, threading.Event()
     assert site.http.portal

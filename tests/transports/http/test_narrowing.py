@@ -17,10 +17,10 @@ from tests.transports.http.holders import (
     result,
     tool_error,
 )
-from vestige.keys import RANDOM_BYTES, hash_of, key_text
-from vestige.models import ANYTHING, EVERYTHING, Access
-from vestige.operations.all import registry
-from vestige.operations.registry import Operation
+from vestige.core.api_key import RANDOM_BYTES, hash_of, key_text
+from vestige.core.models import ANYTHING, EVERYTHING, Access
+from vestige.operations.registry.groups import registry
+from vestige.operations.registry.registry import Operation
 
 BELOW = f"{MINE}/below"
 NARROWINGS: dict[str, Headers] = {

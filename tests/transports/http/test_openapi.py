@@ -14,16 +14,18 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from tests.transports.http.harness import PATIENCE_SECONDS, URL, Site, bearer, new_site
 from tests.transports.test_parity import direct, planted
-from vestige.errors import InvalidInput, VestigeError
-from vestige.operations.all import registry
-from vestige.operations.discretion import NAMING
-from vestige.operations.registry import Operation, Registry
-from vestige.operations.routing import Route
-from vestige.transports.http import auth, limits, origins, pages, problems
-from vestige.transports.http.auth import SAFE
-from vestige.transports.http.cookies import COOKIE, CSRF_HEADER
-from vestige.transports.http.narrowing import DOMAIN_HEADER, SCOPE_HEADER
-from vestige.transports.http.openapi import FAILURES, IDEMPOTENCY_HEADER, IDEMPOTENT, document
+from vestige.core.errors import InvalidInput, VestigeError
+from vestige.operations.registry.groups import registry
+from vestige.operations.registry.privacy import NAMING
+from vestige.operations.registry.registry import Operation, Registry
+from vestige.operations.registry.route import Route
+from vestige.transports.http import problems
+from vestige.transports.http.auth import gate, hosts
+from vestige.transports.http.auth.cookies import COOKIE, CSRF_HEADER
+from vestige.transports.http.auth.gate import DOMAIN_HEADER, SAFE, SCOPE_HEADER
+from vestige.transports.http.limits import bodies_and_rates
+from vestige.transports.http.openapi import page
+from vestige.transports.http.openapi.document import FAILURES, IDEMPOTENCY_HEADER, IDEMPOTENT, document
 from vestige.transports.http.problems import Refusal
 
 Json = dict[str, Any]
@@ -193,7 +195,7 @@ def test_every_way_to_fail_is_described() -> None:
         kind = kinds.pop()
         known.add(kind.status)
         kinds += kind.__subclasses__()
-    for module in (auth, limits, origins, problems):
+    for module in (gate, bodies_and_rates, hosts, problems):
         known |= {one.status for one in vars(module).values() if isinstance(one, Refusal)}
     assert known - set(FAILURES) == {499, 405, 406}
     assert set(FAILURES) <= known
@@ -279,12 +281,12 @@ def test_whoever_asks_while_the_document_is_made_waits_without_a_thread_for_the_
         assert go.wait(PATIENCE_SECONDS)
         return document(known)
 
-    with new_site(tmp_path / "data", parts=(partial(pages.routes, describe=slowly),)) as site:
+    with new_site(tmp_path / "data", parts=(partial(page.routes, describe=slowly),)) as site:
         answers: list[httpx.Response] = []
 
         async def ask() -> None:
             async with httpx.AsyncClient(transport=httpx.ASGITransport(site.http.app), base_url=URL) as http:
-                answers.append(await http.get(pages.DOCUMENT))
+                answers.append(await http.get(page.DOCUMENT))
 
         async def crowd() -> float:
             async with anyio.create_task_group() as tasks:

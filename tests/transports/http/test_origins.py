@@ -6,8 +6,8 @@ import pytest
 from starlette.testclient import WebSocketDenialResponse
 
 from tests.transports.http.harness import URL, WS, Site, bearer, new_site
-from vestige.transports.http.addresses import Bind, bind_of
-from vestige.transports.http.origins import Names
+from vestige.transports.http.auth.addresses import Bind, bind_of
+from vestige.transports.http.auth.hosts import Names
 
 FRIEND = "https://friend.example"
 

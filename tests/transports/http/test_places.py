@@ -12,9 +12,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tests.transports.http.harness import new_site
 from tests.transports.http.test_limits import OPEN, asked, nothing, nowhere
-from vestige.transports.http.auth import public
-from vestige.transports.http.desk import Desk
-from vestige.transports.http.places import Bodies, Concurrency, Place, Places, Presence, Shares
+from vestige.transports.http.auth.gate import public
+from vestige.transports.http.context import Desk
+from vestige.transports.http.limits.fair_queue import Bodies, Concurrency, Place, Places, Presence, Shares
 
 
 class Crowd:

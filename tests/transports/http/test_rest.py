@@ -13,11 +13,11 @@ from starlette.types import ASGIApp, Message
 from tests.transports.http.harness import Site, bearer
 from tests.transports.http_inside import URL, inside
 from tests.world import World, open_world
-from vestige.app import App
-from vestige.callers import Caller
+from vestige.app.app import App
+from vestige.core.caller import Caller
+from vestige.core.errors import Cancelled
 from vestige.engine.context import Progress
-from vestige.errors import Cancelled
-from vestige.operations.registry import Operation
+from vestige.operations.registry.registry import Operation
 from vestige.transports.mcp.service import Signal
 
 API = f"{URL}/api/v1"

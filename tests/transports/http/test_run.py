@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.world import open_world
-from vestige.errors import ConfigError, Conflict
-from vestige.settings import Settings, load_settings
-from vestige.transports.cli.serve import Greeting
-from vestige.transports.http.addresses import Bind
+from vestige.core.errors import ConfigError, Conflict
+from vestige.settings.settings import Settings, load_settings
+from vestige.transports.cli.commands.serve import Greeting
+from vestige.transports.http.auth.addresses import Bind
 from vestige.transports.http.run import check_bind, listening, serve, url_of
 
 

@@ -23,11 +23,10 @@ from tests.transports.test_parity import planted
 from tests.world import World
 from vestige.engine import keys
 from vestige.engine.context import Call
-from vestige.operations.all import registry
-from vestige.transports.http.asgi import build
-from vestige.transports.http.auth import Auth
-from vestige.transports.http.desk import Desk
-from vestige.transports.http.narrowing import DOMAIN_HEADER, SCOPE_HEADER
+from vestige.operations.registry.groups import registry
+from vestige.transports.http.app import build
+from vestige.transports.http.auth.gate import DOMAIN_HEADER, SCOPE_HEADER, Auth
+from vestige.transports.http.context import Desk
 
 PHASES = {"coverage": 1, "fuzzing": 5, "stateful": 80}
 """Every bound of every argument; so many made-up requests for each operation; so many rows of requests that

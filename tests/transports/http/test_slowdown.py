@@ -1,8 +1,8 @@
 """What failures cost, by sender: never much for one, never nothing for many, and in bounded memory."""
 
 from tests.world import HandClock
-from vestige.transports.http.addresses import sender_of
-from vestige.transports.http.slowdown import FORGET_SECONDS, LOCK_FAILURES, LOCK_SECONDS, Slowdown
+from vestige.transports.http.auth.addresses import sender_of
+from vestige.transports.http.auth.failures import FORGET_SECONDS, LOCK_FAILURES, LOCK_SECONDS, Slowdown
 
 
 def test_the_first_failures_cost_nothing_and_later_ones_ever_more_up_to_a_bound() -> None:

@@ -6,13 +6,13 @@ from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any, assert_never
 
-from vestige.checks import utc
-from vestige.cognition import strength
-from vestige.cognition.text import text_hash
-from vestige.documents import Document
-from vestige.errors import Conflict, Forbidden, InvalidInput, NotFound
-from vestige.models import ROOT_SCOPE, Access, LogEvent, Memory, Revision, Tombstone
-from vestige.store.changes import (
+from vestige.cognition.fsrs import strength
+from vestige.cognition.text.analyser import text_hash
+from vestige.core.checks import utc
+from vestige.core.documents import Document
+from vestige.core.errors import Conflict, Forbidden, InvalidInput, NotFound
+from vestige.core.models import ROOT_SCOPE, Access, LogEvent, Memory, Revision, Tombstone
+from vestige.store.contract.changes import (
     CARRIED,
     DROPPED,
     LINKED,
@@ -37,8 +37,7 @@ from vestige.store.changes import (
     check_tune,
     told,
 )
-from vestige.store.clock import tick
-from vestige.store.evidence import carried, carried_strength
+from vestige.store.hybrid_clock import tick
 from vestige.store.inmemory import documents
 from vestige.store.inmemory.profiles import take_vectors
 from vestige.store.inmemory.state import (
@@ -50,6 +49,7 @@ from vestige.store.inmemory.state import (
     fingerprints_of,
     words_of,
 )
+from vestige.store.merge.strength_log import carried, carried_strength
 
 
 def apply(state: State, change: Change, *, node: str, access: Access) -> LogEvent | None:

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from vestige.documents import Document
-from vestige.errors import Conflict, Forbidden, NotFound
-from vestige.models import Access
-from vestige.store.changes import Drop, Put
+from vestige.core.documents import Document
+from vestige.core.errors import Conflict, Forbidden, NotFound
+from vestige.core.models import Access
+from vestige.store.contract.changes import Drop, Put
 from vestige.store.inmemory.state import State, as_json, may_hold
 
 

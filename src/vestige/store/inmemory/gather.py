@@ -1,24 +1,183 @@
 """Gathering the candidates of a search by looking at every memory for every signal."""
 
+import math
+from abc import abstractmethod
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan, nan
 
 import numpy as np
+from numpy.typing import NDArray
 
-from vestige.cognition import verbatim
-from vestige.cognition.form import features
-from vestige.cognition.rarity import mass
-from vestige.cognition.traits import traits_of
-from vestige.cognition.verbatim import literal_terms, names
-from vestige.errors import InvalidInput
-from vestige.models import Access, Record
-from vestige.pool import NEARBY, OFFSETS, Pool, Sketch, Traits, Vectors, Worded, tokens_kept
-from vestige.store.answers import Scored
-from vestige.store.inmemory import lexical, search
+from vestige.cognition.query import literals as verbatim
+from vestige.cognition.query.literals import literal_terms, names
+from vestige.cognition.ranking import bm25
+from vestige.cognition.ranking.bm25 import Frequency, mass
+from vestige.cognition.ranking.stages import traits_of
+from vestige.cognition.text.form import Form, features
+from vestige.core.candidates import (
+    NEARBY,
+    OFFSETS,
+    Pool,
+    Sketch,
+    TermStatistics,
+    Traits,
+    Vectors,
+    Voices,
+    Worded,
+    tokens_kept,
+)
+from vestige.core.errors import InvalidInput
+from vestige.core.models import EVERYTHING, Access, Filter, Record
+from vestige.embed.protocol import Signature
+from vestige.store.contract.answers import Scored
+from vestige.store.contract.search import POSTINGS_BUDGET, Probe, Reworded
+from vestige.store.inmemory import search
+from vestige.store.inmemory.profiles import require_signature
+from vestige.store.inmemory.search import Thread, at_least_none, neighbours, select_worded, threads
 from vestige.store.inmemory.state import Held, State
-from vestige.store.inmemory.threads import Thread, neighbours, threads
-from vestige.store.pool import Probe
+
+# -- BM25 at the three levels of the contract, by counting everything.
+
+K1 = 1.2
+B = 0.75
+LEAST_IDF = 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """What is scored at one level: how long it is, and how often each term of the query is in it."""
+
+    length: int
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lexicon:
+    """The scores of every memory, by id, and in how many memories each term is. `sought` are the terms that
+    were looked up, `windows` those of them that each memory's window holds."""
+
+    scores: Mapping[str, Worded]
+    frequencies: Mapping[str, int]
+    sought: frozenset[str]
+    windows: Mapping[str, frozenset[str]]
+
+
+def lexical(
+    state: State, terms: Sequence[str], where: Filter, *, access: Access, limit: int, postings: int | None
+) -> list[Worded]:
+    """The best of what matches."""
+    scores = lexicon_of(state, terms, postings).scores
+    return best([scores[held.memory.id] for held in select_worded(state, where, access)], limit)
+
+
+def best(scored: Sequence[Worded], limit: int) -> list[Worded]:
+    """Those with a term in them or beside them, by window, then own, then id."""
+    found = [one for one in scored if one.window > 0]
+    return sorted(found, key=lambda one: (-one.window, -one.own, one.memory_id))[: at_least_none(limit)]
+
+
+def lexicon_of(state: State, terms: Sequence[str], postings: int | None) -> Lexicon:
+    """BM25 as the contract defines it, with the statistics of the whole store."""
+    common = [_common(state, term) for term in bm25.considered(terms)]
+    affordable = frozenset(bm25.affordable(common, postings))
+    asked = Counter(term for term in terms if term in affordable)
+    own = {name: _document(held, asked) for name, held in state.held.items()}
+    every = threads(state)
+    beside = neighbours(every)
+    windows = {
+        name: _joined([one, *(own[other] for other in beside.get(name, ()) if other is not None)])
+        for name, one in own.items()
+    }
+    whole = {
+        thread[0].memory.id: _joined([own[held.memory.id] for held in thread]) for thread in every
+    }  # a thread goes by its first member
+    first = {held.memory.id: thread[0].memory.id for thread in every for held in thread}
+    by_own, by_window, by_thread = _bm25(own, asked), _bm25(windows, asked), _bm25(whole, asked)
+    scores = {
+        name: Worded(
+            memory_id=name,
+            own=by_own[name],
+            window=by_window[name],
+            thread=by_thread[first[name]] if name in first else 0.0,
+        )
+        for name in own
+    }
+    frequencies = {one.term: _document_frequency(state, one, one.term in asked) for one in common}
+    return Lexicon(
+        scores=scores,
+        frequencies=frequencies,
+        sought=frozenset(asked),
+        windows={
+            name: frozenset(term for term in asked if one.counts[term]) for name, one in windows.items()
+        },
+    )
+
+
+def statistics(state: State, terms: Sequence[str], postings: int | None) -> TermStatistics:
+    """How common the terms are that count: those that are looked up, and those that occur nowhere."""
+    found = lexicon_of(state, terms, postings)
+    return TermStatistics(
+        frequencies={
+            term: count for term, count in found.frequencies.items() if term in found.sought or not count
+        },
+        memories=len(state.held),
+        words=sum(sum(held.words.values()) for held in state.held.values()),
+    )
+
+
+def _bm25(documents: Mapping[str, Document], asked: Mapping[str, int]) -> dict[str, float]:
+    scores = dict.fromkeys(documents, 0.0)
+    total = sum(one.length for one in documents.values())
+    for term, times in asked.items():
+        found = sum(one.counts[term] > 0 for one in documents.values())
+        idf = max(LEAST_IDF, math.log((len(documents) - found + 0.5) / (found + 0.5)))
+        for name, one in documents.items():
+            tf = one.counts[term]
+            if tf:
+                norm = K1 * (1 - B + B * one.length / (total / len(documents)))
+                scores[name] += times * idf * tf * (K1 + 1) / (tf + norm)
+    return scores
+
+
+def _common(state: State, term: str) -> Frequency:
+    """How common a term is; memories are counted once per term that a prefix begins."""
+    counts = [count for held in state.held.values() for count in _counts(term, held)]
+    return Frequency(term=term, memories=len(counts), occurrences=sum(counts))
+
+
+def _document_frequency(state: State, common: Frequency, visited: bool) -> int:
+    """In how many memories a term is; of a prefix that was left out only the most it can be is known."""
+    if not visited:
+        return min(common.memories, len(state.held))
+    return sum(occurrences(common.term, held) > 0 for held in state.held.values())
+
+
+def occurrences(term: str, held: Held) -> int:
+    """How often a term, or one that a prefix begins, is in a memory."""
+    return sum(_counts(term, held))
+
+
+def _counts(term: str, held: Held) -> list[int]:
+    """How often each term of a memory occurs that this one is, or begins."""
+    if not bm25.is_prefix(term):
+        return [held.words[term]] if term in held.words else []
+    return [count for word, count in held.words.items() if word.startswith(term[:-1])]
+
+
+def _document(held: Held, asked: Mapping[str, int]) -> Document:
+    return Document(length=sum(held.words.values()), counts={term: occurrences(term, held) for term in asked})
+
+
+def _joined(parts: Sequence[Document]) -> Document:
+    counts: Counter[str] = Counter()
+    for one in parts:
+        counts.update(one.counts)
+    return Document(length=sum(one.length for one in parts), counts=counts)
+
+
+# -- gather
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,11 +192,11 @@ class Arms:
 def gather(state: State, probe: Probe, *, access: Access) -> Pool:
     """The union of what the arms find, with every signal of each candidate."""
     passing = search.select_worded(state, probe.where, access)
-    lexicon = lexical.lexicon(state, probe.terms, probe.postings)
+    lexicon = lexicon_of(state, probe.terms, probe.postings)
     near = _cosines(state, probe)
     literals = {name: _held_literals(held, probe.literals) for name, held in state.held.items()}
     arms = Arms(
-        worded=_ids(lexical.best([lexicon.scores[held.memory.id] for held in passing], probe.per_arm)),
+        worded=_ids(best([lexicon.scores[held.memory.id] for held in passing], probe.per_arm)),
         near=_ids(_nearest(passing, near, probe)),
         literal=_literal(passing, literals, probe),
     )
@@ -73,10 +232,10 @@ def gather(state: State, probe: Probe, *, access: Access) -> Pool:
     )
 
 
-def _dated(state: State, probe: Probe, lexicon: lexical.Lexicon) -> Mapping[str, Worded]:
+def _dated(state: State, probe: Probe, lexicon: Lexicon) -> Mapping[str, Worded]:
     """The BM25 of every memory for the date terms alone."""
     dates = [term for term in probe.terms if term in probe.date_terms and term in lexicon.sought]
-    return lexical.lexicon(state, dates, None).scores
+    return lexicon_of(state, dates, None).scores
 
 
 def _company(state: State, nearest: Sequence[Scored]) -> list[Held]:
@@ -86,17 +245,15 @@ def _company(state: State, nearest: Sequence[Scored]) -> list[Held]:
     return [state.held[one.memory_id] for one in nearest[:NEARBY]]
 
 
-def _frequency(term: str, company: Sequence[Held], lexicon: lexical.Lexicon, memories: int) -> int:
+def _frequency(term: str, company: Sequence[Held], lexicon: Lexicon, memories: int) -> int:
     if len(company) == memories:
         return lexicon.frequencies[term]
     if term not in lexicon.sought:
         return round(lexicon.frequencies[term] * len(company) / memories)
-    return sum(lexical.occurrences(term, held) > 0 for held in company)
+    return sum(occurrences(term, held) > 0 for held in company)
 
 
-def _covered(
-    held: frozenset[str], lexicon: lexical.Lexicon, frequencies: Mapping[str, int], memories: int
-) -> float:
+def _covered(held: frozenset[str], lexicon: Lexicon, frequencies: Mapping[str, int], memories: int) -> float:
     """The share of the query that a window holds."""
     sought = [term for term, count in lexicon.frequencies.items() if term in lexicon.sought or not count]
     whole = mass(sought, frequencies, memories)
@@ -195,3 +352,77 @@ def _at_offset(name: str, offset: int, beside: Mapping[str, tuple[str | None, st
     for _ in range(abs(offset)):
         here = beside.get(here, (None, None))[offset > 0] if here is not None else None
     return here
+
+
+# -- The search arms of an in-memory store: every question scans everything.
+
+
+class SearchArms:
+    """What finds candidates. What each method promises is said in `MemoryStore`."""
+
+    @property
+    def software(self) -> dict[str, str]:
+        """None: everything is found with what is here."""
+        return {}
+
+    @abstractmethod
+    def _state(self) -> State:
+        """What is in the store now; StoreError once it was closed."""
+
+    def reworded(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> Reworded:
+        """What passes the filter and was worded otherwise at `where.known_at`, as it was then."""
+        state = self._state()
+        return Reworded(
+            records=tuple(search.reworded(state, where, access, limit)),
+            statistics=statistics(state, terms, POSTINGS_BUDGET),
+        )
+
+    def lexical(
+        self,
+        terms: Sequence[str],
+        where: Filter,
+        *,
+        access: Access,
+        limit: int,
+        postings: int | None = POSTINGS_BUDGET,
+    ) -> list[Worded]:
+        """The best memories by BM25 with their neighbours."""
+        return lexical(self._state(), terms, where, access=access, limit=limit, postings=postings)
+
+    def nearest(
+        self,
+        vectors: NDArray[np.float32],
+        signature: Signature,
+        where: Filter,
+        *,
+        access: Access,
+        limit: int,
+    ) -> list[list[Scored]]:
+        """For each row of `vectors`, the memories whose best piece has the highest cosine."""
+        return search.nearest(self._state(), vectors, signature, where, access=access, limit=limit)
+
+    def vectors(
+        self, memory_ids: Sequence[str], signature: Signature, *, access: Access
+    ) -> dict[str, NDArray[np.float32]]:
+        """The vectors of these memories, a row for each piece."""
+        state = self._state()
+        require_signature(state, signature)
+        found = (state.reach(memory_id, access) for memory_id in memory_ids)
+        return {
+            held.memory.id: np.array([piece.vector for piece in held.pieces])
+            for held in found
+            if held is not None and held.pieces
+        }
+
+    def voices(self, names: Collection[int], *, access: Access) -> Voices:
+        """Which of these names speak in a talk in reach, and whether any note is in reach."""
+        told = [features(held.memory) for held in self._state().within(access)]
+        if access != EVERYTHING:
+            return Voices(speakers=frozenset(), notes=True)
+        talking = {one.speaker for one in told if one.form is not Form.NOTE}
+        return Voices(speakers=frozenset(names) & talking, notes=any(one.form is Form.NOTE for one in told))
+
+    def gather(self, probe: Probe, *, access: Access) -> Pool:
+        """The candidates of all arms with every signal."""
+        search.at_least_none(probe.per_arm)
+        return gather(self._state(), probe, access=access)

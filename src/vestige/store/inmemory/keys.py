@@ -6,9 +6,9 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 
-from vestige.checks import check_name
-from vestige.errors import Conflict, NotFound
-from vestige.keys import ApiKey
+from vestige.core.api_key import ApiKey
+from vestige.core.checks import check_name
+from vestige.core.errors import Conflict, NotFound
 from vestige.store.inmemory.state import State
 
 

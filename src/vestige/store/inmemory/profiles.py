@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from vestige.cognition.text import text_hash
+from vestige.cognition.text.analyser import text_hash
+from vestige.core.errors import InvalidInput
 from vestige.embed.protocol import Signature
-from vestige.errors import InvalidInput
-from vestige.store.answers import ProfileState, ProfileStatus, other_model, still_in_use
-from vestige.store.changes import Embedded, Piece, Tokens
+from vestige.store.contract.answers import ProfileState, ProfileStatus, other_model, still_in_use
+from vestige.store.contract.changes import Embedded, Piece, Tokens
 from vestige.store.inmemory.state import Held, State
 
 Pieces = tuple[Piece, ...]

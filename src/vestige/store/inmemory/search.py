@@ -1,20 +1,23 @@
 """Filters, orders and the dense arm, by brute force over everything that is held."""
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vestige.cognition.strength import retention_of
-from vestige.cognition.text import searchable
+from vestige.cognition.fsrs.strength import retention_of
+from vestige.cognition.text.analyser import searchable
+from vestige.core.errors import InvalidInput
+from vestige.core.models import Access, Filter, Memory, Order, Record
 from vestige.embed.protocol import Signature
-from vestige.errors import InvalidInput
-from vestige.models import Access, Filter, Memory, Order, Record
-from vestige.store.answers import Scored
+from vestige.store.contract.answers import Scored
+from vestige.store.filter_rule import passed, passes, stands
 from vestige.store.inmemory.profiles import require_signature
 from vestige.store.inmemory.state import Held, State, apart
-from vestige.store.judging import passed, passes, stands
 
 
 def select(state: State, where: Filter, access: Access) -> list[Held]:
@@ -127,3 +130,54 @@ def _remembered(held: Held, where: Filter) -> bool:
     if where.min_retention is not None and retention < where.min_retention:
         return False
     return where.max_retention is None or retention <= where.max_retention
+
+
+# -- Which memories follow each other: threads and neighbours, straight from the contract.
+
+Thread = tuple[Held, ...]
+
+
+def threads(state: State) -> list[Thread]:
+    """Every thread with its members in order."""
+    shared: dict[Hashable, list[Held]] = defaultdict(list)
+    for held in state.held.values():
+        place = _place(held.memory)
+        if place is not None:
+            shared[place].append(held)
+    return [tuple(sorted(part, key=_order)) for members in shared.values() for part in _by_source(members)]
+
+
+def neighbours(every: Iterable[Thread]) -> dict[str, tuple[str | None, str | None]]:
+    """By id, the memory before and the memory after in its thread."""
+    before: dict[str, str] = {}
+    after: dict[str, str] = {}
+    members = [held.memory.id for thread in every for held in thread]
+    for thread in every:
+        for one, other in pairwise(thread):
+            after[one.memory.id], before[other.memory.id] = other.memory.id, one.memory.id
+    return {name: (before.get(name), after.get(name)) for name in members}
+
+
+def _place(memory: Memory) -> Hashable | None:
+    """What the members of a thread have in common; None outside any."""
+    if memory.suppression_count > 0 or memory.archived_at is not None:
+        return None
+    visible = (memory.scope, frozenset(memory.domains), memory.valid_from, memory.valid_until)
+    if memory.thread is not None:
+        return ("thread", memory.thread, *visible)
+    if memory.source is not None and memory.position is not None:
+        return ("source", memory.source, *visible)
+    return None
+
+
+def _by_source(members: Sequence[Held]) -> list[list[Held]]:
+    """The members apart by source, where sources have at least two members on average."""
+    parts: dict[str | None, list[Held]] = defaultdict(list)
+    for held in members:
+        parts[held.memory.source].append(held)
+    return list(parts.values()) if len(members) >= 2 * len(parts) else [list(members)]
+
+
+def _order(held: Held) -> tuple[bool, int, datetime, int]:
+    position = held.memory.position
+    return position is None, position or 0, held.memory.created_at, held.arrival

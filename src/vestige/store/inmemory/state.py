@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 import orjson
 
-from vestige.cognition import text
-from vestige.cognition.decay import W20
-from vestige.documents import Document
-from vestige.embed.protocol import Signature
-from vestige.errors import InvalidInput
-from vestige.keys import ApiKey
-from vestige.models import (
+from vestige.cognition.fsrs.fsrs import W20
+from vestige.cognition.text import analyser
+from vestige.core.api_key import ApiKey
+from vestige.core.documents import Document
+from vestige.core.errors import InvalidInput
+from vestige.core.models import (
     EVERYTHING,
     Access,
     Edge,
@@ -32,9 +31,10 @@ from vestige.models import (
     Tombstone,
     covers,
 )
-from vestige.store.answers import Notice
-from vestige.store.changes import DROPPED, LINKED, PUT, UNLINKED, Claim, Piece, Tokens
-from vestige.store.evidence import FOLDED_FROM
+from vestige.embed.protocol import Signature
+from vestige.store.contract.answers import Notice
+from vestige.store.contract.changes import DROPPED, LINKED, PUT, UNLINKED, Claim, Piece, Tokens
+from vestige.store.merge.strength_log import FOLDED_FROM
 
 EdgeKey = tuple[str, str, str]
 DocumentKey = tuple[str, str]
@@ -215,12 +215,12 @@ def may_hold(document: Document, access: Access) -> bool:
 
 def words_of(memory: Memory) -> Mapping[str, int]:
     """How often each index term occurs in a memory."""
-    return Counter(text.memory_terms(memory))
+    return Counter(analyser.memory_terms(memory))
 
 
 def fingerprints_of(memory: Memory) -> frozenset[str]:
     """The fingerprints of a memory's content and of its other phrasings."""
-    return frozenset(text.fingerprint(wording) for wording in (memory.content, *memory.phrasings))
+    return frozenset(analyser.fingerprint(wording) for wording in (memory.content, *memory.phrasings))
 
 
 def quotes(answer: str, wordings: set[str]) -> bool:

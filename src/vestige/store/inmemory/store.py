@@ -9,10 +9,10 @@ from datetime import datetime
 from itertools import islice
 from pathlib import Path
 
-from vestige.documents import Document
-from vestige.embed.protocol import Signature
-from vestige.errors import IdempotencyConflict, InvalidInput, NotFound, StoreError
-from vestige.models import (
+from vestige.cognition.fsrs.strength import accessibility, retention_of, retrieval_of
+from vestige.core.documents import Document
+from vestige.core.errors import IdempotencyConflict, InvalidInput, NotFound, StoreError
+from vestige.core.models import (
     ANYTHING,
     Access,
     Edge,
@@ -27,21 +27,75 @@ from vestige.models import (
     Tombstone,
     covers,
 )
-from vestige.store.answers import IndexStatus, ProfileStatus
-from vestige.store.changes import Change, Claim, Embedded, check_claim
-from vestige.store.inmemory import checkup, documents, profiles, search
-from vestige.store.inmemory import lives as telling
-from vestige.store.inmemory import stats as counting
-from vestige.store.inmemory.arms import SearchArms
+from vestige.embed.protocol import Signature
+from vestige.store.contract.answers import IndexStatus, LogQuery, ProfileStatus
+from vestige.store.contract.changes import Change, Claim, Embedded, check_claim
+from vestige.store.contract.processes import Who
+from vestige.store.contract.trouble import Trouble, about, no_repair
+from vestige.store.filter_rule import in_scope
+from vestige.store.inmemory import documents, profiles, search
+from vestige.store.inmemory import merge as telling
 from vestige.store.inmemory.changes import apply, touched
-from vestige.store.inmemory.company import Company
+from vestige.store.inmemory.gather import SearchArms
 from vestige.store.inmemory.keys import Keys
+from vestige.store.inmemory.processes import Company
 from vestige.store.inmemory.state import Claimed, State, apart, as_json, words_of
-from vestige.store.judging import in_scope
-from vestige.store.lives import Absorbed, Life
-from vestige.store.logquery import LogQuery
-from vestige.store.processes import Who
-from vestige.store.trouble import Trouble, no_repair
+from vestige.store.merge.histories import Absorbed, Life
+
+# -- What an in-memory store finds wrong in itself.
+
+
+def examine(state: State) -> list[Trouble]:
+    """What is derived is compared with what it was derived from."""
+    worded = [name for name, held in state.held.items() if held.words != words_of(held.memory)]
+    loose = {
+        end
+        for edge in state.edges.values()
+        for end in (edge.source_id, edge.target_id)
+        if end not in state.held
+    }
+    return [
+        *about(
+            "texts",
+            "The words that memories are found by are not those of their text.",
+            worded,
+            repair="words",
+        ),
+        *about("references", "Edges lead to memories that are not here.", sorted(loose)),
+    ]
+
+
+# -- Counts over what an access reaches.
+
+
+def stats(state: State, access: Access, now: datetime) -> StoreStats:
+    """Counts of what is in reach and not archived."""
+    every = state.within(access)
+    reached = [held for held in every if held.memory.archived_at is None]
+    memories = [held.memory for held in reached]
+    created = [memory.created_at for memory in memories]
+    retentions = [retention_of(held.strength, now) for held in reached]
+    suppressions = [memory.suppression_count for memory in memories]
+    return StoreStats(
+        memories=len(memories),
+        embedded=sum(bool(held.pieces) for held in reached),
+        pinned=sum(memory.pinned for memory in memories),
+        suppressed=sum(memory.suppression_count > 0 for memory in memories),
+        archived=len(every) - len(reached),
+        superseded=sum(memory.superseded_by is not None for memory in memories),
+        edges=len(state.edges_within(access)),
+        due=sum(held.strength.due_at <= now and held.memory.valid_at(now) for held in reached),
+        retentions=tuple(sorted(retentions)),
+        retrievals=tuple(sorted(retrieval_of(held.strength, now) for held in reached)),
+        accessibilities=tuple(sorted(accessibility(retentions, suppressions).tolist())),
+        oldest=min(created, default=None),
+        newest=max(created, default=None),
+        by_type=Counter(memory.node_type for memory in memories),
+        by_scope=Counter(memory.scope for memory in memories),
+    )
+
+
+# -- store
 
 
 class InMemoryStore(SearchArms, Company, Keys):
@@ -146,7 +200,7 @@ class InMemoryStore(SearchArms, Company, Keys):
 
     def stats(self, *, access: Access, now: datetime) -> StoreStats:
         """Counts over what the access reaches."""
-        return counting.stats(self._state(), access, now)
+        return stats(self._state(), access, now)
 
     def tag_counts(self, *, access: Access) -> dict[str, int]:
         """Every tag with the number of memories that carry it."""
@@ -333,7 +387,7 @@ class InMemoryStore(SearchArms, Company, Keys):
 
     def examine(self, now: datetime, *, deep: bool = False) -> list[Trouble]:
         """What is wrong here: memory does not rot, but it would be told."""
-        return checkup.examine(self._state())
+        return examine(self._state())
 
     def mend(self, repair: str, now: datetime) -> None:
         """Derive the words again; nothing else can go wrong here."""

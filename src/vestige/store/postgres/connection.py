@@ -20,13 +20,13 @@ from psycopg import Connection, errors
 from psycopg.conninfo import make_conninfo
 from psycopg.pq import TransactionStatus
 
-from vestige.errors import StoreBusy, StoreReadOnly, StoreUnavailable
-from vestige.store.postgres.dialect import respelled
-from vestige.store.postgres.locks import Lock, signed
-from vestige.store.postgres.place import Place
-from vestige.store.postgres.pool import Lost, Pool, Refused, Unreachable
-from vestige.store.postgres.trouble import HINTS, other_schema, translated
-from vestige.store.postgres.values import register
+from vestige.core.errors import StoreBusy, StoreReadOnly, StoreUnavailable
+from vestige.store.postgres.processes.locks import Lock, signed
+from vestige.store.postgres.server.address import Place
+from vestige.store.postgres.server.dialect import respelled
+from vestige.store.postgres.server.errors import HINTS, other_schema, translated
+from vestige.store.postgres.server.pool import Lost, Pool, Refused, Unreachable
+from vestige.store.postgres.server.values import register
 from vestige.store.sql.columns import askable, asks
 from vestige.store.sql.database import Params, Rows
 

@@ -11,27 +11,29 @@ from typing import Any
 from psycopg import Connection, errors, sql
 
 from vestige import __version__
-from vestige.errors import StoreBusy, StoreError, StoreReadOnly
-from vestige.store import migrate
-from vestige.store.migrate import Applied, Migration
+from vestige.core.errors import StoreBusy, StoreError, StoreReadOnly
+from vestige.store import migrations
+from vestige.store.migrations import Applied, Migration
 from vestige.store.postgres.connection import (
     Connections,
     connect,
     connector,
     prepare,
 )
-from vestige.store.postgres.locks import Lock, signed
-from vestige.store.postgres.place import Place
-from vestige.store.postgres.pool import Pool, Refused, Unreachable, Waiting
-from vestige.store.postgres.server import (
+from vestige.store.postgres.processes.locks import Lock, signed
+from vestige.store.postgres.server.address import Place
+from vestige.store.postgres.server.errors import translated
+from vestige.store.postgres.server.pool import Pool, Refused, Unreachable, Waiting
+from vestige.store.postgres.server.requirements import (
     check_server,
     extension_schema,
     no_schema_made,
     no_tables_made,
     strangers,
 )
-from vestige.store.postgres.trouble import translated
 from vestige.store.sql.columns import moment_text
+from vestige.store.sql.database import Database
+from vestige.store.sql.merge import arrivals
 
 MIGRATION_WAITS = 12
 """How many times longer than for a write one waits for another process that upgrades the store."""
@@ -93,12 +95,12 @@ class Surroundings:
 @cache
 def schema() -> tuple[Migration, ...]:
     """The migrations that belong to this version."""
-    return tuple(migrate.load(files(__package__) / "migrations"))
+    return tuple(migrations.load(files(__package__) / "migrations"))
 
 
 def pending(done: Sequence[Applied]) -> list[Migration]:
     """What is still to do of those; StoreTooNew and StoreError as `migrate.pending` says."""
-    return migrate.pending(schema(), done, elsewhere="storage.postgres.schema")
+    return migrations.pending(schema(), done, elsewhere="storage.postgres.schema")
 
 
 def open_connections(place: Place, around: Surroundings) -> tuple[Connections, str]:
@@ -307,3 +309,23 @@ def _one(db: Connection[Any], query: str, params: Sequence[object] = ()) -> Any:
 
 
 __all__ = ["Surroundings", "applied", "check_server", "open_connections", "pending", "schema", "upgrading"]
+
+
+# -- Whether a store that is being carried into this schema is there whole.
+
+# Who may read the tables of a store, but not this one, works with it all the same.
+HAS_RECEIPT = (
+    f"SELECT EXISTS (SELECT 1 FROM pg_class c WHERE c.relname = '{arrivals.TABLE}'"
+    " AND c.relnamespace = current_schema()::regnamespace AND has_table_privilege(c.oid, 'SELECT'))"
+)
+
+
+def has_receipt(db: Database) -> bool:
+    """Whether there is room for the receipt of a transfer."""
+    return bool(db.execute(HAS_RECEIPT).fetchone()[0])
+
+
+def require_complete(db: Database, place: Place) -> None:
+    """StoreError for a part of a store."""
+    if has_receipt(db) and not arrivals.is_complete(db):
+        raise arrivals.incomplete(str(place))

@@ -6,14 +6,14 @@ from typing import Any
 
 from psycopg import Connection, sql
 
-from vestige.errors import StoreTooNew
-from vestige.store.postgres import blueprint
+from vestige.core.errors import StoreTooNew
+from vestige.store.contract.trouble import Connected, DatabaseStatus, TableStatus, Upgrade, of_newer
+from vestige.store.postgres.check import schema as blueprint
 from vestige.store.postgres.connection import connect, translated
-from vestige.store.postgres.locks import Lock
 from vestige.store.postgres.opening import applied, check_server, pending, schema
-from vestige.store.postgres.place import Place
-from vestige.store.sql import arrivals
-from vestige.store.status import Connected, DatabaseStatus, TableStatus, Upgrade, of_newer
+from vestige.store.postgres.processes.locks import Lock
+from vestige.store.postgres.server.address import Place
+from vestige.store.sql.merge import arrivals
 
 CONNECT_SECONDS = 10
 MOST_COUNTED = 1_000_000

@@ -6,25 +6,27 @@ from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 
+from vestige.core.errors import StoreError
+from vestige.core.models import Access, LogEvent
 from vestige.embed.protocol import Signature
-from vestige.errors import StoreError
-from vestige.models import Access, LogEvent
-from vestige.store.changes import Change, Claim
-from vestige.store.lives import Absorbed, Life
-from vestige.store.postgres import arrival, checkup, mending
-from vestige.store.postgres.arms import SearchArms
-from vestige.store.postgres.company import Company
+from vestige.store.contract.changes import Change, Claim
+from vestige.store.contract.processes import Who
+from vestige.store.contract.trouble import Trouble
+from vestige.store.merge.histories import Absorbed, Life
+from vestige.store.postgres import opening
+from vestige.store.postgres.check import checks
+from vestige.store.postgres.check import repair as mending
 from vestige.store.postgres.connection import Connections
 from vestige.store.postgres.opening import Surroundings, open_connections, upgrading
-from vestige.store.postgres.place import Place
-from vestige.store.postgres.server import SOFTWARE
-from vestige.store.postgres.trouble import translated
-from vestige.store.postgres.words import PostgresSurfaces
-from vestige.store.processes import Who
-from vestige.store.sql import absorbing
-from vestige.store.sql import commit as committing
+from vestige.store.postgres.processes.processes import Company
+from vestige.store.postgres.search.search import SearchArms
+from vestige.store.postgres.search.words import PostgresSurfaces
+from vestige.store.postgres.server.address import Place
+from vestige.store.postgres.server.errors import translated
+from vestige.store.postgres.server.requirements import SOFTWARE
+from vestige.store.sql.commit import commit as committing
+from vestige.store.sql.merge import absorb
 from vestige.store.sql.tables import Tables
-from vestige.store.trouble import Trouble
 
 WRITE_DEADLINE_SECONDS = 5.0
 STATEMENT_SECONDS = 60.0
@@ -81,7 +83,7 @@ class PostgresStore(Tables, SearchArms, Company):
         with ExitStack() as undo, translated(connections.place):
             undo.callback(connections.close)
             with connections.reading(snapshot=False) as db:
-                arrival.require_complete(db, connections.place)
+                opening.require_complete(db, connections.place)
             store = cls(connections, node=node, who=who, copy=copy)
             undo.callback(store.close)
             if not store._words_are_current() and not store.read_only:
@@ -123,7 +125,7 @@ class PostgresStore(Tables, SearchArms, Company):
 
     def absorb(self, lives: Sequence[Life], *, access: Access) -> Absorbed:
         """Unite these lives with what is here; doing it again changes nothing."""
-        return absorbing.absorb(self._connections, lives, access, self._surfaces)
+        return absorb.absorb(self._connections, lives, access, self._surfaces)
 
     def drop_vectors(self, signature: Signature) -> None:
         """Remove the vectors of a signature that is not in use, and their index."""
@@ -138,7 +140,7 @@ class PostgresStore(Tables, SearchArms, Company):
 
     def examine(self, now: datetime, *, deep: bool = False) -> list[Trouble]:
         """What is wrong in the tables."""
-        return checkup.examine(self._connections, now, deep=deep)
+        return checks.examine(self._connections, now, deep=deep)
 
     def mend(self, repair: str, now: datetime) -> None:
         """Do a repair that `examine` named."""

@@ -9,9 +9,10 @@ import psycopg
 from psycopg import errors, sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from vestige.errors import InvalidInput, StoreReadOnly
-from vestige.store import migrate
-from vestige.store.postgres import arrival
+from vestige.core.errors import InvalidInput, StoreReadOnly
+from vestige.store import migrations
+from vestige.store.contract.processes import Who
+from vestige.store.postgres import opening
 from vestige.store.postgres.connection import Connections, connect, translated
 from vestige.store.postgres.opening import (
     Surroundings,
@@ -20,13 +21,17 @@ from vestige.store.postgres.opening import (
     open_connections,
     pending,
 )
-from vestige.store.postgres.place import Place
-from vestige.store.postgres.server import extension_schema, no_schema_made, no_tables_made, strangers
+from vestige.store.postgres.search.words import PostgresSurfaces
+from vestige.store.postgres.server.address import Place
+from vestige.store.postgres.server.requirements import (
+    extension_schema,
+    no_schema_made,
+    no_tables_made,
+    strangers,
+)
 from vestige.store.postgres.store import PostgresStore
-from vestige.store.postgres.words import PostgresSurfaces
-from vestige.store.processes import Who
 from vestige.store.sql.database import Database
-from vestige.store.transfer.sides import Outlook, Unfit
+from vestige.store.transfer.ends import Outlook, Unfit
 
 READ_ONLY = "-c default_transaction_read_only=on"
 ROWS = (psycopg.DataError, psycopg.IntegrityError, errors.ProgramLimitExceeded, errors.DatatypeMismatch)
@@ -96,7 +101,7 @@ class PostgresSide:
 
     def has_receipt(self, db: Database) -> bool:
         """Whether there is room for the receipt of a transfer."""
-        return arrival.has_receipt(db)
+        return opening.has_receipt(db)
 
     def number_on(self, db: Database) -> None:
         """Numbers that were given by hand do not count for the server. After so many rows it also needs to
@@ -201,7 +206,7 @@ class PostgresEnd:
             done = self._applied(db)
             return bool(done) and not pending(done)
 
-    def _applied(self, db: psycopg.Connection[tuple[object, ...]]) -> list[migrate.Applied]:
+    def _applied(self, db: psycopg.Connection[tuple[object, ...]]) -> list[migrations.Applied]:
         db.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(self.place.schema)))
         return applied(db)
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from vestige.errors import InvalidInput
-from vestige.models import ROOT_SCOPE, SHARED_SCOPE, Access, Filter, enclosing
+from vestige.core.errors import InvalidInput
+from vestige.core.models import ROOT_SCOPE, SHARED_SCOPE, Access, Filter, enclosing
 from vestige.store.sql.columns import Listed, listed, moment_text
 
 SHARES_DOMAIN = (

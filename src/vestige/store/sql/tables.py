@@ -10,10 +10,9 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from vestige.documents import Document
-from vestige.embed.protocol import Signature
-from vestige.errors import InvalidInput, StoreBusy
-from vestige.models import (
+from vestige.core.documents import Document
+from vestige.core.errors import InvalidInput, StoreBusy
+from vestige.core.models import (
     ANYTHING,
     Access,
     Edge,
@@ -27,19 +26,32 @@ from vestige.models import (
     Strength,
     Tombstone,
 )
-from vestige.store.answers import ProfileStatus
-from vestige.store.changes import Change, Claim, Embedded
-from vestige.store.lives import Life
-from vestige.store.logquery import LogQuery
-from vestige.store.sql import commit as committing
-from vestige.store.sql import documents, graph, history, log, memories, registry, reviews, words
-from vestige.store.sql import lives as telling
-from vestige.store.sql import stats as counting
-from vestige.store.sql import vectors as dense
+from vestige.embed.protocol import Signature
+from vestige.store.contract.answers import LogQuery, ProfileStatus
+from vestige.store.contract.changes import Change, Claim, Embedded
+from vestige.store.merge.histories import Life
 from vestige.store.sql.columns import natural
+from vestige.store.sql.commit import commit as committing
 from vestige.store.sql.database import Database, Surfaces, Transactions
 from vestige.store.sql.filters import clause
-from vestige.store.sql.keys import KeyTable
+from vestige.store.sql.merge import histories as telling
+from vestige.store.sql.rows import (
+    documents,
+    history,
+    log,
+    memories,
+    store_facts,
+)
+from vestige.store.sql.rows import (
+    edges as graph,
+)
+from vestige.store.sql.rows import stats as counting
+from vestige.store.sql.rows import (
+    strengths as reviews,
+)
+from vestige.store.sql.rows.keys import KeyTable
+from vestige.store.sql.search import vectors as dense
+from vestige.store.sql.search import word_rows
 
 ANALYSED_AT_ONCE = 500
 
@@ -181,7 +193,7 @@ class Tables(KeyTable):
     def claimed(self, key: str) -> Claim | None:
         """The claim made under this key, or None."""
         with self._tables.reading(snapshot=False) as db:
-            return registry.claimed(db, key)
+            return store_facts.claimed(db, key)
 
     def same_text(
         self, fingerprints: Sequence[str], *, scope: str, valid_at: datetime, access: Access
@@ -195,7 +207,7 @@ class Tables(KeyTable):
     def signature(self) -> Signature | None:
         """The signature of the vectors held here; None before the first one."""
         with self._tables.reading(snapshot=False) as db:
-            profile = registry.profile(db)
+            profile = store_facts.profile(db)
         return None if profile is None else profile.signature
 
     def profiles(self) -> list[ProfileStatus]:
@@ -208,8 +220,8 @@ class Tables(KeyTable):
         """The vectors of these memories, a row for each piece."""
 
         def held(db: Database) -> dict[str, NDArray[np.float32]]:
-            profile = registry.profile(db)
-            registry.require(profile, signature)
+            profile = store_facts.profile(db)
+            store_facts.require(profile, signature)
             return {} if profile is None else dense.by_id(db, profile, memory_ids, access)
 
         return self._tables.read(held)
@@ -219,7 +231,7 @@ class Tables(KeyTable):
         most = natural(limit)
 
         def lacking(db: Database) -> list[Memory]:
-            profile = registry.of_signature(db, signature)
+            profile = store_facts.of_signature(db, signature)
             return memories.unembedded(db, profile.id if profile else None, most, tokens=tokens)
 
         return self._tables.read(lacking, snapshot=False)
@@ -257,13 +269,13 @@ class Tables(KeyTable):
     def rebuild_words(self) -> int:
         """Derive all lexical rows, places and fingerprints again from the text; how many memories. The slow
         part is done before the write lock is taken."""
-        analysed: dict[int, words.Analysis] = {}
+        analysed: dict[int, word_rows.Analysis] = {}
         reached: int | None = 0
         while reached is not None:
             with self._tables.reading() as db:
                 texts, reached = memories.texts_after(db, reached, ANALYSED_AT_ONCE)
-            analysed.update((key, words.analyse(memory)) for key, memory in texts)
-        return self._tables.written(lambda db: words.rebuild(db, analysed, self._surfaces))
+            analysed.update((key, word_rows.analyse(memory)) for key, memory in texts)
+        return self._tables.written(lambda db: word_rows.rebuild(db, analysed, self._surfaces))
 
     def _put_out_of_use(self, db: Database) -> None:
         """Let go of what a store made of vectors that are not in use any more, in the transaction that put
@@ -276,7 +288,7 @@ class Tables(KeyTable):
 
     def _words_are_current(self) -> bool:
         with self._tables.reading(snapshot=False) as db:
-            return words.are_current(db)
+            return word_rows.are_current(db)
 
     def _commit(
         self,
@@ -289,13 +301,13 @@ class Tables(KeyTable):
     ) -> list[LogEvent]:
         """Apply changes that were analysed before, in the transaction that is under way."""
         if claim is not None:
-            registry.claim(db, claim)
+            store_facts.claim(db, claim)
         work = committing.Work.begin(db, node, changes, access, self._surfaces)
         for step in steps:
             work.apply(step)
         events = work.write(db)
         if claim is not None:
-            registry.attach(db, claim.key, [draft.key for draft in work.drafts.values()])
+            store_facts.attach(db, claim.key, [draft.key for draft in work.drafts.values()])
         return events
 
 

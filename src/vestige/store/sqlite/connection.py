@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, Protocol, TypeVar
 
-from vestige.errors import (
+from vestige.core.errors import (
     InvalidInput,
     StoreBusy,
     StoreCorrupt,
@@ -24,9 +24,9 @@ from vestige.errors import (
 )
 from vestige.store.sql.columns import askable, asks
 from vestige.store.sql.database import Params
-from vestige.store.sqlite.busy import kept_busy
-from vestige.store.sqlite.journal import BYTES as JOURNAL_BYTES
-from vestige.store.sqlite.journal import Journal
+from vestige.store.sqlite.file.wal import BYTES as JOURNAL_BYTES
+from vestige.store.sqlite.file.wal import Journal
+from vestige.store.sqlite.processes.presence import kept_busy
 
 WRITE_DEADLINE_SECONDS = 5.0
 BUSY_TIMEOUT_SECONDS = 0.01

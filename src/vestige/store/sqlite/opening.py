@@ -12,12 +12,16 @@ from importlib.resources import files
 from pathlib import Path
 
 from vestige import __version__
-from vestige.errors import StoreBusy, StoreError, StoreReadOnly
-from vestige.store import migrate
-from vestige.store.migrate import Applied, Migration
-from vestige.store.processes import Who
+from vestige.core.errors import StoreBusy, StoreError, StoreReadOnly
+from vestige.store import migrations
+from vestige.store import migrations as migrate
+from vestige.store.contract.processes import Who
+from vestige.store.contract.trouble import Upgrade
+from vestige.store.migrations import Applied, Migration
 from vestige.store.sql.columns import moment_text
-from vestige.store.sqlite import backup, installation, locks, node, presence, remains
+from vestige.store.sql.database import Database
+from vestige.store.sql.merge import arrivals
+from vestige.store.sqlite.backup import backup
 from vestige.store.sqlite.connection import (
     Connections,
     Synchronous,
@@ -28,6 +32,8 @@ from vestige.store.sqlite.connection import (
     roll_back,
     translated,
 )
+from vestige.store.sqlite.file import identity, lost_files
+from vestige.store.sqlite.processes import locks, presence
 
 logger = logging.getLogger(__name__)
 
@@ -86,9 +92,9 @@ def _open_for_writing(
     path: Path, around: Surroundings, steps: Sequence[Migration]
 ) -> tuple[Connections, str] | None:
     """Open a store; None if another file was put in its place meanwhile, as a restore does."""
-    remains.check(path)
+    lost_files.check(path)
     _make_private(path)
-    file = installation.file_at(path)
+    file = identity.file_at(path)
     connections = Connections(path=path, waiting=around.waiting, synchronous=around.synchronous)
     try:
         with closing(connect(path, patience=around.waiting.deadline_seconds)) as db:
@@ -104,7 +110,7 @@ def _open_for_writing(
         if getattr(exc, "sqlite_errorcode", None) != sqlite3.SQLITE_READONLY_DBMOVED:
             raise
         return None
-    if installation.file_at(path) != file:
+    if identity.file_at(path) != file:
         connections.close()
         return None
     return connections, node
@@ -177,7 +183,7 @@ def _open_for_reading(
                 hint="Open it once where it can be written, or copy it to a writable place.",
                 details={"path": str(path)},
             )
-        known = node.told(db)
+        known = identity.known_node(db)
     return Connections(path=path, waiting=around.waiting, uri=uri), known[0] if known else ""
 
 
@@ -252,12 +258,12 @@ def _back_up(db: sqlite3.Connection, path: Path, version: int, around: Surroundi
 
 
 def _settle(db: sqlite3.Connection, path: Path, around: Surroundings) -> str:
-    fingerprint = node.installed_at(path, around.machine)
-    known = installation.settled(db, path, fingerprint)
+    fingerprint = identity.installed_at(path, around.machine)
+    known = identity.settled(db, path, fingerprint)
     if known is not None:
         return known
     with _immediately(db, path, around.waiting):
-        return installation.settle(db, path, fingerprint, around.new_id, around.now())
+        return identity.settle(db, path, fingerprint, around.new_id, around.now())
 
 
 @contextmanager
@@ -268,3 +274,39 @@ def _immediately(db: sqlite3.Connection, path: Path, waiting: Waiting) -> Iterat
         db.execute("COMMIT")
     finally:
         roll_back(db)
+
+
+# -- What opening a store would do to its schema, said without doing it.
+
+
+def plan(database: Path) -> Upgrade:
+    """What a database still needs; StoreTooNew for one of a newer Vestige. Nothing is changed."""
+    steps = schema()
+    done: list[migrations.Applied] = []
+    if database.exists():
+        with translated(database), closing(connect(database, uri=readable_uri(database))) as db:
+            refuse_strangers(db, database)
+            done = applied(db)
+    todo = migrations.pending(steps, done)
+    return Upgrade(
+        schema=done[-1].version if done else 0,
+        known=len(steps),
+        steps=tuple(step.label for step in todo),
+        backups=database.parent / BACKUPS if done and todo else None,
+    )
+
+
+# -- Whether a store that is being carried into this file is there whole.
+
+HAS_RECEIPT = f"SELECT 1 FROM sqlite_master WHERE name = '{arrivals.TABLE}' AND type = 'table'"
+
+
+def has_receipt(db: Database) -> bool:
+    """Whether there is room for the receipt of a transfer."""
+    return db.execute(HAS_RECEIPT).fetchone() is not None
+
+
+def require_complete(db: Database, path: Path) -> None:
+    """StoreError for a part of a store."""
+    if has_receipt(db) and not arrivals.is_complete(db):
+        raise arrivals.incomplete(str(path))

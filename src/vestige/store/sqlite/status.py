@@ -5,14 +5,13 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from vestige.errors import StoreTooNew
-from vestige.store.sql import arrivals
-from vestige.store.sql.blueprint import Planned
-from vestige.store.sqlite.blueprint import lacking
+from vestige.core.errors import StoreTooNew
+from vestige.store.contract.trouble import DatabaseStatus, TableStatus, of_newer
+from vestige.store.sql.check.schema import Planned
+from vestige.store.sql.merge import arrivals
+from vestige.store.sqlite.check.schema import lacking
 from vestige.store.sqlite.connection import connect, translated
-from vestige.store.sqlite.opening import readable_uri
-from vestige.store.sqlite.upgrades import plan
-from vestige.store.status import DatabaseStatus, TableStatus, of_newer
+from vestige.store.sqlite.opening import plan, readable_uri
 
 TABLES = (
     "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"

@@ -6,24 +6,21 @@ from contextlib import ExitStack, closing
 from datetime import datetime
 from pathlib import Path
 
+from vestige.core.models import Access, LogEvent
 from vestige.embed.protocol import Signature
-from vestige.models import (
-    Access,
-    LogEvent,
-)
-from vestige.store.answers import IndexStatus
-from vestige.store.changes import Change, Claim, Forget
-from vestige.store.lives import Absorbed, Life
-from vestige.store.processes import Who
-from vestige.store.sql import (
-    absorbing,
-)
-from vestige.store.sql import commit as committing
+from vestige.store.contract.answers import IndexStatus
+from vestige.store.contract.changes import Change, Claim, Forget
+from vestige.store.contract.processes import Who
+from vestige.store.contract.trouble import Trouble, file_software
+from vestige.store.merge.histories import Absorbed, Life
+from vestige.store.sql.commit import commit as committing
 from vestige.store.sql.database import Database
+from vestige.store.sql.merge import absorb
 from vestige.store.sql.tables import Tables
-from vestige.store.sqlite import arrival, backup, checkup, installation, mending, proof, segments
-from vestige.store.sqlite.arms import SearchArms
-from vestige.store.sqlite.company import Company
+from vestige.store.sqlite import opening
+from vestige.store.sqlite.backup import backup, proof
+from vestige.store.sqlite.check import checks
+from vestige.store.sqlite.check import repair as mending
 from vestige.store.sqlite.connection import (
     WRITE_DEADLINE_SECONDS,
     Connections,
@@ -32,9 +29,12 @@ from vestige.store.sqlite.connection import (
     Waiting,
     translated,
 )
+from vestige.store.sqlite.file import identity
 from vestige.store.sqlite.opening import Surroundings, open_file, upgrading
-from vestige.store.sqlite.words import SqliteSurfaces
-from vestige.store.trouble import Trouble, file_software
+from vestige.store.sqlite.processes.processes import Company
+from vestige.store.sqlite.search import segments
+from vestige.store.sqlite.search.search import SearchArms
+from vestige.store.sqlite.search.words import SqliteSurfaces
 
 
 class SqliteStore(Tables, SearchArms, Company):
@@ -44,7 +44,7 @@ class SqliteStore(Tables, SearchArms, Company):
     """
 
     def __init__(self, connections: Connections, *, node: str, who: Who | None = None) -> None:
-        self._node, self._file = node, installation.file_at(connections.path)
+        self._node, self._file = node, identity.file_at(connections.path)
         Tables.__init__(self, connections, SqliteSurfaces())
         SearchArms.__init__(self, connections)
         Company.__init__(self, connections, who)
@@ -80,7 +80,7 @@ class SqliteStore(Tables, SearchArms, Company):
         with ExitStack() as undo, translated(path):
             undo.callback(connections.close)
             with connections.reading(snapshot=False) as db:
-                arrival.require_complete(db, path)
+                opening.require_complete(db, path)
             store = cls(connections, node=node, who=who)
             undo.callback(store.close)
             if not store._words_are_current() and not store.read_only:
@@ -118,12 +118,12 @@ class SqliteStore(Tables, SearchArms, Company):
         """Apply all changes in order, or none; the events logged for them."""
         steps = [committing.analyse(change) for change in changes]
         with self._connections.writing(patience_seconds) as db:
-            installation.require_in_place(self._connections.path, self._file)
+            identity.require_in_place(self._connections.path, self._file)
             # Who opened the file after us may have seen that it needs another one.
-            self._node = installation.node_in(db)
+            self._node = identity.node_in(db)
             events = self._commit(db, self._node, steps, changes, access, claim)
         if events:
-            installation.keep_mark(self._connections.path, events[-1].node, events[-1].seq)
+            identity.keep_mark(self._connections.path, events[-1].node, events[-1].seq)
         self._tidy(ended=any(isinstance(change, Forget) for change in changes))
         return events
 
@@ -131,8 +131,8 @@ class SqliteStore(Tables, SearchArms, Company):
 
     def absorb(self, lives: Sequence[Life], *, access: Access) -> Absorbed:
         """Unite these lives with what is here; doing it again changes nothing."""
-        installation.require_in_place(self._connections.path, self._file)
-        absorbed = absorbing.absorb(self._connections, lives, access, self._surfaces)
+        identity.require_in_place(self._connections.path, self._file)
+        absorbed = absorb.absorb(self._connections, lives, access, self._surfaces)
         self._tidy(ended=absorbed.memories_ended > 0)
         return absorbed
 
@@ -180,7 +180,7 @@ class SqliteStore(Tables, SearchArms, Company):
 
     def examine(self, now: datetime, *, deep: bool = False) -> list[Trouble]:
         """What is wrong in the file and around it."""
-        return checkup.examine(self._connections, now, deep=deep)
+        return checks.examine(self._connections, now, deep=deep)
 
     def mend(self, repair: str, now: datetime) -> None:
         """Do a repair that `examine` named."""

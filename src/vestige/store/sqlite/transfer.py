@@ -10,13 +10,13 @@ from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 
-from vestige.errors import InvalidInput, StoreError
-from vestige.store import migrate
-from vestige.store.processes import Who
+from vestige.core.errors import InvalidInput, StoreError
+from vestige.store import migrations
+from vestige.store.contract.processes import Who
 from vestige.store.sql.database import Database
-from vestige.store.sqlite import arrival
-from vestige.store.sqlite import node as nodes
+from vestige.store.sqlite import opening
 from vestige.store.sqlite.connection import Connections, connect, translated
+from vestige.store.sqlite.file import identity as nodes
 from vestige.store.sqlite.opening import (
     Surroundings,
     applied,
@@ -25,9 +25,9 @@ from vestige.store.sqlite.opening import (
     refuse_strangers,
     schema,
 )
+from vestige.store.sqlite.search.words import SqliteSurfaces
 from vestige.store.sqlite.store import SqliteStore
-from vestige.store.sqlite.words import SqliteSurfaces
-from vestige.store.transfer.sides import Outlook, Unfit
+from vestige.store.transfer.ends import Outlook, Unfit
 
 CHUNK = 1 << 20
 HEADER = b"SQLite format 3\0"
@@ -72,7 +72,7 @@ class SqliteSide:
 
     def has_receipt(self, db: Database) -> bool:
         """Whether there is room for the receipt of a transfer."""
-        return arrival.has_receipt(db)
+        return opening.has_receipt(db)
 
     def number_on(self, db: Database) -> None:
         """SQLite does so by itself, but for the keys of memories that were deleted before."""
@@ -128,7 +128,7 @@ class SqliteEnd:
             uri = readable_uri(self.path)
             with closing(connect(self.path, uri=uri, timeout=self.around.waiting.deadline_seconds)) as db:
                 self._require_present_schema(db)
-                known = nodes.told(db)
+                known = nodes.known_node(db)
         connections = Connections(path=self.path, waiting=self.around.waiting, uri=uri)
         with closing(connections):
             yield SqliteSide(connections, node=known[0] if known else "", who=None)
@@ -152,7 +152,7 @@ class SqliteEnd:
         with translated(self.path), closing(connect(self.path, uri=readable_uri(self.path))) as db:
             refuse_strangers(db, self.path)
             done = applied(db)
-            missing = migrate.pending(schema(), done)
+            missing = migrations.pending(schema(), done)
         return Outlook(
             is_store=not missing, facts={"file": "exists", "schema": done[-1].version if done else 0}
         )
@@ -179,7 +179,7 @@ class SqliteEnd:
 
     def _require_present_schema(self, db: sqlite3.Connection) -> None:
         refuse_strangers(db, self.path)
-        if migrate.pending(schema(), applied(db)):
+        if migrations.pending(schema(), applied(db)):
             raise StoreError(
                 f"{self.path.name} has an older schema, and is not changed by carrying it.",
                 hint="Run `vestige migrate` on it first: it brings the store up to date, after a backup.",

@@ -10,14 +10,14 @@ from hashlib import blake2b
 
 import orjson
 
-from vestige.errors import StoreBusy, StoreError
-from vestige.store.sql import arrivals
+from vestige.core.errors import StoreBusy, StoreError
 from vestige.store.sql.columns import json_text
 from vestige.store.sql.database import Database
-from vestige.store.transfer import keys
-from vestige.store.transfer.keys import Key
-from vestige.store.transfer.parts import API_KEYS, ENDED_LOGINS, PARTS, PROFILES, STRENGTHS, Part
-from vestige.store.transfer.sides import Refusal
+from vestige.store.sql.merge import arrivals
+from vestige.store.transfer import row_keys
+from vestige.store.transfer.ends import Refusal
+from vestige.store.transfer.row_keys import Key
+from vestige.store.transfer.tables import API_KEYS, ENDED_LOGINS, PARTS, PROFILES, STRENGTHS, Part
 
 MAKE = (
     "CREATE TABLE IF NOT EXISTS transfer (one BIGINT PRIMARY KEY CHECK (one = 1), receipt TEXT NOT NULL)",
@@ -79,7 +79,7 @@ def state(db: Database) -> State:
     grown = [db.execute(sql).fetchone()[0] for sql in GROWN]
     (clock,) = db.execute("SELECT reading FROM clock").fetchone()
     last = db.execute("SELECT position, node, seq FROM events ORDER BY position DESC LIMIT 1").fetchone()
-    told = blake2b(keys.written([node, counts, grown, clock, *(last or ())]).encode(), digest_size=16)
+    told = blake2b(row_keys.written([node, counts, grown, clock, *(last or ())]).encode(), digest_size=16)
     for part in (PROFILES, STRENGTHS, API_KEYS, ENDED_LOGINS):
         for rows in part.batches(db, None, LOOKED_AT):
             told.update(repr(rows).encode())
@@ -99,12 +99,12 @@ def found(db: Database) -> Receipt | None:
         return None
     told = orjson.loads(row[0])
     after = told.pop("after")
-    return Receipt(**told, after=None if after is None else keys.read(after))
+    return Receipt(**told, after=None if after is None else row_keys.read(after))
 
 
 def keep(db: Database, receipt: Receipt) -> None:
     """Write a receipt."""
-    after = None if receipt.after is None else keys.written(receipt.after)
+    after = None if receipt.after is None else row_keys.written(receipt.after)
     db.execute(KEEP, (json_text(asdict(receipt) | {"after": after}),))
 
 

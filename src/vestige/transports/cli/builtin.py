@@ -11,17 +11,22 @@ from click.shell_completion import get_completion_class
 from pydantic import SecretStr
 
 from vestige import __version__
-from vestige.errors import Conflict, InvalidInput
-from vestige.nearest import nearest_name
-from vestige.operations.all import registry
-from vestige.operations.prose import count, fields, table
-from vestige.settings import allowed_in_project, documented_fields, environment_name, without_password
+from vestige.core.errors import Conflict, InvalidInput
+from vestige.core.nearest import nearest_name
+from vestige.operations.registry.groups import registry
+from vestige.operations.shared.text import count, fields, table
+from vestige.settings.settings import (
+    allowed_in_project,
+    documented_fields,
+    environment_name,
+    without_password,
+)
 from vestige.transports import docs
-from vestige.transports.cli import bridge, connect, db, migrate, restore, serve
-from vestige.transports.cli.bench import bench_command
-from vestige.transports.cli.commands import CommandGroup
-from vestige.transports.cli.events import follow_events, options
-from vestige.transports.cli.model import model_install, model_status
+from vestige.transports.cli.commands import bridge, connect, db, migrate, restore, serve
+from vestige.transports.cli.commands.bench import bench_command
+from vestige.transports.cli.commands.events import follow_events, options
+from vestige.transports.cli.commands.model import model_install, model_status
+from vestige.transports.cli.operation_commands import CommandGroup
 from vestige.transports.cli.options import everywhere, path_option, places
 from vestige.transports.cli.session import Session, write_text
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 
 from vestige import __version__
-from vestige.errors import VestigeError
-from vestige.operations.all import registry
+from vestige.core.errors import VestigeError
+from vestige.operations.registry.groups import registry
 from vestige.transports.cli import builtin
-from vestige.transports.cli.commands import CommandGroup, add_operations
+from vestige.transports.cli.operation_commands import CommandGroup, add_operations
 from vestige.transports.cli.session import Form, OpenApp, OpenDatabase, OpenEnds, OpenServer, Session
 from vestige.transports.cli.usage import refusal
 

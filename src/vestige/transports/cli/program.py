@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from vestige.directories import default_data_directory
+from vestige.settings.directories import default_data_directory
 from vestige.transports.cli.session import Session
 
 NAME = "vestige"

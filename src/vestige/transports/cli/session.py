@@ -14,15 +14,14 @@ from typing import Any, Literal, Protocol, Self
 import click
 import orjson
 
+from vestige.core.errors import VestigeError
 from vestige.engine.context import Engine, Progress
-from vestige.errors import VestigeError
-from vestige.operations.registry import Operation
-from vestige.operations.wire import Wire
-from vestige.settings import Settings, load_settings
-from vestige.store.status import DatabaseStatus, Upgrade
-from vestige.store.transfer.sides import End
-from vestige.store.trouble import Trouble
-from vestige.transports.http.application import Application as Served
+from vestige.operations.registry.arguments import Wire
+from vestige.operations.registry.registry import Operation
+from vestige.settings.settings import Settings, load_settings
+from vestige.store.contract.trouble import DatabaseStatus, Trouble, Upgrade
+from vestige.store.transfer.ends import End
+from vestige.transports.http.context import Application as Served
 from vestige.transports.mcp.service import Service
 
 Form = Literal["json", "table"]

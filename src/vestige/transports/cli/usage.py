@@ -3,8 +3,8 @@
 import click
 from click.exceptions import BadArgumentUsage, BadOptionUsage, BadParameter, NoSuchOption
 
-from vestige.errors import InvalidInput, UnknownArgument
-from vestige.nearest import nearest_name
+from vestige.core.errors import InvalidInput, UnknownArgument
+from vestige.core.nearest import nearest_name
 
 OTHER_NAMES = {"--port": "--bind", "--host": "--bind"}
 """What options of ours are called elsewhere."""

@@ -7,8 +7,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from vestige import __version__
-from vestige.errors import VestigeError
-from vestige.transports.http.desk import Desk
+from vestige.core.errors import VestigeError
+from vestige.transports.http.context import Desk
 
 ANSWER_SECONDS = 2.0
 """How long the store may take to answer."""

@@ -11,10 +11,10 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from vestige import __version__
-from vestige.engine.worker import WorkerStatus
-from vestige.errors import Forbidden, VestigeError
-from vestige.models import ANYTHING, EVERYTHING
-from vestige.transports.http.desk import Desk, caller_of, run
+from vestige.core.errors import Forbidden, VestigeError
+from vestige.core.models import ANYTHING, EVERYTHING
+from vestige.engine.reactions.worker import WorkerStatus
+from vestige.transports.http.context import Desk, caller_of, run
 
 MEDIA_TYPE = "text/plain; version=0.0.4"
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)

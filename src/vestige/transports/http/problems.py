@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from vestige.errors import Cancelled, VestigeError
+from vestige.core.errors import Cancelled, VestigeError
 
 MEDIA_TYPE = "application/problem+json"
 CHALLENGE = 'Bearer realm="vestige"'

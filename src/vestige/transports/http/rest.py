@@ -20,18 +20,17 @@ from starlette.routing import BaseRoute
 from starlette.routing import Route as Address
 from starlette.types import Receive, Scope, Send
 
-from vestige.errors import Cancelled, InvalidInput, VestigeError
-from vestige.operations.registry import Operation
-from vestige.operations.routing import Route
+from vestige.core.errors import Cancelled, InvalidInput, VestigeError
+from vestige.operations.registry.registry import Operation
+from vestige.operations.registry.route import Route
 from vestige.transports.arguments import arguments_of
-from vestige.transports.http import pages
-from vestige.transports.http.answers import check_size, check_texts
-from vestige.transports.http.desk import Desk, caller_of, key_of, place_of, read, request_id_of
-from vestige.transports.http.lanes import Crowded
-from vestige.transports.http.leaving import left
-from vestige.transports.http.limits import retry_after
-from vestige.transports.http.openapi import IDEMPOTENCY_HEADER, IDEMPOTENT, PREFIX
-from vestige.transports.http.places import OVERLOADED, QUEUE_SECONDS
+from vestige.transports.http.context import Desk, caller_of, key_of, place_of, read, request_id_of
+from vestige.transports.http.limits.bodies_and_rates import retry_after
+from vestige.transports.http.limits.fair_queue import OVERLOADED, QUEUE_SECONDS
+from vestige.transports.http.limits.responses import check_size, check_texts, left
+from vestige.transports.http.limits.worker_pool import Crowded
+from vestige.transports.http.openapi import page
+from vestige.transports.http.openapi.document import IDEMPOTENCY_HEADER, IDEMPOTENT, PREFIX
 from vestige.transports.http.problems import METHOD_NOT_ALLOWED, UNSUPPORTED_MEDIA_TYPE, problem
 
 JSON = "application/json"
@@ -44,7 +43,7 @@ def routes(desk: Desk) -> list[BaseRoute]:
     for route in sorted(desk.registry.routes(), key=Route.order):
         offered[route.path].append(route)
     return [
-        *pages.routes(desk),
+        *page.routes(desk),
         *(Address(PREFIX + path, _Resource(desk, several)) for path, several in offered.items()),
     ]
 

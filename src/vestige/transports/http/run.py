@@ -5,34 +5,165 @@ import errno
 import logging
 import math
 import os
+import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
 
 import anyio
 import uvicorn
 from starlette.types import ASGIApp
 
-from vestige.errors import ConfigError, Conflict
-from vestige.operations.all import registry
-from vestige.settings import Settings
-from vestige.transports.http import asgi, signals
-from vestige.transports.http.addresses import Bind, bind_of, bracketed, is_loopback
-from vestige.transports.http.auth import Auth
-from vestige.transports.http.connections import (
+from vestige.core.caller import LOCAL_USER, Caller
+from vestige.core.errors import ConfigError, Conflict
+from vestige.engine.context import Engine, Progress
+from vestige.operations.registry.groups import registry
+from vestige.operations.registry.registry import Operation
+from vestige.settings.settings import Settings
+from vestige.transports.http import app as asgi
+from vestige.transports.http.auth.addresses import Bind, bind_of, bracketed, is_loopback
+from vestige.transports.http.auth.cookies import secret_of
+from vestige.transports.http.auth.gate import Auth
+from vestige.transports.http.context import Application, Desk
+from vestige.transports.http.events.endpoints import MAX_FRAME_BYTES
+from vestige.transports.http.limits.connections import (
     Patience,
     affordable,
     http_protocol,
     waiting,
     websocket_protocol,
 )
-from vestige.transports.http.cookies import secret_of
-from vestige.transports.http.desk import Application, Desk
-from vestige.transports.http.ending import Hurried
-from vestige.transports.http.events import MAX_FRAME_BYTES
+from vestige.transports.mcp.service import Signal
 
 logger = logging.getLogger(__name__)
+
+
+# -- How a server ends: what still runs may finish, and is told to hurry when its time is up.
+
+
+@dataclass(frozen=True, slots=True)
+class _Either:
+    """Set when one of two signals is."""
+
+    one: Signal
+    other: Signal
+
+    def is_set(self) -> bool:
+        return self.one.is_set() or self.other.is_set()
+
+
+class Hurried:
+    """An application whose calls are cancelled all at once when the server's time to end is up.
+
+    Work in a thread cannot be stopped from outside; it looks at its signal between steps.
+    """
+
+    def __init__(self, app: Application) -> None:
+        self._app, self.hurry = app, threading.Event()
+
+    @property
+    def engine(self) -> Engine:
+        """The application's."""
+        return self._app.engine
+
+    def answer(
+        self,
+        operation: Operation,
+        arguments: Mapping[str, Any],
+        *,
+        caller: Caller,
+        request_id: str,
+        progress: Progress,
+        cancelled: Signal,
+        deadline: float,
+    ) -> dict[str, Any]:
+        """Run an operation."""
+        return self._app.answer(
+            operation,
+            arguments,
+            caller=caller,
+            request_id=request_id,
+            progress=progress,
+            cancelled=_Either(cancelled, self.hurry),
+            deadline=deadline,
+        )
+
+    def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        request_id: str,
+        progress: Progress,
+        cancelled: Signal,
+        roots: Sequence[str] = (),
+        caller: Caller = LOCAL_USER,
+        deadline: float | None = None,
+    ) -> dict[str, Any]:
+        """Run an MCP tool."""
+        return self._app.call_tool(
+            name,
+            arguments,
+            request_id=request_id,
+            progress=progress,
+            cancelled=_Either(cancelled, self.hurry),
+            roots=roots,
+            caller=caller,
+            deadline=deadline,
+        )
+
+    def read_resource(
+        self,
+        uri: str,
+        *,
+        request_id: str,
+        progress: Progress,
+        cancelled: Signal,
+        roots: Sequence[str] = (),
+        caller: Caller = LOCAL_USER,
+        deadline: float | None = None,
+    ) -> dict[str, Any]:
+        """Read an MCP resource."""
+        return self._app.read_resource(
+            uri,
+            request_id=request_id,
+            progress=progress,
+            cancelled=_Either(cancelled, self.hurry),
+            roots=roots,
+            caller=caller,
+            deadline=deadline,
+        )
+
+
+# -- How a server takes signals: the first asks it to end, the second does not ask.
+
+
+class SignalledServer(uvicorn.Server):
+    """uvicorn's server. The first signal lets what runs finish; the second ends the process at once."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """The first signal asks the server to end; the second does not ask."""
+        if self.should_exit:
+            os._exit(128 + sig)
+        self.should_exit = True
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Listen to signals while it serves. They were obeyed then, and are not raised again."""
+        watched = (signal.SIGINT, signal.SIGTERM)
+        before = {one: signal.signal(one, self.handle_exit) for one in watched}
+        try:
+            yield
+        finally:
+            for one, handler in before.items():
+                signal.signal(one, handler)
+
+
+# -- run
 
 STREAM_SECONDS = 0.5
 """How long WebSockets may take to say goodbye."""
@@ -144,7 +275,7 @@ def _config(app: ASGIApp, settings: Settings, most: int) -> uvicorn.Config:
     )
 
 
-class Server(signals.Server):
+class Server(SignalledServer):
     """uvicorn's server, with our way of ending.
 
     The first signal lets what runs finish, for as long as is set; the second ends the process at once.

@@ -6,10 +6,50 @@ Reading a file is what lets `tools/list` be answered without importing a single 
 import json
 import os
 
-from vestige.nearest import nearest_name
-from vestige.transports.mcp import allowed
-from vestige.transports.mcp.jsonrpc import Message, as_object
-from vestige.transports.mcp.prompts import PRIVATE
+from vestige.core.nearest import nearest_name
+from vestige.transports.mcp.protocol.jsonrpc import Message, as_object
+from vestige.transports.mcp.protocol.prompts import PRIVATE
+
+# -- What of the lists somebody may use, by what he was granted. Pure.
+
+EVERYTHING = "everything"
+"""Needed, beside a permission, by what is about the store as a whole."""
+
+
+def tools(entries: list[Message], needed: Message, granted: frozenset[str]) -> list[Message]:
+    """The tools with an action that may be called, each showing only such actions."""
+    uses = as_object(needed.get("tools")) or {}
+    narrowed = (_tool(entry, as_object(uses.get(str(entry["name"]))), granted) for entry in entries)
+    return [entry for entry in narrowed if entry is not None]
+
+
+def resources(entries: list[Message], needed: Message, granted: frozenset[str]) -> list[Message]:
+    """The resources, or templates, that may be read."""
+    uses = as_object(needed.get("resources")) or {}
+    return [entry for entry in entries if _may(uses.get(_address(entry)), granted)]
+
+
+def _tool(entry: Message, actions: Message | None, granted: frozenset[str]) -> Message | None:
+    if actions is None:
+        return entry
+    allowed = [action for action, needs in actions.items() if _may(needs, granted)]
+    if not allowed or len(allowed) == len(actions):
+        return entry if allowed else None
+    schema = as_object(entry["inputSchema"]) or {}
+    properties = as_object(schema.get("properties")) or {}
+    action = {**(as_object(properties.get("action")) or {}), "enum": allowed}
+    return {**entry, "inputSchema": {**schema, "properties": {**properties, "action": action}}}
+
+
+def _address(entry: Message) -> str:
+    return str(entry.get("uri") or entry.get("uriTemplate")).partition("{?")[0]
+
+
+def _may(needs: object, granted: frozenset[str]) -> bool:
+    return not isinstance(needs, list) or granted.issuperset(needs)
+
+
+# -- catalog
 
 PROFILES = ("core", "full")
 """Which tools are listed: a few that lead to all, or all. Every tool can be called in both."""
@@ -45,10 +85,10 @@ class Catalog:
         self.resources, self.templates = self._resources, self._templates
         if granted is not None:
             needed = as_object(data.get("needed")) or {}
-            self.tools = allowed.tools(self.tools, needed, granted)
-            others = allowed.tools(others, needed, granted)
-            self.resources = allowed.resources(self.resources, needed, granted)
-            self.templates = allowed.resources(self.templates, needed, granted)
+            self.tools = tools(self.tools, needed, granted)
+            others = tools(others, needed, granted)
+            self.resources = resources(self.resources, needed, granted)
+            self.templates = resources(self.templates, needed, granted)
         self.tools = [self._pointing_to(entry, others) for entry in self.tools]
         self.instructions = str((as_object(data.get("instructions")) or {}).get(instructions) or "")
         self.prompts: list[Message] = []

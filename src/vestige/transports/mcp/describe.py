@@ -6,11 +6,11 @@ anything heavy; `vestige docs --check` fails when the file and the registry disa
 
 from typing import Any
 
-from vestige.operations.prompts import GAP, INSTRUCTIONS, PROMPTS, Prompt
-from vestige.operations.registry import Operation, Registry, Tool
-from vestige.operations.resources import Resource
-from vestige.operations.schemas import core_schema, tool_schema
-from vestige.transports.mcp.allowed import EVERYTHING
+from vestige.operations.registry.prompts import GAP, INSTRUCTIONS, PROMPTS, Prompt
+from vestige.operations.registry.registry import Operation, Registry, Tool
+from vestige.operations.registry.resources import Resource
+from vestige.operations.registry.schemas import core_schema, tool_schema
+from vestige.transports.mcp.catalog import EVERYTHING
 
 JSON = "application/json"
 RESULT_SIZE = "anthropic/maxResultSizeChars"

@@ -8,8 +8,8 @@ import os
 import sys
 from collections.abc import Mapping
 
-from vestige.directories import default_data_directory
-from vestige.nearest import nearest_name
+from vestige.core.nearest import nearest_name
+from vestige.settings.directories import default_data_directory
 from vestige.transports.mcp.catalog import INSTRUCTIONS, PROFILES
 
 USAGE = """\
@@ -101,8 +101,8 @@ def _filed(options: Options, environ: Mapping[str, str]) -> tuple[str, str, bool
         text = b""
     if b"mcp" not in text and b"exclusive" not in text and not environ.get(_EXCLUSIVE_VARIABLE):
         return PROFILES[0], INSTRUCTIONS[0], False
-    from vestige.errors import ConfigError
-    from vestige.settings import load_settings  # pydantic, for those whose file asks for it
+    from vestige.core.errors import ConfigError
+    from vestige.settings.settings import load_settings  # pydantic, for those whose file asks for it
 
     try:
         chosen = load_settings(options.settings, environ=environ)

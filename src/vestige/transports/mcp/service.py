@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from vestige.transports.mcp.jsonrpc import Message
+from vestige.transports.mcp.protocol.jsonrpc import Message
 
 Progress = Callable[[float, float | None, str | None], None]
 """Called with (done, total, message)."""

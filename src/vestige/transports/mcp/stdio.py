@@ -23,10 +23,10 @@ from time import monotonic
 
 from vestige import __version__
 from vestige.transports.mcp import catalog
-from vestige.transports.mcp.core import Connection
-from vestige.transports.mcp.jsonrpc import encode
-from vestige.transports.mcp.messages import Action, Cancel, Hold, Send, Start
 from vestige.transports.mcp.options import USAGE, UsageError, parse_options
+from vestige.transports.mcp.protocol.core import Connection
+from vestige.transports.mcp.protocol.jsonrpc import encode
+from vestige.transports.mcp.protocol.messages import Action, Cancel, Hold, Send, Start
 from vestige.transports.mcp.workers import Finished, Progressed, Workers
 
 TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without importing typing (3 ms)
@@ -229,10 +229,10 @@ def main() -> int:
 
     def open_app() -> "Service":
         # Everything heavy, when it is first needed.
-        from vestige.settings import calm_blas
+        from vestige.settings.settings import calm_blas
 
         calm_blas()
-        from vestige.app import open_server
+        from vestige.app.app import open_server
 
         return open_server(options.settings)
 
@@ -242,7 +242,7 @@ def main() -> int:
 
 def serve_exclusively(open_app: "OpenApp", tools: catalog.Catalog) -> int:
     """Serve like `serve_process`, but only if the store can be had: it is opened before the first answer."""
-    from vestige.errors import VestigeError
+    from vestige.core.errors import VestigeError
 
     try:
         app = open_app()

@@ -8,7 +8,7 @@ on a thread of its own.
 import threading
 from queue import SimpleQueue
 
-from vestige.transports.mcp.messages import TOOL, Done, Failed, Job, Outcome
+from vestige.transports.mcp.protocol.messages import TOOL, Done, Failed, Job, Outcome
 
 TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without importing typing (3 ms)
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class Workers:
 
 def attempt(job: Job, call: "Callable[[Job], dict[str, object]]") -> Outcome:
     """What a job comes to, whatever its call raises."""
-    from vestige.errors import VestigeError  # imported here, on the worker, to keep the start lean
+    from vestige.core.errors import VestigeError  # imported here, on the worker, to keep the start lean
 
     try:
         return Done(call(job))

@@ -1,0 +1,206 @@
+"""The databases that memories are in: opening the store there, and looking after it. app.py picks one."""
+
+import platform
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vestige.core.clock import Clock
+from vestige.core.errors import ConfigError, InvalidInput, MissingExtra, StoreError
+from vestige.settings.settings import (
+    DATABASE_NAME,
+    PROJECT_DIRECTORY,
+    Settings,
+    is_project_directory,
+    is_repository,
+)
+from vestige.store.contract.processes import Who
+from vestige.store.contract.store import MemoryStore
+from vestige.store.contract.trouble import DatabaseStatus, Trouble, Upgrade
+from vestige.store.transfer.ends import End
+
+if TYPE_CHECKING:
+    from vestige.store.postgres.server.address import Place
+    from vestige.store.postgres.store import PostgresStore
+    from vestige.store.sqlite.backup.restore import Restorer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SqliteDatabase:
+    """A file in the data directory."""
+
+    settings: Settings
+    who: Who
+    now: Callable[[], datetime]
+
+    def status(self) -> DatabaseStatus:
+        """What can be seen of the file."""
+        from vestige.store.sqlite.status import status
+
+        return status(self.settings.database)
+
+    def upgrade(self) -> Upgrade:
+        """What opening the store would do to its schema."""
+        from vestige.store.sqlite.opening import plan
+
+        return plan(self.settings.database)
+
+    def remains(self) -> list[Trouble]:
+        """What can be seen of a store that cannot be opened."""
+        from vestige.store.sqlite.file.damaged import examine_file
+
+        return examine_file(self.settings.database, self.now())
+
+    def restorer(self) -> "Restorer":
+        """What replaces the store by a backup of it."""
+        from vestige.store.sqlite.backup.restore import Restorer
+
+        return Restorer(who=self.who)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostgresDatabase:
+    """A schema in a database of a server."""
+
+    settings: Settings
+
+    def status(self) -> DatabaseStatus:
+        """What the server tells."""
+        place = self._place()
+        from vestige.store.postgres.status import status
+
+        return status(place)
+
+    def upgrade(self) -> Upgrade:
+        """What opening the store would do to its schema."""
+        place = self._place()
+        from vestige.store.postgres.status import plan
+
+        return plan(place)
+
+    def remains(self) -> list[Trouble]:
+        """Nothing: what the server does not give cannot be looked at from here."""
+        return []
+
+    def restorer(self) -> "Restorer":
+        """There is no file whose place a backup could take."""
+        raise InvalidInput(
+            f"The store is in PostgreSQL ({self.settings.place}): a file cannot take its place.",
+            hint="Copy a backup into an empty database or schema with `vestige migrate --from FILE --to "
+            "postgres`, or bring back the server's own backup (pg_restore). `vestige import FILE` unites an "
+            "export with this store.",
+            details={"store": self.settings.place},
+        )
+
+    def _place(self) -> "Place":
+        postgres_store()  # says what is missing where the driver is not installed
+        from vestige.store.postgres.server.address import Place
+
+        chosen = self.settings.storage.postgres
+        return Place(url=postgres_url(self.settings), schema=chosen.schema_name)
+
+
+def open_sqlite(settings: Settings, clock: Clock, *, who: Who, machine: str) -> MemoryStore:
+    """The store in the file."""
+    from vestige.store.sqlite.store import SqliteStore
+
+    prepare_directory(settings.data_dir)
+    return SqliteStore.open(
+        settings.database,
+        rng=clock.rng,
+        sleep=clock.sleep,
+        monotonic=clock.monotonic,
+        new_id=clock.new_id,
+        now=clock.now,
+        machine=machine,
+        who=who,
+        synchronous=settings.storage.synchronous,
+        busy_seconds=settings.storage.busy_seconds,
+    )
+
+
+def open_postgres(
+    settings: Settings, clock: Clock, *, who: Who, backup: Callable[[Path], tuple[End, End]]
+) -> MemoryStore:
+    """The store on the server. `backup` names the ends of a transfer from there to a file."""
+    from vestige.store.transfer.copy import copy_into_file
+
+    chosen = settings.storage.postgres
+    # Backups and exports go there. A machine without a place for them can do everything else.
+    with suppress(StoreError):
+        prepare_directory(settings.data_dir)
+    return postgres_store().open(
+        postgres_url(settings),
+        schema=chosen.schema_name,
+        sleep=clock.sleep,
+        monotonic=clock.monotonic,
+        new_id=clock.new_id,
+        now=clock.now,
+        who=replace(who, host=platform.node()),  # others may be on other machines
+        copy=lambda _, destination: copy_into_file(backup, destination),
+        busy_seconds=settings.storage.busy_seconds,
+        statement_seconds=chosen.statement_seconds,
+        max_connections=chosen.max_connections,
+    )
+
+
+def no_database() -> InvalidInput:
+    """The refusal to look after a database where there is none."""
+    return InvalidInput(
+        "There is no database: this memory ends with the process.",
+        hint="Set storage.backend to sqlite or postgres.",
+    )
+
+
+def postgres_store() -> "type[PostgresStore]":
+    """The class of stores on PostgreSQL, or MissingExtra."""
+    try:
+        from vestige.store.postgres.store import PostgresStore
+    except ImportError as exc:
+        if (exc.name or "").startswith("vestige"):  # our own mistake
+            raise
+        raise MissingExtra.named("postgres", "The storage backend `postgres`") from exc
+    return PostgresStore
+
+
+def postgres_url(settings: Settings) -> str:
+    """The address of the server, or ConfigError."""
+    url = settings.storage.postgres.url.get_secret_value()
+    if not url:
+        raise ConfigError(
+            "The storage backend is `postgres`, and `storage.postgres.url` is not set.",
+            hint="Set it in vestige.toml, or VESTIGE_DATABASE_URL: postgresql://user@host:5432/database.",
+            details={"setting": "storage.postgres.url"},
+        )
+    return url
+
+
+def prepare_directory(data_dir: Path) -> None:
+    """Make the data directory, private to the user; inside a project also invisible to git."""
+    if is_repository(data_dir):
+        raise ConfigError(
+            f"{data_dir} is the root of a repository.",
+            hint="Give a directory inside it, such as --data-dir ./.vestige.",
+        )
+    if is_project_directory(data_dir) and (data_dir / DATABASE_NAME).is_symlink():
+        raise ConfigError(
+            f"{data_dir / DATABASE_NAME} is a link to another place.",
+            hint="A project must not say where your memories go. Remove the link, or use another --data-dir.",
+        )
+    fresh = not data_dir.exists()
+    try:
+        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        ignore = data_dir / ".gitignore"
+        ours = fresh or data_dir.name == PROJECT_DIRECTORY
+        if ours and is_project_directory(data_dir) and not ignore.exists():
+            ignore.write_text("*\n", encoding="utf-8")
+    except OSError as exc:
+        if data_dir.is_dir():
+            return  # read-only media: the store decides what it can do
+        raise StoreError(
+            f"The data directory {data_dir} cannot be made: {exc.strerror}.",
+            hint="Give another one with --data-dir or VESTIGE_DATA_DIR.",
+        ) from exc

@@ -1,0 +1,227 @@
+"""What `make demo` shows: a scratch memory that is filled, asked, corrected and left to fade.
+
+Everything goes through the tools an agent has. The scratch memory has a clock of its own, so that
+months can pass in a moment.
+"""
+
+import json
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from importlib.resources import files
+from itertools import pairwise
+from pathlib import Path
+from textwrap import wrap
+from typing import Any
+
+import click
+
+from vestige.app.app import App, Clock, open_app, system_clock
+from vestige.core.errors import VestigeError
+from vestige.core.ids import Uuid7
+from vestige.transports.cli.program import own_command, typed
+from vestige.transports.connect import claude
+from vestige.transports.connect.servers import Stdio
+
+WIDTH = 98
+BAR = 30
+BEGIN = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+CORRECTED = BEGIN + timedelta(days=60)
+FADING_DAYS = (0, 1, 7, 30, 90, 365)
+LESSONS = (
+    "The printer on the second floor needs a restart after every paper jam.",
+    "Invoices of the Rotterdam office are sent as scanned images.",
+)
+
+QUESTIONS: tuple[tuple[str, Mapping[str, Any]], ...] = (
+    ("What must Ada not eat?", {}),
+    ("What caused the authentication outage?", {}),
+    ("Did we consider container orchestration?", {}),
+    ("HBR-2207", {}),
+    ("Who is on call?", {"as_of": "2026-03-04"}),
+    ("Who is on call?", {"as_of": "2026-03-11"}),
+)
+
+Say = Callable[[str], None]
+
+
+class Scratch:
+    """A memory to play with: its tools, and its time."""
+
+    def __init__(self, data_dir: Path, options: Mapping[str, Any]) -> None:
+        self.time = BEGIN
+        system = system_clock()
+        clock: Clock = replace(system, now=self.now, new_id=Uuid7(self.now, system.rng))
+        # Whatever the environment names: what is made up here does not belong among anybody's memories.
+        apart = {"data_dir": str(data_dir), "storage.backend": "sqlite"}
+        self.app: App = open_app({**options, **apart}, clock=clock)
+
+    def now(self) -> datetime:
+        """The time in the scratch memory."""
+        return self.time
+
+    def tool(self, name: str, **arguments: Any) -> dict[str, Any]:
+        """Call a tool as an agent would."""
+        return self.app.call_tool(
+            name, arguments, request_id="demo", progress=_unwatched, cancelled=threading.Event()
+        )
+
+
+def main() -> int:
+    """Show the demo; the exit code."""
+    options = {"embeddings.wait_seconds": 60.0, "log_level": "error"}
+    try:
+        with tempfile.TemporaryDirectory(prefix="vestige-demo-") as folder:
+            show(click.echo, Path(folder), options)
+        for line in connecting(Path(sys.executable).with_name("vestige-mcp")):
+            click.echo(line)
+    except VestigeError as exc:
+        click.echo(f"Error: {exc.message}" + (f"\nHint: {exc.hint}" if exc.hint else ""), err=True)
+        return exc.exit_code
+    except BrokenPipeError:
+        # The reader has seen enough; what is left in the buffer has nowhere to go either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def show(say: Say, data_dir: Path, options: Mapping[str, Any]) -> None:
+    """Fill a memory in `data_dir`, ask it, correct it, and watch it fade."""
+    scratch = Scratch(data_dir, options)
+    with scratch.app:
+        _remember(scratch, say)
+        _ask(scratch, say)
+        _correct(scratch, say)
+        _fade(scratch, say)
+
+
+def connecting(command: Path) -> list[str]:
+    """The lines that add this Vestige to an agent."""
+    path = str(command)
+    desktop = {"mcpServers": {"vestige": {"command": path}}}
+    return [
+        *_heading("Give it to your agent"),
+        "This does it for many of them, and shows first what it would change:",
+        f"  {own_command({})} connect",
+        "",
+        "By hand. Claude Code, in a terminal:",
+        f"  {typed(claude.add(Stdio(command=path), 'vestige'))}",
+        "",
+        "Codex, in ~/.codex/config.toml:",
+        "  [mcp_servers.vestige]",
+        f"  command = {json.dumps(path)}",
+        "",
+        "Claude Desktop, in claude_desktop_config.json (Settings > Developer > Edit Config):",
+        f"  {json.dumps(desktop)}",
+    ]
+
+
+def _remember(scratch: Scratch, say: Say) -> None:
+    items = json.loads(files(__package__).joinpath("demo.json").read_text(encoding="utf-8"))
+    answer = scratch.tool("smart_ingest", items=items)
+    model = scratch.tool("system_status")["embeddingModel"]
+    ready = model["state"] == "ready"
+    state = f"Model: {model['name']}, on this machine." if ready else f"Words only: {model.get('detail')}"
+    _say(say, wrap(state, WIDTH))
+    _say(say, _heading(f"{len(items)} things are remembered in one call; what each became"))
+    groups: dict[tuple[str, str], list[str]] = {}
+    for item, result in zip(items, answer["results"], strict=True):
+        groups.setdefault((result["decision"], result["reason"]), []).append(item["content"])
+    for (decision, reason), texts in groups.items():
+        say(f"{decision:<10}{len(texts):>3} x  {reason}")
+        say(f"{'':<16}{_clip(texts[-1], WIDTH - 16)}")
+
+
+def _ask(scratch: Scratch, say: Say) -> None:
+    _say(say, _heading("Questions, and why each answer ranks where it does"))
+    for question, where in QUESTIONS:
+        _answer(scratch, say, question, **where)
+
+
+def _answer(scratch: Scratch, say: Say, question: str, **where: Any) -> None:
+    """Ask, and show the two best answers with their explanation."""
+    when = f"   (as of {where['as_of']})" if "as_of" in where else ""
+    say("")
+    say(f"? {question}{when}")
+    found = scratch.tool("search", query=question, limit=2, explain=True, record=False, **where)
+    for hit in found["results"]:
+        say(f"  {hit['explain']['rank']}. {_clip(hit['content'], WIDTH - 5)}")
+        _say(say, wrap(_reasons(hit["explain"]), WIDTH, initial_indent=" " * 5, subsequent_indent=" " * 5))
+    if not found["results"]:
+        say("  Nothing good enough." if found["abstained"] else "  Nothing found.")
+
+
+def _reasons(why: Mapping[str, Any]) -> str:
+    """What adds up to a hit's relevance, and the stages that changed its score after that."""
+    parts = " + ".join(f"{one['adds']:.2f} {one['signal']}" for one in why["signals"] if one["adds"])
+    changes = [
+        f" → {after['stage']} {after['score']:.3f}"
+        for before, after in pairwise(why["stages"])
+        if after["score"] != before["score"]
+    ]
+    return f"{parts} = relevance {why['stages'][0]['score']:.3f}{''.join(changes)}"
+
+
+def _correct(scratch: Scratch, say: Say) -> None:
+    _say(say, _heading("Two months later: a correction, not an overwrite"))
+    scratch.time = CORRECTED
+    told = "Harbour runs on PostgreSQL 16."
+    answer = scratch.tool("smart_ingest", content=told, tags=["database"], scope="/project/harbour")
+    say(f"+ {told}")
+    say(f"  {answer['decision']}: {answer['reason']}")
+    question = "Which PostgreSQL does Harbour run on?"
+    for when in ("2026-04-01", f"{CORRECTED:%Y-%m-%dT%H:%M:%S}Z"):
+        found = scratch.tool("search", query=question, limit=1, as_of=when, record=False)
+        best = found["results"][0]["content"] if found["results"] else "Nothing found."
+        say("")
+        say(f"? {question}   (as of {when[:10]})")
+        say(f"  {best}")
+
+
+def _fade(scratch: Scratch, say: Say) -> None:
+    _say(say, _heading("Forgetting, on the FSRS-6 curve: how much is left after so many days"))
+    told = scratch.tool("smart_ingest", items=[{"content": text} for text in LESSONS])
+    helpful, other = (result["nodeId"] for result in told["results"])
+    start = scratch.time
+    say(f"{'days':>5}   {'left alone':<{BAR + 6}}   promoted on the first day")
+    for days in FADING_DAYS:
+        scratch.time = start + timedelta(days=days)
+        if days == 1:
+            scratch.tool("memory", action="promote", id=helpful, reason="It solved the problem.")
+        kept = [_retention(scratch, memory_id) for memory_id in (other, helpful)]
+        say(f"{days:>5}   " + "   ".join(_bar(share) for share in kept))
+    say("")
+    say("What fades ranks lower; it is never deleted by itself.")
+
+
+def _retention(scratch: Scratch, memory_id: str) -> float:
+    return float(scratch.tool("memory", action="state", id=memory_id)["components"]["retention"])
+
+
+def _bar(share: float) -> str:
+    full = round(BAR * share)
+    return f"{'#' * full}{'.' * (BAR - full)} {share:>5.0%}"
+
+
+def _heading(text: str) -> list[str]:
+    return ["", "", text, "-" * len(text)]
+
+
+def _say(say: Say, lines: Sequence[str]) -> None:
+    for line in lines:
+        say(line)
+
+
+def _clip(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _unwatched(_done: float, _total: float | None, _what: str | None) -> None:
+    """Nobody watches the progress of a demo."""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Dreams: what is replayed, and the insights that come of it."""

@@ -1,0 +1,1 @@
+"""Rules about English: words, quantities, polarity, emotion."""

@@ -1,0 +1,438 @@
+"""A statement taken apart into words: what each is, what it is the same as, and where its clause ends.
+
+Contractions are written out, quantities have a normal form, everything else is compared by its stem.
+English only, like the stemmer.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from vestige.cognition.english.quantities import Quantity, quantities
+from vestige.cognition.text.analyser import STOP_WORDS
+from vestige.cognition.text.porter import stem
+
+# -- Words that mean the same in nearly every sentence, and irregular forms: what a stemmer cannot join.
+
+# The first of a line stands for the others.
+_CLASSES = """
+start begin began begun commence
+buy bought purchase
+big large
+small little tiny
+fix repair mend
+answer reply respond response
+car automobile
+doctor physician
+film movie
+photo photograph
+holiday vacation
+help assist assistance
+choose chose chosen pick select
+use utilize utilise usage
+need require
+allow permit
+forbid forbade forbidden prohibit
+remove delete erase
+live reside dwell
+happen occur
+show display shown
+quick fast rapid
+hard difficult
+happy glad
+sick ill
+cheap inexpensive
+expensive costly
+wrong incorrect
+mandatory compulsory obligatory
+leave depart departure
+colleague coworker
+apartment flat
+staff personnel
+company firm
+lawyer attorney
+woman lady
+man guy
+sea ocean
+jump leap
+close shut
+locate situate
+mail email e-mail
+decide decision
+contract agreement
+broken broke
+lead led
+keep kept
+hold held
+meet met
+run ran
+sell sold
+send sent
+make made
+go went gone
+take took taken
+write wrote written
+give gave given
+drive drove driven
+speak spoke spoken
+teach taught
+think thought
+catch caught
+pay paid
+say said
+tell told
+build built
+spend spent
+lose lost
+win won
+wake woke woken
+sleep slept
+sit sat
+stand stood
+become became
+come came
+eat ate eaten
+drink drank drunk
+fly flew flown
+swim swam
+feel felt
+hear heard
+see seen
+know knew known
+fall fell fallen
+grow grew grown
+rise rose risen
+steal stole stolen
+bring brought
+find found
+get got gotten
+"""
+_STANDS_FOR = {
+    stem(word): stem(line.split()[0]) for line in _CLASSES.strip().splitlines() for word in line.split()
+}
+
+
+@lru_cache(maxsize=8192)
+def root(word: str) -> str:
+    """What a word in lower case is compared by: its stem, or that of the word that stands for it."""
+    made = stem(word)
+    return _STANDS_FOR.get(made, made)
+
+
+# -- wording
+
+TEMPORAL = frozenset(("date", "day", "month", "year", "time"))
+"""Units of quantities that say when."""
+Kind = Literal["function", "word", "name", "quantity"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Word:
+    """The characters `start`..`end` of a text as one word.
+
+    `text` is it in lower case, `key` what makes it equal to another, `unit` what a quantity is of, `clause`
+    and `sentence` which of its text it stands in, `mark` the punctuation just before it.
+    """
+
+    start: int
+    end: int
+    text: str
+    key: str
+    kind: Kind
+    clause: int
+    sentence: int
+    unit: str = ""
+    mark: str = ""
+
+    @property
+    def telling(self) -> bool:
+        """Whether it carries content."""
+        return self.kind != "function"
+
+    def says(self, other: "Word") -> bool:
+        """Whether it says what the other says, or the same time more exactly: "May", "May 2026"."""
+        return self.key == other.key or (other.unit in TEMPORAL and self.key.startswith(other.key))
+
+
+_TOKEN = re.compile(
+    r"[^\W_]+(?:[.:,/'’@_+#-]+[^\W_]+)*(?:\+\+|#)?|[\u2190-\u21ff\u2600-\u27bf\U0001f000-\U0001faff]|[.;:=!?(),–—\n]"
+)
+_SENTENCE_MARKS, _CLAUSE_MARKS = frozenset(".!?\n;"), frozenset(":=(),–—")
+_JOINING = frozenset("but because although though while whereas unless".split())
+
+_BARE = "do does did is are was were have has had could should would must need".split()
+_NEGATED = {f"{word}n't": (word, "not") for word in _BARE}
+_NEGATED |= {
+    "can't": ("can", "not"),
+    "won't": ("will", "not"),
+    "cannot": ("can", "not"),
+    "ain't": ("is", "not"),
+}
+_NEGATED |= {word.replace("'", ""): parts for word, parts in tuple(_NEGATED.items())}
+_ENDINGS = {"'re": "are", "'ve": "have", "'ll": "will", "'m": "am", "'d": "would"}
+_IS = frozenset("it he she that there here what who where how this everything nothing everyone".split())
+
+_LIGHT = frozenset(
+    "always never hardly really just please currently still also already actually basically simply "
+    "generally usually probably maybe etc via per ok okay well anyway instead too quite rather pretty "
+    "anymore longer today nowadays yesterday tomorrow tonight week month year last next ago recently "
+    "lately previously earlier formerly remember note reminder fyi mr mrs ms dr prof am must may need "
+    "every".split()
+)
+"""Adverbs of degree, time and manner, titles and calls to remember: no statement is about them."""
+FUNCTION_WORDS = frozenset(STOP_WORDS | _LIGHT) - {"like", "own"}
+_ABBREVIATIONS = frozenset("mr mrs ms dr prof st vs approx nr eg ie etc inc ltd jr sr".split())
+
+# What is written in two ways.
+_SPELLINGS = {
+    "repo": "repository", "env": "environment", "config": "configuration", "db": "database",
+    "app": "application", "prod": "production", "doc": "documentation", "docs": "documentation",
+    "auth": "authentication", "info": "information", "admin": "administrator", "spec": "specification",
+    "param": "parameter", "arg": "argument", "lib": "library", "dir": "directory", "min": "minimum",
+    "max": "maximum", "phone": "telephone", "mum": "mother", "mom": "mother", "dad": "father",
+    "kid": "child", "kids": "child", "children": "child", "men": "man", "women": "woman",
+    "people": "person", "postgres": "postgresql", "k8s": "kubernetes", "js": "javascript",
+    "ts": "typescript", "favourite": "favorite", "grey": "gray",
+}  # fmt: skip
+_BRITISH = re.compile(r"(?<=[a-z]{2}[lbvhn])our(?=s|ed|ing|$)|(?<=[a-z]{3})is(?=ation|e[sd]?$|ing$)")
+
+
+@lru_cache(maxsize=1024)
+def words_of(text: str) -> tuple[Word, ...]:
+    """The words of a text in order."""
+    counted = {quantity.start: quantity for quantity in quantities(text)}
+    # In a headline every word has a capital, which tells nothing then.
+    longer = [found[0] for found in _TOKEN.finditer(text) if len(found[0]) > 3]
+    titled = len(longer) > 3 and sum(word[0].isupper() for word in longer) > 0.7 * len(longer)
+    return tuple(_read(text, counted, titled))
+
+
+def _read(text: str, counted: dict[int, Quantity], titled: bool) -> Iterator[Word]:
+    at, clause, sentence, before, last = 0, 0, 0, ".", ""
+    while found := _next(text, at, counted):
+        if isinstance(found, Quantity):
+            at = found.end
+            yield Word(
+                start=found.start, end=found.end, text=text[found.start : found.end].lower(), key=found.key,
+                kind="quantity", clause=clause, sentence=sentence, unit=found.unit or "number", mark=before,
+            )  # fmt: skip
+            before = ""
+            continue
+        at, mark = found.end(), found[0]
+        if mark == "." and last in _ABBREVIATIONS:
+            continue
+        if mark in _SENTENCE_MARKS or mark in _CLAUSE_MARKS:
+            clause += 1
+            sentence += mark in _SENTENCE_MARKS
+            before = mark
+            continue
+        last = mark.lower()
+        clause += last in _JOINING
+        for part in _parts(mark):
+            yield Word(
+                start=found.start(), end=found.end(), text=part, key=_key(part), clause=clause,
+                kind=_kind(mark, part, titled or bool(before)), sentence=sentence, mark=before,
+            )  # fmt: skip
+        before = ""
+
+
+def _next(text: str, at: int, counted: dict[int, Quantity]) -> Quantity | re.Match[str] | None:
+    """The next quantity, word or mark from a place on."""
+    found = _TOKEN.search(text, at)
+    if found is None:
+        return None
+    first = next((start for start in range(at, found.end()) if start in counted), None)
+    return counted[first] if first is not None and first <= found.start() else found
+
+
+def _parts(written: str) -> Sequence[str]:
+    word = written.lower().replace("’", "'")
+    if word in _NEGATED:
+        return _NEGATED[word]
+    base, _, ending = word.rpartition("'")
+    if not base:
+        return (word,)
+    if ending == "s":
+        return (base, "is") if base in _IS else (base,)
+    return (base, _ENDINGS[f"'{ending}"]) if f"'{ending}" in _ENDINGS else (word,)
+
+
+def _key(word: str) -> str:
+    spelled = _SPELLINGS.get(word) or _SPELLINGS.get(word.removesuffix("s")) or word
+    if not spelled.isascii() or not spelled.isalpha() or word in FUNCTION_WORDS or len(spelled) < 3:
+        return spelled
+    return root(_BRITISH.sub(lambda found: "or" if found[0] == "our" else "iz", spelled))
+
+
+def _kind(written: str, word: str, fresh: bool) -> Kind:
+    if word in FUNCTION_WORDS:
+        # AM and OR may be names, but IT is not worth the doubt; a lone capital I is no name either.
+        return "function"
+    inner = written[1:]
+    marked = any(character.isupper() or character.isdigit() or character in "_/@" for character in inner)
+    return "name" if marked or (written[:1].isupper() and not fresh) or "." in inner else "word"
+
+
+# -- Classes of English words that frame a value: verbs of one value and of many, and what goes with them.
+
+
+def _stems(words: str) -> frozenset[str]:
+    return frozenset(root(word) for word in words.split())
+
+
+BE = frozenset("is are was were am be been being".split())
+HAVE = frozenset("has have had having".split())
+POSSIBLE = frozenset("can could may might".split())
+AUXILIARIES = (
+    BE | HAVE | POSSIBLE | frozenset("will would must should shall do does did gets get got".split())
+)
+PREPOSITIONS = frozenset(
+    "in on at to for from with by of about into onto under over between after before until since through as "
+    "than via around near behind during against without within per towards toward".split()
+)
+ARTICLES = frozenset("a an the this that these those some any".split())
+OWNERS = frozenset("my our your his her its their".split())
+PRONOUNS = frozenset("i we you he she it they me us him them".split())
+TITLES = frozenset("mr mrs ms dr prof version next close opposite front top".split())
+"""What may stand between a verb and its value: "is next to", "is Mr"."""
+
+SINGLE_VALUED = _stems(
+    "live reside stay sit sleep work study teach cost weigh measure last take start begin end finish "
+    "close open expire arrive leave depart land run meet drive earn charge rank stand equal total deploy "
+    "retry poll rotate stop wake commute retire plan bind redirect inherit bill"
+)
+"""Verbs whose object or adverbial has one value at a time: residence, work, cost, size, time, place."""
+MANY_WITH = frozenset({("work", "on"), ("work", "with"), ("run", "with"), ("meet", "with"), ("live", "with")})
+"""Verbs of one value that have many after this preposition."""
+SINGLE_WITH = frozenset(
+    (root(verb), preposition)
+    for verb, preposition in (
+        ("report", "to"), ("belong", "to"), ("listen", "on"), ("point", "to"), ("resolve", "to"),
+        ("default", "to"), ("route", "to"), ("forward", "to"), ("sync", "to"), ("map", "to"),
+        ("come", "from"), ("major", "in"), ("answer", "in"), ("renew", "in"), ("renew", "on"),
+    )
+)  # fmt: skip
+"""Verbs of one value after this preposition only."""
+PLACES = frozenset(
+    "in on at under behind beside near next above below inside outside between against".split()
+)
+"""What begins the place of a thing."""
+PLACED = _stems("go hang lie belong sit stand live")
+"""Verbs that say where a thing is."""
+PLACING = _stems(
+    "store keep host bill track manage write deploy ship publish save archive hold run serve park charge "
+    "invoice document plan do test build develop pay price quote"
+)
+"""Verbs that put their object in one place: "we track bugs in Jira"."""
+SETTINGS = _stems(
+    "call name set plan schedule due write host locate base store keep paint build born hold own make assign "
+    "register cap limit configure deploy manage lead maintain run serve pin title dub fix price value date "
+    "rate label mark found install mount bind rent lease print implement code develop compile encode format "
+    "sort key partition park situate book reserve estimate expect version tag written built held made kept "
+    "led enroll license power insure send deliver route cache mirror render log authenticate back"
+)
+"""What follows "is" and still takes one value: called, set to, planned for, written in."""
+MANY_DONE = _stems(
+    "use support affect inspire love like call visit attend know follow cover include surround "
+    "enable disable allow permit need require read see hear watch speak teach sell find eat grow play "
+    "mention involve interest specialize experience train link relate connect add invite present list "
+    "describe feature bundle translate"
+)
+"""Participles whose agent or place is one of many: "is used by", "is enabled in"."""
+CHOSEN = _stems("use prefer choose recommend")
+"""Verbs of many objects, but of one for each purpose: "we use Kafka for events"."""
+ROLES = _stems("lead manage head chair run maintain captain own coordinate host direct supervise coach edit")
+"""Verbs of a post that one person holds: "Ada leads the data team"."""
+MANY_VALUED = _stems(
+    "speak like love enjoy use own have has visit meet know support accept depend include contain offer play "
+    "read collect publish raise cover need require want see watch hear eat drink cook buy sell write "
+    "make do attend teach learn try ask help hate dislike avoid remember mention recommend prefer add"
+)
+PAST_EVENTS = frozenset(
+    "ran went met took won came bought paid sold made did saw had ate drank read wrote drove flew gave got "
+    "lost found left fell broke felt heard kept led told said swam spent slept spoke taught caught brought "
+    "built hit visited attended watched finished walked talked called asked played worked scored".split()
+)
+"""Past forms: what happened once, and may happen again with other values."""
+
+LABELS = frozenset(
+    "issue task ticket pr bug step chapter section part room day week question item line page id phase "
+    "number no nr topic sprint lesson exercise test case user player order invoice building floor gate "
+    "flight server node version release build milestone episode season track lane platform table".split()
+)
+"""A number behind one of these names a thing; it is not a value that changed."""
+PLATFORMS = frozenset("android ios linux windows macos safari firefox chrome edge web".split())
+"""What a thing mostly runs on several of."""
+ADJECTIVES = frozenset(
+    "good great nice bad fine kind tall short big small slow fast ugly pretty smart clever funny "
+    "calm shy loud rich poor strong weak hard soft easy cheap expensive new old young late early "
+    "warm cold hot dry wet clean safe useful stable simple complex modern robust brave polite "
+    "strict fair honest tired sick well busy free".split()
+)
+ADJECTIVE_ENDINGS = ("ful", "able", "ible", "ous", "ive", "less", "ish", "ic", "y", "ed", "en")
+"""A thing can be many of these at once."""
+
+
+# -- Where the subject of a statement ends and what it says begins. A guess by word classes, no parser.
+
+_KNOWN = SINGLE_VALUED | MANY_VALUED | ROLES | SETTINGS
+_BEFORE_NOUNS = ARTICLES | OWNERS | PREPOSITIONS
+
+
+def verb_at(words: Sequence[Word]) -> int | None:
+    """The place of the main verb; 0 for an imperative, None where none is recognised."""
+    if _is_elided(words):
+        return 0
+    for at in range(1, len(words)):
+        if words[at].text in AUXILIARIES or _is_verb(words, at):
+            return at
+    if words and words[0].key in _KNOWN:
+        return 0
+    if words and words[0].text in PRONOUNS:
+        return next((at for at, word in enumerate(words) if word.telling), None)
+    endings = (
+        at
+        for at in range(1, len(words))
+        if words[at].kind == "word"
+        and words[at].text.endswith(("s", "ed"))
+        and not words[at].text.endswith(("ss", "us"))
+        and words[at - 1].text not in _BEFORE_NOUNS
+    )
+    return next(endings, None)
+
+
+def _is_elided(words: Sequence[Word]) -> bool:
+    """Whether a note begins with what is or was done: "Interviewing candidates", "Ordered a desk"."""
+    if len(words) < 2 or words[0].kind != "word" or not words[0].text.endswith(("ing", "ed")):
+        return False
+    first = words[0].clause
+    return not any(
+        word.text in AUXILIARIES or _is_verb(words, at)
+        for at, word in enumerate(words[:6])
+        if at and word.clause == first
+    )
+
+
+def _is_verb(words: Sequence[Word], at: int) -> bool:
+    word, before = words[at], words[at - 1]
+    if before.text in _BEFORE_NOUNS or word.kind != "word":
+        return False
+    if word.text in PAST_EVENTS:
+        return True
+    inflected = word.text.endswith(("s", "ed")) or before.text in PRONOUNS or before.text.endswith("s")
+    return word.key in _KNOWN and inflected
+
+
+def subject(words: Sequence[Word]) -> list[Word]:
+    """The telling words before the main verb; "since March" is not what a statement is about."""
+    verb = verb_at(words)
+    if verb is None:
+        return []
+    return [word for word in words[:verb] if word.telling and word.unit not in TEMPORAL]
+
+
+def speaker(words: Sequence[Word]) -> str:
+    """The pronoun a statement without any other subject is about; nothing for an imperative."""
+    return next((word.text for word in words[: verb_at(words)] if word.text in PRONOUNS), "")

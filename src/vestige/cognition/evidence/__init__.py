@@ -1,0 +1,1 @@
+"""What several memories say together: trust, duplicates, merging, briefings."""

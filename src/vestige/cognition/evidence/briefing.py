@@ -1,0 +1,99 @@
+"""A briefing: what matters one line each, as many of the most important as a budget of tokens holds."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from vestige.cognition.text.pieces import estimate_tokens
+from vestige.core.models import Memory
+
+GIST_CHARS = 150
+LABEL_CHARS = 40
+SHORTEST_SENTENCE = 12
+"""What ends sooner is an abbreviation or a greeting: "Dr.", "No."."""
+
+_BLANK_LINE = re.compile(r"\n\s*\n")
+_MARKS = re.compile(r"^(?:[#>*-]+\s+)+")
+_SENTENCE_END = re.compile(r"[.!?][\"')\]]*(?=\s|$)|[。！？]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """Memories under a heading, the most important first, or lines that tell of something else."""
+
+    heading: str
+    memories: tuple[Memory, ...] = ()
+    lines: tuple[str, ...] = ()
+
+    def entries(self) -> Iterator[tuple[str | None, str]]:
+        """Every line, with the id of the memory it shows."""
+        yield from ((None, line) for line in self.lines)
+        yield from ((memory.id, line_of(memory)) for memory in self.memories)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Briefing:
+    """A text within its budget, the memories it shows, and those it had no room for."""
+
+    text: str
+    tokens: int
+    shown: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+
+def compose(head: Sequence[str], sections: Sequence[Section], token_budget: int) -> Briefing:
+    """The head, then section by section every line that still fits; a memory is shown once.
+
+    The first line of the head is always there. Lines are counted one by one: white space between them
+    counts nothing, so the whole never has more tokens than they have together.
+    """
+    lines = [head[0]]
+    room = token_budget - estimate_tokens(head[0])
+    for line in head[1:]:
+        if (tokens := estimate_tokens(line)) <= room:
+            lines.append(line)
+            room -= tokens
+    seen: dict[str, bool] = {}
+    for section in sections:
+        heading: tuple[str, ...] = ("", section.heading)
+        for memory_id, line in section.entries():
+            if memory_id in seen:
+                continue
+            entry = (*heading, line)
+            tokens = sum(map(estimate_tokens, entry))
+            if memory_id is not None:
+                seen[memory_id] = tokens <= room
+            if tokens <= room:
+                lines.extend(entry)
+                room -= tokens
+                heading = ()
+    text = "\n".join(lines)
+    return Briefing(
+        text=text,
+        tokens=estimate_tokens(text),
+        shown=tuple(name for name, fits in seen.items() if fits),
+        left_out=tuple(name for name, fits in seen.items() if not fits),
+    )
+
+
+def line_of(memory: Memory) -> str:
+    """A memory on one line, with its provenance: when, what, by whom and from where, and its id."""
+    at = memory.occurred_at or memory.created_at
+    origin = ", ".join(_clipped(name, LABEL_CHARS) for name in (memory.author, memory.source) if name)
+    told = f"{gist(memory.content)} ({origin})" if origin else gist(memory.content)
+    return f"- ({at:%b %d, %Y}) {told} [{memory.id}]"
+
+
+def gist(text: str, limit: int = GIST_CHARS) -> str:
+    """The first sentence of a text, or its heading, on one line of at most `limit` characters."""
+    text = text.strip()
+    # A heading ends with its line, a paragraph with a blank one.
+    first = text.split("\n", 1)[0] if text.startswith("#") else _BLANK_LINE.split(text, maxsplit=1)[0]
+    line = " ".join(_MARKS.sub("", first).split())
+    end = next((m.end() for m in _SENTENCE_END.finditer(line) if m.end() >= SHORTEST_SENTENCE), len(line))
+    return _clipped(line[:end], limit)
+
+
+def _clipped(text: str, limit: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -1,0 +1,154 @@
+"""What is noted about a codebase: patterns and decisions as text, and patterns that several codebases share.
+
+A note is a memory like any other. Its text says everything, so that a note can be edited, and one that was
+written by another tool in the same form is understood.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from vestige.cognition.fsrs.strength import retention_of
+from vestige.cognition.text.analyser import fingerprint
+from vestige.core.models import ROOT_SCOPE, Memory, Record
+
+PATTERN, DECISION = "pattern", "decision"
+TAG = "codebase"
+TITLE_CHARS = 50
+_PATTERN_HEADING, _DECISION_HEADING = "# Code Pattern:", "# Decision:"
+_FILES, _AFFECTED = "## Files:", "## Affected Files:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pattern:
+    """A way things are done in a codebase."""
+
+    name: str
+    description: str
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """A decision, why it was taken, and what else was considered."""
+
+    decision: str
+    rationale: str
+    alternatives: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """A pattern of other codebases: its strongest note, where it occurs, and how like one of ours it is
+    (None when nothing is)."""
+
+    record: Record
+    codebases: tuple[str, ...]
+    similarity: float | None
+
+
+def text_of(note: Pattern | Choice) -> str:
+    """The note as the text of a memory."""
+    match note:
+        case Pattern():
+            parts = [f"{_PATTERN_HEADING} {_line(note.name)}", note.description.strip()]
+            return "\n\n".join([*parts, *_list(_FILES, note.files)])
+        case Choice():
+            title = _line(note.decision)[:TITLE_CHARS].rstrip()
+            parts = [
+                f"{_DECISION_HEADING} {title}",
+                f"## Context\n\n{note.rationale.strip()}",
+                f"## Decision\n\n{note.decision.strip()}",
+                *_list("## Alternatives Considered:", note.alternatives),
+            ]
+            return "\n\n".join([*parts, *_list(_AFFECTED, note.files)])
+
+
+def tags_of(note: Pattern | Choice, codebase: str | None) -> tuple[str, ...]:
+    """The tags a note is found by."""
+    kind = (PATTERN,) if isinstance(note, Pattern) else (DECISION, "architecture")
+    return (*kind, TAG, *((codebase_tag(codebase),) if codebase else ()))
+
+
+def codebase_tag(codebase: str) -> str:
+    """The tag of everything that is noted about one codebase."""
+    return f"{TAG}:{codebase}"
+
+
+def codebase_of(memory: Memory) -> str | None:
+    """The codebase a note is about."""
+    return next((tag.partition(":")[2] for tag in memory.tags if tag.startswith(f"{TAG}:")), None)
+
+
+def codebase_at(scope: str) -> str | None:
+    """The codebase of a scope: the last part of its path. The root is nobody's."""
+    return scope.rsplit("/", 1)[-1] if scope != ROOT_SCOPE else None
+
+
+def title_of(memory: Memory) -> str:
+    """What a note is called: its first line, without the heading."""
+    first = memory.content.strip().split("\n", 1)[0]
+    for heading in (_PATTERN_HEADING, _DECISION_HEADING):
+        first = first.removeprefix(heading)
+    return first.lstrip("# ").strip()
+
+
+def files_of(memory: Memory) -> tuple[str, ...]:
+    """The files a note names: the list under its last heading of files."""
+    lines = [line.strip() for line in memory.content.splitlines()]
+    starts = [at for at, line in enumerate(lines) if line in (_FILES, _AFFECTED)]
+    return tuple(dict.fromkeys(_items(lines[starts[-1] + 1 :]))) if starts else ()
+
+
+def strongest(records: Sequence[Record], now: datetime) -> list[Record]:
+    """Records by retention, then the newest first."""
+
+    def place(record: Record) -> tuple[float, datetime, str]:
+        return retention_of(record.strength, now), record.memory.created_at, record.memory.id
+
+    return sorted(records, key=place, reverse=True)
+
+
+def shared_patterns(
+    own: Sequence[Record], others: Sequence[Record], alike: Mapping[str, float], now: datetime
+) -> list[Shared]:
+    """The patterns of other codebases that matter here too: each once, the likest first.
+
+    One matters when a pattern of ours has its name, when it is `alike` one of ours (by id, with how much),
+    or when at least two codebases have it.
+    """
+    names = {_name(record) for record in own}
+    by_name: defaultdict[str, list[Record]] = defaultdict(list)
+    for record in strongest(others, now):
+        by_name[_name(record)].append(record)
+    found = []
+    for name, notes in by_name.items():
+        where = tuple(dict.fromkeys(filter(None, (codebase_of(note.memory) for note in notes))))
+        likeness = max((alike[note.memory.id] for note in notes if note.memory.id in alike), default=None)
+        similarity = 1.0 if name in names else likeness
+        if where and (similarity is not None or len(where) > 1):
+            found.append(Shared(record=notes[0], codebases=where, similarity=similarity))
+    # Stable: what ties stays in the order of strength.
+    return sorted(found, key=lambda one: (-(one.similarity or 0.0), -len(one.codebases)))
+
+
+def _name(record: Record) -> str:
+    return fingerprint(title_of(record.memory))
+
+
+def _items(lines: Sequence[str]) -> Iterator[str]:
+    for line in lines:
+        if line and not line.startswith("- "):
+            return
+        if line:
+            yield line.removeprefix("- ").strip()
+
+
+def _list(heading: str, items: Sequence[str]) -> list[str]:
+    return ["\n".join([heading, *(f"- {_line(item)}" for item in items)])] if items else []
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

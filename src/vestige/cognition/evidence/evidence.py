@@ -1,0 +1,333 @@
+"""What several memories say together: which corrects, contradicts or supports which, and which answers best.
+
+Relevance decides what is talked about, trust only between statements that cannot both hold: a trusted memory
+about something else never becomes the answer.
+"""
+
+import enum
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import combinations, pairwise
+
+from vestige.cognition.evidence.trust import origin, trust
+from vestige.cognition.gate.conflict import Conflict
+from vestige.cognition.gate.relation import (
+    comes_after,
+    conflict_between,
+    is_contradiction,
+    supports,
+    takes_over,
+    told_at,
+)
+from vestige.cognition.text.analyser import terms
+from vestige.cognition.text.likeness import Words, is_alike, overlap
+from vestige.core.models import Memory, Record, Revision
+
+LONG_CHARS = 2_000
+"""A longer text says too much for a conflict between two statements to be found in it."""
+BELONGING = 0.6
+"""The share of the primary's relevance from which on a memory belongs to the evidence."""
+DISTRUSTED = 0.35
+"""Below this more speaks against a memory than for it; what it corrects is not taken back."""
+DOUBT_LEFT = 0.85
+"""What each independent source that says the same leaves of the doubt."""
+RESOLVED = 0.7
+"""The confidence from which on a question counts as answered."""
+
+
+class Role(enum.StrEnum):
+    """What a memory is to the answer. One that supports it says the same; a related one is about it."""
+
+    PRIMARY = "primary"
+    CONTRADICTING = "contradicting"
+    SUPPORTING = "supporting"
+    SUPERSEDED = "superseded"
+    RELATED = "related"
+
+
+class Status(enum.StrEnum):
+    """How a question could be answered."""
+
+    NO_MEMORIES = "no_memories"
+    NO_EVIDENCE = "no_evidence"
+    CONTRADICTIONS_FOUND = "contradictions_found"
+    RESOLVED = "resolved"
+    PARTIAL_EVIDENCE = "partial_evidence"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exhibit:
+    """A memory as evidence: its search score, and whether it was true at the time asked about."""
+
+    record: Record
+    relevance: float
+    current: bool
+    words: Words
+
+    @property
+    def memory(self) -> Memory:
+        """The memory itself."""
+        return self.record.memory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clash:
+    """Two memories, by index, and what they differ in."""
+
+    newer: int
+    older: int
+    conflict: Conflict
+    overlap: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Superseded:
+    """A memory, by index, that holds no more; `by` and `detail` as far as they are known."""
+
+    older: int
+    by: int | None
+    detail: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What the evidence comes to. Everything names exhibits by index; `roles` are of those that matter.
+
+    `contradictions` are between statements that both still stand, the stronger one first.
+    """
+
+    primary: int | None
+    roles: dict[int, Role]
+    trusts: tuple[float, ...]
+    superseded: tuple[Superseded, ...]
+    contradictions: tuple[tuple[int, int, Clash], ...]
+    corroborations: int
+    confidence: float
+
+
+def exhibit(record: Record, relevance: float, moment: datetime) -> Exhibit:
+    """A record as evidence on what was true at `moment`."""
+    memory = record.memory
+    words = frozenset(terms(memory.content)) if len(memory.content) <= LONG_CHARS else frozenset()
+    return Exhibit(record=record, relevance=relevance, current=memory.valid_at(moment), words=words)
+
+
+def weight(memory: Memory, trusted: float) -> tuple[float, datetime, str]:
+    """What decides between two memories: trust, and between equals (to a hundredth) the later one."""
+    return round(trusted, 2), told_at(memory), memory.id
+
+
+def judge(exhibits: Sequence[Exhibit], sure: float, moment: datetime) -> Findings:
+    """Weigh the evidence. `sure` is how sure the search is that the answer is there."""
+    clashes, agreeing = _compared(exhibits)
+    trusts = tuple(
+        trust(one.record, moment, corroborations=len(_origins(exhibits, at, agreeing)))
+        for at, one in enumerate(exhibits)
+    )
+    superseded = _superseded(exhibits, clashes, trusts)
+    over = {one.older for one in superseded}
+    standing = [
+        clash
+        for clash in clashes
+        if is_contradiction(clash.conflict) and clash.newer not in over and clash.older not in over
+    ]
+    primary = _primary(exhibits, superseded, standing, trusts)
+    roles = _roles(exhibits, primary, over, standing, agreeing)
+    rivals = [trusts[at] for at, role in roles.items() if role is Role.CONTRADICTING]
+    corroborations = 0 if primary is None else len(_origins(exhibits, primary, agreeing))
+    believed = 0.0 if primary is None else trusts[primary]
+    return Findings(
+        primary=primary,
+        roles=roles,
+        trusts=trusts,
+        superseded=tuple(one for one in superseded if one.older in roles),
+        contradictions=tuple(
+            (*_by_strength(exhibits, trusts, clash), clash)
+            for clash in standing
+            if clash.newer in roles and clash.older in roles
+        ),
+        corroborations=corroborations,
+        confidence=weighed(sure, corroborations, believed, max(rivals, default=0.0)),
+    )
+
+
+def weighed(sure: float, corroborations: int, believed: float, opposed: float) -> float:
+    """The confidence: every independent source that says the same takes away some of the doubt, and what
+    contradicts the answer takes its share by trust. None in an answer that nobody gives."""
+    if not believed:
+        return 0.0
+    raised = 1.0 - (1.0 - sure) * DOUBT_LEFT**corroborations
+    return raised * believed / (believed + opposed) if opposed else raised
+
+
+def status_of(findings: Findings) -> Status:
+    """How far findings with at least one exhibit answer the question."""
+    if findings.primary is None:
+        return Status.NO_EVIDENCE
+    if findings.contradictions:
+        return Status.CONTRADICTIONS_FOUND
+    return Status.RESOLVED if findings.confidence >= RESOLVED else Status.PARTIAL_EVIDENCE
+
+
+def _compared(exhibits: Sequence[Exhibit]) -> tuple[list[Clash], set[frozenset[int]]]:
+    """The clashes between any two, and which of them say the same."""
+    clashes: list[Clash] = []
+    agreeing: set[frozenset[int]] = set()
+    for one, other in combinations(range(len(exhibits)), 2):
+        left, right = exhibits[one], exhibits[other]
+        if not is_alike(left.words, right.words):
+            continue
+        newer, older = (one, other) if comes_after(left.memory, right.memory) else (other, one)
+        conflict = conflict_between(exhibits[newer].memory, exhibits[older].memory)
+        if conflict is not None:
+            share = overlap(left.words, right.words)
+            clashes.append(Clash(newer=newer, older=older, conflict=conflict, overlap=share))
+        elif supports(exhibits[newer].memory, exhibits[older].memory):
+            agreeing.add(frozenset((one, other)))
+    return clashes, agreeing
+
+
+def _origins(exhibits: Sequence[Exhibit], at: int, agreeing: set[frozenset[int]]) -> set[str]:
+    """The other known origins from which the same is said."""
+    own = origin(exhibits[at].memory)
+    if own is None:
+        return set()
+    there = {
+        origin(other.memory)
+        for index, other in enumerate(exhibits)
+        if other.current and frozenset((at, index)) in agreeing
+    }
+    return {name for name in there if name is not None} - {own}
+
+
+def _superseded(
+    exhibits: Sequence[Exhibit], clashes: Sequence[Clash], trusts: Sequence[float]
+) -> tuple[Superseded, ...]:
+    """What holds no more: by its record, or because a newer one that can be believed says so."""
+    index = {one.memory.id: at for at, one in enumerate(exhibits)}
+    details = {(clash.older, clash.newer): clash.conflict.detail for clash in clashes}
+    found: dict[int, Superseded] = {}
+    for at, one in enumerate(exhibits):
+        if not one.current:
+            by = index.get(one.memory.superseded_by or "")
+            detail = None if by is None else details.get((at, by))
+            found[at] = Superseded(older=at, by=by, detail=detail)
+    for clash in clashes:
+        believed = exhibits[clash.newer].current and trusts[clash.newer] >= DISTRUSTED
+        if takes_over(clash.conflict) and believed and clash.older not in found:
+            found[clash.older] = Superseded(older=clash.older, by=clash.newer, detail=clash.conflict.detail)
+    return tuple(found[at] for at in sorted(found))
+
+
+def _primary(
+    exhibits: Sequence[Exhibit],
+    superseded: Sequence[Superseded],
+    standing: Sequence[Clash],
+    trusts: Sequence[float],
+) -> int | None:
+    """The most relevant memory, or what has taken its place, or the stronger one that contradicts it."""
+    successor = {one.older: one.by for one in superseded}
+    ranked = sorted(range(len(exhibits)), key=lambda at: (-exhibits[at].relevance, exhibits[at].memory.id))
+    for start in ranked:
+        at: int | None = start
+        passed: set[int] = set()
+        while at is not None and at in successor and at not in passed:
+            passed.add(at)
+            at = successor[at]
+        if at is not None and at not in successor:
+            return _strongest(exhibits, at, standing, trusts)
+    return None
+
+
+def _strongest(
+    exhibits: Sequence[Exhibit], at: int, standing: Sequence[Clash], trusts: Sequence[float]
+) -> int:
+    """The strongest of a memory and those that contradict it, if they matter to the question."""
+    enough = BELONGING * exhibits[at].relevance
+    opposed = (clash for clash in standing if at in (clash.newer, clash.older))
+    rivals = (clash.older if clash.newer == at else clash.newer for clash in opposed)
+    contenders = [at, *(rival for rival in rivals if exhibits[rival].relevance >= enough)]
+    return max(contenders, key=lambda one: weight(exhibits[one].memory, trusts[one]))
+
+
+def _by_strength(exhibits: Sequence[Exhibit], trusts: Sequence[float], clash: Clash) -> tuple[int, int]:
+    pair = (clash.newer, clash.older)
+    weaker, stronger = sorted(pair, key=lambda at: weight(exhibits[at].memory, trusts[at]))
+    return stronger, weaker
+
+
+def _roles(
+    exhibits: Sequence[Exhibit],
+    primary: int | None,
+    over: set[int],
+    standing: Sequence[Clash],
+    agreeing: set[frozenset[int]],
+) -> dict[int, Role]:
+    """What matters to the question, in the order of `Role`; what is too far from it has no role."""
+    opposed = {
+        at for clash in standing for at in (clash.newer, clash.older) if primary in (clash.newer, clash.older)
+    }
+    top = max((one.relevance for one in exhibits), default=0.0)
+    enough = BELONGING * (top if primary is None else exhibits[primary].relevance)
+    roles: dict[int, Role] = {}
+    for at, one in enumerate(exhibits):
+        if at == primary:
+            roles[at] = Role.PRIMARY
+        elif at in opposed:
+            roles[at] = Role.CONTRADICTING
+        elif one.relevance >= enough:
+            same = frozenset((at, primary)) in agreeing
+            roles[at] = Role.SUPERSEDED if at in over else Role.SUPPORTING if same else Role.RELATED
+    order = list(Role)
+    return dict(sorted(roles.items(), key=lambda item: order.index(item[1])))
+
+
+# -- How something came to be as it is: every text it has had, in the order of time, with what changed.
+
+MOST_STEPS = 15
+_ORDER = (Role.PRIMARY, Role.SUPERSEDED, Role.CONTRADICTING, Role.SUPPORTING, Role.RELATED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What a memory said from `at` on, and how that came about."""
+
+    at: datetime
+    memory: Memory
+    change: str
+
+
+def evolution(
+    exhibits: Sequence[Exhibit],
+    findings: Findings,
+    revisions: Mapping[str, Sequence[Revision]],
+    until: datetime,
+) -> tuple[Step, ...]:
+    """The steps up to `until`, oldest first; of too many, those nearest to the answer."""
+    replaces: dict[int, Superseded] = {one.by: one for one in findings.superseded if one.by is not None}
+    ranked = sorted(findings.roles, key=lambda at: (_ORDER.index(findings.roles[at]), at))
+    steps = [
+        step
+        for at in ranked
+        for step in _steps(exhibits, at, replaces.get(at), revisions.get(exhibits[at].memory.id, ()))
+        if step.at <= until
+    ]
+    return tuple(sorted(steps[:MOST_STEPS], key=lambda step: (step.at, step.memory.id, step.memory.revision)))
+
+
+def _steps(
+    exhibits: Sequence[Exhibit], at: int, replaced: Superseded | None, revisions: Sequence[Revision]
+) -> Iterator[Step]:
+    now = exhibits[at].memory
+    states = [*(one.memory for one in revisions), now]
+    first = "told"
+    if replaced is not None:
+        detail = f" ({replaced.detail})" if replaced.detail else ""
+        first = f"replaces {exhibits[replaced.older].memory.id}{detail}"
+    yield Step(at=told_at(states[0]), memory=states[0], change=first)
+    for before, after in pairwise(states):
+        if after.content != before.content:
+            yield Step(at=after.updated_at, memory=after, change="revised")
+    if now.valid_until is not None and now.superseded_by is None:
+        yield Step(at=now.valid_until, memory=now, change="not true any more")

@@ -1,0 +1,159 @@
+"""What several memories become when they are merged: one text that leaves out nothing any of them says."""
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from hashlib import blake2b
+from itertools import combinations
+from typing import Any
+
+from vestige.cognition.evidence.duplicates import apart, comparable, unfit
+from vestige.cognition.gate.relation import told_at
+from vestige.cognition.text.analyser import fingerprint
+from vestige.core.models import Memory
+
+MERGED_FROM = "merged_from"
+"""The key in a merged memory's metadata that holds the ids of its parts."""
+
+_BLOCK = re.compile(r"\n[^\S\n]*\n\s*")
+_SENTENCE = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+(?=[^\sa-z])|(?<=[。！？])")
+_ABBREVIATION = re.compile(r"(?:^|\W)(?:\w|\w\.\w|[Cc]f|[Vv]s|[Ee]tc|[Nn]o|[DM]r|Mrs|Ms|St|Prof)\.$")
+_FENCE = "```"
+
+
+def refusals(parts: Sequence[Memory], now: datetime) -> list[str]:
+    """Every reason why these must not be merged."""
+    alone = [reason for part in parts if (reason := unfit(part, now))]
+    return alone or [reason for pair in combinations(parts, 2) if (reason := apart(*pair))]
+
+
+def unchecked(parts: Sequence[Memory]) -> bool:
+    """Whether some are too long to be looked through for contradictions, and not the same text."""
+    return any(
+        not comparable(one, other) and fingerprint(one.content) != fingerprint(other.content)
+        for one, other in combinations(parts, 2)
+    )
+
+
+def since(memory: Memory) -> datetime:
+    """From when on a memory speaks, but not from later than it was told."""
+    return memory.valid_from or min(told_at(memory), memory.created_at)
+
+
+def in_order(parts: Iterable[Memory]) -> list[Memory]:
+    """The leading one first: the longest, of those the latest. The others in the order of time."""
+    by_time = sorted(parts, key=lambda one: (since(one), one.created_at, one.id))
+    lead = max(reversed(by_time), key=lambda one: len(one.content))
+    return [lead, *(one for one in by_time if one is not lead)]
+
+
+def join(parts: Sequence[Memory], *, memory_id: str, now: datetime) -> Memory:
+    """The memory that takes the place of its parts (`in_order`).
+
+    It holds from when the latest of them spoke on: so it is neither newer nor older than what it is made of,
+    and at any time either the parts are true or it is.
+    """
+    lead, content = parts[0], joined_text([part.content for part in parts])
+    latest = max(parts, key=lambda one: (since(one), one.created_at, one.id))
+    return Memory(
+        id=memory_id,
+        content=content,
+        created_at=now,
+        updated_at=now,
+        node_type=latest.node_type,
+        tags=_united(part.tags for part in parts),
+        scope=lead.scope,
+        source=_common([part.source for part in parts]),
+        author=_common([part.author for part in parts]),
+        agent_id=_common([part.agent_id for part in parts]),
+        session_id=_common([part.session_id for part in parts]),
+        occurred_at=next((part.occurred_at for part in parts if part.occurred_at), None),
+        valid_from=since(latest),
+        valid_until=lead.valid_until,
+        phrasings=_phrasings(content, parts),
+        domains=_united(part.domains for part in parts),
+        domain_scores=_highest(parts),
+        metadata=_metadata(parts),
+    )
+
+
+def plan_id(parts: Sequence[Memory], merged: Memory) -> str:
+    """A digest of the parts as they are and of what they become."""
+    told: tuple[object, ...] = (
+        sorted((part.id, part.revision) for part in parts),
+        merged.content,
+        merged.phrasings,
+        merged.tags,
+        merged.valid_from,
+        merged.valid_until,
+    )
+    return blake2b(repr(told).encode(), digest_size=12).hexdigest()
+
+
+def joined_text(texts: Sequence[str]) -> str:
+    """The first text, and of each other one, as a paragraph, what no text before it has word for word."""
+    said = {fingerprint(unit) for block in _blocks(texts[0]) for unit in block}
+    kept = [texts[0]]
+    seen = {fingerprint(texts[0])}
+    for text in texts[1:]:
+        if fingerprint(text) in seen:
+            continue
+        seen.add(fingerprint(text))
+        blocks = _blocks(text)
+        new = [[unit for unit in block if fingerprint(unit) not in said] for block in blocks]
+        said.update(fingerprint(unit) for block in new for unit in block)
+        # Untouched where nothing is left out of it.
+        kept.append(text if new == blocks else "\n\n".join(" ".join(block) for block in new if block))
+    return "\n\n".join(text for text in kept if text)
+
+
+def _blocks(text: str) -> list[list[str]]:
+    """The units a text can be taken apart into: sentences; a block of several lines, and code, stay whole."""
+    if _FENCE in text:
+        return [[text]]
+    blocks = (block.strip() for block in _BLOCK.split(text))
+    return [_sentences(block) if "\n" not in block else [block] for block in blocks if block]
+
+
+def _sentences(line: str) -> list[str]:
+    units: list[str] = []
+    start = 0
+    for border in _SENTENCE.finditer(line):
+        if not _ABBREVIATION.search(line[start : border.start()]):
+            units.append(line[start : border.end()].strip())
+            start = border.end()
+    return [unit for unit in (*units, line[start:].strip()) if unit]
+
+
+def _united(several: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one for some in several for one in some))
+
+
+def _common(values: Sequence[str | None]) -> str | None:
+    """What is told of all alike; nothing where they differ."""
+    return values[0] if len(set(values)) == 1 else None
+
+
+def _phrasings(content: str, parts: Sequence[Memory]) -> tuple[str, ...]:
+    """The other wordings of all parts, each once."""
+    found = {fingerprint(content): content}
+    for part in parts:
+        for wording in part.phrasings:
+            found.setdefault(fingerprint(wording), wording)
+    return tuple(found.values())[1:]
+
+
+def _highest(parts: Sequence[Memory]) -> dict[str, float]:
+    scores: dict[str, float] = {}
+    for part in parts:
+        for domain, score in part.domain_scores.items():
+            scores[domain] = max(score, scores.get(domain, score))
+    return scores
+
+
+def _metadata(parts: Sequence[Memory]) -> dict[str, Any]:  # Any: metadata is whatever JSON was told
+    """What is told of all parts, of the latest first; and which they are."""
+    told: dict[str, Any] = {}
+    for part in sorted(parts, key=lambda one: (since(one), one.created_at, one.id)):
+        told |= part.metadata
+    return told | {MERGED_FROM: [part.id for part in parts]}

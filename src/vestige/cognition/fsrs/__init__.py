@@ -1,0 +1,1 @@
+"""FSRS-6: how memories fade, and what strengthens them."""

@@ -1,0 +1,148 @@
+"""A forgetting curve of one's own: w20 of FSRS-6, fitted to real reviews.
+
+The curve passes through 0.9 after one stability whatever its w20 is, so a memory's stability keeps its
+meaning and only how curved forgetting is has to be found. The fit is the most probable w20: log loss is the
+likelihood of the reviews, so that what is known of w20 beforehand can be weighed against them. Without such a
+prior a hundred reviews predict worse than the default does (numbers in docs/concepts/personal-curve.md).
+
+Who fails more often than the stabilities foretell forgets faster, which says nothing about how curved
+forgetting is; yet before one stability a smaller w20 foretells more failures, and is no forgetting at all
+later. So the stabilities may all be too long or too short by one factor, and the fit is over all of them.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from operator import itemgetter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vestige.cognition.fsrs.fsrs import W20, Floats, retrievability
+from vestige.cognition.fsrs.strength import Sighting, after_sighting, encode, faded_days
+from vestige.core.models import Evidence
+
+FLATTEST = 0.08
+STEEPEST = 0.8
+"""Where w20 may lie. Reviews without failures pull it towards 0, which is no forgetting at all; 0.8 is the
+bound of py-fsrs."""
+TOLERANCE = 0.001
+SPREAD = 0.5
+"""How far w20 is expected to lie from the default: the standard deviation of its logarithm."""
+STRETCHES = np.linspace(-4.0, 4.0, 33)
+"""By how much the stabilities may be wrong, as the logarithm of a factor; its standard deviation is 1. A
+thousand reviews hardly tell neighbours apart."""
+
+LEAST_REVIEWS = 100
+LEAST_OF_EACH = 5
+"""So many reviews must have failed, and so many succeeded."""
+NEWEST = 1_000
+"""So many reviews count, the newest ones: people change."""
+LEAST_DAYS = 1.0
+"""A review sooner than this says nothing about forgetting over days."""
+
+RECALLED: Mapping[Evidence, bool] = {
+    Evidence.AGAIN: False,
+    Evidence.HARD: True,
+    Evidence.GOOD: True,
+    Evidence.EASY: True,
+}
+"""What counts as a review, and whether it says that the memory was there. Being found, told again, replayed
+or captured is not among them, because nobody judged; nor is a vote, which judges whether the memory is right
+or wanted and not whether it was there."""
+
+SURELY = 1e-6
+"""No review is held to be more certain than this: one surprise must not outweigh all the others."""
+GOLDEN = (5**0.5 - 1) / 2
+
+Told = tuple[datetime, float, float, float, bool]
+"""One review: when, the days faded, the stability and level before, whether it was recalled."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reviews:
+    """Reviews as parallel arrays, oldest first: the days since the memory began to fade, its stability and
+    its level before, and whether it was recalled."""
+
+    elapsed_days: Floats
+    stability: Floats
+    level: Floats
+    recalled: NDArray[np.bool_]
+
+    @property
+    def failures(self) -> int:
+        """How many found the memory gone."""
+        return int(np.count_nonzero(~self.recalled))
+
+    def telling(self) -> "Reviews":
+        """The newest of those that say something about the curve."""
+        kept = np.flatnonzero(self.elapsed_days >= LEAST_DAYS)[-NEWEST:]
+        return Reviews(
+            elapsed_days=self.elapsed_days[kept],
+            stability=self.stability[kept],
+            level=self.level[kept],
+            recalled=self.recalled[kept],
+        )
+
+
+def reviews_in(histories: Iterable[tuple[datetime, Iterable[Sighting]]]) -> Reviews:
+    """The reviews in what happened to some memories: when each was made, and its sightings in order."""
+    told = [one for made_at, seen in histories for one in _reviews(made_at, seen)]
+    told.sort(key=itemgetter(0))  # by time alone: the outcome must not decide which are the newest
+    columns = list(zip(*told, strict=True)) or [()] * 5
+    return Reviews(
+        elapsed_days=np.array(columns[1], dtype=np.float64),
+        stability=np.array(columns[2], dtype=np.float64),
+        level=np.array(columns[3], dtype=np.float64),
+        recalled=np.array(columns[4], dtype=np.bool_),
+    )
+
+
+def _reviews(made_at: datetime, sightings: Iterable[Sighting]) -> Iterator[Told]:
+    """One memory's reviews, each with what was known before it."""
+    strength = encode(made_at)
+    for seen in sightings:
+        if seen.evidence is not None and seen.evidence in RECALLED:
+            at = max(seen.at, strength.retention_at)
+            days = faded_days(strength, at)
+            yield at, days, strength.stability, strength.retrieval, RECALLED[seen.evidence]
+        strength = after_sighting(strength, seen)
+
+
+def lacking(reviews: Reviews) -> str | None:
+    """What these reviews lack for a fit, as a sentence; None when they suffice."""
+    count, failures = len(reviews.recalled), reviews.failures
+    if count < LEAST_REVIEWS:
+        return f"There are {count} reviews at least a day apart; {LEAST_REVIEWS} are needed."
+    if failures < LEAST_OF_EACH:
+        return f"Only {failures} of {count} reviews failed; {LEAST_OF_EACH} are needed to see forgetting."
+    if count - failures < LEAST_OF_EACH:
+        return f"Only {count - failures} of {count} reviews succeeded; {LEAST_OF_EACH} are needed."
+    return None
+
+
+def fit(reviews: Reviews) -> float:
+    """The most probable w20 given these reviews, within its bounds."""
+    return round(_lowest(lambda w20: surprise(reviews, w20)), 4)
+
+
+def surprise(reviews: Reviews, w20: float) -> float:
+    """How badly a curve explains the reviews: minus the logarithm of its probability, up to a constant."""
+    stability = np.exp(STRETCHES)[:, np.newaxis] * reviews.stability
+    chance = reviews.level * retrievability(reviews.elapsed_days, stability, curve=w20)
+    chance = np.clip(chance, SURELY, 1.0 - SURELY)
+    seen: Floats = np.log(np.where(reviews.recalled, chance, 1.0 - chance)).sum(axis=1)
+    unusual = np.log(w20 / W20) / SPREAD
+    return float(unusual**2 / 2.0 - np.logaddexp.reduce(seen - STRETCHES**2 / 2.0))
+
+
+def _lowest(loss: Callable[[float], float]) -> float:
+    """Where a loss with one valley is lowest, by golden section."""
+    low, high = FLATTEST, STEEPEST
+    while high - low > TOLERANCE:
+        step = GOLDEN * (high - low)
+        if loss(high - step) < loss(low + step):
+            high = low + step
+        else:
+            low = high - step
+    return (low + high) / 2.0

@@ -1,0 +1,398 @@
+"""How strongly a memory is held: a fold over what happened to it.
+
+Storage strength (how well learned; it only grows) and retrieval strength (how easily recalled; it fades)
+are the two strengths of Bjork & Bjork, "A new theory of disuse" (1992). Retrieval fades on the FSRS-6 curve
+(decay.py). That being retrieved strengthens is the testing effect of Roediger & Karpicke (2006): here a
+review does so strongly, a mere search hit weakly and at most once a day.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vestige.cognition.fsrs import fsrs, fsrs_scalar
+from vestige.cognition.fsrs.fsrs import Floats, Grade
+from vestige.core.errors import InvalidInput
+from vestige.core.models import Evidence, LearningState, MemoryState, Strength
+
+RETRIEVAL_SHARE = 0.7
+STORAGE_SHARE = 0.3
+MAX_STORAGE = 10.0
+NEW = RETRIEVAL_SHARE + STORAGE_SHARE / MAX_STORAGE
+"""The retention of a memory just made, whose storage strength is 1."""
+
+STORAGE_GAIN_SUCCESS = 0.1
+# Failing and being told the answer teaches more than knowing it (Kornell, Hays & Bjork 2009).
+STORAGE_GAIN_AGAIN = 0.3
+STORAGE_GAIN_USEFUL = 0.05
+STORAGE_GAIN_EXPOSED = 0.02
+STORAGE_GAIN_CAPTURED = 0.1
+STORAGE_GAIN_REPLAYED = 0.05
+
+REPLAY_STEP = 0.05
+"""What a replay adds to the stability, as a share of it."""
+
+EXPOSURE_LIFT = 0.05
+EXPOSURE_EVERY = timedelta(hours=24)
+PROMOTE_STEP = 0.2
+DEMOTE_STEP = 0.3
+MIN_RETRIEVAL = 0.05
+
+SUPPRESSION_STEP = 0.15
+MAX_SUPPRESSION = 0.8
+
+ACTIVE_FROM = 0.7
+DORMANT_FROM = 0.4
+SILENT_FROM = 0.1
+
+_DAY = timedelta(days=1)
+
+
+# -- reading a strength --------------------------------------------------------------------------
+
+
+def retention(
+    stability: ArrayLike,
+    retrieval: ArrayLike,
+    storage: ArrayLike,
+    elapsed_days: ArrayLike,
+    curve: ArrayLike,
+) -> Floats:
+    """How much of a memory is there, 0 to 1: what can be recalled now, and how well it was learned."""
+    learned: Floats = np.minimum(np.asarray(storage, dtype=np.float64) / MAX_STORAGE, 1.0)
+    recalled = recall_chance(stability, retrieval, elapsed_days, curve)
+    return RETRIEVAL_SHARE * recalled + STORAGE_SHARE * learned
+
+
+def recall_chance(
+    stability: ArrayLike, retrieval: ArrayLike, elapsed_days: ArrayLike, curve: ArrayLike
+) -> Floats:
+    """The chance that a memory is recalled now: its level, faded since."""
+    return np.asarray(retrieval, dtype=np.float64) * fsrs.retrievability(elapsed_days, stability, curve=curve)
+
+
+def retention_of(strength: Strength, now: datetime) -> float:
+    """One memory's retention now."""
+    learned = min(strength.storage / MAX_STORAGE, 1.0)
+    return RETRIEVAL_SHARE * retrieval_of(strength, now) + STORAGE_SHARE * learned
+
+
+def retrieval_of(strength: Strength, now: datetime) -> float:
+    """The chance that one memory is recalled now."""
+    left = fsrs_scalar.retrievability(faded_days(strength, now), strength.stability, strength.curve)
+    return strength.retrieval * left
+
+
+def faded_days(strength: Strength, now: datetime) -> float:
+    """The days for which it has faded, never negative."""
+    return max(0.0, (now - strength.decay_from) / _DAY)
+
+
+def accessibility(retention: ArrayLike, suppression_count: ArrayLike) -> Floats:
+    """Retention, less what suppression takes from it."""
+    taken = np.minimum(SUPPRESSION_STEP * np.asarray(suppression_count, dtype=np.float64), MAX_SUPPRESSION)
+    return np.asarray(retention, dtype=np.float64) * (1.0 - taken)
+
+
+def state(accessibility: float) -> MemoryState:
+    """The one definition of a memory's state."""
+    if accessibility >= ACTIVE_FROM:
+        return MemoryState.ACTIVE
+    if accessibility >= DORMANT_FROM:
+        return MemoryState.DORMANT
+    return MemoryState.SILENT if accessibility >= SILENT_FROM else MemoryState.UNAVAILABLE
+
+
+# -- changing it ---------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=64)  # a batch is encoded at one moment
+def encode(at: datetime, curve: float = fsrs.W20) -> Strength:
+    """The strength of a memory just made: its creation counts as a first Good."""
+    fresh = Strength(
+        stability=float(fsrs.initial_stability(Grade.GOOD)),
+        difficulty=float(fsrs.initial_difficulty(Grade.GOOD)),
+        decay_from=at,
+        due_at=at,
+        last_accessed=at,
+        retention=0.0,
+        retention_at=at,
+        curve=curve,
+    )
+    return _settled(fresh, at)
+
+
+def after(strength: Strength, evidence: Evidence, at: datetime, amount: float = 1.0) -> Strength:
+    """The strength after one more piece of evidence. A clock that was set back does not undo time.
+
+    `amount` is how much of it there is, for what comes in degrees: importance, capture, replay, inhibition.
+    """
+    if not 0.0 <= amount <= 1.0:
+        raise InvalidInput("The amount of an evidence is between 0 and 1.", details={"amount": amount})
+    if evidence is Evidence.ENCODED:
+        raise InvalidInput("Encoding begins a memory; it is not evidence about one that exists.")
+    at = max(at, strength.retention_at)
+    return _settled(_EFFECTS[evidence](strength, at, amount), at)
+
+
+def settled(strength: Strength, at: datetime) -> Strength:
+    """The same strength with its retention seen anew."""
+    at = max(at, strength.retention_at)
+    return replace(strength, retention=retention_of(strength, at), retention_at=at)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sighting:
+    """A line of the log about one memory: evidence, a strength brought along from elsewhere (`carried`), or
+    neither: only a look at its state. `curve` is the one it faded on when that was logged."""
+
+    evidence: Evidence | None
+    at: datetime
+    amount: float = 1.0
+    curve: float = fsrs.W20
+    carried: Strength | None = None
+
+
+def fold(encoded_at: datetime, sightings: Iterable[Sighting], curve: float = fsrs.W20) -> Strength:
+    """The strength of a memory made at `encoded_at`, after these sightings in their order, on the curve that
+    is in force since."""
+    strength = encode(encoded_at)
+    for seen in sightings:
+        strength = after_sighting(strength, seen)
+    return replace(strength, curve=curve)
+
+
+def after_sighting(strength: Strength, seen: Sighting) -> Strength:
+    """The strength after one more line of the log."""
+    if seen.carried is not None:
+        return replace(seen.carried, curve=seen.curve)
+    on_curve = strength if strength.curve == seen.curve else replace(strength, curve=seen.curve)
+    if seen.evidence is None:
+        return settled(on_curve, seen.at)
+    return after(on_curve, seen.evidence, seen.at, seen.amount)
+
+
+def moved(before: Strength, after: Strength, suppressions: int) -> tuple[str, str] | None:
+    """The states in which the memory was last seen and is seen now, where they differ."""
+    was, now = (state(float(accessibility(one.retention, suppressions))) for one in (before, after))
+    return None if was is now else (was.value, now.value)
+
+
+def _reviewed(strength: Strength, grade: Grade, at: datetime) -> Strength:
+    """After a review: scheduled anew, and fading again from now on."""
+    graded = _graded(strength, grade, at)
+    if grade == Grade.AGAIN:
+        return replace(
+            graded,
+            storage=_stored(strength, STORAGE_GAIN_AGAIN),
+            decay_from=at,
+            last_accessed=at,
+        )
+    return replace(
+        graded,
+        learning_state=LearningState.REVIEW,
+        retrieval=1.0,
+        storage=_stored(strength, STORAGE_GAIN_SUCCESS),
+        decay_from=at,
+        last_accessed=at,
+    )
+
+
+def _demoted(strength: Strength, at: datetime) -> Strength:
+    """After a vote against it: FSRS sees an Again, but nothing makes the memory fresher or better learned."""
+    graded = _graded(strength, Grade.AGAIN, at)
+    return replace(graded, retrieval=max(MIN_RETRIEVAL, strength.retrieval - DEMOTE_STEP))
+
+
+def _graded(strength: Strength, grade: Grade, at: datetime) -> Strength:
+    """The FSRS part of a review. An Again counts as a lapse when there was something learned to lose."""
+    stability = fsrs_scalar.next_stability(
+        strength.stability,
+        strength.difficulty,
+        retrieval_of(strength, at),
+        grade,
+        faded_days(strength, at),
+    )
+    lapsed = grade == Grade.AGAIN and strength.learning_state != LearningState.NEW
+    return replace(
+        strength,
+        stability=stability,
+        difficulty=fsrs_scalar.next_difficulty(strength.difficulty, grade),
+        learning_state=LearningState.RELEARNING if lapsed else strength.learning_state,
+        reps=strength.reps + 1,
+        lapses=strength.lapses + lapsed,
+    )
+
+
+def exposable(strength: Strength, at: datetime) -> bool:
+    """Whether being shown at this moment would leave a trace: at most one a day does."""
+    return strength.exposed_at is None or at - strength.exposed_at >= EXPOSURE_EVERY
+
+
+def exposure(place: int) -> float:
+    """How much of a retrieval it is to be shown in this place, from 0: the answer is what stands first."""
+    return 1.0 / (1 + place)
+
+
+def _exposed(strength: Strength, at: datetime, amount: float) -> Strength:
+    """After a search hit: always counted, but a trace at most once a day."""
+    times = strength.times_retrieved + 1
+    if not exposable(strength, at):
+        return replace(strength, times_retrieved=times, last_accessed=at)
+    return replace(
+        strength,
+        times_retrieved=times,
+        last_accessed=at,
+        decay_from=_lifted(strength, at, EXPOSURE_LIFT * amount),
+        storage=_stored(strength, STORAGE_GAIN_EXPOSED * amount),
+        exposed_at=at,
+    )
+
+
+def _useful(strength: Strength, at: datetime) -> Strength:
+    """After somebody said that it helped: always counted, but no more traces than days on which it was found,
+    or one. So thanks as such are worth no more than the use that was made of it."""
+    times = strength.times_useful + 1
+    if strength.times_useful >= max(1, strength.times_retrieved):
+        return replace(strength, times_useful=times, last_accessed=at)
+    return replace(
+        strength,
+        times_useful=times,
+        last_accessed=at,
+        decay_from=_lifted(strength, at, EXPOSURE_LIFT),
+        storage=_stored(strength, STORAGE_GAIN_USEFUL),
+    )
+
+
+def _lifted(strength: Strength, at: datetime, step: float) -> datetime:
+    """From when it fades with its retrievability a little higher, as if less time had passed: so no later
+    moment is worse off."""
+    curve = strength.curve
+    now = fsrs_scalar.retrievability(faded_days(strength, at), strength.stability, curve)
+    younger = at - _DAY * fsrs_scalar.elapsed_at(now + step, strength.stability, curve)
+    return max(strength.decay_from, younger)
+
+
+def _stabilised(strength: Strength, share: float, gain: float = 0.0) -> Strength:
+    """More or less stable by a share: it fades more slowly or faster, as if it always had."""
+    stability = strength.stability * (1.0 + share)
+    within = min(max(stability, fsrs.MIN_STABILITY_DAYS), fsrs.MAX_STABILITY_DAYS)
+    return replace(strength, stability=within, storage=_stored(strength, gain))
+
+
+def _promoted(strength: Strength, at: datetime) -> Strength:
+    """After a vote for it. No recall: it lifts the level a step where a successful review restores it.
+
+    Within a day of being judged before it does no more than that, however often it is said.
+    """
+    level = min(1.0, strength.retrieval + PROMOTE_STEP)
+    voted = replace(_reviewed(strength, Grade.EASY, at), retrieval=level)
+    if strength.reps == 0 or faded_days(strength, at) >= 1.0:
+        return voted
+    return replace(
+        voted, stability=strength.stability, difficulty=strength.difficulty, storage=strength.storage
+    )
+
+
+def _captured(strength: Strength, amount: float) -> Strength:
+    """After something important happened around it."""
+    return _stabilised(strength, amount, STORAGE_GAIN_CAPTURED * amount)
+
+
+def _replayed(strength: Strength, amount: float) -> Strength:
+    """After a dream went through it."""
+    return _stabilised(strength, REPLAY_STEP * amount, STORAGE_GAIN_REPLAYED * amount)
+
+
+def _settled(strength: Strength, at: datetime) -> Strength:
+    """With what follows from the rest: when it is due, and its retention now."""
+    return replace(
+        strength,
+        due_at=_later(strength.decay_from, fsrs_scalar.interval_days(strength.stability, strength.curve)),
+        retention=retention_of(strength, at),
+        retention_at=at,
+    )
+
+
+def _stored(strength: Strength, gain: float) -> float:
+    return min(MAX_STORAGE, strength.storage + gain)
+
+
+def _later(moment: datetime, days: float) -> datetime:
+    """So many days later, or the end of the calendar."""
+    end = datetime.max.replace(tzinfo=moment.tzinfo)
+    return moment + min(_DAY * days, end - moment)
+
+
+Effect = Callable[[Strength, datetime, float], Strength]
+
+_EFFECTS: Mapping[Evidence, Effect] = {
+    Evidence.AGAIN: lambda strength, at, _: _reviewed(strength, Grade.AGAIN, at),
+    Evidence.HARD: lambda strength, at, _: _reviewed(strength, Grade.HARD, at),
+    Evidence.GOOD: lambda strength, at, _: _reviewed(strength, Grade.GOOD, at),
+    Evidence.REINFORCED: lambda strength, at, _: _reviewed(strength, Grade.GOOD, at),
+    Evidence.RECONSOLIDATED: lambda strength, at, _: _reviewed(strength, Grade.GOOD, at),
+    Evidence.EASY: lambda strength, at, _: _reviewed(strength, Grade.EASY, at),
+    Evidence.PROMOTED: lambda strength, at, _: _promoted(strength, at),
+    Evidence.DEMOTED: lambda strength, at, _: _demoted(strength, at),
+    Evidence.USEFUL: lambda strength, at, _: _useful(strength, at),
+    Evidence.EXPOSED: lambda strength, at, amount: _exposed(strength, at, amount),
+    Evidence.IMPORTANT: lambda strength, _, amount: _stabilised(strength, amount),
+    Evidence.CAPTURED: lambda strength, _, amount: _captured(strength, amount),
+    Evidence.REPLAYED: lambda strength, _, amount: _replayed(strength, amount),
+    Evidence.INHIBITED: lambda strength, _, amount: _stabilised(strength, -amount),
+}
+"""What each kind of evidence does. Encoding is not among them: it begins a memory."""
+
+
+# -- How well a memory as a whole keeps what it knows: the strength of all its records in a few numbers.
+
+BUCKETS = ("0-20%", "20-40%", "40-60%", "60-80%", "80-100%")
+EDGES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+WEAK, HALF = 0.3, 0.5
+
+ADVICE = (
+    (0.8, "Well kept: go on using it as you do."),
+    (0.6, "Mostly well kept. Review what is due now and then."),
+    (0.4, "Fading. Review what is due, and promote what still helps."),
+    (0.0, "Most of it is nearly forgotten. Review what matters, and let the rest go."),
+)
+"""What to do, from this average chance of recall on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keeping:
+    """Average retention and how it is spread over the buckets; the average chance of recall; what would help.
+
+    Of nothing there is no chance of recall.
+    """
+
+    average: float
+    recall: float | None
+    distribution: dict[str, int]
+    below_weak: int
+    below_half: int
+    advice: str
+
+
+def keeping(retentions: Sequence[float], retrievals: Sequence[float]) -> Keeping:
+    """The summary of one retention and one chance of recall per memory."""
+    values = np.asarray(retentions, dtype=np.float64)
+    recall = float(np.mean(retrievals)) if values.size else None
+    counts, _ = np.histogram(np.clip(values, 0.0, 1.0), bins=EDGES)
+    return Keeping(
+        average=float(values.mean()) if values.size else 0.0,
+        recall=recall,
+        distribution=dict(zip(BUCKETS, counts.tolist(), strict=True)),
+        below_weak=int((values < WEAK).sum()),
+        below_half=int((values < HALF).sum()),
+        advice="Nothing is remembered yet." if recall is None else _advice(recall),
+    )
+
+
+def _advice(recall: float) -> str:
+    return next(text for least, text in ADVICE if recall >= least)

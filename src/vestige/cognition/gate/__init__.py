@@ -1,0 +1,1 @@
+"""The gate: what a new text is to what is known already."""

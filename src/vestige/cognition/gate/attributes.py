@@ -1,0 +1,316 @@
+"""One changed value in an otherwise equal statement."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from vestige.cognition.english.polarity import NEGATORS
+from vestige.cognition.english.words import (
+    ADJECTIVE_ENDINGS,
+    ADJECTIVES,
+    ARTICLES,
+    AUXILIARIES,
+    BE,
+    CHOSEN,
+    HAVE,
+    LABELS,
+    MANY_DONE,
+    MANY_WITH,
+    OWNERS,
+    PAST_EVENTS,
+    PLACED,
+    PLACES,
+    PLACING,
+    PLATFORMS,
+    POSSIBLE,
+    PREPOSITIONS,
+    ROLES,
+    SETTINGS,
+    SINGLE_VALUED,
+    SINGLE_WITH,
+    TEMPORAL,
+    TITLES,
+    Word,
+    verb_at,
+)
+
+# -- Can an attribute have one value only? "Ada lives in" can, "Ada speaks" cannot.
+
+_BOUNDS = frozenset("than least most over under above below within after exceeding".split())
+MEASURES = frozenset("bytes seconds months metres miles grams dollars euros pounds percent".split())
+"""Units of quantities that measure something, and do not name it or say when."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slot:
+    """Where a statement has another value than before: words `start`..`end` of its frame.
+
+    `definite`: the subject is one certain thing, by more than a bare name. `post`: "is the" or "is our"
+    follows the value. `one_of_a_kind`: the value says what kind the thing is of.
+    """
+
+    frame: Sequence[Word]
+    start: int
+    end: int
+    was: Sequence[Word]
+    becomes: Sequence[Word]
+    definite: bool
+    post: bool
+    one_of_a_kind: bool
+
+    @property
+    def counted(self) -> bool:
+        """Whether quantities alone differ."""
+        return all(word.kind == "quantity" for word in (*self.was, *self.becomes) if word.telling)
+
+
+def takes_one(slot: Slot) -> bool:
+    """Whether the place that changed has one value at a time."""
+    if slot.one_of_a_kind:
+        return False
+    if slot.start == 0:
+        return _is_post_slot(slot)
+    if slot.counted and slot.was[0].unit in MEASURES and slot.frame[slot.start - 1].text in _BOUNDS:
+        return True  # "files larger than 10 MB": a bound, wherever it stands
+    label = _label(slot)
+    if label and len(label) == slot.start and not slot.counted and _is_plural(label[-1]):
+        return False  # "Known customers: Acme" is the first of them
+    if label:
+        return slot.counted or any(word.kind == "word" and not word.mark for word in label)
+    verb = verb_at(slot.frame)
+    if verb is None:
+        # "Requests time out after 30s" has a measure, whatever its verb is; "Ran 5 km" was once.
+        return slot.counted and slot.was[0].unit in MEASURES and not _is_past(slot.frame[0])
+    head = slot.frame[: slot.start]
+    if (slot.start <= verb and verb != 0) or slot.frame[verb].text in PAST_EVENTS:
+        return False
+    if any(word.text in POSSIBLE for word in head):
+        return False
+    return _is_count(slot) or _is_usual(slot) or _is_asked_for(slot)
+
+
+def _is_post_slot(slot: Slot) -> bool:
+    """Whether the value is who holds a post: "Ada leads the data team", "Ada is our contact"."""
+    if slot.end >= len(slot.frame) or any(word.kind == "quantity" for word in (*slot.was, *slot.becomes)):
+        return False
+    verb, following = slot.frame[slot.end], slot.frame[slot.end + 1 : slot.end + 2]
+    # "Ada runs the shop" is a post, "the parser runs in a thread" is where something is.
+    leads = verb.key in ROLES and not any(word.text in PREPOSITIONS for word in following)
+    return leads or slot.post
+
+
+def _label(slot: Slot) -> Sequence[Word]:
+    """The words before a colon and the value: "Log level: INFO"."""
+    colon = next((at for at in range(slot.start, 0, -1) if slot.frame[at].mark in (":", "=")), 0)
+    return slot.frame[:colon]
+
+
+def _is_plural(word: Word) -> bool:
+    return word.text.endswith("s") and not word.text.endswith(("ss", "us", "is"))
+
+
+def _is_past(word: Word) -> bool:
+    return word.text in PAST_EVENTS or word.text.endswith("ed")
+
+
+def _is_count(slot: Slot) -> bool:
+    """Whether one quantity stands for another of its kind, and neither names a thing ("task 12")."""
+    names = slot.was[-1].unit in ("number", "rank") and slot.frame[slot.start - 1].text in LABELS
+    if not slot.counted or names:
+        return False
+    units = {slot.was[-1].unit, slot.becomes[-1].unit}
+    return len(units) == 1 or "often" in units
+
+
+def _is_usual(slot: Slot) -> bool:
+    """Whether it is what happens if nothing else is said: there is one default."""
+    return any(word.text == "default" for word in slot.frame)
+
+
+def _is_asked_for(slot: Slot) -> bool:
+    """Whether what comes before the value asks for one: a copula, a setting, a verb of one object."""
+    head = list(slot.frame[: slot.start])
+    if len(head) > 3 and head[-1].text == "of" and head[-3].text not in BE:
+        head = head[:-2]  # "the university of Vienna"
+    while head and (head[-1].text in PREPOSITIONS | OWNERS | TITLES):
+        head = head[:-1]
+    if not head:
+        return False
+    preposition = slot.frame[len(head)].text if len(head) < slot.start else ""
+    if head[-1].text in BE:
+        return _is_predicate(slot, head, preposition)
+    if len(head) > 1 and head[-2].text in AUXILIARIES - HAVE:
+        agent = preposition in ("by", "under", "with") and head[-1].text.endswith(("d", "n", "t"))
+        return head[-1].key in SETTINGS or (agent and head[-1].key not in MANY_DONE)
+    return _is_object(slot, head, preposition)
+
+
+def _is_predicate(slot: Slot, head: Sequence[Word], preposition: str) -> bool:
+    """Whether a value after "is" is the only one. A bare name has many: "Ada is German", "Ada is tired"."""
+    first = slot.was[0]
+    if first.text.endswith("ing") and first.start == head[-1].end + 1:
+        return False  # what somebody does now, among other things
+    placed = [run[0].text in PREPOSITIONS for run in (slot.was, slot.becomes)]
+    named = all(any(word.kind == "name" for word in run) for run in (slot.was, slot.becomes))
+    counts = _has_quantity(slot.was) == _has_quantity(slot.becomes)
+    if placed[0] != placed[1] or not (counts or named):
+        return False  # where something is and what it is are two attributes
+    if placed[0] or preposition or _has_quantity(slot.was):
+        return True
+    return slot.definite and not (_describes(slot.was) and _describes(slot.becomes))
+
+
+def _has_quantity(run: Sequence[Word]) -> bool:
+    return any(word.kind == "quantity" for word in run)
+
+
+def _describes(run: Sequence[Word]) -> bool:
+    """Whether a run is a plain adjective, of which a thing can have many: "slow", "expensive"."""
+    plain = len(run) == 1 and run[0].kind == "word"
+    return plain and (run[0].text in ADJECTIVES or run[0].text.endswith(ADJECTIVE_ENDINGS))
+
+
+def _is_object(slot: Slot, head: Sequence[Word], preposition: str) -> bool:
+    last = head[-1]
+    if any(word.text in HAVE for word in head[-2:]):
+        return False  # "has worked at" tells what was done, and one can have done much
+    if (last.key, preposition) in SINGLE_WITH:
+        return True
+    if last.key in PLACED and all(run[0].text in PLACES for run in (slot.was, slot.becomes)):
+        return True
+    if last.key in SINGLE_VALUED and last.kind == "word":
+        several = all(run[0].text in PLATFORMS for run in (slot.was, slot.becomes))
+        return not several and (last.key, preposition) not in MANY_WITH
+    if any(word.key in PLACING for word in head[-4:-1]) and preposition in ("in", "on", "at", "with", "to"):
+        return True
+    purpose = any(word.text in ("for", "as", "to") for word in slot.frame[slot.end :])
+    return last.key in CHOSEN and purpose
+
+
+# -- slots
+
+LONGEST = 150
+"""Words of one statement; comparing word by word takes time that grows with their square."""
+LONGEST_VALUE = 4
+"""Telling words of a value; more is another statement."""
+
+_LOOSE = ARTICLES | frozenset(
+    "now currently always must should please just really do does did be also".split()
+)
+_TIMING = frozenset("since from in on by until of at starting".split())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What was said in one place and is said otherwise now.
+
+    `single`: the attribute has one value at a time, so the new one ends the old one. `of_subject`: what
+    differs stands before the verb, so that the two may be about different things.
+    """
+
+    was: tuple[Word, ...]
+    becomes: tuple[Word, ...]
+    single: bool
+    of_subject: bool = False
+
+    @property
+    def detail(self) -> str:
+        """The change for people."""
+        return " → ".join(" ".join(word.text for word in run) for run in (self.was, self.becomes))
+
+    @property
+    def counted(self) -> bool:
+        """Whether one quantity took the place of another."""
+        return all(any(word.kind == "quantity" for word in run) for run in (self.was, self.becomes))
+
+
+def find_change(new: Sequence[Word], old: Sequence[Word]) -> Change | None:
+    """The one run of words that differs between two statements, if there is just one."""
+    return _change(new, old) or _change(_turned(new), old)
+
+
+def _turned(words: Sequence[Word]) -> Sequence[Word]:
+    """ "Ada is the lead" as "The lead is Ada"; other statements as they are."""
+    verb = next((at for at, word in enumerate(words) if word.text in BE), len(words))
+    if verb + 1 >= len(words) or words[verb + 1].text not in OWNERS | {"the"}:
+        return ()
+    return (*words[verb + 1 :], words[verb], *words[:verb])
+
+
+def _change(new: Sequence[Word], old: Sequence[Word]) -> Change | None:
+    if not new or not old or max(len(new), len(old)) > LONGEST:
+        return None
+    left, right = _frame(old, new), _frame(new, old)
+    matcher = SequenceMatcher(None, [w.key for w in left], [w.key for w in right], autojunk=False)
+    blocks = [block for block in matcher.get_opcodes() if block[0] != "equal"]
+    if not blocks:
+        return None
+    start, end = blocks[0][1], blocks[-1][2]
+    was, becomes = left[start:end], right[blocks[0][3] : blocks[-1][4]]
+    equal = [word for block in matcher.get_matching_blocks() for word in left[block.a : block.a + block.size]]
+    if any(word.telling and word in equal for word in was) or not any(word.telling for word in equal):
+        return None  # two changes with something in between, or nothing in common
+    if not _is_value(was) or not _is_value(becomes) or _refines(becomes, was):
+        return None
+    slot = Slot(
+        frame=left,
+        start=start,
+        end=end,
+        was=was,
+        becomes=becomes,
+        definite=old[0].text not in ("a", "an") and (old[0].text != left[0].text or len(left[:start]) > 2),
+        post=_is_post(was, old),
+        one_of_a_kind=_is_one_of_a_kind(was, old) or _is_one_of_a_kind(becomes, new),
+    )
+    several = sum(block[0] == "replace" for block in blocks) > 1 or _is_phrase(was) or _is_phrase(becomes)
+    several = several and not all(run[0].text in PLACES for run in (was, becomes))
+    single = (slot.counted or not several) and takes_one(slot)
+    verb = verb_at(left)
+    before_verb = verb is not None and end <= verb
+    return Change(was=tuple(was), becomes=tuple(becomes), single=single, of_subject=before_verb)
+
+
+def _frame(words: Sequence[Word], others: Sequence[Word]) -> list[Word]:
+    """The words without articles and fillers, and without a time that only this text tells."""
+    kept = [word for word in words if word.text not in _LOOSE]
+    if any(word.unit in TEMPORAL for word in others):
+        return kept
+    return [word for at, word in enumerate(kept) if not _tells_time(kept, at)]
+
+
+def _tells_time(words: Sequence[Word], at: int) -> bool:
+    """Whether a word is a time, or the preposition before one: "since March", "as of June"."""
+    following = words[at + 1] if at + 1 < len(words) else None
+    if words[at].text == "as" and following is not None:
+        return following.text == "of"
+    timed = following is not None and following.unit in TEMPORAL and words[at].text in _TIMING
+    return words[at].unit in TEMPORAL or timed
+
+
+def _is_value(run: Sequence[Word]) -> bool:
+    if any(word.text in AUXILIARIES | NEGATORS for word in run):
+        return False
+    return 1 <= sum(word.telling for word in run) <= LONGEST_VALUE and len(run) <= LONGEST_VALUE + 2
+
+
+def _is_phrase(run: Sequence[Word]) -> bool:
+    """Whether a run has a preposition inside: "scared of flying" is no value but another attribute."""
+    telling = [at for at, word in enumerate(run) if word.telling]
+    return any(word.text in PREPOSITIONS for word in run[telling[0] : telling[-1]])
+
+
+def _is_post(run: Sequence[Word], words: Sequence[Word]) -> bool:
+    """Whether "is the" or "is our" follows a run: who it is, is one."""
+    following = words[words.index(run[-1]) + 1 :]
+    return len(following) > 1 and following[0].text in BE and following[1].text in OWNERS | {"the"}
+
+
+def _is_one_of_a_kind(run: Sequence[Word], words: Sequence[Word]) -> bool:
+    """Whether a value says what kind a thing is of: "a runner" can be "a vegetarian" too."""
+    at = words.index(run[0])
+    return at > 0 and words[at - 1].text in ("a", "an") and all(word.kind != "name" for word in run)
+
+
+def _refines(becomes: Sequence[Word], was: Sequence[Word]) -> bool:
+    """Whether the new value is the old one, said more exactly: "December", "December 2026"."""
+    return all(any(one.says(other) for one in becomes) for other in was if other.telling)

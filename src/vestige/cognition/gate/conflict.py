@@ -1,0 +1,372 @@
+"""Does a new statement contradict an old one? The second signal beside similarity.
+
+Opposites are neighbours in embedding space ("Always X" / "Never X": cosine .965; "PostgreSQL 16" /
+"PostgreSQL 14": .94), so no threshold on similarity can tell a restatement from a correction. This
+looks at the words, in this order: what the new text rejects, polarity, one changed value, a later state
+of the same thing, and wording that announces a correction.
+"""
+
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from itertools import product
+from typing import Literal
+
+from vestige.cognition.english.polarity import contrasted, denied, find_denial, is_negator
+from vestige.cognition.english.words import PREPOSITIONS, TEMPORAL, Word, speaker, subject, verb_at, words_of
+from vestige.cognition.gate.attributes import find_change
+from vestige.cognition.gate.corrections import (
+    ends_state,
+    is_later,
+    rejected,
+    retracts,
+    tells_of_change,
+    without_preamble,
+)
+
+# -- A statement as a part of a text, and whether two statements are about the same thing.
+
+NEAR = 0.25
+"""The share of telling words in common from which on one statement can be about the other …"""
+NAMED = 0.2
+"""… and from which on it can where it names the thing itself."""
+
+_MODIFIERS = frozenset("new current latest final whole entire first same".split())
+"""What can be said of a thing, or not, without making it another."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """Some words of a text that stand together."""
+
+    source: str
+    words: Sequence[Word]
+
+    @property
+    def text(self) -> str:
+        """The characters from its first word to its last."""
+        return self.source[self.words[0].start : self.words[-1].end] if self.words else ""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """What its words are compared by."""
+        return tuple(word.key for word in self.words)
+
+    @property
+    def telling(self) -> set[str]:
+        """The keys of the words that carry its content."""
+        return {word.key for word in self.words if word.telling}
+
+    def sentences(self) -> "list[Statement]":
+        """Its sentences, in order."""
+        found: dict[int, list[Word]] = {}
+        for word in self.words:
+            found.setdefault(word.sentence, []).append(word)
+        return [replace(self, words=words) for words in found.values()]
+
+    def clauses(self) -> "list[Statement]":
+        """Its first clause, and what follows it: "I looked again: it is on Friday"."""
+        first = [word for word in self.words if word.clause == self.words[0].clause]
+        rest = self.words[len(first) :]
+        return [replace(self, words=first), replace(self, words=rest)] if rest else []
+
+
+def statement(text: str) -> Statement:
+    """A whole text as one statement."""
+    return Statement(source=text, words=words_of(text))
+
+
+def in_common(ours: Statement, theirs: Statement, apart: AbstractSet[str] = frozenset()) -> float:
+    """The share of telling words two statements have in common, apart from some, times and negations.
+
+    Chatter shares names and phrases and means nothing by "no" ("long time no see"); a statement that
+    contradicts another is about the same things.
+    """
+    left, right = _content(ours) - apart, _content(theirs) - apart
+    return len(left & right) / len(left | right) if left & right else 0.0
+
+
+def _content(one: Statement) -> set[str]:
+    return {
+        word.key
+        for at, word in enumerate(one.words)
+        if word.telling and word.unit not in TEMPORAL and not is_negator(one.words, at)
+    }
+
+
+def is_near(ours: Statement, theirs: Statement) -> bool:
+    """Whether two statements share enough to be about one thing: many words, or the thing by its name.
+
+    A person alone is not enough: much is told of one person.
+    """
+    share = in_common(ours, theirs)
+    if share >= NEAR:
+        return True
+    shared = [word for word in subject(theirs.words) if word.key in ours.keys]
+    named = any(word.unit or "-" in word.text or theirs.source[word.start].islower() for word in shared)
+    return named and share >= NAMED and 3 * len(shared) >= min(len(ours.telling), len(theirs.telling))
+
+
+def about_same(ours: Statement, theirs: Statement) -> bool:
+    """Whether what each is about occurs in the other; pronouns are about anybody."""
+    about_new, about_old = subject(ours.words), subject(theirs.words)
+    if any(word.key not in theirs.keys and word.text not in _MODIFIERS for word in about_new):
+        return False
+    missing = sum(word.key not in ours.keys and word.text not in _MODIFIERS for word in about_old)
+    return missing == 0 or (2 * missing <= len(about_old) and verb_at(ours.words) is not None)
+
+
+def same_subject(ours: Statement, theirs: Statement) -> bool:
+    """Whether two statements have the same subject: neither "Ada" and "Bob" nor "I" and "you" are."""
+    left, right = ({word.key for word in subject(one.words)} for one in (ours, theirs))
+    if left and right and left.isdisjoint(right):
+        return False
+    # An imperative is about "you".
+    if not left and not right and (speaker(ours.words) or "you") != (speaker(theirs.words) or "you"):
+        return False
+    return about_same(ours, theirs)
+
+
+def is_indefinite(words: Sequence[Word]) -> bool:
+    """Whether a statement is about something or other: what "a man" does says nothing of another."""
+    return bool(words) and (words[0].text in ("a", "an", "some", "there") or words[0].unit == "number")
+
+
+# -- conflict
+
+ConflictKind = Literal["polarity", "value", "slot", "correction", "state"]
+
+SAME_SUBJECT = 0.5
+"""The share of telling words two statements must have in common to deny each other."""
+REJECTED_WHOLE = 0.7
+"""The share of a statement's telling words that must be rejected for all of it to be."""
+LONGEST, MOST_COMPARED = 1000, 1000
+"""Words of a text, and pairs of sentences of two: what is longer is no statement but a document."""
+LONGEST_STATE = 18
+"""Telling words of a statement that one announcement can be about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """How two statements differ in what they claim. `corrects`: the new one says so itself.
+
+    A `slot` may have both values ("Ada likes tea", "Task 12 is done"); every other kind cannot hold beside
+    the old statement. `exact`: nothing else differs, so the new one takes the place of the old one.
+    """
+
+    kind: ConflictKind
+    detail: str
+    corrects: bool
+    exact: bool
+
+    @property
+    def decisive(self) -> bool:
+        """Whether the new statement takes the place of the old one."""
+        return self.exact or self.corrects
+
+
+@lru_cache(maxsize=256)
+def find_conflict(new: str, old: str, *, close: bool = False) -> Conflict | None:
+    """The weightiest conflict found between a new and an old statement, or None.
+
+    `close`: it is known from elsewhere that the two are about the same, whatever words they share.
+    """
+    found: Conflict | None = None
+    ours, theirs = statement(new), statement(old)
+    if max(len(ours.words), len(theirs.words)) > LONGEST or ours.telling.isdisjoint(theirs.telling):
+        return None
+    retracted = retracts(new, old)
+    for one, other in _statements(new, old, close and retracted):
+        conflict = _between(one, other, retracted, close)
+        if conflict and conflict.decisive:
+            if _leaves_nothing_out(new, old, other):
+                return conflict
+            conflict = replace(conflict, exact=False, corrects=False)
+        found = found or conflict
+    return found
+
+
+def _leaves_nothing_out(new: str, old: str, contradicted: Statement) -> bool:
+    """Whether the new text has all the old one says beside what it contradicts.
+
+    What it leaves out would be hidden with the rest.
+    """
+    said = {word.key for word in words_of(new)}
+    judged = {word.sentence for word in contradicted.words}
+    return all(word.key in said for word in words_of(old) if word.telling and word.sentence not in judged)
+
+
+def _statements(new: str, old: str, spread: bool) -> Iterator[tuple[Statement, Statement]]:
+    """What is compared: the whole texts, and the sentences of each that the other has not word for word.
+
+    `spread`: what the new text takes back may be told over its sentences.
+    """
+    whole, bare, known = statement(new), statement(without_preamble(new)), statement(old)
+    left, right = bare.sentences(), known.sentences()
+    if len(left) <= 1 and len(right) <= 1:
+        if len(bare.words) < len(whole.words):
+            yield bare, known
+        yield whole, known
+    if len(left) * len(right) > MOST_COMPARED:
+        return
+    same = {one.keys for one in left} & {other.keys for other in right}
+    for one, other in product(left, right):
+        if one.keys in same or other.keys in same:
+            continue
+        for part in (one, *one.clauses()):
+            if in_common(part, other) >= NEAR and (part is one or part.telling != other.telling):
+                yield part, other
+    if spread and len(left) > 1 and len(right) == 1:
+        # "It is the right knee. I mixed them up."
+        yield bare, known
+
+
+def _between(ours: Statement, theirs: Statement, retracted: bool, close: bool) -> Conflict | None:
+    found: Conflict | None = None
+    for look in (_contrast, _polarity, _change, partial(_state, close=close)):
+        conflict = look(ours, theirs, retracted)
+        if conflict and conflict.decisive:
+            return conflict
+        if conflict and (found is None or found.kind == "slot"):  # one other value is the least of all
+            found = conflict
+    return found
+
+
+def _contrast(ours: Statement, theirs: Statement, retracted: bool) -> Conflict | None:
+    """What the new text rejects is what the old one says: "not X but Y"."""
+    places = rejected(ours.words)
+    rejects, also = ({one.words[at].key for at in rejected(one.words)} for one in (ours, theirs))
+    if rejects & also:
+        return None  # they reject the same, however far the words of it reach
+    known = theirs.telling - also
+    against = rejects & known
+    rest = {word.key for at, word in enumerate(ours.words) if word.telling and at not in places}
+    if not against or not rest - known or _has_other_subject(ours, places, theirs):
+        return None
+    if _is_another_time(ours, places, theirs):
+        return None
+    if not rest & known and len(against) < REJECTED_WHOLE * len(known):
+        return None
+    if len(rest & known) < NEAR * len(known - against):
+        return None
+    words = [ours.words[at].text for at in sorted(places) if ours.words[at].key in known]
+    return Conflict(kind="correction", detail=f"not {' '.join(words)}", corrects=True, exact=True)
+
+
+def _has_other_subject(ours: Statement, places: set[int], theirs: Statement) -> bool:
+    """Whether the subject is another one, and not the value that is put right ("not Ada but Bob leads")."""
+    about = subject(ours.words)
+    named = any(word.key not in theirs.keys for word in about)
+    return named and not any(ours.words[at] in about for at in places)
+
+
+def _is_another_time(ours: Statement, places: set[int], theirs: Statement) -> bool:
+    """Whether each tells of a time of its own, which is not what is put right: "On Tuesday it did"."""
+    new = {word.key for at, word in enumerate(ours.words) if word.unit in TEMPORAL and at not in places}
+    rejects = {ours.words[at].key for at in places}
+    old = {word.key for word in theirs.words if word.unit in TEMPORAL} - rejects
+    return bool(new and old and new.isdisjoint(old))
+
+
+def _polarity(ours: Statement, theirs: Statement, retracted: bool) -> Conflict | None:
+    denial = find_denial(ours.words, theirs.words)
+    if denial is None:
+        return None
+    opposed = denial.opposites or ()
+    # What is true of old files may be false of new ones.
+    if opposed and opposed[0] in subject(ours.words) and opposed[1] in subject(theirs.words):
+        return None
+    apart = {word.key for word in opposed}
+    if in_common(ours, theirs, apart) < SAME_SUBJECT:
+        return None
+    exact = same_subject(ours, theirs) and not (
+        _limits(ours.words, theirs, apart) or _limits(theirs.words, ours, apart)
+    )
+    return Conflict(kind="polarity", detail=denial.detail, corrects=retracted and exact, exact=exact)
+
+
+def _limits(words: Sequence[Word], other: Statement, apart: set[str]) -> bool:
+    """Whether a statement alone says where, when or of what: the two may be about different things then."""
+    against = contrasted(words)
+    return any(
+        word.kind in ("name", "quantity") or _follows_preposition(words, at)
+        for at, word in enumerate(words)
+        if word.telling
+        and at not in against
+        and word.key not in apart
+        and word.key not in other.keys
+        and not is_negator(words, at)
+        and not _is_occasion(words, at)
+    )
+
+
+def _is_occasion(words: Sequence[Word], at: int) -> bool:
+    """Whether a quantity tells until when something holds, or when it came about: that is no condition."""
+    if words[at].unit in TEMPORAL and words[at - 1].text in ("until", "since"):
+        return True
+    if words[at].text in _SEASONS or any(word.text in _REASONS for word in words[:at]):
+        return True
+    return words[at].kind == "quantity" and any(word.text in ("been", "was", "were") for word in words)
+
+
+_SEASONS = frozenset("spring summer autumn fall winter weekend".split())
+_REASONS = frozenset("after because since when so".split())
+"""What follows them tells how it came about."""
+
+
+def _follows_preposition(words: Sequence[Word], at: int) -> bool:
+    return any(word.text in PREPOSITIONS for word in words[max(0, at - 2) : at])
+
+
+def _change(ours: Statement, theirs: Statement, retracted: bool) -> Conflict | None:
+    """One other value. Where both can be true it is a slot."""
+    change = find_change(ours.words, theirs.words)
+    if change is None:
+        return None
+    if change.single and (change.counted or not is_indefinite(theirs.words)):
+        return Conflict(kind="value", detail=change.detail, corrects=retracted, exact=True)
+    # "Actually Ada speaks Spanish" takes the other value back, though one can speak both; "Actually the owner
+    # of the parser is Ada" takes nothing back that is said of the lexer.
+    corrects = retracted and not change.of_subject
+    kind: ConflictKind = "correction" if corrects else "slot"
+    return Conflict(kind=kind, detail=change.detail, corrects=corrects, exact=False)
+
+
+def _state(ours: Statement, theirs: Statement, retracted: bool, *, close: bool) -> Conflict | None:
+    """What the new text says of itself: it corrects, or tells what became of the thing."""
+    if is_indefinite(theirs.words) or len(theirs.telling) > LONGEST_STATE:
+        return None
+    near = close or is_near(ours, theirs)
+    if retracted and ours.keys != theirs.keys and _takes_back(ours, theirs, near):
+        return Conflict(kind="correction", detail="says that it corrects", corrects=True, exact=True)
+    detail = _became(ours, theirs, near)
+    return Conflict(kind="state", detail=detail, corrects=False, exact=True) if detail else None
+
+
+def _takes_back(ours: Statement, theirs: Statement, near: bool) -> bool:
+    """Whether a text that corrects something corrects this: it is about the same, or names most of it."""
+    mentioned = theirs.telling & ours.telling
+    if not near and not (len(mentioned) > 1 and 2 * len(mentioned) >= len(theirs.telling)):
+        return False
+    about_new, about_old = _keys(subject(ours.words)), _keys(subject(theirs.words))
+    return about_new <= set(theirs.keys) or about_old <= set(ours.keys)
+
+
+def _became(ours: Statement, theirs: Statement, near: bool) -> str | None:
+    """What became of the thing the old statement tells of, if the new one tells that."""
+    if near and not any(denied(theirs.words)) and is_later(ours.text, theirs.text):
+        # Somebody else may have done it: "the tap is leaking", "the plumber fixed the tap".
+        about = _keys(subject(theirs.words))
+        if (about and about <= set(ours.keys)) or about_same(ours, theirs):
+            return "tells what became of it"
+    contained = all(any(one.says(word) for one in ours.words) for word in theirs.words if word.telling)
+    if contained or not about_same(ours, theirs):
+        return None
+    if ends_state(ours.words, theirs.words, near=near):
+        return "tells of a step that ends it"
+    return "tells of a change" if near and tells_of_change(ours.text, theirs.text) else None
+
+
+def _keys(words: Sequence[Word]) -> set[str]:
+    return {word.key for word in words}

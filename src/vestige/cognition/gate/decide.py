@@ -1,0 +1,325 @@
+"""Prediction-error gating: what a new text is to what is already known.
+
+The decision takes two signals, similarity and conflict, and conflict is looked at first: nothing
+is reinforced by its own contradiction. Text that is not identical never replaces or joins another
+record by itself. Thresholds are measured (docs/concepts/gate.md).
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from vestige.cognition.english.words import words_of
+from vestige.cognition.gate.conflict import Conflict, find_conflict
+from vestige.cognition.gate.corrections import retracts, tells_of_change
+from vestige.cognition.gate.paraphrase import Likeness, restates, same_words
+
+CLOSE = 0.75
+"""From here on a text is about the same thing."""
+SAME_THING = 0.6
+"""From here on what it says of a change or a correction is about this one."""
+CORRECTABLE = 0.4
+"""From here on a text can correct another."""
+WEIGHT = {"polarity": 2, "value": 2, "correction": 1, "state": 0, "slot": 0}
+"""Which conflict says most clearly what a text is about."""
+DEMOTED_RETRIEVAL = 0.3
+"""Below this a memory was judged wrong or useless, and a close newcomer takes its place."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rival:
+    """A known memory near the new text; `content` is the wording of it that is near.
+
+    `pinned`, `threaded`, `said` (a turn of a talk by its form), `partial` (a piece of something longer) and
+    `later` (true from a later time on than the new text) each protect it from being changed. What happened
+    on another occasion can be corrected, but is not the same. `likeness` compares the words of the new text
+    with those of `content`, if a model has.
+    """
+
+    memory_id: str
+    content: str
+    similarity: float
+    retrieval: float = 1.0
+    pinned: bool = False
+    threaded: bool = False
+    said: bool = False
+    partial: bool = False
+    later: bool = False
+    same_occasion: bool = True
+    likeness: Likeness | None = None
+
+    @property
+    def protected(self) -> bool:
+        """Whether it may only be linked to."""
+        return self.pinned or self.threaded or self.said or self.partial or self.later
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A new text, with what is known of its place. `identical_id` and `place_id` are the memories
+    that have the same normal form, or the same source and position; `nearest` is the highest
+    similarity to anything known."""
+
+    content: str
+    threaded: bool = False
+    said: bool = False
+    force_create: bool = False
+    identical_id: str | None = None
+    nearest: float | None = None
+    place_id: str | None = None
+    place_pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reasoned:
+    """Why: the reason in words, and both signals."""
+
+    reason: str
+    similarity: float | None = None
+    conflict: Conflict | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Create(Reasoned):
+    """Keep it as a new memory, linked to `related` and marked against `contradicts`."""
+
+    related: tuple[str, ...] = ()
+    contradicts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Update(Reasoned):
+    """Make it the next revision of a memory."""
+
+    memory_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reinforce(Reasoned):
+    """Strengthen a memory; other words are kept as a further phrasing."""
+
+    memory_id: str
+    identical: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supersede(Reasoned):
+    """Keep it as a new memory that ends the validity of an old one."""
+
+    memory_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merge(Reasoned):
+    """Keep it as a new memory, linked to several it could be merged with by choice."""
+
+    memory_ids: tuple[str, ...]
+
+
+Decision = Create | Update | Reinforce | Supersede | Merge
+
+
+def rival_of(decision: Decision) -> str | None:
+    """The memory a decision is about, if it is about one."""
+    match decision:
+        case Create(related=related, contradicts=contradicts):
+            return next(iter((*contradicts, *related)), None)
+        case Merge(memory_ids=others):
+            return others[0]
+        case Update(memory_id=memory_id) | Reinforce(memory_id=memory_id) | Supersede(memory_id=memory_id):
+            return memory_id
+    assert_never(decision)
+
+
+def decide(proposal: Proposal, rivals: Sequence[Rival]) -> Decision:
+    """What the proposal is. Rivals come most similar first; those below CORRECTABLE do not matter."""
+    if proposal.force_create:
+        return Create(reason="Asked to create.")
+    if proposal.identical_id:
+        return Reinforce(
+            memory_id=proposal.identical_id, identical=True, similarity=1.0, reason="Says exactly the same."
+        )
+    if proposal.threaded:
+        return Create(reason="Part of a thread: every turn is kept.")
+    if proposal.place_id and not proposal.place_pinned:
+        return Update(memory_id=proposal.place_id, reason="Same source and position, new text.")
+    if proposal.said:
+        return Create(reason="Said in a talk: kept as it was said.")
+    near = [rival for rival in rivals if rival.similarity >= CORRECTABLE]
+    same = next((decision for rival in near if (decision := _same(proposal, rival))), None)
+    if same:
+        return same
+    # A protected rival must not stand in the way of the plain fact behind it.
+    free = [rival for rival in near if not rival.protected]
+    for judge in (_extended, _corrected, _restated):
+        decisions = [decision for rival in free if (decision := judge(proposal, rival))]
+        if decisions:
+            # What is denied or has another value is meant rather than what is only near.
+            return max(decisions, key=lambda one: WEIGHT[one.conflict.kind] if one.conflict else 0)
+    return _beside(proposal, near)
+
+
+def _conflict(proposal: Proposal, rival: Rival) -> Conflict | None:
+    return find_conflict(proposal.content, rival.content, close=rival.similarity >= SAME_THING)
+
+
+def _same(proposal: Proposal, rival: Rival) -> Decision | None:
+    kept_apart = rival.threaded or rival.partial or rival.later or rival.similarity < CLOSE
+    if kept_apart or not same_words(proposal.content, rival.content):
+        return None
+    if not rival.same_occasion:
+        return Create(similarity=1.0, related=(rival.memory_id,), reason="The same on another occasion.")
+    return Reinforce(
+        memory_id=rival.memory_id, identical=True, similarity=1.0, reason="Says exactly the same."
+    )
+
+
+def _extended(proposal: Proposal, rival: Rival) -> Decision | None:
+    if rival.similarity < CLOSE:
+        return None
+    if _extends(proposal.content, rival.content):
+        reason = "Repeats the known text and adds to it."
+    elif _conflict(proposal, rival) is None and _contains(proposal.content, rival.content):
+        reason = "Contains the known text and adds to it."
+    else:
+        return None
+    return Update(memory_id=rival.memory_id, similarity=rival.similarity, reason=reason)
+
+
+def _corrected(proposal: Proposal, rival: Rival) -> Decision | None:
+    conflict = _conflict(proposal, rival)
+    if conflict is None or not conflict.decisive:
+        return None
+    if conflict.kind == "value" and not conflict.corrects and _agrees(proposal, rival):
+        return None  # another word for the same value
+    return Supersede(
+        memory_id=rival.memory_id,
+        similarity=rival.similarity,
+        conflict=conflict,
+        reason=f"Corrects what was known ({conflict.kind}: {conflict.detail}).",
+    )
+
+
+def _agrees(proposal: Proposal, rival: Rival) -> bool:
+    return restates(proposal.content, rival.content, rival.similarity, rival.likeness)
+
+
+def _restated(proposal: Proposal, rival: Rival) -> Decision | None:
+    conflict = _conflict(proposal, rival)
+    at_odds = conflict is not None and conflict.kind not in ("slot", "value")
+    if rival.same_occasion and not at_odds and _agrees(proposal, rival):
+        return Reinforce(
+            memory_id=rival.memory_id,
+            identical=False,
+            similarity=rival.similarity,
+            reason="Says the same in other words.",
+        )
+    if conflict is None and rival.similarity >= CLOSE and rival.retrieval < DEMOTED_RETRIEVAL:
+        return Supersede(
+            memory_id=rival.memory_id,
+            similarity=rival.similarity,
+            reason="Takes the place of a demoted memory.",
+        )
+    return None
+
+
+def _beside(proposal: Proposal, near: Sequence[Rival]) -> Decision:
+    """A memory of its own, with what it disagrees with and what it is close to."""
+    if not near:
+        return Create(similarity=proposal.nearest, reason="Nothing like it is known.")
+    conflicts = {rival.memory_id: _conflict(proposal, rival) for rival in near}
+    against = [rival for rival in near if _disagrees(conflicts[rival.memory_id])]
+    close = tuple(rival.memory_id for rival in near if rival.similarity >= CLOSE)
+    if against:
+        conflict = conflicts[against[0].memory_id]
+        assert conflict is not None  # that is what `against` holds
+        return Create(
+            similarity=against[0].similarity,
+            conflict=conflict,
+            contradicts=tuple(rival.memory_id for rival in against),
+            reason=f"Disagrees with what is known ({conflict.kind}: {conflict.detail}); "
+            f"{_why_beside(against[0])}.",
+        )
+    best = near[0]
+    slot = conflicts[best.memory_id]
+    if slot:
+        # "Ada likes tea" and "Ada likes coffee" can both be true.
+        return Create(
+            similarity=best.similarity,
+            conflict=slot,
+            related=(best.memory_id,),
+            reason=f"Differs from what is known in one value ({slot.detail}).",
+        )
+    if len(close) > 1 and not best.protected:
+        return Merge(
+            memory_ids=close,
+            similarity=best.similarity,
+            reason=f"New, but close to {len(close)} memories it could be merged with.",
+        )
+    return Create(similarity=best.similarity, related=close[:1], reason="New, close to what is known.")
+
+
+def _disagrees(conflict: Conflict | None) -> bool:
+    return conflict is not None and conflict.kind != "slot"
+
+
+def _why_beside(rival: Rival) -> str:
+    if rival.later:
+        return "that is true from a later time on"
+    if rival.protected:
+        return "the other is pinned" if rival.pinned else "the other is part of something longer"
+    return "which of them is right is not clear"
+
+
+def _extends(longer: str, shorter: str) -> bool:
+    """Whether the new text is the old one and a further clause, which cannot turn it around.
+
+    "Use tabs" inside "Do not use tabs" is not, nor is "3" in "3,000" or a bare ": never".
+    """
+    known = _plain(shorter)
+    if not _plain(longer).startswith(known):
+        return False
+    clause = _CLAUSE.match(_plain(longer)[len(known) :])
+    if clause is None:
+        return False
+    added = clause.group(1)
+    if retracts(added, shorter) or tells_of_change(added, shorter):
+        return False
+    words = words_of(added)
+    if any(word.text in _LIMITS for word in words if word.clause == words[0].clause):
+        return False
+    return sum(word.telling for word in words) >= LEAST_CLAUSE
+
+
+# What follows is a clause of its own, or a phrase that says more of what was said.
+_CLAUSE = re.compile(
+    r"(?:[,;:.(–—]+\s+|\s+(?=(?:and|with|which|who|because|since|so|where|while|by|via|from|for|after|before|during|"
+    r"including|especially|usually|up to|every|next to|as|in|on|at)\b))(.+)",
+    re.DOTALL,
+)
+_LIMITS = frozenset("only except unless if but instead anymore never not".split())
+"""Words that take something back from what was said before them."""
+LEAST_CLAUSE = 2
+"""Content words that make a clause; a lone "never" is a change of mind."""
+
+
+def _contains(longer: str, shorter: str) -> bool:
+    """Whether the old text stands in the new one as a sentence of its own."""
+    text, known = _plain(longer), _plain(shorter)
+    at = text.find(known)
+    while at >= 0:
+        before, after = text[:at].rstrip(), text[at + len(known) :]
+        begins = not before or before[-1] in _SENTENCE_ENDS
+        # "14" is not a sentence in "14.2".
+        if begins and (not after or (after[0] in _SENTENCE_ENDS and after[1:2] in ("", " "))):
+            return True
+        at = text.find(known, at + 1)
+    return False
+
+
+_SENTENCE_ENDS = ".;!?"
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.lower().split()).rstrip(".")

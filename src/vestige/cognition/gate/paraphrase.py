@@ -1,0 +1,333 @@
+"""Does a text say the same as another in other words?
+
+Similarity alone cannot vouch for it: "Ada manages Bob" and "Bob manages Ada", "before" and "after", a left
+and a right lamp are as near to each other as paraphrases are. So nearly every telling word must have a
+counterpart on the other side, by stem or by the model's token states; names, quantities and negations must
+be the same; and nobody may have changed places. In a long text some words may be left over, as long as none
+takes the place of another.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vestige.cognition.english.polarity import counterpart, find_denial
+from vestige.cognition.english.words import BE, Word, verb_at, words_of
+from vestige.cognition.gate.attributes import Change, find_change
+from vestige.cognition.gate.corrections import is_later, retracts
+
+# -- Which words of one text have a counterpart in another: by stem, or by the model's states of tokens.
+
+Likeness = NDArray[np.float32]
+"""The cosine of every word of a new text (rows) with every word of an old one (columns)."""
+
+
+def word_likeness(
+    ours: Sequence[Word],
+    our_spans: NDArray[np.int32],
+    our_states: NDArray[np.float32],
+    theirs: Sequence[Word],
+    their_spans: NDArray[np.int32],
+    their_states: NDArray[np.float32],
+) -> Likeness:
+    """How alike the words of two texts are in their places, from the states of the tokens they consist of."""
+    left, right = _states(ours, our_spans, our_states), _states(theirs, their_spans, their_states)
+    return np.asarray(left @ right.T, dtype=np.float32)
+
+
+def _states(
+    words: Sequence[Word], spans: NDArray[np.int32], states: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """One unit vector per word, the mean of its tokens; nothing for a word the model has no token for."""
+    if not len(words) or not len(spans):
+        return np.zeros((len(words), states.shape[1] if states.ndim == 2 else 1), dtype=np.float32)
+    starts, ends = np.array([word.start for word in words]), np.array([word.end for word in words])
+    inside = (spans[:, 0] < ends[:, np.newaxis]) & (spans[:, 1] > starts[:, np.newaxis])
+    made = inside.astype(np.float32) @ states
+    length = np.linalg.norm(made, axis=1, keepdims=True)
+    return np.asarray(made / np.maximum(length, 1e-12), dtype=np.float32)
+
+
+def unmatched(
+    words: Sequence[Word], others: Sequence[Word], likeness: Likeness | None
+) -> list[tuple[Word, float]]:
+    """The telling words of a text that the other has not, each with its best likeness there (0: unknown)."""
+    known = {word.key for word in others}
+    return [
+        (word, float(likeness[at].max()) if likeness is not None and likeness.shape[1] else 0.0)
+        for at, word in enumerate(words)
+        if word.telling and word.key not in known
+    ]
+
+
+# -- restating
+
+SAME = 0.68
+"""The cosine from which on a text can say the same."""
+LONGEST = 300
+"""Words of a text that can; comparing word by word takes time that grows with their square."""
+LONG = 8
+"""Telling words that make a text long."""
+ALIKE = 0.5
+"""The likeness from which on two words are counterparts …"""
+SYNONYM = 0.8
+"""… two values of one attribute are the same …"""
+LONE = 0.45
+"""… a word of each that alone has no equal in the other text is, wherever it stands …"""
+PREDICATE = 0.85
+"""… two words of which one is said to be ("is permitted", "is allowed") are …"""
+SAME_PLACE = 0.7
+"""… two words that alone differ between the texts are …"""
+UNLIKE = 0.36
+"""… and up to which they say different things when one stands in the place of the other …"""
+OTHER_SUBJECT = 0.45
+"""… or, at the beginning of a sentence, are about different things: there nobody can tell a name."""
+COVERED = 0.6
+"""The share of telling words that must have a counterpart …"""
+SHORT = 3
+"""… but for texts of so few telling words, of which all must."""
+
+_CONDITIONS = {
+    "if": "if", "unless": "if", "only": "only", "except": "except", "still": "still", "yet": "still",
+    "also": "also", "too": "also", "another": "also", "additionally": "also", "besides": "also",
+}  # fmt: skip
+"""Words that limit or widen what is said, with what each comes to."""
+_SHARES = {
+    "all": "all", "every": "all", "each": "all", "always": "all", "everyone": "all", "both": "all",
+    "some": "some", "several": "some", "sometimes": "some", "few": "few", "most": "most", "mostly": "most",
+}  # fmt: skip
+"""Words that say of how many or how often something is true."""
+
+
+def could_restate(new: str, old: str, similarity: float) -> bool:
+    """Whether it is worth comparing the words' likeness: nothing seen without speaks against it."""
+    return similarity >= SAME and not _ruled_out(new, old)
+
+
+@lru_cache(maxsize=64)
+def _ruled_out(new: str, old: str) -> bool:
+    ours, theirs = words_of(new), words_of(old)
+    if (
+        max(len(ours), len(theirs)) > LONGEST
+        or retracts(new, old)
+        or is_later(new, old)
+        or is_later(old, new)
+    ):
+        return True
+    lengths = sorted((_telling(ours), _telling(theirs)))
+    if lengths[0] == 0 or lengths[0] < COVERED / 2 * lengths[1]:
+        return True
+    return _differs(ours, theirs) or _swapped(ours, theirs)
+
+
+def restates(new: str, old: str, similarity: float, likeness: Likeness | None) -> bool:
+    """Whether a text this similar says the same. Without a likeness it takes the same words in order."""
+    ours, theirs = words_of(new), words_of(old)
+    if not could_restate(new, old, similarity):
+        return False
+    if likeness is None:
+        return [word.key for word in ours if word.telling] == [word.key for word in theirs if word.telling]
+    left, right = unmatched(ours, theirs, likeness), unmatched(theirs, ours, likeness.T)
+    change = find_change(ours, theirs)
+    if change and any(word.kind in ("name", "quantity") for word in (*change.was, *change.becomes)):
+        return False
+    if change and any(like < _least(change, theirs) for _, like in (*left, *right)):
+        return False
+    long = _is_long(ours, theirs)
+    if not long and any(word.kind == "name" for word, _ in (*left, *right)):
+        return False
+    if len(left) == len(right) == 1 and max(left[0][1], right[0][1]) < LONE:
+        return False
+    if _replaced(ours, theirs, left, right):
+        return False
+    return all(
+        _covered(words, {word for word, like in missing if like < ALIKE})
+        for missing, words in ((left, ours), (right, theirs))
+    )
+
+
+def _least(change: Change, old: Sequence[Word]) -> float:
+    """How alike two words must be that alone differ. Opposites are alike too, and most are predicates."""
+    at = old.index(change.was[0])
+    predicate = at > 0 and old[at - 1].text in BE and not change.was[0].text.endswith("ing")
+    return PREDICATE if predicate else SYNONYM if change.single else SAME_PLACE
+
+
+def _covered(words: Sequence[Word], missing: set[Word]) -> bool:
+    """Whether enough of a text has a counterpart, and of each of its sentences at least half."""
+    if len(missing) > (1 - COVERED) * _telling(words) or (missing and _telling(words) <= SHORT):
+        return False
+    sentences: dict[int, list[Word]] = {}
+    for word in words:
+        if word.telling:
+            sentences.setdefault(word.sentence, []).append(word)
+    return all(2 * len(missing.intersection(said)) <= len(said) for said in sentences.values())
+
+
+def _is_long(ours: Sequence[Word], theirs: Sequence[Word]) -> bool:
+    return min(_telling(ours), _telling(theirs)) >= LONG
+
+
+def _telling(words: Sequence[Word]) -> int:
+    return sum(word.telling for word in words)
+
+
+def _differs(ours: Sequence[Word], theirs: Sequence[Word]) -> bool:
+    """Whether the two differ in what no wording changes: polarity, side of a pair, conditions, numbers."""
+    if find_denial(ours, theirs):
+        return True
+    left, right = {word.key for word in ours}, {word.key for word in theirs}
+    if any(counterpart(one, other) for one in left - right for other in right - left):
+        return True
+    shares = [{_SHARES[word.text] for word in words if word.text in _SHARES} for words in (ours, theirs)]
+    if shares[0] and shares[1] and shares[0].isdisjoint(shares[1]):
+        return True
+    if _is_long(ours, theirs):
+        return False
+    counted, conditions = ([made(words) for words in (ours, theirs)] for made in (_counted, _conditions))
+    return counted[0] != counted[1] or conditions[0] != conditions[1]
+
+
+def _counted(words: Sequence[Word]) -> set[str]:
+    """Its quantities; "one" is often no more than an article."""
+    return {word.key for word in words if word.kind == "quantity" and word.text != "one"}
+
+
+def _conditions(words: Sequence[Word]) -> set[str]:
+    found = {_CONDITIONS[word.text] for word in words if word.text in _CONDITIONS}
+    as_well = any((one.text, two.text) == ("as", "well") for one, two in pairwise(words))
+    return found | {"also"} if as_well else found
+
+
+def _swapped(ours: Sequence[Word], theirs: Sequence[Word]) -> bool:
+    """Whether two have changed places: "Ada manages Bob", "Bob manages Ada".
+
+    In the passive they have not ("Bob is managed by Ada"), nor around a bare "is".
+    """
+    left, right = _roles(ours), _roles(theirs)
+    if left is None or right is None or (left.verb, left.passive) != (right.verb, right.passive):
+        return False
+    return (
+        bool(left.before & right.after) and bool(right.before & left.after) and not left.before & right.before
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Roles:
+    """What stands before the verb of a statement and what behind it."""
+
+    verb: str
+    passive: bool
+    before: set[str]
+    after: set[str]
+
+
+def _roles(words: Sequence[Word]) -> _Roles | None:
+    at = verb_at(words)
+    if at is None:
+        return None
+    place = next((place for place in range(at, len(words)) if words[place].telling), None)
+    if place is None:
+        return None
+    before, after = ({word.key for word in part if word.telling} for part in (words[:at], words[place + 1 :]))
+    by = any(word.text == "by" for word in words[place + 1 : place + 2])
+    done = place > at and (by or (words[at].text in BE and words[place].text.endswith(("ed", "en", "t"))))
+    return _Roles(verb=words[place].key, passive=done, before=before, after=after)
+
+
+def _replaced(
+    ours: Sequence[Word],
+    theirs: Sequence[Word],
+    left: Sequence[tuple[Word, float]],
+    right: Sequence[tuple[Word, float]],
+) -> bool:
+    """Whether in some place one says a thing and the other another: a name, a number, an unlike word."""
+    least = ALIKE if _is_long(ours, theirs) else 1.0
+    new_gone = {word for word, like in left if _irreplaceable(word, ours, like, least)}
+    old_gone = {word for word, like in right if _irreplaceable(word, theirs, like, least)}
+    matcher = SequenceMatcher(None, [w.key for w in theirs], [w.key for w in ours], autojunk=False)
+    return any(
+        kind == "replace"
+        and not old_gone.isdisjoint(theirs[old_start:old_end])
+        and not new_gone.isdisjoint(ours[start:end])
+        for kind, old_start, old_end, start, end in matcher.get_opcodes()
+    )
+
+
+def _irreplaceable(word: Word, words: Sequence[Word], like: float, least_name: float) -> bool:
+    if word.kind == "quantity":
+        return True
+    if word.kind == "name":
+        return like < least_name
+    first = next(one for one in words if one.sentence == word.sentence and one.telling)
+    return like < (OTHER_SUBJECT if word is first else UNLIKE)
+
+
+# -- The same words in the same order: what is left of a text without its typography.
+
+# Everything but exponents, indices and fractions, which must not melt into the number beside them.
+_COMPATIBLE = re.compile("[^\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u209f\u2150-\u215f\u2189]+")
+_ALIKE = str.maketrans(
+    {**dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"), "’": "'", "‘": "'", "ʼ": "'"}
+)
+_MARKER = re.compile(r"^[ \t]*(?:[-*+•‣][ \t]+|#{1,6}[ \t]+|>[ \t]+)+", re.MULTILINE)
+_EMPHASIS = (
+    re.compile(r"(`{1,3})([^`]+)\1"),
+    re.compile(r"(\*{1,3})(?=\S)([^*\n]+)(?<=\S)\1"),
+    re.compile(r"(?<!\w)(_{1,3})(?=\S)([^\n]+?)(?<=\S)\1(?!\w)"),
+)
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
+_OPENING = "\"'“”„«»「『([{"
+_CLOSING = "\"'“”„«»」』,;:!…、。"
+_BRACKETS = {")": "(", "]": "[", "}": "{"}
+
+
+def same_words(left: str, right: str) -> bool:
+    """Whether two texts differ in typography only."""
+    found = bare(left)
+    return bool(found) and found == bare(right)
+
+
+@lru_cache(maxsize=64)
+def bare(text: str) -> str:
+    """The words of a text, one space between them."""
+    plain = _MARKER.sub("", text.casefold() if text.isascii() else _ascii_signs(text))
+    for emphasis in _EMPHASIS:
+        plain = emphasis.sub(r"\2", plain)
+    words = (_word(written) for written in _HYPHEN.sub(" ", plain).split())
+    return " ".join(word for word in words if word)
+
+
+def _ascii_signs(text: str) -> str:
+    """The text in its compatible form, with plain dashes and apostrophes and nothing invisible."""
+    plain = _COMPATIBLE.sub(lambda run: unicodedata.normalize("NFKC", run[0]), text).casefold()
+    return "".join(sign for sign in plain.translate(_ALIKE) if unicodedata.category(sign) != "Cf")
+
+
+def _word(written: str) -> str:
+    """One word without the punctuation round it; nothing where there is no more than that."""
+    if set(written) <= {"-", ":", ";", ","}:
+        return ""
+    word = written.lstrip(_OPENING)
+    while word and (word[-1] in _CLOSING or _is_loose(word)):
+        word = word[:-1]
+    return _THOUSANDS.sub("", word)
+
+
+def _is_loose(word: str) -> bool:
+    """Whether a text's last sign closes something that does not open in it, or is a full stop.
+
+    The dots of `cd ..` and `src/.` are words themselves.
+    """
+    if word[-1] in _BRACKETS:
+        return _BRACKETS[word[-1]] not in word
+    before = word.rstrip(".")[-1:]
+    return word[-1] == "." and (before.isalnum() or before in ("%", *_CLOSING, *_BRACKETS))

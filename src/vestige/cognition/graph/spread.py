@@ -1,0 +1,73 @@
+"""Spreading activation over the links between memories (Collins & Loftus 1975), one step at a time.
+
+A step is pure: activations and edges in, activations out. The engine loads the edges of what has just become
+active and takes the next step, so the graph is walked level by level and a cycle costs nothing.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from vestige.cognition.graph.kinds import SILENT
+from vestige.core.models import Edge, Memory
+
+DECAY = 0.7
+"""What is left of an activation after one link of full weight."""
+CROSSING = 0.8
+"""What is left of that where the link leads into another domain or another branch of the scopes."""
+LEAST = 0.2
+"""Below this an activation has died out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activation:
+    """How active a memory is, and through which memory and kind of link (None for a seed)."""
+
+    level: float
+    via: str | None = None
+    kind: str | None = None
+
+
+def received(
+    active: Mapping[str, Activation],
+    edges: Iterable[Edge],
+    memories: Mapping[str, Memory] | None = None,
+) -> dict[str, Activation]:
+    """What reaches each memory in one step along the edges, either way; the strongest path counts.
+
+    Only where both ends are among `memories` is it known whether a link crosses into another field.
+    """
+    known = memories or {}
+    reached: dict[str, Activation] = {}
+    for edge in sorted(edges, key=lambda one: (one.source_id, one.target_id, one.kind)):
+        if edge.kind in SILENT:
+            continue
+        share = DECAY * min(1.0, max(0.0, edge.weight)) * _carried(edge, known)
+        for start, end in ((edge.source_id, edge.target_id), (edge.target_id, edge.source_id)):
+            if start not in active:
+                continue
+            level = active[start].level * share
+            if level >= LEAST and (end not in reached or level > reached[end].level):
+                reached[end] = Activation(level=level, via=start, kind=edge.kind)
+    return reached
+
+
+def _carried(edge: Edge, memories: Mapping[str, Memory]) -> float:
+    if edge.source_id not in memories or edge.target_id not in memories:
+        return 1.0
+    return CROSSING if crosses(memories[edge.source_id], memories[edge.target_id]) else 1.0
+
+
+def crosses(one: Memory, other: Memory) -> bool:
+    """Whether two memories belong to different fields: other scopes, or domains of which they share none."""
+    if one.scope != other.scope:
+        return True
+    return bool(one.domains) and bool(other.domains) and set(one.domains).isdisjoint(other.domains)
+
+
+def raised(active: Mapping[str, Activation], reached: Mapping[str, Activation]) -> dict[str, Activation]:
+    """What is more active than before: only that is worth another step."""
+    return {
+        memory_id: one
+        for memory_id, one in reached.items()
+        if memory_id not in active or one.level > active[memory_id].level
+    }

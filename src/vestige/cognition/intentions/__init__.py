@@ -1,0 +1,1 @@
+"""Prospective memory: intentions, their triggers, and how they are read from text."""

@@ -1,0 +1,67 @@
+"""A trigger in words, so that whoever set it can see what was understood."""
+
+from datetime import datetime
+from typing import assert_never
+
+from vestige.cognition.intentions.recurrence import LAST, Daily, Interval, Monthly, Recurrence, Weekly
+from vestige.cognition.intentions.serialise import clock_text
+from vestige.cognition.intentions.triggers import Compound, Context, Event, Manual, Recurring, Time, Trigger
+from vestige.cognition.time.calendar import MONTHS, WEEKDAYS
+
+
+def in_words(trigger: Trigger) -> str:
+    """What brings an intention up."""
+    match trigger:
+        case Manual():
+            return "not by itself"
+        case Time(at=at):
+            return f"at {moment_text(at)}"
+        case Context():
+            return _context(trigger)
+        case Event(condition=condition):
+            return f'when it is told that "{condition}"'
+        case Recurring(rule=rule):
+            return _rule(rule)
+        case Compound(mode=mode, parts=parts):
+            joint = " and " if mode == "all" else " or "
+            said = (in_words(part) for part in parts)
+            return joint.join(f"({one})" if joint in one else one for one in said)
+    assert_never(trigger)
+
+
+def moment_text(moment: datetime) -> str:
+    """A moment for a person."""
+    return f"{moment:%Y-%m-%d %H:%M} UTC"
+
+
+def _context(context: Context) -> str:
+    parts = (
+        ("in the codebase", context.codebase),
+        ("in a file like", context.file_pattern),
+        ("about", context.topic),
+    )
+    return "when " + " and ".join(f"{lead} {name}" for lead, name in parts if name is not None)
+
+
+def _rule(rule: Recurrence) -> str:
+    ending = f" until {moment_text(rule.until)}" if rule.until is not None else ""
+    clock = clock_text(rule.at, rule.offset).replace("+00:00", " UTC")
+    match rule.pattern:
+        case Interval(minutes=minutes):
+            hours = minutes % 60 == 0
+            return (
+                f"every {_many(minutes // 60 if hours else minutes, 'hour' if hours else 'minute')}{ending}"
+            )
+        case Daily(every=every):
+            return f"every {_many(every, 'day')} at {clock}{ending}"
+        case Weekly(every=every, weekdays=weekdays):
+            days = ", ".join(WEEKDAYS[number] for number in weekdays)
+            return f"every {days if every == 1 else f'{every} weeks on {days}'} at {clock}{ending}"
+        case Monthly(every=every, day=day, months=months):
+            where = " in " + ", ".join(MONTHS[number - 1] for number in months) if months else ""
+            on = "the last day" if day == LAST else f"day {day}"
+            return f"on {on} of every {_many(every, 'month')}{where} at {clock}{ending}"
+
+
+def _many(number: int, unit: str) -> str:
+    return unit if number == 1 else f"{number} {unit}s"

@@ -1,0 +1,278 @@
+"""Prospective memory: what one means to do, and when it comes up.
+
+An intention waits until its trigger is there, comes up, is told a few times, and ends when it is done. Every
+step is a pure function from an intention and a situation to the intention after it.
+"""
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Literal
+
+from vestige.cognition.intentions.triggers import (
+    Situation,
+    Time,
+    Trigger,
+    events_met,
+    judge,
+    next_time,
+    repeats,
+    shown_in,
+)
+
+# -- How urgent an intention is: its priority, and how a deadline raises it.
+
+NEAR = timedelta(hours=24)
+CLOSE = timedelta(hours=1)
+
+
+class Priority(enum.IntEnum):
+    """How much an intention matters."""
+
+    LOW = 1
+    NORMAL = 2
+    HIGH = 3
+    CRITICAL = 4
+
+
+def in_force(priority: Priority, deadline: datetime | None, now: datetime) -> Priority:
+    """The priority now: one level up within a day of the deadline, two within an hour, critical after it."""
+    if deadline is None or deadline - now > NEAR:
+        return priority
+    if deadline <= now:
+        return Priority.CRITICAL
+    raised = priority + (2 if deadline - now <= CLOSE else 1)
+    return Priority(min(raised, Priority.CRITICAL))
+
+
+# -- prospective
+
+REMINDERS = 5
+"""How often it is told that an intention came up, at most."""
+APART = timedelta(minutes=30)
+"""The least time between two reminders; who looks again sooner is told the same."""
+KEPT = timedelta(days=30)
+"""How long one can still see what was done or given up."""
+
+NOTHING_MET: Mapping[str, datetime] = MappingProxyType({})
+
+
+class Status(enum.StrEnum):
+    """Where an intention stands."""
+
+    ACTIVE = "active"
+    DUE = "due"
+    TRIGGERED = "triggered"
+    SNOOZED = "snoozed"
+    FULFILLED = "fulfilled"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Firing:
+    """That an intention came up: when that was noticed, for which moment, how many earlier moments of its
+    rule had gone by unnoticed, and how often and when it was told."""
+
+    at: datetime
+    due_at: datetime
+    missed: int = 0
+    reminders: int = 0
+    reminded_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intention:
+    """Something to do. `said` is how it was told, where the trigger was found in those words.
+
+    `armed_at` is when the trigger was set, `since` when it last came up: what happened before that does not
+    bring it up again. `met` are events that happened since. `announced` is the moment for which listeners
+    were told that it came up. `ended` and `closed_at`: it was done or given up.
+    """
+
+    id: str
+    scope: str
+    version: int = 1
+    created_at: datetime
+    updated_at: datetime
+    description: str
+    said: str | None = None
+    trigger: Trigger
+    priority: Priority = Priority.NORMAL
+    deadline: datetime | None = None
+    snoozed_until: datetime | None = None
+    armed_at: datetime
+    since: datetime | None = None
+    met: Mapping[str, datetime] = field(default_factory=lambda: NOTHING_MET)
+    firing: Firing | None = None
+    announced: datetime | None = None
+    ended: Literal[Status.FULFILLED, Status.CANCELLED] | None = None
+    closed_at: datetime | None = None
+
+    def status_at(self, now: datetime) -> Status:
+        """Where it stands."""
+        if self.ended is not None:
+            return self.ended
+        if self.snoozed_until is not None and self.snoozed_until > now:
+            return Status.SNOOZED
+        return Status.ACTIVE if self.firing is None else Status.TRIGGERED
+
+    def stands_at(self, now: datetime) -> Status:
+        """Where it stands for whoever only looks: what the clock has brought up and nobody noted is due."""
+        status = self.status_at(now)
+        due = status is Status.ACTIVE and look(self, Situation(now=now)).told
+        return Status.DUE if due else status
+
+    def priority_at(self, now: datetime) -> Priority:
+        """Its priority, raised by its deadline."""
+        return self.priority if self.ended else in_force(self.priority, self.deadline, now)
+
+    def overdue(self, now: datetime) -> bool:
+        """Whether its deadline has passed and it is not done."""
+        return self.ended is None and self.deadline is not None and self.deadline <= now
+
+    def next_at(self, now: datetime) -> datetime | None:
+        """When it comes up next by the clock; a context or an event may bring it up at any time."""
+        if self.ended is not None:
+            return None
+        times = [next_time(self.trigger, now), self.deadline]
+        first = min((time for time in times if time is not None and time > now), default=None)
+        if self.status_at(now) is not Status.SNOOZED or self.snoozed_until is None:
+            return first
+        if self.firing is not None:
+            return self.snoozed_until
+        return None if first is None else max(first, self.snoozed_until)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """What looking at an intention finds: the intention after it was told, and after it was not.
+
+    `told`: it is to be told now. `fresh`: it came up just now. `counted`: telling it is a new reminder.
+    """
+
+    after: Intention
+    untold: Intention
+    told: bool = False
+    fresh: bool = False
+    counted: bool = False
+
+
+def look(intention: Intention, situation: Situation) -> Looked:
+    """Whether an intention is to be told in a situation, and what it becomes by that."""
+    if intention.ended is not None:
+        return Looked(after=intention, untold=intention)
+    heard = _with_events(intention, situation)
+    if heard.snoozed_until is not None and heard.snoozed_until > situation.now:
+        return Looked(after=heard, untold=heard)
+    fired = _fired(heard, situation)
+    firing = fired.firing
+    if firing is None or not shown_in(fired.trigger, situation):
+        return Looked(after=heard, untold=heard)
+    fresh = firing != heard.firing
+    counted = firing.reminded_at is None or (
+        firing.reminders < REMINDERS and situation.now - firing.reminded_at >= APART
+    )
+    if counted:
+        reminded = replace(firing, reminders=firing.reminders + 1, reminded_at=situation.now)
+        after = replace(fired, firing=reminded)
+        return Looked(after=after, untold=heard, told=True, fresh=fresh, counted=True)
+    just_told = firing.reminded_at is not None and situation.now - firing.reminded_at < APART
+    return Looked(after=heard, untold=heard, told=just_told)
+
+
+def _with_events(intention: Intention, situation: Situation) -> Intention:
+    """The intention with what has happened noted, each event when it first happened."""
+    happened = events_met(intention.trigger, situation.events) if situation.events else set()
+    fresh = dict.fromkeys(sorted(happened - set(intention.met)), situation.now)
+    return replace(intention, met={**intention.met, **fresh}) if fresh else intention
+
+
+def _fired(intention: Intention, situation: Situation) -> Intention:
+    """The intention as it has come up, anew or still; unchanged while nothing brings it up."""
+    now, firing = situation.now, intention.firing
+    due, times = _due(intention, situation)
+    if due is None and intention.snoozed_until is not None and firing is not None:
+        due = intention.snoozed_until  # it had come up, and its rest is over
+    if due is None:
+        return intention
+    return replace(
+        intention,
+        snoozed_until=None,
+        since=now,
+        met=NOTHING_MET,
+        firing=Firing(at=now, due_at=due, missed=max(0, times - 1)),
+    )
+
+
+def _due(intention: Intention, situation: Situation) -> tuple[datetime | None, int]:
+    """The moment for which it comes up anew, if any, and how often its rules came up since."""
+    deadline = None if intention.deadline is None else Time(at=intention.deadline)
+    # What came up once and does not repeat has done so, until it is settled.
+    watched = (
+        (deadline,) if intention.firing and not repeats(intention.trigger) else (intention.trigger, deadline)
+    )
+    found = [
+        judge(trigger, situation, since=intention.since, set_at=intention.armed_at, met=intention.met)
+        for trigger in watched
+        if trigger is not None
+    ]
+    holding = [one for one in found if one.holds]
+    if not holding:
+        return None, 0
+    return max(one.at or situation.now for one in holding), sum(one.times for one in holding)
+
+
+# -- what is done about it -----------------------------------------------------------------------
+
+
+def completed(intention: Intention, now: datetime) -> Intention:
+    """Done. One that recurs waits for its next time, while there is one."""
+    if repeats(intention.trigger) and next_time(intention.trigger, now) is not None:
+        return replace(intention, snoozed_until=None, since=now, met=NOTHING_MET, firing=None)
+    return replace(intention, snoozed_until=None, ended=Status.FULFILLED, closed_at=now)
+
+
+def cancelled(intention: Intention, now: datetime) -> Intention:
+    """Given up."""
+    return replace(intention, snoozed_until=None, ended=Status.CANCELLED, closed_at=now)
+
+
+def snoozed(intention: Intention, until: datetime) -> Intention:
+    """Not to be told before a moment; had it come up, it then comes up again."""
+    return replace(intention, snoozed_until=until)
+
+
+def resumed(intention: Intention, now: datetime) -> Intention:
+    """No longer put off; what had ended is as if it had just been set."""
+    if intention.ended is None:
+        return replace(intention, snoozed_until=None)
+    return armed(replace(intention, ended=None, closed_at=None), intention.trigger, now)
+
+
+def armed(intention: Intention, trigger: Trigger, now: datetime) -> Intention:
+    """Waiting for a trigger, whatever came up before."""
+    return replace(
+        intention,
+        trigger=trigger,
+        snoozed_until=None,
+        armed_at=now,
+        since=None,
+        met=NOTHING_MET,
+        firing=None,
+        announced=None,
+    )
+
+
+def with_deadline(intention: Intention, deadline: datetime | None) -> Intention:
+    """With another deadline or none; what only the old one brought up waits again."""
+    firing = intention.firing
+    if firing is None or firing.due_at != intention.deadline or deadline == intention.deadline:
+        return replace(intention, deadline=deadline)
+    return replace(intention, deadline=deadline, since=None, firing=None, announced=None)
+
+
+def outlived(intention: Intention, now: datetime) -> bool:
+    """Whether it ended so long ago that it is not kept."""
+    return intention.closed_at is not None and now - intention.closed_at > KEPT

@@ -1,0 +1,249 @@
+"""What somebody means to do, and when, in one sentence of English.
+
+`Remind me to rotate the keys every monday at 10:00` is something to do and a rule. Only words at the edge of
+a sentence are read so, and they must be understood whole; `when the tests pass` needs somebody to say
+`remind me`, because most sentences with a `when` are about something else. What was understood is told back.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from vestige.cognition.intentions.intention import Priority
+from vestige.cognition.intentions.leftover_time import begins_with_time, ends_in_time, time_like
+from vestige.cognition.intentions.parse_context import context_in
+from vestige.cognition.intentions.parse_time import deadline_in, moment_in, rule_in
+from vestige.cognition.intentions.triggers import (
+    Compound,
+    Event,
+    Manual,
+    Recurring,
+    Time,
+    Trigger,
+    repeats,
+    words_of,
+)
+from vestige.cognition.time.expressions import COUNTS
+
+READ_CHARS = 500
+"""What is longer is no sentence."""
+CLAUSE_CHARS = 300
+"""What is longer is no condition."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Understood:
+    """What to do and what brings it up; `words` are those that say when, `unread` those that look so and were
+    not understood."""
+
+    description: str
+    trigger: Trigger
+    deadline: datetime | None = None
+    priority: Priority | None = None
+    words: str | None = None
+    unread: str | None = None
+
+
+_ASKING = (
+    r"(?:please\s+)?(?:remind\s+me|don['’]?t\s+(?:let\s+me\s+)?forget|remember|make\s+sure)"
+    r"(?:\s+(?:to|that|about)\b|\s*[:,])?"
+)
+_ASKED = re.compile(rf"{_ASKING}\s+", re.IGNORECASE)
+_RESOLVED = re.compile(r"i\s+(?:should|must|need\s+to|have\s+to|want\s+to|ought\s+to)\s+", re.IGNORECASE)
+# The colon of a clock time joins nothing; after a clock time or `tomorrow` a space is enough.
+_JOINT = re.compile(
+    rf"\s*(?:,|:(?!(?<=[0-9]:)[0-9]{{2}}))\s*(?:{_ASKING}\s+)?|\s+(?:{_ASKING}|to)\s+|"
+    r"(?:(?<=[0-9]:[0-9]{2})|(?<=[0-9][ap]m)|(?<=\s[ap]m)|(?<=noon)|(?<=utc)|(?<=tomorrow)|(?<=tonight)|(?<=morning)|(?<=afternoon)|"
+    r"(?<=evening))\s+",
+    re.IGNORECASE,
+)
+_STARTS = re.compile(
+    r"(?<![\w:./-])(?:in|at|on|by|before|until|due|after|from|every|each|hourly|daily|weekly|monthly|yearly|"
+    r"annually|today|tonight|tomorrow|this|next|the\s+day|the\s+next|noon|midnight|when|whenever|if|once|"
+    rf"while|as\s+soon|[0-9]|(?:half|{'|'.join(COUNTS)})\s|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|"
+    r"jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)",
+    re.IGNORECASE,
+)
+_CONDITION = r"(?:when(?:ever)?|if|once|while|as\s+soon\s+as|(?:the\s+)?next\s+time)\s+(?P<clause>.+)"
+_ON_CONDITION = re.compile(_CONDITION, re.IGNORECASE)
+_TIME_ON_CONDITION = re.compile(rf"(?P<time>.+?),?\s+{_CONDITION}", re.IGNORECASE)
+_EDGE = " \t\n,;:.!-–"
+_WHOLE_DAY = 0
+"""The minute at which a day begins on which something else must be there too."""
+
+
+def understand(text: str, now: datetime) -> Understood:
+    """What a sentence means; without words for when, or with words that are not understood, nothing brings
+    it up but whoever looks."""
+    priority, plain = _urgency(" ".join(text.split()))
+    if len(plain) > READ_CHARS:
+        return Understood(description=text.strip(), trigger=Manual(), priority=priority)
+    asked = _ASKED.match(plain)
+    lead = asked or _RESOLVED.match(plain)
+    body = plain[lead.end() :] if lead else plain
+    begged = asked is not None or _asks(body)
+    reader = _Reader(now=now, conditions=begged, contexts=begged or lead is not None)
+    read = reader.read(body, whole=begged)
+    description = "" if read is None else _to_do(read.rest) or (plain if read.words == body else "")
+    if read is not None and description:
+        return Understood(
+            description=description,
+            trigger=read.told.trigger,
+            deadline=read.told.deadline,
+            priority=priority,
+            words=read.words,
+        )
+    description = _to_do(body) if asked else text.strip() if priority is None else plain
+    return Understood(
+        description=description or text.strip(), trigger=Manual(), priority=priority, unread=time_like(body)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Told:
+    """What words for when say."""
+
+    trigger: Trigger
+    deadline: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """Words for when, what they say, and the rest of the sentence."""
+
+    words: str
+    told: _Told
+    rest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reader:
+    """Reads what is said at a moment. Conditions, and contexts, are looked for only where they are meant."""
+
+    now: datetime
+    conditions: bool
+    contexts: bool
+
+    def read(self, body: str, *, whole: bool) -> _Read | None:
+        """The words for when at the edges of a sentence, unless more of them would be left."""
+        torn = False
+        for words, rest, at_end in _splits(body, whole=whole):
+            told = None if torn and at_end else self.when(words)
+            if told is None or (not _to_do(rest) and words != body):
+                continue
+            more = ends_in_time(rest.rstrip(_EDGE)) if at_end else begins_with_time(rest)
+            if more:
+                torn = torn or at_end  # what is shorter leaves even more
+                continue
+            other = self._also(rest)
+            if other is None:
+                return _Read(words=words, told=told, rest=rest)
+            both = self._both(words, told, other)
+            if both is not None and self._also(other.rest) is None:
+                return _Read(words=f"{other.words} {words}", told=both, rest=other.rest)
+        return None
+
+    def when(self, words: str) -> _Told | None:
+        """The trigger, and the deadline, that some words tell."""
+        time = rule_in(words, self.now) or moment_in(words, self.now)
+        if time is not None:
+            return _Told(trigger=time)
+        deadline = deadline_in(words, self.now)
+        if deadline is not None:
+            return _Told(trigger=Manual(), deadline=deadline)
+        trigger = self._condition(words) if self.contexts else None
+        return None if trigger is None else _Told(trigger=trigger)
+
+    def _also(self, rest: str) -> _Read | None:
+        """What the rest of a sentence says of when."""
+        for words, left, _ in _splits(rest, whole=False):
+            told = self.when(words) if _to_do(left) else None
+            if told is not None:
+                return _Read(words=words, told=told, rest=left)
+        return None
+
+    def _both(self, words: str, told: _Told, other: _Read) -> _Told | None:
+        """What is said at both ends of a sentence: one time, or a time and a deadline."""
+        at_once = self.when(f"{other.words} {words}") or self.when(f"{words} {other.words}")
+        if at_once is not None:
+            return at_once
+        for one, by in ((told, other.told), (other.told, told)):
+            if one.deadline is None and by.deadline is not None and not repeats(one.trigger):
+                return _Told(trigger=one.trigger, deadline=by.deadline)
+        return None
+
+    def _condition(self, words: str) -> Trigger | None:
+        """A context or an event, or a time and a context: `tomorrow when I open *.py`."""
+        dated = _TIME_ON_CONDITION.fullmatch(words)
+        if dated is not None:
+            together = self._together(dated["time"], dated["clause"])
+            if together is not None:
+                return together
+        condition = _ON_CONDITION.fullmatch(words)
+        clause = condition["clause"].strip(_EDGE) if condition else ""
+        if not clause or len(clause) > CLAUSE_CHARS:
+            return None
+        for start in _STARTS.finditer(clause):
+            together = self._together(clause[start.start() :], clause[: start.start()])
+            if together is not None:
+                return together
+        if ends_in_time(clause):
+            return None
+        event = Event(condition=clause) if self.conditions and words_of(clause) else None
+        return context_in(clause) or event
+
+    def _together(self, time: str, clause: str) -> Compound | None:
+        context = context_in(clause)
+        if context is None or len(clause) > CLAUSE_CHARS or ends_in_time(clause.strip(_EDGE)):
+            return None
+        told: Recurring | Time | None = rule_in(time, self.now, usual=_WHOLE_DAY)
+        told = told or moment_in(time, self.now, usual=_WHOLE_DAY)
+        return None if told is None else Compound(mode="all", parts=(told, context))
+
+
+def _splits(body: str, *, whole: bool) -> Iterator[tuple[str, str, bool]]:
+    """The ways to take words for when from the end (then True) or the beginning of a sentence, the longest
+    first; last, where that may be, all of it."""
+    end = body.rstrip(_EDGE)
+    for start in _STARTS.finditer(end):
+        if start.start():
+            yield end[start.start() :], end[: start.start()], True
+    if _STARTS.match(body):
+        for joint in reversed(list(_JOINT.finditer(body))):
+            yield body[: joint.start()], body[joint.end() :], False
+        if whole:
+            yield body, "", True
+
+
+def _asks(body: str) -> bool:
+    return re.search(_ASKING, body, re.IGNORECASE) is not None
+
+
+def _to_do(words: str) -> str:
+    plain = _ASKED.sub("", words.strip(_EDGE), count=1)
+    return re.sub(r"^to\s+", "", plain, flags=re.IGNORECASE).strip(_EDGE)
+
+
+# -- urgency -------------------------------------------------------------------------------------
+
+_LABELS = {
+    Priority.LOW: r"low[\s-]priority|no\s+rush|not\s+urgent",
+    Priority.CRITICAL: r"critical(?:ly)?|critical\s+priority",
+    Priority.HIGH: r"urgent(?:ly)?|important|high[\s-]priority|a\.?s\.?a\.?p",
+}
+
+
+def _urgency(text: str) -> tuple[Priority | None, str]:
+    """The priority that a label tells, and the text without it: `URGENT: …`, `… (critical)`, `… asap`."""
+    for priority, label in _LABELS.items():
+        found = re.search(
+            rf"^[(\[]?(?:{label})[)\]]?\s*[:!,–-]\s*|\s*[,;–-]?\s*[(\[](?:{label})[)\]]|"
+            rf"[\s,;–-]+(?:(?:it|this)(?:['’]s|\s+is)\s+)?(?:{label})[.!]*$",
+            text,
+            re.IGNORECASE,
+        )
+        rest = "" if found is None else " ".join(f"{text[: found.start()]} {text[found.end() :]}".split())
+        if rest:
+            return priority, rest
+    return None, text

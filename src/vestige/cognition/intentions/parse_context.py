@@ -1,0 +1,69 @@
+"""Contexts in English: `when I work on auth.py`, `when in codebase shop`, `when we talk about billing`."""
+
+import re
+
+from vestige.cognition.intentions.triggers import Context
+
+_NAME = r"[\w.-]+"
+_KIND = r"(?:codebase|project|repo(?:sitory)?)"
+_CODEBASE = rf"(?:the\s+)?(?:{_KIND}\s+(?P<codebase>{_NAME})|(?P<other>{_NAME})\s+{_KIND})"
+_WITHIN = re.compile(rf"(?:^|\s+)in(?:side)?\s+{_CODEBASE}$", re.IGNORECASE)
+_WHOLE_CODEBASE = re.compile(_CODEBASE, re.IGNORECASE)
+_DOING = re.compile(
+    r"(?:(?:i|we|you)(?:\s*['’](?:m|re)|\s+am|\s+are)?\s+)?"
+    r"(?:(?:work|working|back)\s+(?:on|in|with|at)|(?:open|edit|touch|chang|refactor|review|modify)(?:e|ing)?|"
+    r"(?:look|looking)\s+at|(?:go|going|get|getting|switch|switching|come|coming)\s+(?:back\s+)?(?:in)?to)\s+",
+    re.IGNORECASE,
+)
+_TALKING = re.compile(
+    r"(?:(?:i|we|you)(?:\s*['’](?:m|re)|\s+am|\s+are)?\s+)?"
+    r"(?:(?:talk|talking|discuss|discussing|ask|asking|think|thinking)(?:\s+about)?|(?:the\s+)?topic\s+is|about(?:\s+topic)?)\s+"
+    r"(?P<topic>.+)|(?P<upcoming>.+?)\s+(?:comes|come|is\s+brought)\s+up",
+    re.IGNORECASE,
+)
+_PRESENT = re.compile(
+    r"(?:(?:i|we|you)(?:\s*['’](?:m|re)|\s+am|\s+are)?\s+)?in(?:side)?\s+(?:the\s+)?", re.IGNORECASE
+)
+_FILE = re.compile(
+    r"(?:an?\s+|any\s+|the\s+)?(?:files?\s+)?(?P<pattern>\S*(?:[*?/\\]|\.[a-z]\w{0,9}$|\.[a-z]\w{0,9}(?=\s))\S*)(?:\s+files?)?",
+    re.IGNORECASE,
+)
+
+
+def context_in(clause: str) -> Context | None:
+    """The context that a clause after `when` names; None for one that tells of something else."""
+    clause = clause.strip(" ,.;!")
+    talking = _TALKING.fullmatch(clause)
+    if talking is not None:
+        return Context(topic=(talking["topic"] or talking["upcoming"]).strip("\"'“” "))
+    doing = _DOING.match(clause)
+    if doing is not None:
+        return _busy_with(clause[doing.end() :])
+    present = _PRESENT.match(clause)
+    if present is None:
+        return None
+    place = clause[present.end() :]
+    # What one is in, rather than works on, is a codebase unless it is a file: `when I'm in shop`.
+    bare = re.fullmatch(_NAME, place) is not None and _FILE.fullmatch(place) is None
+    return Context(codebase=place) if bare else _busy_with(place)
+
+
+def _busy_with(thing: str) -> Context:
+    """A file, a codebase or both; whatever else one may be busy with is a topic."""
+    whole, within = _WHOLE_CODEBASE.fullmatch(thing), _WITHIN.search(thing)
+    found = whole or within
+    codebase = (found["codebase"] or found["other"]) if found else None
+    rest = "" if whole else thing[: within.start()].strip() if within else thing.strip()
+    if not rest:
+        return Context(codebase=codebase)
+    file = _FILE.fullmatch(rest)
+    if file is not None:
+        return Context(codebase=codebase, file_pattern=_pattern(file["pattern"]))
+    topic = re.sub(r"^(?:the|topic)\s+", "", rest, flags=re.IGNORECASE)
+    return Context(codebase=codebase, topic=topic.strip("\"'“” "))
+
+
+def _pattern(told: str) -> str:
+    """`.sql` files are `*.sql`, dotfiles apart."""
+    plain = told.strip("\"'`“”")
+    return f"*{plain}" if re.fullmatch(r"\.\w{1,5}", plain) else plain

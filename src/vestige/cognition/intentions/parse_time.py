@@ -1,0 +1,399 @@
+"""Times of the future in English: `in 2 hours`, `tomorrow at 9`, `every monday at 10:00`, `by friday`.
+
+The user's zone is not known: clock times are UTC unless an offset is told. A day without a clock time means
+nine o'clock, and a time without a date the next one to come.
+"""
+
+import re
+from datetime import UTC, date, datetime, time, timedelta
+
+from vestige.cognition.intentions.recurrence import (
+    DAYS_PER_WEEK,
+    LAST,
+    Daily,
+    Interval,
+    Monthly,
+    Pattern,
+    Recurrence,
+    Weekly,
+    beginning,
+)
+from vestige.cognition.intentions.triggers import Recurring, Time
+from vestige.cognition.time.calendar import Period, days
+from vestige.cognition.time.expressions import (
+    COUNT,
+    COUNTS,
+    MONTH_NUMBERS,
+    WEEKDAY_NUMBERS,
+    counted,
+    expressions,
+    moved,
+)
+
+# -- How long from now, in English: `in 2 hours and 30 minutes`, `in 1.5h`, `two weeks from now`.
+
+MOST_MINUTES = 10 * 366 * 24 * 60
+"""What is longer is a date and no duration."""
+
+_MINUTES = {"s": 1 / 60, "m": 1.0, "h": 60.0, "d": 24 * 60.0, "w": 7 * 24 * 60.0}
+_AMOUNT = rf"(?:(?P<number>[0-9]{{1,5}}(?:\.[0-9]{{1,3}})?)\s*|(?P<word>{'|'.join(COUNTS)}|half\s+an?)\s+)"
+_PART = re.compile(
+    rf"{_AMOUNT}(?P<unit>(?:s|secs?|seconds?)|(?:m|mins?|minutes?)|(?:h|hrs?|hours?)|days?|weeks?|months?|years?)\b"
+    r"(?P<more>\s+and\s+a\s+half\b)?",
+    re.IGNORECASE,
+)
+_BETWEEN = re.compile(r"\s*,\s*(?:and\s+)?|\s+and\s+|\s+", re.IGNORECASE)
+_WHILE = re.compile(
+    r"(?:in|after)\s+(?P<then>.+?)(?:\s+from\s+now)?|(?P<told>.+?)\s+from\s+now", re.IGNORECASE
+)
+
+
+def later(phrase: str, now: datetime) -> Time | None:
+    """The moment that is so long from now as a whole phrase says."""
+    found = _WHILE.fullmatch(phrase)
+    parts = _parts(found["then"] or found["told"]) if found else []
+    if not parts:
+        return None
+    (many, unit), *others = parts
+    if unit[0] in "my" and unit[:2] in ("mo", "ye"):
+        return _by_calendar(many, unit, now) if not others else None
+    if any(name[:2] in ("mo", "ye") for _, name in others):
+        return None
+    minutes = sum(number * _MINUTES[name[0]] for number, name in parts)
+    at = now + timedelta(minutes=minutes)
+    if minutes > MOST_MINUTES:
+        return Time(at=at)
+    return Time(at=at, minutes=int(minutes) if minutes == int(minutes) else minutes)
+
+
+def _by_calendar(many: float, unit: str, now: datetime) -> Time | None:
+    if many != int(many):
+        return None
+    return Time(at=datetime.combine(moved(now.date(), unit.removesuffix("s"), int(many)), now.timetz()))
+
+
+def _parts(told: str) -> list[tuple[float, str]]:
+    """Numbers with their units; none when there is anything else among them."""
+    parts: list[tuple[float, str]] = []
+    place = 0
+    while found := _PART.match(told, place):
+        many = _number(found) + (0.5 if found["more"] else 0)
+        parts.append((many, found["unit"].casefold()))
+        if found.end() == len(told):
+            return parts
+        between = _BETWEEN.match(told, found.end())
+        if between is None:
+            return []
+        place = between.end()
+    return []
+
+
+def _number(found: re.Match[str]) -> float:
+    if found["number"]:
+        return float(found["number"])
+    word = " ".join(found["word"].casefold().split())
+    return 0.5 if word.startswith("half") else COUNTS[word][0]
+
+
+# -- prospective_times
+
+MORNING = 9 * 60
+"""The minute of the day that is meant where none is told."""
+_PARTS_OF_DAY = {"morning": MORNING, "afternoon": 15 * 60, "evening": 18 * 60, "night": 20 * 60}
+NOON_HOUR = 12
+_LATE_FROM = {"afternoon": 1, "evening": 4, "night": 6}
+"""The first hour before noon that, said of that part of the day, means one after it."""
+_LATE = re.compile(rf"\b(?:to)?({'|'.join(_LATE_FROM)})\b", re.IGNORECASE)
+_SAFE_DAY = 28
+"""The last day that every month has."""
+
+_CLOCK = re.compile(
+    r"(?P<at>(?:at\s+|@\s*)?)"
+    r"(?:(?P<hour>[0-9]{1,2})(?::(?P<minute>[0-5][0-9]))?\s*(?P<half>[ap]\.?m\b\.?)?|(?P<word>noon|midnight))"
+    r"(?:\s*o'?clock)?(?:\s*(?P<zone>utc|gmt|z|[+-][0-9]{2}:?[0-9]{2}))?",
+    re.IGNORECASE,
+)
+
+
+def moment_in(phrase: str, now: datetime, *, usual: int = MORNING) -> Time | None:
+    """The moment that a whole phrase names, if it is to come; `usual` is the minute of a day without one."""
+    try:
+        time = later(phrase, now) or _dated(phrase, now, usual)
+    except (ValueError, OverflowError):  # the calendar has no such time
+        return None
+    return time if time is not None and time.at > now else None
+
+
+_END_OF = re.compile(
+    r"^(?:eod|(?:the\s+)?end\s+of\s+(?:the\s+|this\s+)?(?P<unit>day|week|month|year))$", re.IGNORECASE
+)
+
+
+def _this(found: re.Match[str]) -> str:
+    unit = (found["unit"] or "day").casefold()
+    return "today" if unit == "day" else f"this {unit}"
+
+
+def deadline_in(phrase: str, now: datetime) -> datetime | None:
+    """When something must be done, told by a whole phrase: `by friday`, `before 5 pm`, `today`."""
+    found = re.fullmatch(r"(?:by|before|until|due(?:\s+by|\s+on)?)\s+(?P<rest>.+)", phrase, re.IGNORECASE)
+    rest = _END_OF.sub(_this, found["rest"]) if found else phrase
+    if found is None and rest.casefold() not in ("today", "this week", "this month"):
+        return None
+    clocked = moment_in(rest, now) if _clock_split(rest)[1] or _iso(rest) else None
+    if clocked is not None:
+        return clocked.at
+    day = _period(rest, now) or _period(f"in {rest}", now)
+    before = found is not None and phrase.casefold().startswith("before")
+    end = None if day is None else day.start if before else day.end
+    return end if end is not None and end > now else None
+
+
+def clock_in(phrase: str) -> tuple[int, int] | None:
+    """The minute of the day of a clock time, and how many minutes its clock is ahead of UTC."""
+    found = _CLOCK.fullmatch(phrase.strip())
+    if found is None:
+        return None
+    hour, minute = int(found["hour"] or (12 if found["word"] else 0)), int(found["minute"] or 0)
+    if found["word"]:
+        hour = 0 if found["word"].casefold() == "midnight" else 12
+    if found["half"]:
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + (12 if found["half"][0] in "pP" else 0)
+    offset = _offset(found["zone"] or "")
+    return None if hour > 23 or offset is None else (60 * hour + minute, offset)
+
+
+def _offset(zone: str) -> int | None:
+    if zone[:1] not in ("+", "-"):
+        return 0
+    ahead = 60 * int(zone[1:3]) + int(zone[-2:])
+    return None if ahead >= 24 * 60 or int(zone[-2:]) >= 60 else -ahead if zone[0] == "-" else ahead
+
+
+def _iso(phrase: str) -> datetime | None:
+    plain = re.sub(r"^(?:on|at)\s+", "", phrase.strip(), flags=re.IGNORECASE)
+    if not re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]", plain):
+        return None
+    try:
+        told = datetime.fromisoformat(plain)
+        return told.replace(tzinfo=UTC) if told.tzinfo is None else told.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _dated(phrase: str, now: datetime, usual: int) -> Time | None:
+    """A day with or without a clock time, or a clock time alone."""
+    told = _iso(phrase) or _on_day(phrase, now, usual)
+    return None if told is None else Time(at=told)
+
+
+def _on_day(phrase: str, now: datetime, usual: int) -> datetime | None:
+    rest, clock = _clock_split(phrase)
+    if not rest:
+        return None if clock is None else _next_clock(clock, now)
+    period = _period(rest, now)
+    if period is None or (clock is None and rest.casefold() == "today"):
+        return None
+    at, offset = _in_part(clock, rest) or (_part_of_day(rest, usual), 0)
+    told = _on(period.start.date(), at, offset)
+    named = _bare_weekday(rest) is not None
+    return told + timedelta(days=DAYS_PER_WEEK) if named and told <= now else told
+
+
+def _clock_split(phrase: str) -> tuple[str, tuple[int, int] | None]:
+    """A phrase without the clock time it begins or ends with, and that time.
+
+    A bare number is a clock time only after `at`.
+    """
+    words = phrase.split()
+    for size in range(min(4, len(words)), 0, -1):
+        for part, rest in ((words[-size:], words[:-size]), (words[:size], words[size:])):
+            said = " ".join(part)
+            clock = clock_in(said)
+            if clock is not None and not re.fullmatch(r"[0-9]+", said):
+                return " ".join(rest), clock
+    return phrase, None
+
+
+def _next_clock(clock: tuple[int, int], now: datetime) -> datetime:
+    at, offset = clock
+    today = (now + timedelta(minutes=offset)).date()
+    told = _on(today, at, offset)
+    return told if told > now else told + timedelta(days=1)
+
+
+def _on(day: date, at: int, offset: int) -> datetime:
+    return datetime.combine(day, time(*divmod(at, 60)), UTC) - timedelta(minutes=offset)
+
+
+def _in_part(clock: tuple[int, int] | None, words: str) -> tuple[int, int] | None:
+    """A clock time in the part of the day that is named beside it: seven in the evening is 19:00."""
+    late = _LATE.search(words)
+    if clock is None or late is None or not _LATE_FROM[late[1].casefold()] <= clock[0] // 60 < NOON_HOUR:
+        return clock
+    return clock[0] + NOON_HOUR * 60, clock[1]
+
+
+def _part_of_day(words: str, usual: int) -> int:
+    said = words.casefold().replace("tonight", "night").split()
+    return next((minute for part, minute in _PARTS_OF_DAY.items() if part in said), usual)
+
+
+_WITHOUT = re.compile(r"^(?:on|in|at)\s+(?:the\s+)?|\s+(?:morning|afternoon|evening|night)$", re.IGNORECASE)
+"""What is said around a day and does not change which one it is."""
+
+
+_ASTRAY = re.compile(
+    rf"(?:in|at)\s+(?:this|next|{'|'.join(WEEKDAY_NUMBERS)})\b|(?:in|at|on)\s+(?:tomorrow|today|tonight)\b",
+    re.IGNORECASE,
+)
+"""Nobody says so of a day; the first word belongs to what is to be done: `log in tomorrow`."""
+
+
+def _bare_weekday(phrase: str) -> int | None:
+    return WEEKDAY_NUMBERS.get(_WITHOUT.sub("", phrase.strip()).casefold())
+
+
+def _period(phrase: str, now: datetime) -> Period | None:
+    """The days that a phrase names; those without a year are the next to come, today among them."""
+    if _ASTRAY.match(phrase):
+        return None
+    weekday = _bare_weekday(phrase)
+    if weekday is not None:
+        return days(now.date() + timedelta(days=(weekday - now.weekday()) % DAYS_PER_WEEK))
+    plain = _WITHOUT.sub("", phrase.strip())
+    plain = "today" if plain.casefold() == "this" else plain
+    found = expressions(plain)
+    if len(found) != 1 or (found[0].start, found[0].end) != (0, len(plain)):
+        return None
+    if found[0].loose and not phrase.casefold().startswith("in "):
+        return None  # a bare month may be the rest of a date that the calendar has not: `on 31 June`
+    try:
+        return found[0].read(now, moved(now.date(), "year", 1) - timedelta(days=1))
+    except (ValueError, OverflowError):
+        return None
+
+
+# -- rules ---------------------------------------------------------------------------------------
+
+_SHORT_DAYS = {name[:3]: number for name, number in WEEKDAY_NUMBERS.items()} | {
+    "tues": 1,
+    "thurs": 3,
+}
+_DAY_NAME = rf"(?:(?:{'|'.join(WEEKDAY_NUMBERS)})s?|{'|'.join(sorted(_SHORT_DAYS, key=len, reverse=True))})\b"
+_PLURAL_DAY = rf"(?:{'|'.join(WEEKDAY_NUMBERS)})s"
+_DAY_NAMES = rf"(?P<days>{_DAY_NAME}(?:(?:\s*,\s*|\s+and\s+|\s*,\s*and\s+){_DAY_NAME})*|weekdays?|weekends?)"
+_NTH = r"(?:the\s+)?(?:(?P<nth>[0-9]{1,2})(?:st|nd|rd|th)?|(?P<last>last\s+day))"
+_MONTH = rf"(?:{'|'.join(sorted(MONTH_NUMBERS, key=len, reverse=True))})\b"
+_NUMBER = r"[0-9]{1,2}(?:st|nd|rd|th)?"
+_DATE = rf"(?:the\s+)?(?P<date>{_MONTH}\.?\s+{_NUMBER}|{_NUMBER}\s+(?:of\s+)?{_MONTH})"
+_EVERY = rf"(?:every|each)\s+(?:(?:{COUNT}|(?P<other>other|second))\s+)?"
+_RULES = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"{_EVERY}(?P<unit>min(?:ute)?|h(?:ou)?r)s?|(?P<word>hourly)",
+        rf"{_EVERY}(?P<unit>day)s?|(?P<word>daily)|(?:every|each)\s+(?P<part>{'|'.join(_PARTS_OF_DAY)})",
+        rf"(?:{_EVERY}(?P<unit>week)s?|(?P<word>weekly))(?:\s+on\s+{_DAY_NAMES})?",
+        rf"(?:every|each)\s+(?P<other>other\s+|second\s+)?{_DAY_NAMES}"
+        rf"|(?:on\s+)?(?P<on>{_PLURAL_DAY}(?:(?:\s*,\s*|\s+and\s+){_PLURAL_DAY})*|weekdays|weekends)"
+        rf"|(?:every\s+day\s+)?(?:from\s+)?(?P<first>{_DAY_NAME})(?:\s+(?:to|through|till)\s+|\s*[-–]\s*)(?P<final>{_DAY_NAME})",
+        rf"(?:{_EVERY}(?P<unit>month)s?|(?P<word>monthly))(?:\s+on\s+{_NTH}(?:\s+of\s+the\s+month)?)?",
+        rf"(?:on\s+)?{_NTH}\s+(?:day\s+)?of\s+(?:every|each|the)\s+month|every\s+(?P<day>[0-9]{{1,2}})(?:st|nd|rd|th)",
+        rf"(?:(?:(?:every|each)\s+year|yearly|annually)\s+on|every|each)\s+{_DATE}",
+    )
+)
+_UNTIL = re.compile(r"\s+until\s+(?P<until>.+)$", re.IGNORECASE)
+_FROM_NOW = re.compile(r"\s+(?:starting|beginning)\s+(?:today|now)$", re.IGNORECASE)
+_STARTING = re.compile(r"\s+(?:starting|beginning)\s+(?:from\s+)?(?P<start>.+)$", re.IGNORECASE)
+
+
+def rule_in(phrase: str, now: datetime, *, usual: int = MORNING) -> Recurring | None:
+    """The rule that a whole phrase tells; `usual` is the minute of a day without one."""
+    ending = _UNTIL.search(phrase)
+    until = deadline_in(f"by {ending['until']}", now) if ending else None
+    if ending is not None and until is None:
+        return None
+    phrase = _FROM_NOW.sub("", phrase[: ending.start()] if ending else phrase)
+    opening = _STARTING.search(phrase)
+    start = moment_in(opening["start"], now, usual=0) if opening else None
+    if opening is not None and start is None:
+        return None
+    rest, clock = _clock_split(phrase[: opening.start()] if opening else phrase)
+    for form in _RULES:
+        found = form.fullmatch(rest.strip())
+        if found is None:
+            continue
+        pattern = _pattern(found.groupdict(), found, now)
+        if pattern is None or (isinstance(pattern, Interval) and clock is not None):
+            return None
+        clock = _in_part(clock or (_clock_split(opening["start"])[1] if opening else None), rest)
+        at, offset = clock or (_PARTS_OF_DAY.get((found.groupdict().get("part") or "").casefold(), usual), 0)
+        if isinstance(pattern, Interval):
+            at, offset = 0, 0
+        rule = Recurrence(
+            pattern=pattern, start=start.at if start else now, until=until, at=at, offset=offset
+        )
+        # What begins at a moment that was named may come up in that very moment.
+        begun = beginning(rule, start.at - timedelta.resolution if start else now)
+        return None if begun is None else Recurring(rule=begun)
+    return None
+
+
+def _pattern(told: dict[str, str | None], found: re.Match[str], now: datetime) -> Pattern | None:
+    every = 2 if told.get("other") else counted(found)[0] if told.get("count") else 1
+    unit = (told.get("unit") or told.get("word") or "").casefold()
+    if every < 1:
+        return None
+    if unit[:1] == "h":
+        return Interval(minutes=60 * every)
+    if unit[:3] == "min":
+        return Interval(minutes=every)
+    if unit in ("day", "daily") or told.get("part"):
+        return Daily(every=every)
+    if told.get("first"):
+        return Weekly(weekdays=_from_to(told["first"] or "", told["final"] or ""))
+    if unit in ("week", "weekly") or told.get("days") or told.get("on"):
+        weekdays = _weekdays(told.get("days") or told.get("on"), now)
+        return Weekly(every=every, weekdays=weekdays) if weekdays else None
+    return _monthly(told, every, now)
+
+
+def _monthly(told: dict[str, str | None], every: int, now: datetime) -> Monthly | None:
+    date = told.get("date")
+    if date:
+        day = int("".join(filter(str.isdigit, date)))
+        name = next(word for word in re.findall(r"[a-z]+", date.casefold()) if word in MONTH_NUMBERS)
+        return Monthly(day=day, months=(MONTH_NUMBERS[name],)) if 1 <= day <= 31 else None
+    number = told.get("nth") or told.get("day")
+    if told.get("last"):
+        return Monthly(every=every, day=LAST)
+    if number is None:
+        # Said on the 31st, `every month` means every month.
+        return Monthly(every=every, day=now.day if now.day <= _SAFE_DAY else LAST)
+    return Monthly(every=every, day=int(number)) if 1 <= int(number) <= 31 else None
+
+
+def _weekdays(names: str | None, now: datetime) -> tuple[int, ...]:
+    """The numbers of some weekdays; today's when none is named, and none for a word that is no weekday."""
+    if names is None:
+        return (now.weekday(),)
+    plain = names.casefold().rstrip("s")
+    if plain in ("weekday", "weekend"):
+        return tuple(range(5)) if plain == "weekday" else (5, 6)
+    numbers = [weekday_number(name) for name in re.split(r"\s*,\s*(?:and\s+)?|\s+and\s+", names)]
+    found = sorted({number for number in numbers if number is not None})
+    return tuple(found) if None not in numbers else ()
+
+
+def _from_to(first: str, final: str) -> tuple[int, ...]:
+    """The days from one weekday to another, which may lie in the next week."""
+    begin, end = weekday_number(first) or 0, weekday_number(final) or 0
+    return tuple(sorted((begin + day) % DAYS_PER_WEEK for day in range((end - begin) % DAYS_PER_WEEK + 1)))
+
+
+def weekday_number(name: str) -> int | None:
+    """Monday is 0; `mon`, `monday` and `mondays` are all the same."""
+    plain = name.strip().casefold()
+    return WEEKDAY_NUMBERS.get(plain.removesuffix("s"), _SHORT_DAYS.get(plain))

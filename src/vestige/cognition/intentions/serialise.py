@@ -1,0 +1,201 @@
+"""Intentions and their triggers as JSON, and back. A trigger has the fields that the tool takes."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Literal, assert_never
+
+from vestige.cognition.intentions.intention import Firing, Intention, Priority, Status
+from vestige.cognition.intentions.recurrence import Daily, Interval, Monthly, Pattern, Recurrence, Weekly
+from vestige.cognition.intentions.triggers import Compound, Context, Event, Manual, Recurring, Time, Trigger
+from vestige.cognition.time.calendar import WEEKDAYS
+
+Form = dict[str, Any]
+"""A JSON object."""
+
+MINUTES_PER_HOUR = 60
+_ENDS: dict[str, Literal[Status.FULFILLED, Status.CANCELLED]] = {
+    "fulfilled": Status.FULFILLED,
+    "cancelled": Status.CANCELLED,
+}
+
+
+def body_of(intention: Intention) -> Form:
+    """An intention as the body of a document; its id, scope, version and times are the document's own."""
+    return _given(
+        {
+            "description": intention.description,
+            "said": intention.said,
+            "trigger": form_of(intention.trigger),
+            "priority": int(intention.priority),
+            "deadline": _text(intention.deadline),
+            "snoozed_until": _text(intention.snoozed_until),
+            "armed_at": _text(intention.armed_at),
+            "since": _text(intention.since),
+            "met": {place: _text(at) for place, at in intention.met.items()} or None,
+            "firing": None if intention.firing is None else _firing_form(intention.firing),
+            "announced": _text(intention.announced),
+            "ended": intention.ended,
+            "closed_at": _text(intention.closed_at),
+        }
+    )
+
+
+def intention_of(
+    body: Mapping[str, Any], *, id: str, scope: str, version: int, created_at: datetime, updated_at: datetime
+) -> Intention:
+    """The intention that a document holds."""
+    firing = body.get("firing")
+    return Intention(
+        id=id,
+        scope=scope,
+        version=version,
+        created_at=created_at,
+        updated_at=updated_at,
+        description=body["description"],
+        said=body.get("said"),
+        trigger=trigger_of(body["trigger"]),
+        priority=Priority(body["priority"]),
+        deadline=_moment(body, "deadline"),
+        snoozed_until=_moment(body, "snoozed_until"),
+        armed_at=datetime.fromisoformat(body["armed_at"]),
+        since=_moment(body, "since"),
+        met={place: datetime.fromisoformat(at) for place, at in body.get("met", {}).items()},
+        firing=None if firing is None else _firing(firing),
+        announced=_moment(body, "announced"),
+        ended=_ENDS.get(body.get("ended", "")),
+        closed_at=_moment(body, "closed_at"),
+    )
+
+
+def form_of(trigger: Trigger) -> Form:
+    """A trigger as JSON."""
+    match trigger:
+        case Manual():
+            return {"type": "manual"}
+        case Time(at=at, minutes=None):
+            return {"type": "time", "at": _text(at)}
+        case Time(at=at, minutes=minutes):
+            return {"type": "duration", "in_minutes": minutes, "at": _text(at)}
+        case Context(codebase=codebase, file_pattern=pattern, topic=topic):
+            parts = {"codebase": codebase, "file_pattern": pattern, "topic": topic}
+            return {"type": "context", **_given(parts)}
+        case Event(condition=condition):
+            return {"type": "event", "condition": condition}
+        case Recurring(rule=rule):
+            return {"type": "recurring", **_rule_form(rule)}
+        case Compound(mode=mode, parts=parts):
+            return {"type": mode, mode: [form_of(part) for part in parts]}
+    assert_never(trigger)
+
+
+def trigger_of(form: Mapping[str, Any]) -> Trigger:
+    """The trigger that a form of `form_of` describes."""
+    match form["type"]:
+        case "time" | "duration":
+            return Time(at=datetime.fromisoformat(form["at"]), minutes=form.get("in_minutes"))
+        case "context":
+            return Context(**{name: value for name, value in form.items() if name != "type"})
+        case "event":
+            return Event(condition=form["condition"])
+        case "recurring":
+            return Recurring(rule=_rule(form))
+        case "all":
+            return Compound(mode="all", parts=tuple(map(trigger_of, form["all"])))
+        case "any":
+            return Compound(mode="any", parts=tuple(map(trigger_of, form["any"])))
+        case _:
+            return Manual()
+
+
+def _firing_form(firing: Firing) -> Form:
+    return _given(
+        {
+            "at": _text(firing.at),
+            "due_at": _text(firing.due_at),
+            "missed": firing.missed,
+            "reminders": firing.reminders,
+            "reminded_at": _text(firing.reminded_at),
+        }
+    )
+
+
+def _firing(form: Mapping[str, Any]) -> Firing:
+    return Firing(
+        at=datetime.fromisoformat(form["at"]),
+        due_at=datetime.fromisoformat(form["due_at"]),
+        missed=form["missed"],
+        reminders=form["reminders"],
+        reminded_at=_moment(form, "reminded_at"),
+    )
+
+
+# -- rules ---------------------------------------------------------------------------------------
+
+
+def _rule_form(rule: Recurrence) -> Form:
+    bounds = _given({"start": _text(rule.start), "until": _text(rule.until)})
+    match rule.pattern:
+        case Interval(minutes=minutes):
+            whole = minutes % MINUTES_PER_HOUR == 0
+            every = "hour" if whole else "minute"
+            return {"every": every, "interval": minutes // (MINUTES_PER_HOUR if whole else 1), **bounds}
+        case Daily(every=interval):
+            own: Form = {"every": "day", "interval": interval}
+        case Weekly(every=interval, weekdays=weekdays):
+            days = [WEEKDAYS[number].casefold() for number in weekdays]
+            own = {"every": "week", "interval": interval, "days": days}
+        case Monthly(every=interval, day=day, months=months):
+            own = {"every": "month", "interval": interval, "day": day, "months": list(months) or None}
+    return _given({**own, "at": clock_text(rule.at, rule.offset), **bounds})
+
+
+def _rule(form: Mapping[str, Any]) -> Recurrence:
+    at, offset = clock_of(form["at"]) if "at" in form else (0, 0)
+    return Recurrence(
+        pattern=_pattern(form),
+        start=datetime.fromisoformat(form["start"]),
+        until=_moment(form, "until"),
+        at=at,
+        offset=offset,
+    )
+
+
+def _pattern(form: Mapping[str, Any]) -> Pattern:
+    interval = form["interval"]
+    match form["every"]:
+        case "minute":
+            return Interval(minutes=interval)
+        case "hour":
+            return Interval(minutes=interval * MINUTES_PER_HOUR)
+        case "day":
+            return Daily(every=interval)
+        case "week":
+            names = [name.casefold() for name in WEEKDAYS]
+            return Weekly(every=interval, weekdays=tuple(names.index(name) for name in form["days"]))
+        case _:
+            return Monthly(every=interval, day=form["day"], months=tuple(form.get("months", ())))
+
+
+def clock_text(at: int, offset: int) -> str:
+    """A clock time with how far the clock is ahead of UTC: `09:00+02:00`."""
+    sign, ahead = ("-", -offset) if offset < 0 else ("+", offset)
+    return f"{at // 60:02}:{at % 60:02}{sign}{ahead // 60:02}:{ahead % 60:02}"
+
+
+def clock_of(text: str) -> tuple[int, int]:
+    """The minute of the day, and the minutes ahead of UTC, of what `clock_text` writes."""
+    hour, minute, ahead, rest = int(text[:2]), int(text[3:5]), int(text[6:8]), int(text[9:11])
+    offset = 60 * ahead + rest
+    return 60 * hour + minute, -offset if text[5] == "-" else offset
+
+
+def _given(form: Form) -> Form:
+    return {name: value for name, value in form.items() if value is not None}
+
+
+def _text(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()
+
+
+def _moment(form: Mapping[str, Any], name: str) -> datetime | None:
+    return datetime.fromisoformat(form[name]) if name in form else None

@@ -1,0 +1,237 @@
+"""Which memories are likely to be needed next, from how they were met so far.
+
+Each channel gives a value from 0 to 1; its reliability is how far a full value alone is believed. They are
+joined as independent causes (noisy-or, Pearl 1988), so that several weak signs can make one sure:
+
+    confidence = 1 - Π (1 - reliability · value)
+
+The idea is predictive processing (Friston 2010): a memory that expects what comes next has it at hand.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vestige.cognition.prediction.habits import SESSION, Habit, Search
+
+CO_ACCESS, CONTEXT, TEMPORAL, HABIT = "co_access", "context", "temporal", "habit"
+RELIABILITY: Mapping[str, float] = {
+    CO_ACCESS: 0.8,
+    CONTEXT: 0.7,
+    TEMPORAL: 0.6,
+    HABIT: 0.2,
+}
+LEAST = 0.05
+"""Below this nothing is predicted."""
+SUGGESTED = 0.3
+"""From this on a prediction is a suggestion."""
+HABIT_HALF_LIFE_DAYS = 14.0
+HALF_SHOWN = 5.0
+"""Shown so often, a memory is half a habit."""
+NEAR_HOURS = 1
+FEW_TIMES = 3
+"""So many times at about this hour make a habit of the hour."""
+HOURS = 24
+OPEN = timedelta(hours=1)
+"""How long a prediction waits for what it foretold."""
+MOST_OPEN = 10
+MOST_OUTCOMES = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What is known of the moment: what was shown lately and how much that counts, what of it was found (as
+    the first hit), and what the caller says he is busy with (by name, with its terms)."""
+
+    now: datetime
+    found: frozenset[str]
+    session: Mapping[str, float]
+    about: Mapping[str, frozenset[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sign:
+    """What one channel says for a memory, with the reason in words."""
+
+    channel: str
+    value: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foretold:
+    """A memory that is likely to be needed."""
+
+    memory_id: str
+    confidence: float
+    signs: tuple[Sign, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """A prediction that waits: when it was made, and of which memories."""
+
+    at: datetime
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """The predictions that wait, and what became of the last ones."""
+
+    waiting: tuple[Made, ...] = ()
+    outcomes: tuple[bool, ...] = ()
+
+    @property
+    def accuracy(self) -> float | None:
+        """The share of the predictions of which something was needed within the hour."""
+        return sum(self.outcomes) / len(self.outcomes) if self.outcomes else None
+
+
+def foretell(habits: Mapping[str, Habit], situation: Situation) -> list[Foretold]:
+    """What is likely to be needed, the likeliest first, without what the session has found already."""
+    found = {
+        memory_id: signs
+        for memory_id, habit in habits.items()
+        if memory_id not in situation.found and (signs := tuple(_signs(habit, situation)))
+    }
+    values = np.zeros((len(found), len(RELIABILITY)))
+    channels = list(RELIABILITY)
+    for row, signs in enumerate(found.values()):
+        for sign in signs:
+            values[row, channels.index(sign.channel)] = sign.value
+    levels = joined(values, list(RELIABILITY.values()))
+    foretold = [
+        Foretold(memory_id=memory_id, confidence=float(level), signs=signs)
+        for (memory_id, signs), level in zip(found.items(), levels, strict=True)
+        if level >= LEAST
+    ]
+    return sorted(foretold, key=lambda one: (-one.confidence, one.memory_id))
+
+
+def joined(values: ArrayLike, reliability: ArrayLike) -> NDArray[np.float64]:
+    """The chance that at least one of several independent causes holds, for each row."""
+    shares = np.asarray(values, dtype=np.float64) * np.asarray(reliability, dtype=np.float64)
+    return np.asarray(1.0 - np.prod(1.0 - shares, axis=-1))
+
+
+def session_of(searches: Iterable[Search], now: datetime) -> dict[str, float]:
+    """What was shown in the last hour: by its place, and less the longer ago; the best showing counts."""
+    session: dict[str, float] = {}
+    for search in searches:
+        share = 1.0 - max(timedelta(), now - search.at) / SESSION
+        for memory_id, credit in search.credits.items():
+            if share > 0:
+                session[memory_id] = max(session.get(memory_id, 0.0), share * credit)
+    return session
+
+
+def waiting(forecast: Forecast, made: Made) -> Forecast:
+    """The forecast with one more prediction that waits."""
+    return Forecast(waiting=(*forecast.waiting, made)[-MOST_OPEN:], outcomes=forecast.outcomes)
+
+
+def settled(forecast: Forecast, needed: Sequence[str], at: datetime) -> Forecast:
+    """The forecast after these memories were needed: what came true or waited in vain is decided."""
+    left, outcomes = [], list(forecast.outcomes)
+    for made in forecast.waiting:
+        late = at - made.at > OPEN
+        met = not late and made.at <= at and not set(needed).isdisjoint(made.ids)
+        if late or met:
+            outcomes.append(met)
+        else:
+            left.append(made)
+    return Forecast(waiting=tuple(left), outcomes=tuple(outcomes[-MOST_OUTCOMES:]))
+
+
+def _signs(habit: Habit, situation: Situation) -> Iterator[Sign]:
+    for sign in (
+        _co_access(habit, situation),
+        _context(habit, situation),
+        _temporal(habit, situation.now),
+        _habitual(habit, situation.now),
+    ):
+        if sign is not None and sign.value > 0:
+            yield sign
+
+
+def _co_access(habit: Habit, situation: Situation) -> Sign | None:
+    """Ties to what was shown in this session."""
+    weights = {
+        other: tie.weight_at(situation.now) * situation.session[other]
+        for other, tie in habit.ties.items()
+        if other in situation.session
+    }
+    if not weights:
+        return None
+    value = float(joined(list(weights.values()), 1.0))
+    nearest = min(weights, key=lambda other: (-weights[other], other))
+    return Sign(
+        channel=CO_ACCESS,
+        value=value,
+        reason=f"met together with {nearest}, which was shown in this session ({value:.2f})",
+    )
+
+
+def _context(habit: Habit, situation: Situation) -> Sign | None:
+    """How well what the caller is busy with is known to lead here; the best of it counts."""
+    shares = {
+        name: sum(habit.terms.get(term, 0) / (habit.terms.get(term, 0) + 1) for term in terms) / len(terms)
+        for name, terms in situation.about.items()
+        if terms
+    }
+    best = min(shares, key=lambda name: (-shares[name], name), default=None)
+    if best is None:
+        return None
+    return Sign(channel=CONTEXT, value=shares[best], reason=f"met under {best!r} before ({shares[best]:.2f})")
+
+
+def _temporal(habit: Habit, now: datetime) -> Sign | None:
+    """Whether it is met at this hour more than at others."""
+    near = sum(number for hour, number in habit.hours.items() if _apart(hour, now.hour) <= NEAR_HOURS)
+    total = sum(habit.hours.values())
+    if near < FEW_TIMES:
+        return None
+    by_chance = (2 * NEAR_HOURS + 1) / HOURS
+    value = max(0.0, near / total - by_chance) / (1.0 - by_chance) * near / (near + FEW_TIMES)
+    return Sign(
+        channel=TEMPORAL,
+        value=value,
+        reason=f"shown {near:.1f} of {total:.1f} times at about {now.hour:02d}:00 UTC ({value:.2f})",
+    )
+
+
+def _apart(hour: int, other: int) -> int:
+    return min((hour - other) % HOURS, (other - hour) % HOURS)
+
+
+def _habitual(habit: Habit, now: datetime) -> Sign | None:
+    """How often it is shown, less the longer ago that was."""
+    if habit.last is None or not habit.shown:
+        return None
+    days = max(timedelta(), now - habit.last) / timedelta(days=1)
+    value = habit.shown / (habit.shown + HALF_SHOWN) * 0.5 ** (days / HABIT_HALF_LIFE_DAYS)
+    return Sign(channel=HABIT, value=value, reason=f"shown {habit.shown:.1f} times so far ({value:.2f})")
+
+
+# -- as a document holds it ------------------------------------------------------------------------
+
+
+def forecast_body(forecast: Forecast) -> dict[str, Any]:
+    """A forecast as JSON."""
+    return {
+        "waiting": [[made.at.isoformat(), list(made.ids)] for made in forecast.waiting],
+        "outcomes": [int(met) for met in forecast.outcomes],
+    }
+
+
+def forecast_from(body: Mapping[str, Any]) -> Forecast:
+    """A forecast from JSON."""
+    return Forecast(
+        waiting=tuple(Made(at=datetime.fromisoformat(at), ids=tuple(ids)) for at, ids in body["waiting"]),
+        outcomes=tuple(bool(met) for met in body["outcomes"]),
+    )

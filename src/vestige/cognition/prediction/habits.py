@@ -1,0 +1,230 @@
+"""What searches leave behind, from which the next ones can be foreseen: when a memory was shown, after which
+words, and with which others. Pure: a habit and a search in, the next habit out.
+"""
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Any
+
+from vestige.cognition.text.analyser import query_words
+
+SESSION = timedelta(minutes=60)
+"""Searches that are no further apart belong together. Within it, a memory and a pair count once."""
+FIRST_WEIGHT = 0.5
+STEP = 0.1
+"""The weight of two memories that were met together once, and what every further session adds, up to 1."""
+DAILY_FADE = 0.99
+"""What is left of such a weight after a day: a weekly habit still grows, a dropped one is gone in a year."""
+LEAST_CREDIT = 0.2
+"""A pair that has earned less, such as the second and the third hit, was met by chance."""
+MOST_TIES = 50
+MOST_TERMS = 20
+MOST_ASKED_TERMS = 16
+LONGEST_WORD = 24
+"""Longer words of a query are not kept: they are keys, hashes and addresses."""
+INTEREST_HALF_LIFE = timedelta(days=7)
+DAY_SECONDS = 86_400.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tie:
+    """How much two memories belong together: what was left of it when the last session with both began, at
+    `at`, and the credit they have for that session."""
+
+    base: float
+    credit: float
+    at: datetime
+
+    def weight_at(self, now: datetime) -> float:
+        """What it is worth now."""
+        days = max(0.0, (now - self.at).total_seconds()) / DAY_SECONDS
+        step = STEP if self.base else FIRST_WEIGHT
+        return min(1.0, self.base + step * self.credit) * math.pow(DAILY_FADE, days)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Habit:
+    """How a memory was met so far.
+
+    `ties` are other memories by id. `hours` (of the day, UTC), `terms` and `shown` add up what it has been
+    given for being shown: 1 a session as the first hit, 1/2 as the second, and so on. The last session with
+    it began at `last` and has given `credit`.
+    """
+
+    ties: Mapping[str, Tie]
+    hours: Mapping[int, float]
+    terms: Mapping[str, float]
+    shown: float = 0.0
+    last: datetime | None = None
+    credit: float = 0.0
+
+
+NO_HABIT = Habit(ties={}, hours={}, terms={})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """A search as it is remembered: its number and time, its telling terms with the words they come from, and
+    what it showed."""
+
+    number: int = 0
+    at: datetime
+    terms: Mapping[str, str]
+    shown: tuple[str, ...]
+
+    @property
+    def credits(self) -> dict[str, float]:
+        """What each memory is given for its place: the first is likely what was looked for."""
+        return {name: 1.0 / place for place, name in enumerate(self.shown, 1)}
+
+
+def asked_terms(texts: Iterable[str]) -> dict[str, str]:
+    """The terms of what somebody asks for, each with its word; no stop words and nothing that is no word."""
+    found = (
+        (term, text[word.start : word.end].casefold())
+        for text in texts
+        for word in query_words(text)
+        if not word.stop and word.end - word.start <= LONGEST_WORD
+        for term in word.terms
+    )
+    return dict(islice(dict(found).items(), MOST_ASKED_TERMS))
+
+
+def after_search(
+    habits: Mapping[str, Habit],
+    search: Search,
+    before: dict[str, float],
+    topics: Mapping[str, Iterable[str]],
+) -> dict[str, Habit]:
+    """The habits, after a search, of what it showed and of what the search before it did (with its credits).
+
+    `topics` are further terms of what was shown, such as those of its tags.
+    """
+    credits = search.credits
+    learned: dict[str, Habit] = {}
+    for name in before | credits:
+        others = {
+            other: credit
+            for other in before | credits
+            if (credit := _shared(name, other, credits, before)) >= LEAST_CREDIT
+        }
+        learned[name] = _tied(habits.get(name, NO_HABIT), others, search.at)
+        if name in credits:
+            terms = (*search.terms, *topics.get(name, ()))
+            learned[name] = _shown(learned[name], credits[name], search.at, terms)
+    return learned
+
+
+def _shared(one: str, other: str, now: Mapping[str, float], before: Mapping[str, float]) -> float:
+    """The credit of a pair: for being shown together, or one after the other."""
+    if one == other:
+        return 0.0
+    after = now.get(one, 0.0) * before.get(other, 0.0), before.get(one, 0.0) * now.get(other, 0.0)
+    return max(now.get(one, 0.0) * now.get(other, 0.0), *after)
+
+
+def strengthened(
+    before: Mapping[str, Habit], after: Mapping[str, Habit], at: datetime
+) -> dict[tuple[str, str], float]:
+    """The pairs whose tie has changed, each with its weight."""
+    return {
+        (min(name, other), max(name, other)): tie.weight_at(at)
+        for name, habit in after.items()
+        for other, tie in habit.ties.items()
+        if before.get(name, NO_HABIT).ties.get(other) != tie
+    }
+
+
+def _tied(habit: Habit, others: Mapping[str, float], at: datetime) -> Habit:
+    """The habit with its ties to these others made, or strengthened by their credits."""
+    ties = dict(habit.ties)
+    for other, credit in others.items():
+        tie = ties.get(other)
+        if tie is None:
+            ties[other] = Tie(base=0.0, credit=credit, at=at)
+        elif at - tie.at < SESSION:
+            ties[other] = replace(tie, credit=max(tie.credit, credit))
+        else:
+            ties[other] = Tie(base=tie.weight_at(at), credit=credit, at=at)
+    kept = sorted(ties, key=lambda other: (-ties[other].weight_at(at), other))[:MOST_TIES]
+    return replace(habit, ties={other: ties[other] for other in kept})
+
+
+def _shown(habit: Habit, credit: float, at: datetime, terms: Iterable[str]) -> Habit:
+    """The habit of a memory that was shown under these terms."""
+    again = habit.last is not None and at - habit.last < SESSION
+    more = max(0.0, credit - habit.credit) if again else credit
+    hours, counts = dict(habit.hours), dict(habit.terms)
+    hours[at.hour] = hours.get(at.hour, 0.0) + more
+    for term in dict.fromkeys(terms):
+        counts[term] = counts[term] + more if term in counts else credit
+    kept = sorted(counts, key=lambda term: (-counts[term], term))[:MOST_TERMS]
+    return replace(
+        habit,
+        hours=hours,
+        terms={term: counts[term] for term in kept},
+        shown=habit.shown + more,
+        last=habit.last if again else at,
+        credit=max(credit, habit.credit) if again else credit,
+    )
+
+
+def interests(searches: Iterable[Search], now: datetime) -> dict[str, float]:
+    """The terms somebody asks for lately, the most frequent at 1, each search counting by its age."""
+    weights: dict[str, float] = {}
+    for search in searches:
+        share = 0.5 ** (max(timedelta(), now - search.at) / INTEREST_HALF_LIFE)
+        for term in search.terms:
+            weights[term] = weights.get(term, 0.0) + share
+    top = max(weights.values(), default=1.0)
+    return {term: weight / top for term, weight in weights.items()}
+
+
+# -- as documents hold them ------------------------------------------------------------------------
+
+
+def habit_body(habit: Habit) -> dict[str, Any]:
+    """A habit as JSON."""
+    return {
+        "together": {
+            other: [round(tie.base, 4), round(tie.credit, 4), tie.at.isoformat()]
+            for other, tie in habit.ties.items()
+        },
+        "hours": {str(hour): round(number, 4) for hour, number in habit.hours.items()},
+        "terms": {term: round(number, 4) for term, number in habit.terms.items()},
+        "shown": round(habit.shown, 4),
+        "last": habit.last.isoformat() if habit.last else None,
+        "credit": round(habit.credit, 4),
+    }
+
+
+def habit_from(body: Mapping[str, Any], to: Collection[str] | None = None) -> Habit:
+    """A habit from JSON; only its ties `to` some memories, where no others matter."""
+    together = body["together"]
+    names = together if to is None else [name for name in to if name in together]
+    return Habit(
+        ties={name: _tie_from(*together[name]) for name in names},
+        hours={int(hour): number for hour, number in body["hours"].items()},
+        terms=dict(body["terms"]),
+        shown=body["shown"],
+        last=datetime.fromisoformat(body["last"]) if body["last"] else None,
+        credit=body["credit"],
+    )
+
+
+def _tie_from(base: float, credit: float, at: str) -> Tie:
+    return Tie(base=base, credit=credit, at=datetime.fromisoformat(at))
+
+
+def search_body(search: Search) -> dict[str, Any]:
+    """A search as JSON, without what it showed: the document cites that."""
+    return {"number": search.number, "at": search.at.isoformat(), "terms": dict(search.terms)}
+
+
+def search_from(body: Mapping[str, Any], shown: tuple[str, ...]) -> Search:
+    """A search from JSON and from what its document cites."""
+    at = datetime.fromisoformat(body["at"])
+    return Search(number=body["number"], at=at, terms=dict(body["terms"]), shown=shown)

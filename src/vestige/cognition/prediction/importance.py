@@ -1,0 +1,206 @@
+"""How much a new text matters, by four signals, each of what is known when it arrives.
+
+Novelty, arousal, reward and attention are what neuromodulators tell the hippocampus at encoding: dopamine for
+what is new (Lisman & Grace 2005) and for what paid off (Schultz 1998), noradrenaline for what rouses
+(McGaugh 2004), acetylcholine for what is attended to (Hasselmo 2006). Each is 0.05 to 1, and 0.5 where
+nothing is known.
+"""
+
+import enum
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from vestige.cognition.english.emotion import Affect, flashbulb_factor, is_flashbulb
+from vestige.cognition.fsrs.strength import DEMOTE_STEP
+from vestige.core.models import Strength
+
+WEIGHTS = {"novelty": 0.25, "arousal": 0.30, "reward": 0.25, "attention": 0.20}
+LEAST = 0.05
+UNKNOWN = 0.5
+
+IMPORTANT_FROM = 0.5
+"""Above this a memory is encoded more strongly."""
+BOOST_SPAN = 0.6
+"""The encoding boost goes from 0.7 for nothing at all to 1.3 for everything at once."""
+
+HARM_WEIGHT = 2.0
+"""A vote against a memory says more than one for it: people correct what hurt."""
+IDLE_WEIGHT = 0.1
+"""Being shown and not called useful says a little, since few people bother."""
+
+ASKED_PULL = 0.7
+"""What one question of just now that the text answers word for word is worth."""
+ATTENTION_HALF_LIFE = timedelta(days=1)
+
+Queries = Sequence[tuple[frozenset[str], datetime]]
+"""What was asked lately: the terms of each question, and when."""
+
+
+class Priority(enum.StrEnum):
+    """How soon a memory should be consolidated."""
+
+    CRITICAL = "Critical"
+    HIGH = "High"
+    NORMAL = "Normal"
+    LOW = "Low"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Channels:
+    """The four signals, each 0.05 to 1."""
+
+    novelty: float
+    arousal: float
+    reward: float
+    attention: float
+
+    def values(self) -> dict[str, float]:
+        """Each signal by its name."""
+        return {name: getattr(self, name) for name in WEIGHTS}
+
+    @property
+    def composite(self) -> float:
+        """Their weighted sum."""
+        return sum(WEIGHTS[name] * value for name, value in self.values().items())
+
+    @property
+    def dominant(self) -> str:
+        """The channel that adds most to the sum."""
+        values = self.values()
+        return max(values, key=lambda name: WEIGHTS[name] * values[name])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of a memory near the text: how near it is, and how often it proved good or bad, or was
+    shown without anybody saying so."""
+
+    memory_id: str
+    similarity: float
+    good: float
+    bad: float
+    idle: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """How much a text matters, and what that was read from: how it feels, how similar the nearest thing known
+    is (None: nobody looked), what became of its neighbours, how many questions were asked lately and how
+    many of their terms it has."""
+
+    channels: Channels
+    affect: Affect
+    nearest: float | None = None
+    outcomes: tuple[Outcome, ...] = ()
+    questions: int = 0
+    attended: int = 0
+
+    @property
+    def flashbulb(self) -> bool:
+        """Whether it is both new and rousing."""
+        return is_flashbulb(self.channels.novelty, self.channels.arousal)
+
+    def gain(self, *, importance: bool = True, emotion: bool = True) -> float:
+        """By which share the stability grows at encoding, with these mechanisms at work; at most 0.69."""
+        composite = self.channels.composite
+        boost = encoding_boost(composite) if importance and composite > IMPORTANT_FROM else 1.0
+        glow = flashbulb_factor(self.channels.arousal) if emotion and self.flashbulb else 1.0
+        return boost * glow - 1.0
+
+
+def judge(
+    affect: Affect,
+    terms: Set[str],
+    *,
+    nearest: float | None,
+    outcomes: Sequence[Outcome],
+    queries: Queries,
+    now: datetime,
+) -> Judgement:
+    """Judge a text by how it feels, its terms, and what is known. Terms matter only where questions do."""
+    asked = frozenset().union(*(wanted for wanted, _ in queries))
+    channels = Channels(
+        novelty=novelty(nearest),
+        arousal=affect.arousal,
+        reward=reward(outcomes),
+        attention=attention(terms, queries, now),
+    )
+    return Judgement(
+        channels=channels,
+        affect=affect,
+        nearest=nearest,
+        outcomes=tuple(outcomes),
+        questions=len(queries),
+        attended=len(asked & terms),
+    )
+
+
+def novelty(nearest: float | None) -> float:
+    """How new a text is, from the similarity of the nearest thing known (None: nobody looked)."""
+    return UNKNOWN if nearest is None else _bounded(1.0 - nearest)
+
+
+def outcome(memory_id: str, similarity: float, strength: Strength) -> Outcome:
+    """What a memory's strength tells of what became of it.
+
+    Reviews, promotions and being told again count for it. A lapse counts against it, and so does a level
+    below full: that is a demotion which nothing has made good.
+    """
+    bad = max(float(strength.lapses), (1.0 - strength.retrieval) / DEMOTE_STEP)
+    return Outcome(
+        memory_id=memory_id,
+        similarity=similarity,
+        good=strength.times_useful + max(0.0, strength.reps - bad),
+        bad=bad,
+        idle=float(max(0, strength.times_retrieved - strength.times_useful)),
+    )
+
+
+def reward(outcomes: Iterable[Outcome]) -> float:
+    """How well the nearest memories did, the nearer ones counting more; 0.5 until something is known."""
+    good = against = 0.0
+    for one in outcomes:
+        good += one.similarity * one.good
+        against += one.similarity * (HARM_WEIGHT * one.bad + IDLE_WEIGHT * one.idle)
+    return _bounded((UNKNOWN + good) / (1.0 + good + against))
+
+
+def attention(terms: Set[str], queries: Queries, now: datetime) -> float:
+    """How far a text is about what was asked lately; 0.5 until something was.
+
+    A question speaks for the text by the share of its terms that the text has, and against it by the rest,
+    either way by how fresh it is. What speaks for it adds up as chances do: one question among many that
+    are about something else is enough.
+    """
+    missed, elsewhere = 1.0, 0.0
+    for wanted, at in queries:
+        if wanted:
+            fresh = 0.5 ** (max(timedelta(0), now - at) / ATTENTION_HALF_LIFE)
+            match = len(wanted & terms) / len(wanted)
+            missed *= 1.0 - ASKED_PULL * fresh * match
+            elsewhere += fresh * (1.0 - match)
+    return _bounded(0.5 + 0.5 * (1.0 - missed) - 0.5 * missed * elsewhere / (1.0 + elsewhere))
+
+
+def encoding_boost(composite: float) -> float:
+    """How strongly a text of this importance should be encoded; 1 is as always."""
+    return 1.0 + (composite - 0.5) * BOOST_SPAN
+
+
+def priority(composite: float) -> Priority:
+    """How soon a memory of this importance should be consolidated."""
+    if composite > 0.8:
+        return Priority.CRITICAL
+    if composite > 0.6:
+        return Priority.HIGH
+    return Priority.NORMAL if composite > 0.4 else Priority.LOW
+
+
+def seen_share(terms: Set[str], known: Set[str]) -> float:
+    """The share of a text's terms that a known one has: how like it is, where no model compares them."""
+    return len(terms & known) / len(terms) if terms else 0.0
+
+
+def _bounded(value: float) -> float:
+    return min(1.0, max(LEAST, value))

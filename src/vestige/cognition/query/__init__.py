@@ -1,0 +1,1 @@
+"""Query analysis: terms, literals, names, kind of question."""

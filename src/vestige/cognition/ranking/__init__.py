@@ -1,0 +1,1 @@
+"""Ranking: BM25, late interaction, relevance, stages, confidence."""

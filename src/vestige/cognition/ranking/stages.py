@@ -1,0 +1,291 @@
+"""The stages of recall over the whole pool: a ranking in, a ranking out, nothing cut off before the end.
+
+Relevance comes first (relevance.py). Every later stage multiplies it by something close to 1: what is
+remembered well, fits the time asked for or has helped before wins among equals, and never buries a better
+answer. Each stage leaves its effect behind in `steps`: that is what `explain` shows.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import nan
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vestige.cognition.fsrs import strength
+from vestige.cognition.text.form import Form, features
+from vestige.core.candidates import Floats, Integers, Pool, Traits
+from vestige.core.models import Record
+
+IN_TIME = 0.1
+"""What a memory gains that happened in the time asked for."""
+LATEST = 0.1
+LATEST_HALF_LIFE_DAYS = 30.0
+"""What the newest memory gains where the latest is asked for; half of it for one this much older. Nowhere
+else does being new count by itself: fading with time is what accessibility is about."""
+FADED_NOTE = 0.2
+FADED_PART = 0.02
+"""What separates a memory that is fully there from one that is all but gone: a note, and a part of a talk or
+a text. A note is used or drops out of use; a record of what was said is no worse for being old."""
+IN_CONTEXT = 0.1
+"""What a memory gains whose context is the caller's in all that is known of both."""
+OVERTAKEN = 0.999
+"""A memory that was replaced by another candidate stands right behind it."""
+ACTIVATED = 0.05
+"""What a memory gains that is fully activated by its links to the best ones."""
+HELPFUL = 0.03
+"""What a memory gains that always helped."""
+DOUBTS = 2.0
+"""Showings that count as not helpful before there is any evidence."""
+
+SECONDS_PER_DAY = 86_400.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What the stages judge by, beside the pool: per candidate, or for the query as a whole.
+
+    `window` is the time asked for (seconds since 1970), `latest` whether the newest is wanted. `context` is
+    how well the caller's context fits a candidate's (0 to 1), `replaced_by` the index of the candidate that
+    superseded it and `newer` that of a rival that was told later (-1 for none), `activation` what reaches it
+    through links (0 to 1).
+    """
+
+    now: float
+    traits: Traits
+    window: tuple[float, float] | None
+    latest: bool
+    context: Floats
+    replaced_by: Integers
+    newer: Integers
+    activation: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """Candidates in the order of their ids, with their scores now and after each stage so far."""
+
+    ids: tuple[str, ...]
+    scores: Floats
+    steps: tuple[tuple[str, Floats], ...] = ()
+
+    def scored(self, stage: str, scores: Floats) -> "Ranking":
+        """The same candidates after a stage."""
+        return Ranking(ids=self.ids, scores=scores, steps=(*self.steps, (stage, scores)))
+
+    def best(self, limit: int | None = None) -> list[int]:
+        """Indices of the best candidates: score descending, then id ascending."""
+        order: list[int] = np.argsort(-self.scores, kind="stable")[:limit].tolist()
+        return order
+
+    def lowered_by(self, stage: str) -> frozenset[str]:
+        """The candidates whose score a stage has lowered; none where it took no part."""
+        steps = [scores for _, scores in self.steps]
+        for at, (name, scores) in enumerate(self.steps):
+            if name == stage and at:
+                return frozenset(self.ids[one] for one in np.flatnonzero(scores < steps[at - 1]))
+        return frozenset()
+
+
+Stage = Callable[[Ranking, Situation], Ranking]
+
+
+def temporal(ranking: Ranking, given: Situation) -> Ranking:
+    """What happened in the time asked for, or last, where the query asks for that."""
+    happened = np.where(np.isnan(given.traits.happened), given.traits.created, given.traits.happened)
+    gain = np.zeros(len(ranking.ids))
+    if given.window is not None:
+        begin, end = given.window
+        gain += IN_TIME * ((happened >= begin) & (happened < end))
+    if given.latest and len(happened):
+        older_days = (happened.max() - happened) / SECONDS_PER_DAY
+        gain += LATEST * np.exp2(-older_days / LATEST_HALF_LIFE_DAYS)
+    return ranking.scored("temporal", ranking.scores * (1 + gain))
+
+
+def accessibility(ranking: Ranking, given: Situation) -> Ranking:
+    """What is fading comes to mind a little less easily, what was suppressed much less."""
+    traits = given.traits
+    kept = ease(retention(traits, given.now), traits.suppressions, notes=traits.form == Form.NOTE)
+    return ranking.scored("accessibility", ranking.scores * kept)
+
+
+def suppression(ranking: Ranking, given: Situation) -> Ranking:
+    """The part of accessibility that is no fading: where decay is switched off."""
+    kept = ease(1.0, given.traits.suppressions, notes=False)
+    return ranking.scored("accessibility", ranking.scores * kept)
+
+
+def ease(retention: ArrayLike, suppressions: ArrayLike, *, notes: ArrayLike) -> Floats:
+    """The share of its score that a memory keeps: the less, the more it has faded or was suppressed."""
+    kept = strength.accessibility(1.0, suppressions)
+    weight = np.where(notes, FADED_NOTE, FADED_PART)
+    return kept * (1 - weight * (1 - np.asarray(retention, dtype=np.float64)))
+
+
+def joining(retention: float, suppressions: int, *, note: bool) -> float:
+    """The share of its activation that a memory keeps which links bring in: all of it, if it is new. What
+    activates it has been judged by its own ease already."""
+    return float(ease(retention, suppressions, notes=note) / ease(strength.NEW, 0, notes=note))
+
+
+def context(ranking: Ranking, given: Situation) -> Ranking:
+    """Encoding specificity (Tulving & Thomson 1973): what was learned in a context like the present one."""
+    return ranking.scored("context", ranking.scores * (1 + IN_CONTEXT * given.context))
+
+
+def competition(ranking: Ranking, given: Situation) -> Ranking:
+    """Between rivals the one that holds now wins (retrieval-induced forgetting, Anderson et al. 1994).
+
+    A memory that another candidate superseded stands behind it; of two that are about the same thing the one
+    told last goes first (rivalry.py), with the score of the better one.
+    """
+    scores = ranking.scores.copy()
+    rivals = np.flatnonzero(given.newer >= 0)
+    oldest_first = rivals[np.argsort(given.traits.created[rivals], kind="stable")]
+    for older in oldest_first:
+        scores[given.newer[older]] = max(scores[given.newer[older]], scores[older])
+    for older in oldest_first[::-1]:
+        scores[older] = min(scores[older], OVERTAKEN * scores[given.newer[older]])
+    replaced = np.flatnonzero(given.replaced_by >= 0)
+    for _ in replaced:  # a successor may have been replaced itself: as often as the longest chain has links
+        scores[replaced] = np.minimum(scores[replaced], OVERTAKEN * scores[given.replaced_by[replaced]])
+    return ranking.scored("competition", scores)
+
+
+def spreading(ranking: Ranking, given: Situation) -> Ranking:
+    """What is linked to the best candidates comes to mind with them (Collins & Loftus 1975)."""
+    return ranking.scored("spreading", ranking.scores * (1 + ACTIVATED * given.activation))
+
+
+def utility(ranking: Ranking, given: Situation) -> Ranking:
+    """What helped when it was shown before is more likely to help again."""
+    useful = given.traits.useful.astype(np.float64)
+    shown = np.maximum(given.traits.retrieved, given.traits.useful)
+    return ranking.scored("utility", ranking.scores * (1 + HELPFUL * useful / (shown + DOUBTS)))
+
+
+STAGES: Mapping[str, Stage] = {
+    "temporal": temporal,
+    "decay": accessibility,
+    "context": context,
+    "competition": competition,
+    "spreading": spreading,
+    "utility": utility,
+}
+"""The stages in their order, by the mechanism behind each."""
+
+
+def stages_without(off: Collection[str] = ()) -> tuple[Stage, ...]:
+    """The stages without those of mechanisms that are switched off; suppression counts without decay, too."""
+    stages = {**STAGES, "decay": suppression} if "decay" in off else STAGES
+    return tuple(stage for name, stage in stages.items() if name == "decay" or name not in off)
+
+
+def rank(ranking: Ranking, given: Situation, stages: Iterable[Stage] = tuple(STAGES.values())) -> Ranking:
+    """The ranking after all stages, in order."""
+    for stage in stages:
+        ranking = stage(ranking, given)
+    return ranking
+
+
+def retention(traits: Traits, now: float) -> Floats:
+    """How much of each candidate is there now, 0 to 1."""
+    elapsed_days = np.maximum(now - traits.decay_from, 0) / SECONDS_PER_DAY
+    return strength.retention(traits.stability, traits.retrieval, traits.storage, elapsed_days, traits.curve)
+
+
+# -- What the stages of recall need to know about memories, from the memories themselves.
+
+
+def traits_of(records: Sequence[Record], threads: Sequence[int]) -> Traits:
+    """The traits of these records; `threads` are the numbers of their threads, -1 outside any."""
+    memories, strengths = [one.memory for one in records], [one.strength for one in records]
+    told = [features(memory) for memory in memories]
+    return Traits(
+        created=np.array([one.created_at.timestamp() for one in memories]),
+        happened=np.array([one.occurred_at.timestamp() if one.occurred_at else nan for one in memories]),
+        stability=np.array([one.stability for one in strengths]),
+        decay_from=np.array([one.decay_from.timestamp() for one in strengths]),
+        retrieval=np.array([one.retrieval for one in strengths]),
+        storage=np.array([one.storage for one in strengths]),
+        curve=np.array([one.curve for one in strengths]),
+        suppressions=np.array([one.suppression_count for one in memories], dtype=np.int64),
+        retrieved=np.array([one.times_retrieved for one in strengths], dtype=np.int64),
+        useful=np.array([one.times_useful for one in strengths], dtype=np.int64),
+        thread=np.array(threads, dtype=np.int64),
+        form=np.array([one.form for one in told], dtype=np.int64),
+        first_person=np.array([one.first_person for one in told], dtype=np.bool_),
+        asks=np.array([one.asks for one in told], dtype=np.bool_),
+        timed=np.array([one.timed for one in told], dtype=np.bool_),
+        speaker=np.array([one.speaker for one in told], dtype=np.int64),
+    )
+
+
+# -- Which candidates are about the same thing and were told later: of two states of it the last one
+# counts.
+
+LOOKED_AT = 20
+"""So many of the best candidates are compared."""
+ALIKE = 0.65
+"""Short notes of this cosine are about the same thing."""
+STATEMENT_CHARS = 200
+"""A longer text says more than one thing, and its likeness says little about any of them."""
+NEARLY = 0.8
+"""What share of the older one's score the newer one needs: it answers the question too."""
+
+INHIBITION = 0.15
+"""What a memory loses of its stability when one that it contradicts is promoted …"""
+INHIBITED_EVERY = timedelta(days=1)
+INHIBITED_AT_MOST = 10
+"""… so often at most, by one and the same rival, and so many times in all."""
+
+
+def newer_rivals(pool: Pool, scores: Floats) -> Integers:
+    """For each candidate the index of its best rival that was told later, or -1."""
+    newer = np.full(len(scores), -1, dtype=np.int64)
+    short = (pool.ends > 0) & (pool.ends - pool.starts <= STATEMENT_CHARS) & ~np.isnan(pool.cosine)
+    # What happened at a time is an event: another day's is another event, not a later state.
+    short &= np.isnan(pool.traits.happened)
+    notes = np.flatnonzero(short & (pool.traits.form == Form.NOTE) & (pool.traits.thread < 0))
+    best = notes[np.argsort(-scores[notes], kind="stable")[:LOOKED_AT]]
+    if len(best) < 2:
+        return newer
+    told = pool.traits.created[best]
+    vectors = pool.vectors[best]
+    rivals = np.einsum("ik,jk->ij", vectors, vectors) >= ALIKE
+    rivals &= told[np.newaxis, :] > told[:, np.newaxis]
+    rivals &= scores[best][np.newaxis, :] >= NEARLY * scores[best][:, np.newaxis]
+    # The best are in order: the first rival is the best one.
+    has = np.flatnonzero(rivals.any(axis=1))
+    newer[best[has]] = best[rivals[has].argmax(axis=1)]
+    return newer
+
+
+def is_statement(content: str) -> bool:
+    """Whether a text can be a state of something: two functions that look alike are two things."""
+    return "\n" not in content.strip()
+
+
+def is_inhibited(times: int, last: datetime | None, now: datetime) -> bool:
+    """Whether a memory is inhibited once more by a rival that did so before, `last` at that time."""
+    return times < INHIBITED_AT_MOST and (last is None or now - last >= INHIBITED_EVERY)
+
+
+# -- What a second judge changes: its judgement counts as much as the relevance found so far.
+
+RERANKED = 30
+"""How many of the best candidates are judged: reading them is what takes the time."""
+
+
+def reranked(scores: Floats, order: Sequence[int], judged: Floats) -> Floats:
+    """New scores for all candidates, where those at `order` were `judged` (0 to 1, in that order).
+
+    The judged ones stand in the order of relevance + judgement, both on the scale of the best relevance; the
+    others keep their scores.
+    """
+    result = scores.copy()
+    if len(order):
+        result[np.asarray(order)] += scores.max() * (judged - judged.min())
+    return result

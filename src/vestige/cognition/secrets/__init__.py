@@ -1,0 +1,1 @@
+"""Secret detection: keys, tokens, passwords, cards."""

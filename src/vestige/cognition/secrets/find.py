@@ -1,0 +1,140 @@
+"""Finding secrets in a text: keys, tokens, passwords, private keys, and what stands where one would stand.
+
+Not a secret are hashes, ids, public keys, certificates, placeholders (`<your-key>`, `${TOKEN}`, `changeme`),
+keys that say themselves that they are examples (`AKIAIOSFODNN7EXAMPLE`), and well-known defaults
+(`postgres:postgres@localhost`). Everything is linear in the length of the text.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from vestige.cognition.secrets.cards import CARD_HINTS, cards
+from vestige.cognition.secrets.commands import HEADER_HINTS, addresses, commands, headers, options, queries
+from vestige.cognition.secrets.entropy import is_drawn, looks_random
+from vestige.cognition.secrets.named import NAME_HINTS, Found, assignments
+from vestige.cognition.secrets.phrases import (
+    CODE_HINTS,
+    PHRASE_HINTS,
+    RANDOM_HINTS,
+    SEED_HINTS,
+    codes,
+    odd_beside_words,
+    passphrases,
+    random_beside_words,
+    seed_phrases,
+)
+from vestige.cognition.secrets.private_keys import private_keys
+from vestige.cognition.secrets.provider_keys import SHAPES, Shape
+from vestige.cognition.secrets.values import is_placeholder
+
+SHOWN = 4
+"""How much of either end of a long random secret is shown, to tell which one it is."""
+LONG = 20
+DETECTORS: tuple[tuple[Callable[[str], Iterator[Found]], tuple[str, ...]], ...] = (
+    (addresses, ("://",)),
+    (queries, ("?", "&")),
+    (headers, HEADER_HINTS),
+    (options, (" -",)),
+    (commands, ("",)),  # each place has its own
+    (assignments, NAME_HINTS),
+    (seed_phrases, SEED_HINTS),
+    (passphrases, PHRASE_HINTS),
+    (codes, CODE_HINTS),
+    (cards, CARD_HINTS),
+    (random_beside_words, RANDOM_HINTS),
+    (odd_beside_words, ("",)),
+)
+"""What tells a secret by its surroundings, each with words of which one must occur."""
+_HARMLESS = re.compile(
+    r"data:[\w/+.-]{1,60};base64,[A-Za-z0-9+/=]+"
+    r"|-----BEGIN (?:CERTIFICATE|[A-Z0-9 ]{0,20}PUBLIC KEY)[^-]{0,40}-----[A-Za-z0-9+/=\s\\]*"
+    r"|\b(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-\w{1,20}|sk-ssh-\S{1,30}) AAAA[A-Za-z0-9+/=]+"
+    r"|\bsha(?:1|256|384|512)[-:=][A-Za-z0-9+/=_-]{27,}"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Secret:
+    """Where a secret stands, what it is, and why it is taken for one."""
+
+    kind: str
+    start: int
+    end: int
+    reason: str
+
+
+def find_secrets(text: str) -> list[Secret]:
+    """Every secret in a text, in order; no two overlap."""
+    harmless = [found.span() for found in _HARMLESS.finditer(text)] if len(text) > LONG else []
+    return _apart(one for one in _candidates(text) if not _inside(one, harmless))
+
+
+def redacted(text: str, secrets: Iterable[Secret], *, marked: bool = True) -> str:
+    """The text with every secret blacked out, or left out where it is not to be marked."""
+    kept, at = [], 0
+    for one in secrets:
+        kept += [text[at : one.start], f"[redacted: {one.kind}]" if marked else ""]
+        at = one.end
+    return "".join([*kept, text[at:]])
+
+
+def excerpt(text: str, secret: Secret) -> str:
+    """Enough of a secret to recognise it by who knows it: both ends of a long random one, nothing of what a
+    person could guess the rest of."""
+    value = text[secret.start : secret.end]
+    if len(value) >= LONG and looks_random(value) and not any(map(str.isspace, value)):
+        return f"{value[:SHOWN]}…{value[-SHOWN:]}"
+    return "…"
+
+
+def position(text: str, secret: Secret) -> tuple[int, int]:
+    """The line and the column at which it begins, both from 1."""
+    line = text.count("\n", 0, secret.start) + 1
+    return line, secret.start - text.rfind("\n", 0, secret.start)
+
+
+def _candidates(text: str) -> Iterator[Found]:
+    for start, end in private_keys(text):
+        yield "private key", start, end, "is a block of a private key"
+    for shape in SHAPES:
+        if shape.hint in text:
+            yield from _shaped(text, shape)
+    plain = text.casefold()
+    for detect, hints in DETECTORS:
+        if any(hint in plain for hint in hints):
+            yield from detect(text)
+
+
+def _shaped(text: str, shape: Shape) -> Iterator[Found]:
+    for found in shape.pattern.finditer(text):
+        groups = found.groupdict()
+        value = groups.get("secret") or found.group()
+        drawn = groups.get("drawn") or value
+        if not is_placeholder(drawn) and _is_drawn(drawn, shape):
+            start, end = found.span("secret" if groups.get("secret") else 0)
+            yield shape.kind, start, end, f"has the shape of a {shape.kind}"
+
+
+def _is_drawn(value: str, shape: Shape) -> bool:
+    return is_drawn(value, least=4) if shape.telling else looks_random(value, least=10)
+
+
+def _inside(found: Found, spans: list[tuple[int, int]]) -> bool:
+    before = bisect_right(spans, (found[1], found[2] + 1)) - 1
+    return before >= 0 and found[1] < spans[before][1]
+
+
+def _apart(found: Iterable[Found]) -> list[Secret]:
+    """One secret where several overlap: over all that they cover, of the kind that was found first."""
+    ranked = sorted(enumerate(found), key=lambda one: (one[1][1], one[0]))
+    apart: list[tuple[int, Found]] = []
+    for rank, (kind, start, end, reason) in ranked:
+        if apart and start < apart[-1][1][2]:
+            before, (held, begin, until, why) = apart[-1]
+            first = (held, why) if before <= rank else (kind, reason)
+            apart[-1] = (min(before, rank), (first[0], begin, max(until, end), first[1]))
+        else:
+            apart.append((rank, (kind, start, end, reason)))
+    return [Secret(kind=kind, start=start, end=end, reason=reason) for _, (kind, start, end, reason) in apart]

@@ -1,0 +1,1 @@
+"""Text analysis: terms, stems, pieces, forms."""

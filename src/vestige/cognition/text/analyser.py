@@ -1,0 +1,362 @@
+"""The one text analyser: it makes the terms of every store's word index and of every query.
+
+A term consists of a-z, 0-9, `_` and non-ASCII characters, so that a tokenizer which knows nothing but
+ASCII (SQLite's `ascii` with `_` as a token character) takes each one back as exactly one token. Terms are
+stored: a change of what a memory's terms are needs a new ANALYSER_VERSION, and the index made again.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import accumulate
+
+from vestige.cognition.text.porter import stem
+from vestige.cognition.time.calendar import date_words
+from vestige.core.models import Memory
+
+ANALYSER_VERSION = 2
+"""Raised whenever `memory_terms` gives other terms for a memory than before."""
+
+MAX_TERM_CHARS = 64
+_DIGEST_CHARS = 16
+
+# Words that say too little to search by. Queries drop them; the index keeps them. Function words only:
+# `never`, `always`, `may` (the month) and `go` (the language) stay, since they tell memories apart.
+_STOP_WORDS_AS_WRITTEN = """
+a about after again all also am an and any are aren't as at be because been before being between both but by
+can cannot can't could couldn't did didn't do does doesn't doing don't down during each else ever few for
+from further get gets give given going got had hadn't has hasn't have haven't having he her here hers
+herself him himself his how i if in into is isn't it its itself just let like me might more most much my
+myself no nor not now of off on once one only onto or other our ours ourselves out over own please same
+shall she should shouldn't since so some such tell than that the their theirs them themselves then there
+these they this those through thus to too under until up upon us very was wasn't we were weren't what when
+where whether which while who whom whose why will with within without won't would wouldn't yes yet you your
+yours yourself yourselves
+"""
+SHORT_CHARS = 2_000
+"""Up to here a text is worth remembering the fingerprint of."""
+
+STOP_WORDS = frozenset(_STOP_WORDS_AS_WRITTEN.replace("'", "").split())
+
+# Scripts written without spaces between words, and Hangul, whose particles hang on the word: ideographs,
+# kana, bopomofo, Thai, Lao, Myanmar, Khmer. They are indexed as overlapping pairs of characters.
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u312f\u31a0-\u31bf\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\U00020000-\U0003ffff"
+)
+_SPACELESS = re.compile(f"[{_UNSPACED}]+")
+_LANGUAGE_NAME = r"(?<![A-Za-z0-9_])[A-Za-z](?:\+\+|#)(?![A-Za-z0-9_])"
+# Whatever is no ASCII sign and no spaceless script; `_plain` has made space of the other signs.
+_LETTERS = rf"[^\x00-/:-@\[-`{{-\x7f{_UNSPACED}]+"
+_PART = f"(?:{_LANGUAGE_NAME}|{_LETTERS})"
+# A run of a spaceless script, or words held together by joints: don't, snake_case, kebab-case, 3.11,
+# 10:30, a/path.py, AT&T, 1,000.
+_CHUNK = re.compile(
+    rf"[{_UNSPACED}]+|{_PART}(?:(?:[-._/\\:@&']{{1,3}}|(?<=[0-9]),(?=[0-9]{{3}}(?![0-9]))){_PART})*"
+)
+_WORD = re.compile(r"[A-Za-z0-9\x80-\U0010ffff]+")
+# After a word it asks for everything that begins so; `*this*` and `a*b` do not.
+_STAR = re.compile(r"[-._/\\:@&']{0,3}\*(?![A-Za-z0-9*\x80-\U0010ffff])")
+# What holds a chunk together, from the outside in: segments of a path, words of a name, halves of a word.
+_LEVELS = (re.compile(r"[/\\@]+"), re.compile(r"[-._:&]+"), re.compile(r"[',]+"))
+_JOINTS = re.compile(r"((?<=\d)[-._/\\:@&]+(?=\d))|[-._/\\:@&',]+")
+_ENDING = re.compile(r"'(?:s|ll|re|ve|d|m|(t))(?![A-Za-z0-9\x80-\U0010ffff])", re.IGNORECASE)
+_HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^A-Za-z]+")
+_PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s")
+_LETTERS_AND_DIGITS = re.compile(r"([^\W\d_]+)(\d+)|(\d+)([^\W\d_]+)")
+
+# Letters that Unicode does not take apart into a base and a mark, though readers do.
+_PLAIN_LETTERS = {"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ħ": "h", "Ħ": "H", "ı": "i"}
+_APOSTROPHES = "\u2018\u2019\u02bc\u02b9\uff07"
+
+
+class _CharacterMap(dict[int, str]):
+    """What each decomposed character becomes, worked out when it is first met."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = shown = _plain(chr(code))
+        return shown
+
+
+_PLAIN = _CharacterMap()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryWord:
+    """A word of a query: the characters `start`..`end` of it as it was written, and its terms.
+
+    `stop` says that the word is too common to search by. Words are in order; two may share a character
+    that stands for both (½ is a 1 and a 2).
+    """
+
+    start: int
+    end: int
+    terms: tuple[str, ...]
+    stop: bool
+
+
+def normal(text: str) -> str:
+    """The text freed of marks, widths and signs that carry no word, but not of case."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFKD", text).translate(_PLAIN))
+
+
+def terms(text: str) -> list[str]:
+    """The index terms of a text, in order and with repeats."""
+    found: list[str] = []
+    for chunk in _CHUNK.findall(normal(text)):
+        found.extend(_terms_of(chunk))
+    return found
+
+
+def query_words(text: str) -> list[QueryWord]:
+    """The words of a query with their places.
+
+    `word*` has the term `word*`, which stands for everything that begins so, and so has a single character
+    of a script without spaces, because the index holds pairs.
+    """
+    plain = normal(text)
+    places = _places(text, plain)
+    return [
+        QueryWord(
+            start=places[chunk.start()],
+            end=max(places[chunk.end()], places[chunk.end() - 1] + 1),
+            terms=tuple(_query_terms_of(chunk)),
+            stop=_without_ending(chunk[0]).casefold() in STOP_WORDS,
+        )
+        for chunk in _CHUNK.finditer(plain)
+    ]
+
+
+def query_terms(text: str) -> list[str]:
+    """The distinct terms of a query, in order; stop words only when there is nothing else."""
+    return telling_terms(query_words(text))
+
+
+def telling_terms(words: Sequence[QueryWord]) -> list[str]:
+    """The distinct terms of these words, in order; stop words only when there is nothing else."""
+    telling = [word for word in words if not word.stop]
+    return list(dict.fromkeys(term for word in telling or words for term in word.terms))
+
+
+def searchable(memory: Memory) -> str:
+    """The text a memory is found by: its content and its other phrasings. Vectors are made from it."""
+    return "\n".join((memory.content, *memory.phrasings))
+
+
+def memory_terms(memory: Memory) -> list[str]:
+    """The index terms of a memory: those of its searchable text, of its tags and of the day it happened,
+    and of its author unless the text names them."""
+    day = () if memory.occurred_at is None else (date_words(memory.occurred_at),)
+    found = terms("\n".join((searchable(memory), *memory.tags, *day)))
+    named = terms(memory.author) if memory.author else []
+    return found if set(named) <= set(found) else [*found, *named]
+
+
+def text_hash(memory: Memory) -> str:
+    """A digest of the searchable text, by which derived data knows that it is out of date."""
+    return _digest(searchable(memory))
+
+
+def fingerprint(text: str) -> str:
+    """A digest under which two texts are identical when they differ in nothing that carries meaning.
+
+    Case, width, spacing, a closing full stop and quotation marks round the whole do not count. Numbers,
+    signs, negations, question marks and exponents do.
+    """
+    return _short_fingerprint(text) if len(text) <= SHORT_CHARS else _fingerprint(text)
+
+
+def _fingerprint(text: str) -> str:
+    plain = " ".join(_COMPATIBLE.sub(_compatible, text).casefold().split())
+    start, end = _inner_span(plain)
+    return _digest(plain[start:end] or plain)
+
+
+# A text on its way in is compared several times.
+_short_fingerprint = lru_cache(maxsize=512)(_fingerprint)
+
+
+# -- terms ---------------------------------------------------------------------------------------
+
+
+def _places(text: str, plain: str) -> Sequence[int]:
+    """For each character of the normal text, and for its end, where the text has what it was made from."""
+    if text.isascii():
+        return range(len(text) + 1)
+    origins = [at for at, size in enumerate(_sizes(text)) for _ in range(size)]
+    origins.append(len(text))
+    # Putting together again keeps the order of what it joins, so counting the parts tells where they were.
+    parts = (len(unicodedata.normalize("NFD", character)) for character in plain)
+    return [origins[part] for part in accumulate(parts, initial=0)]
+
+
+def _sizes(text: str) -> Iterator[int]:
+    """How many characters each character becomes when it is taken apart and made plain."""
+    return (len(unicodedata.normalize("NFKD", character).translate(_PLAIN)) for character in text)
+
+
+def _plain(character: str) -> str:
+    """One decomposed character as the analyser sees it: itself, something simpler, a space or nothing."""
+    if character in _APOSTROPHES:
+        return "'"
+    if character.isascii():
+        return character
+    # The combining marks of Latin, Greek and Cyrillic, and variation selectors. Marks of other scripts
+    # (voiced kana, Indic vowels) make another letter and stay.
+    if "\u0300" <= character <= "\u036f" or "\ufe00" <= character <= "\ufe0f":
+        return ""
+    if character.isdecimal():
+        return str(unicodedata.decimal(character))
+    kind = unicodedata.category(character)
+    if kind in ("So", "Sc"):
+        return f" {character} "
+    if kind == "Pd":
+        return "-"
+    if kind in ("Cf", "Me"):
+        return ""
+    return _PLAIN_LETTERS.get(character, character) if kind[0] in "LMN" else " "
+
+
+def _terms_of(chunk: str) -> tuple[str, ...]:
+    # Long chunks are rare and would make the cache heavy.
+    return _cached_terms(chunk) if len(chunk) <= MAX_TERM_CHARS else _chunk_terms(chunk)
+
+
+def _query_terms_of(chunk: re.Match[str]) -> Sequence[str]:
+    """The terms a query's chunk is looked for by."""
+    found = _telling_terms(chunk[0])
+    if _SPACELESS.match(chunk[0]):
+        return found if len(chunk[0]) > 1 else [f"{chunk[0]}*"]
+    before = chunk.string[max(0, chunk.start() - 1) : chunk.start()]
+    if before == "*" or not _STAR.match(chunk.string, chunk.end()):
+        return found
+    beginning = _joined(chunk[0])
+    if not 2 <= len(beginning) < MAX_TERM_CHARS:
+        return found
+    # The index holds stems, which `deploy` is no beginning of (`deploi`): the word itself stays asked for.
+    return [*(term for term in found if not term.startswith(beginning)), f"{beginning}*"]
+
+
+def _telling_terms(chunk: str) -> Sequence[str]:
+    """The terms of a query's chunk without those of its stop words: `up-to-date` must not look for `to`."""
+    found = _terms_of(chunk)
+    if len(found) == 1:
+        return found
+    words = (hump for word in _WORD.findall(chunk) for hump in _humps(word))
+    dull = {_term(word) for word in words if word.casefold() in STOP_WORDS}
+    return [term for term in found if term not in dull] or found
+
+
+def _chunk_terms(chunk: str) -> tuple[str, ...]:
+    if _SPACELESS.match(chunk):
+        return tuple(chunk[i : i + 2] for i in range(max(1, len(chunk) - 1)))
+    spelled = chunk.replace("++", "plusplus").replace("#", "sharp")
+    return tuple(_split(_without_ending(spelled), _LEVELS))
+
+
+_cached_terms = lru_cache(maxsize=32_768)(_chunk_terms)
+
+
+def _without_ending(chunk: str) -> str:
+    """The chunk without 's, 'll and the like, and with n't closed up: `don't` is `dont`."""
+    return _ENDING.sub(r"\1", chunk) if "'" in chunk else chunk
+
+
+def _split(chunk: str, levels: Sequence[re.Pattern[str]]) -> list[str]:
+    """The terms of a chunk: the whole in one normal form, then, when it has several parts, theirs."""
+    if levels:
+        parts = [part for part in levels[0].split(chunk) if part]
+        if len(parts) < 2:
+            return _split(parts[0], levels[1:]) if parts else []
+        return [_term(chunk), *(term for part in parts for term in _split(part, levels[1:]))]
+    humps = _humps(chunk)
+    return [_term(chunk), *(_term(hump) for hump in humps if len(humps) > 1)]
+
+
+def _humps(word: str) -> list[str]:
+    """The humps of a camelCase word, or the letters and digits of one such as python3 or 20GB."""
+    mixed = _LETTERS_AND_DIGITS.fullmatch(word)
+    if mixed:
+        return [part for part in mixed.groups() if part]
+    if not word.isascii() or word[1:].islower() or word.isupper() or _PLURAL_ACRONYM.fullmatch(word):
+        return [word]
+    humps = _HUMP.findall(word)
+    # A name has humps of some length; what falls to crumbs is a key or base64 (or iOS, which is one word).
+    return humps if len(word) >= 2 * len(humps) else [word]
+
+
+def _term(chunk: str) -> str:
+    """A chunk as one term: no case, no joints, no English ending, no more than MAX_TERM_CHARS.
+
+    Between two digits a joint becomes `_`, so that 3.11 is not 311.
+    """
+    word = _joined(chunk)
+    # Porter's rules would eat the s of two-letter words such as `os` and `as`.
+    if len(word) > 2 and word.isascii() and word.isalpha():
+        word = stem(word)
+    if len(word) <= MAX_TERM_CHARS:
+        return word
+    return f"{word[: MAX_TERM_CHARS - _DIGEST_CHARS - 1]}_{_digest(word)[:_DIGEST_CHARS]}"
+
+
+def _joined(chunk: str) -> str:
+    return _JOINTS.sub(lambda joint: "_" if joint[1] else "", chunk).casefold()
+
+
+# -- digests -------------------------------------------------------------------------------------
+
+# Everything but exponents, indices and fractions, which must not melt into the number beside them.
+_COMPATIBLE = re.compile("[^\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u209f\u2150-\u215f\u2189]+")
+_QUOTES = {
+    '"': '"',
+    "'": "'",
+    "“": "”",
+    "„": "“",
+    "‘": "’",
+    "«": "»",
+    "»": "«",
+    "「": "」",
+    "『": "』",
+    "`": "`",
+}
+
+
+def _compatible(run: re.Match[str]) -> str:
+    return unicodedata.normalize("NFKC", run[0])
+
+
+def _inner_span(text: str) -> tuple[int, int]:
+    """Where the text begins and ends without closing full stops and quotes round the whole."""
+    start, end = 0, len(text)
+    while True:
+        end = _without_full_stop(text, start, end)
+        if not _is_quoted(text, start, end):
+            return start, end
+        start, end = start + 1, end - 1
+
+
+def _without_full_stop(text: str, start: int, end: int) -> int:
+    stop = end
+    while stop > start and text[stop - 1] in ".。":
+        stop -= 1
+    # A full stop closes a word; the dots of `cd ..` and `src/.` are words themselves.
+    closes = stop > start and (text[stop - 1].isalnum() or text[stop - 1] in "\"'”’»」』)]}`%")
+    return stop if closes else end
+
+
+def _is_quoted(text: str, start: int, end: int) -> bool:
+    """Whether one pair of quotation marks holds all of it, as in "a" but not in "a" or "b"."""
+    if end - start < 2:
+        return False
+    opening, closing = text[start], text[end - 1]
+    inside = text[start + 1 : end - 1]
+    return _QUOTES.get(opening) == closing and opening not in inside and closing not in inside
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -1,0 +1,170 @@
+"""What form a memory has: a turn of a talk, a chunk of something longer, or a note; and who says what in it.
+
+It is read off the memory when it is written and never depends on a query, so that one memory is always
+ranked in one way.
+"""
+
+import enum
+import re
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vestige.cognition.gate.corrections import announces
+from vestige.cognition.text.analyser import normal, terms
+from vestige.core.models import Memory
+
+SHORT_WORDS = 48
+"""Up to here (about 64 word pieces) a text is a turn, if it stands in a thread or somebody says it."""
+
+_SPEAKER = re.compile(r"\s*([^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2}):\s")
+_FIRST_PERSON = re.compile(r"\b(?:I|I'm|I've|I'd|I'll|[Mm]y|[Ww]e|[Ww]e've|[Ww]e're)\b")
+_HEADINGS = frozenset(
+    "note notes decision todo fact facts rule rules tip tips warning bug fix error issue idea plan goal "
+    "question answer summary context example preference reminder lesson pattern update fyi ps nb".split()
+)
+_IN_PERSON = re.compile(r"\b(?:I|[Yy]ou|[Ww]e|[Mm]y|[Yy]our|[Oo]ur)\b")
+_SENTENCE = re.compile(r"[^.!?]+(?:[.!?]+[\"”')]*|$)\s*")
+_TIMED = re.compile(
+    r"\b(?:yesterday|today|tonight|tomorrow|ago|since|recently|weekend|\d{4}|\w+day"
+    r"|(?:last|next|this) (?:night|morning|week|weekend|month|year|summer|winter|spring|fall|autumn)"
+    r"|january|february|march|april|june|july|august|september|october|november|december)\b",
+    re.IGNORECASE,
+)
+
+
+class Form(enum.IntEnum):
+    """How a memory is ranked (cognition/ranking.py)."""
+
+    NOTE = 0
+    TURN = 1
+    CHUNK = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Features:
+    """A memory's form; whether it speaks in the first person, ends by asking, tells a time; and its
+    speaker as `name_hash` (0 for nobody)."""
+
+    form: Form
+    first_person: bool
+    asks: bool
+    timed: bool
+    speaker: int
+
+
+def features(memory: Memory) -> Features:
+    """What a memory's text and place say about its form."""
+    name, said = speaker_and_words(memory)
+    short = len(terms(memory.content)) <= SHORT_WORDS
+    return Features(
+        form=_form(memory, short=short, spoken=name is not None, talking=said != memory.content),
+        first_person=bool(_FIRST_PERSON.search(said)),
+        asks=_ends_asking(said),
+        timed=bool(_TIMED.search(said)),
+        speaker=name_hash(name) if name else 0,
+    )
+
+
+def is_threaded(memory: Memory) -> bool:
+    """Whether a memory is part of something longer: of a thread, or at a place in its source."""
+    return memory.thread is not None or (memory.source is not None and memory.position is not None)
+
+
+def _form(memory: Memory, *, short: bool, spoken: bool, talking: bool) -> Form:
+    if is_threaded(memory):
+        return Form.TURN if short or spoken else Form.CHUNK
+    # An author alone makes no talk of a note.
+    return Form.TURN if short and talking else Form.NOTE
+
+
+def speaker_and_words(memory: Memory) -> tuple[str | None, str]:
+    """Who says it (its author, or the name before a first colon) and what is said."""
+    named = _SPEAKER.match(memory.content)
+    if not named:
+        return memory.author, memory.content
+    said = memory.content[named.end() :]
+    # "Decision: ship it" has a heading; "Mel: I shipped it" has a speaker.
+    heading = named[1].casefold() in _HEADINGS and named[1] != memory.author
+    if memory.thread is not None or (not heading and _IN_PERSON.search(said)) or named[1] == memory.author:
+        return memory.author or named[1], said
+    return memory.author, memory.content
+
+
+def name_hash(name: str) -> int:
+    """A positive number for a name; its first word counts, letter case and diacritics do not."""
+    first = next(iter(normal(name).casefold().split()), "").strip(".,:;-")
+    return int.from_bytes(blake2b(first.encode("utf-8", "replace"), digest_size=8).digest(), "big") >> 2 or 1
+
+
+def _ends_asking(said: str) -> bool:
+    """Whether a question ends it, past a remark in brackets such as `[shares a photo]`."""
+    said = said.rstrip()
+    if said.endswith("]") and "[" in said:
+        said = said[: said.rindex("[")].rstrip()
+    return said.endswith("?")
+
+
+def asked(text: str, spans: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """For each token, given by the characters it spans, whether it stands in a question."""
+    marks = np.zeros(len(text) + 1, dtype=np.bool_)
+    if "?" in text:
+        named = _SPEAKER.match(text)  # who asks is no part of the question
+        for sentence in _SENTENCE.finditer(text, named.end() if named else 0):
+            if "?" in sentence[0]:
+                marks[sentence.start() : sentence.end()] = True
+    found: NDArray[np.bool_] = marks[np.minimum(spans[:, 0], len(text))]
+    return found
+
+
+# -- Is a text something said to somebody? Such words are kept as they were said, and state nothing for
+# good.
+
+# Greetings, thanks and reactions. Words that open a correction as well ("no", "sorry", "oops") are none.
+_CALLS = "hey|hi|hiya|hello|bye|goodbye|wow|whoa|yay|yeah|yep|yup|congrats|congratulations|haha\\w*|lol"
+_REACTIONS = (
+    "yes|sure|okay|ok|cool|nice|great|awesome|amazing|lovely|sweet|absolutely|definitely|totally|exactly|"
+    "of course|sounds (?:good|great)|no (?:worries|problem|doubt|way)|good (?:luck|job|night|morning)|"
+    "well done|way to go|keep it up|take care|glad to \\w+"
+)
+_OPENING = re.compile(
+    rf"\s*(?:(?:{_CALLS})\b|(?:thanks|thank you|cheers)\b(?! to\b)|(?:{_REACTIONS})\s*[,!.])", re.IGNORECASE
+)
+_SPOKEN_BY = re.compile(r"^\s*[^\W\d_][\w.'’-]*:\s+")
+_NAME_BEFORE = re.compile(r"\s*[^\W\d_][\w.'’-]*(?: [A-Z][\w.'’-]*)?:\s")
+_QUESTION = re.compile(r"\?[\"”')\]]*(?:\s|$)")
+_EXCLAMATION = re.compile(r"[^.?!:;]*!(?:\s|$)")
+
+
+def is_spoken(text: str, said: str) -> bool:
+    """Whether the name of a speaker comes before what is said, and no announcement ("Correction: …")."""
+    before = text.removesuffix(said)
+    return bool(before and _NAME_BEFORE.fullmatch(before)) and not announces(before)
+
+
+def is_talk(text: str) -> bool:
+    """Whether a text greets, thanks, asks, or begins by calling out."""
+    said = _SPOKEN_BY.sub("", text, count=1)
+    return bool(_OPENING.match(said) or _EXCLAMATION.match(said) or _QUESTION.search(said))
+
+
+# -- Asking a talk as one would ask its speakers: "What did Caroline paint?" becomes "What did you
+# paint?".
+
+_NAMED = re.compile(r"[^\W\d_][\w-]*(['’]s\b|['’](?!\w))?")
+_POSSESSIVE = re.compile(r"\b(?:his|her|their)\b", re.IGNORECASE)
+
+
+def in_second_person(text: str, speakers: frozenset[int]) -> str:
+    """The text with the names of these speakers (`form.name_hash`) as you, and what is theirs as your."""
+
+    def addressed(word: re.Match[str]) -> str:
+        owner = word[1] or ""
+        if name_hash(word[0].removesuffix(owner)) not in speakers:
+            return word[0]
+        return "your" if owner else "you"
+
+    spoken = _NAMED.sub(addressed, text)
+    return _POSSESSIVE.sub("your", spoken) if spoken != text else text

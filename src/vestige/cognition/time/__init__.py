@@ -1,0 +1,1 @@
+"""Time: calendar, time expressions, validity."""

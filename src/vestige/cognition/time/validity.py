@@ -1,0 +1,432 @@
+"""Since when and until when a text says that it is true: `since March`, `until Friday` (English).
+
+Only one plain statement of what is or will be so has a window, and its end lies after it was said: an end
+that was past by then is history, and history stays true. What is missed costs little, because the words
+still stand in the text; what is wrongly taken hides a memory. So doubt means no window, and an end takes in
+the whole day, month or year it names.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import zip_longest
+from typing import Literal
+
+from vestige.cognition.english.words import ARTICLES, BE, OWNERS, PAST_EVENTS, PREPOSITIONS, Word, words_of
+from vestige.cognition.time.calendar import Period
+from vestige.cognition.time.expressions import WEEKDAY_NUMBERS, Basis, Expression, expressions
+from vestige.core.models import Memory
+
+# -- Whether a sentence asserts that something is so, now or from some time on (English).
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assertion:
+    """What a sentence asserts: where its verb stands (0 where it has none, as in "On leave") and whether that
+    is in the perfect tense ("has lived"), which tells since when, but not until when."""
+
+    verb_at: int
+    perfect: bool
+
+
+# If it lasts, maybe; Ada says; deadlines and wishes; every year; the first since; not back until.
+_NO_ASSERTION = re.compile(
+    r"\b(?:if|unless|whether|suppos\w+|assum\w+|provided|might|may|maybe|perhaps|possibly|probably|presumably|"
+    r"likely|would|could|should|hope\w*|thinks?|believes?|guess|wonders?|expect\w*|seems?|apparently|allegedly|"
+    r"rumou?rs?|unclear|unsure|not sure|tentativ\w+|for example|e\.g|"
+    r"says?|claims?|asks?|tells?|according to|"
+    r"deadlines?|due(?! to)|remind\w*|to-?do|finish\w*|submit\w*|deliver\w*|respond\w*|reply|rsvp|wait\w*|"
+    r"postpon\w+|delay\w*|defer\w*|moved|resched\w+|adjourn\w*|pushed|goals?|targets?|forecasts?|"
+    r"(?:is|are|needs?|has|have|wants?|plans?|planning|tr(?:y|ies)) to|"
+    r"every|each|always|usually|normally|typically|generally|often|daily|weekly|monthly|yearly|annual(?:ly)?|"
+    r"weekdays|weekends|(?:mon|tues|wednes|thurs|fri|satur|sun)days|"
+    r"first|best|worst|the (?:most|least)|highest|lowest|longest|largest|biggest|smallest|"
+    r"(?:it|it's) (?:has )?been|at least|at the (?:earliest|latest))\b|"
+    r"(?:\b(?:not|never)|n['’]t)\b.*\b(?:start|begin|open|launch|ship|arrive|return|happen|back|come)\b",
+    re.IGNORECASE,
+)
+_ASKING = frozenset(
+    "is are am do does did will can has have was were who what when where why how which whose shall "
+    "must".split()
+)
+
+_SUBJECTS = frozenset("i we you they people".split())
+_MODALS = frozenset("will shall can must do does".split())
+_LINKS = frozenset("be been being get gets remain remains stay stays keep keeps".split()) | BE
+_ADVERBS = frozenset("not also already now still never just currently again both all back".split())
+# What a thing does as long as a state lasts; not what happens once.
+_STANDING = frozenset(
+    "work live run last hold apply stay remain lead manage cover use cost own rent support report study "
+    "teach host serve need require belong maintain charge pay earn share head chair reside weigh "
+    "contain keep accept allow offer include sit sleep drive take prefer".split()
+)
+_THIRD_PERSON = frozenset({"studies", "teaches", "carries"} | {f"{verb}s" for verb in _STANDING})
+_LASTED = frozenset(
+    "been had lived worked used run led owned held stayed known managed studied taught served hosted "
+    "supported kept needed required covered rented maintained employed belonged reported driven "
+    "preferred".split()
+)
+_PROLONGED = frozenset({"extended", "prolonged", "renewed"})
+_IRREGULAR = PAST_EVENTS - {"read", "hit"} | frozenset(
+    "was were did knew thought began became chose forgot held meant rose sang sat sent shot stood stole "
+    "stuck swore threw understood woke wore grew drew blew hung hid lay lent rang rode shook shone sank "
+    "dealt fought bought sought stayed lived went".split()
+)
+_NO_PAST = frozenset(
+    "need speed hundred indeed exceed proceed breed bleed embed feed seed shed agreed".split()
+)
+# What makes a note without a verb a state: "Code freeze until Friday", "Office closed until Monday".
+_STATES = frozenset(
+    "leave vacation holiday holidays sabbatical freeze frozen closed closure open shut valid off away "
+    "out on-call oncall maintenance offer sale discount lease contract trial subscription embargo ban "
+    "moratorium support supported unavailable available blocked disabled enabled paused suspended "
+    "reserved booked rented extended deprecated limited lockdown quarantine probation secondment "
+    "internship outage downtime price prices fee rate policy rule busy remote".split()
+)
+_IMPERATIVES = frozenset(
+    "keep leave use hold stay do don't dont avoid let make remember run put set continue stop please "
+    "call email send take give work try hide show turn".split()
+)
+_MAX_NOTE_WORDS = 12
+
+
+def assertion(sentence: str) -> Assertion | None:
+    """What a sentence, freed of the words that tell the time, asserts; None when it may be anything else."""
+    words = words_of(sentence)
+    if not words or words[-1].sentence or "?" in sentence or _NO_ASSERTION.search(sentence):
+        return None
+    if words[0].text in _ASKING or any(_is_past(words, at) for at in range(len(words))):
+        return None
+    verbs = [at for at in range(len(words)) if _is_finite(words, at)]
+    if not verbs:
+        return Assertion(verb_at=0, perfect=False) if _is_note(words) else None
+    if len(verbs) > 1:
+        return None
+    verb = words[verbs[0]]
+    if verb.text not in ("has", "have"):
+        return Assertion(verb_at=verb.start, perfect=False)
+    return _having(words, verbs[0])
+
+
+def _having(words: Sequence[Word], at: int) -> Assertion | None:
+    """What is had, or has lasted: "has a cold", "has lived here", "has been extended"; not "has doubled"."""
+    after = [word.text for word in words[at + 1 : at + 4] if word.text not in _ADVERBS]
+    if not after:
+        return None
+    prolonged = _PROLONGED.intersection(after[:2])
+    if prolonged or not (after[0].endswith("ed") or after[0] in _LASTED | _IRREGULAR):
+        return Assertion(verb_at=words[at].start, perfect=False)
+    return Assertion(verb_at=words[at].start, perfect=True) if after[0] in _LASTED else None
+
+
+def _is_past(words: Sequence[Word], at: int) -> bool:
+    """Whether a word is a verb in the past tense: "worked" is, "is closed" and "the shared hold" are not."""
+    word = words[at].text
+    if word in ("was", "were", "did", "had"):
+        return word != "had" or not at or words[at - 1].text not in ("has", "have")
+    if word == "used" and not (at and words[at - 1].text in _LINKS) and _follows(words, at, "to"):
+        return True
+    regular = word.endswith("ed") and len(word) > 4 and word not in _NO_PAST
+    if not (regular or word in _IRREGULAR) or words[at].kind in ("name", "quantity"):
+        return False
+    if at == 0 or word in _STATES or words[at - 1].text in ARTICLES | OWNERS | PREPOSITIONS:
+        return False
+    return not any(before.text in _LINKS | {"has", "have"} for before in words[max(0, at - 3) : at])
+
+
+def _follows(words: Sequence[Word], at: int, text: str) -> bool:
+    return at + 1 < len(words) and words[at + 1].text == text
+
+
+def _is_finite(words: Sequence[Word], at: int) -> bool:
+    """Whether a word is the verb of a clause: "is", "will", "works", "we use"."""
+    word, before = words[at].text, words[at - 1].text if at else ""
+    if word in _MODALS or word in ("is", "are", "am", "has", "have"):
+        return before not in _MODALS | {"to", "not"}
+    if not at or words[at].kind != "word" or before in ARTICLES | OWNERS | PREPOSITIONS | _MODALS | {"not"}:
+        return False
+    if word in _THIRD_PERSON:
+        return True
+    plural = before.endswith("s") and words[at - 1].telling and words[at - 1].kind != "quantity"
+    return word in _STANDING and (before in _SUBJECTS or plural)
+
+
+def _is_note(words: Sequence[Word]) -> bool:
+    said = [word.text for word in words]
+    return len(said) <= _MAX_NOTE_WORDS and said[0] not in _IMPERATIVES and not _STATES.isdisjoint(said)
+
+
+# -- validity
+
+MAX_CHARS = 300
+"""A longer text says more than one thing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """From when on and until when (exclusive) a text says it is true, at least one of them, and its words."""
+
+    valid_from: datetime | None
+    valid_until: datetime | None
+    words: str
+
+    def by(self, now: datetime) -> "Told | None":
+        """What of it may be kept with a memory. A start to come may not: who is told today that the office
+        moves on Monday must find it today."""
+        if self.valid_from is None or self.valid_from <= now:
+            return self
+        return replace(self, valid_from=None) if self.valid_until is not None else None
+
+
+def validity_told(text: str, said_at: datetime) -> Told | None:
+    """The window a text gives itself, as understood when it was said; None when it gives none."""
+    if len(text) > MAX_CHARS or not _HINT.search(text) or _MACHINE.search(text):
+        return None
+    plain = _ASIDE.sub(lambda aside: "x" * len(aside[0]), text)
+    phrases = _phrases(plain)
+    if not phrases or not _are_asserted(plain, phrases):
+        return None
+    try:
+        windows = [_window(phrase, said_at) for phrase in phrases]
+    except (ValueError, OverflowError):
+        return None
+    starts = [start for start, _ in windows if start is not None]
+    ends = [end for _, end in windows if end is not None]
+    if len(starts) > 1 or len(ends) > 1:
+        # Two ends are those of two things.
+        return None
+    start, end = next(iter(starts), None), next(iter(ends), None)
+    if end is not None and (end <= said_at or (start is not None and start >= end)):
+        return None
+    words = " … ".join(text[phrase.start : phrase.end].rstrip(".") for phrase in phrases)
+    return Told(valid_from=start, valid_until=end, words=words)
+
+
+def reworded(memory: Memory, content: str) -> Memory:
+    """The memory with another text. A window that its old words gave goes with them."""
+    said = validity_told(memory.content, memory.occurred_at or memory.created_at)
+    told = said.by(memory.created_at) if said else None
+    if told is None or (told.valid_from, told.valid_until) != (memory.valid_from, memory.valid_until):
+        return replace(memory, content=content)
+    return replace(memory, content=content, valid_from=None, valid_until=None)
+
+
+# -- times ---------------------------------------------------------------------------------------
+
+_A_YEAR = timedelta(days=365)
+_SIX_DAYS = timedelta(days=6)
+_COUNTED = re.compile(r"\s+[a-z]+s\b")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Time:
+    """An expression of time, as written, and whether it is one where `until` or the like leads to it: `may`
+    and `2000 rows` are not."""
+
+    one: Expression
+    written: str
+    is_meant: bool
+
+    @property
+    def recurs(self) -> bool:
+        """Whether it names a day of every week or a month of every year."""
+        yearless = self.one.basis is Basis.GUESSED_YEAR and not any(sign.isdecimal() for sign in self.written)
+        return yearless or self.is_weekday
+
+    @property
+    def is_of(self) -> bool:
+        """Whether `the` goes with it: the 5th, the summer of 2023."""
+        return self.written[0].isdecimal() or " of " in self.written
+
+    @property
+    def is_weekday(self) -> bool:
+        return self.written.casefold() in WEEKDAY_NUMBERS
+
+    def past(self, said_at: datetime) -> Period:
+        """The latest such time that has begun, where there are several."""
+        return self.one.read(said_at, said_at.date())
+
+    def coming(self, said_at: datetime) -> Period:
+        """The first such time that is not over, where there are several."""
+        if self.is_weekday:
+            return self.past(said_at + _SIX_DAYS)
+        begun = self.past(said_at)
+        if self.one.basis is not Basis.GUESSED_YEAR or begun.end > said_at:
+            return begun
+        return self.one.read(said_at, (said_at + _A_YEAR).date())
+
+    def nearest(self, said_at: datetime) -> Period:
+        """The one of several that begins nearest; of weekdays the coming one."""
+        begun, coming = self.past(said_at), self.coming(said_at)
+        if self.is_weekday or coming.start - said_at < said_at - begun.start:
+            return coming
+        return begun
+
+
+def _times(text: str) -> tuple[_Time, ...]:
+    return tuple(
+        _Time(
+            one=one,
+            written=text[one.start : one.end],
+            is_meant=not one.loose or _is_meant(text, one),
+        )
+        for one in expressions(text)
+    )
+
+
+def _is_meant(text: str, one: Expression) -> bool:
+    counts = text[one.start : one.end].isdecimal() and _COUNTED.match(text, one.end)
+    return not counts and not text[one.start].islower()
+
+
+# -- phrases -------------------------------------------------------------------------------------
+
+_HINT = re.compile(
+    r"\b(?:since|as of|as from|from|between|starting|beginning|effective|until|till?|through|thru)\b",
+    re.IGNORECASE,
+)
+# Code, markup, log lines, several lines.
+_MACHINE = re.compile(
+    r"[{}<>=|\\]|;\s*$|\(\)|::|\b(?:ERROR|WARN|WARNING|INFO|DEBUG|TRACE|FATAL)\b|"
+    r"^\s*(?:[\[$>#*]|//|--|\d{4}-\d\d-\d\d[T ]\d\d:)|\S\s*\n\s*\S"
+)
+# What others say, code and addresses in a sentence, and what is said by the way.
+_ASIDE = re.compile(
+    r"`[^`]*`|\"[^\"]*\"|“[^”]*”|«[^»]*»|(?<!\w)'[^']*'(?!\w)|‘[^’]*’(?!\w)|\([^()]*\)|\w+://\S+"
+)
+
+_PART = r"(?:(?:the\s+)?(?:very\s+)?(?:start|beginning|middle|end)\s+of\s+|(?:early|mid|late)[\s-]+)?"
+_LEAD = re.compile(
+    r"\b(?:(?P<until>(?:up\s+)?(?:until|till?)|through|thru|up\s+to\s+and\s+including)|"
+    r"(?P<since>since)|(?P<starting>(?:(?:effective|starting|beginning)(?:\s+(?:from|on|in|as\s+of))?|"
+    r"as\s+of|as\s+from|with\s+effect\s+from))|"
+    rf"(?P<range>from|between))\s+{_PART}(?P<the>the\s+)?$",
+    re.IGNORECASE,
+)
+_NEAR_CHARS = 40
+_LINK = re.compile(rf"\s*(?:and|to|until|till?|through|thru|[-–])\s*{_PART}", re.IGNORECASE)
+_ONWARDS = re.compile(r"\s+(?:on(?:wards?)?|forwards?)\b(?!\s+(?:the|a|my|our)\b)", re.IGNORECASE)
+_END_OF_UNIT = re.compile(
+    r"\b(?:until|till?|through|thru)\s+(?:the\s+)?end\s+of\s+the\s+"
+    r"(?P<unit>week|month|quarter|year)\b(?!\s+of)",
+    re.IGNORECASE,
+)
+# `from 10 to 20 May` is one expression.
+_DAYS = re.compile(r"(?<![\d-])\d{1,2}(?:st|[nr]d|th)?\s*(?:-|–|to|and)\s*\d{1,2}(?![\d-])", re.IGNORECASE)
+_VALID = re.compile(r"\b(?:valid|available|binding|in\s+(?:effect|force)|appl(?:y|ies))\s+$", re.IGNORECASE)
+
+Kind = Literal["until", "since", "starting", "range"]
+_KINDS: tuple[Kind, ...] = ("until", "since", "starting", "range")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Phrase:
+    """The times that lead words of a kind lead to (two in a range), and where all of it stands."""
+
+    kind: Kind
+    times: tuple[_Time, ...]
+    start: int
+    end: int
+
+
+def _phrases(text: str) -> list[_Phrase]:
+    """What begins or ends something, from left to right."""
+    found = [
+        _Phrase(kind="until", times=_times(f"this {match['unit']}"), start=match.start(), end=match.end())
+        for match in _END_OF_UNIT.finditer(text)
+    ]
+    times = _times(text)
+    taken = 0
+    for time, following in zip_longest(times, times[1:]):
+        if time.one.start < taken or not time.is_meant:
+            continue
+        near = max(taken, time.one.start - _NEAR_CHARS)
+        lead = _LEAD.search(text, near, time.one.start)
+        # `Since the March release` is since that release.
+        named = lead is not None and lead["the"] and not time.is_of
+        phrase = _phrase(text, lead, time, following) if lead and not named else None
+        if phrase is not None:
+            taken = phrase.end
+            found.append(phrase)
+    return sorted(found, key=lambda phrase: phrase.start)
+
+
+def _phrase(text: str, lead: re.Match[str], time: _Time, following: _Time | None) -> _Phrase | None:
+    kind = next(kind for kind in _KINDS if lead[kind])
+    end = time.one.end
+    if kind == "range":
+        if following is not None and _LINK.fullmatch(text, end, following.one.start):
+            return _Phrase(kind=kind, times=(time, following), start=lead.start(), end=following.one.end)
+        if not _DAYS.search(time.written):
+            kind = "starting"
+    onwards = _ONWARDS.match(text, end)
+    # `The notes from March` are of then; `from March on`, `from March we …` and `valid from March` begin.
+    if lead["range"] and kind == "starting":
+        before = text[: lead.start()]
+        if not (onwards or _leads(before) or _VALID.search(before)) or lead["range"].casefold() != "from":
+            return None
+    return _Phrase(kind=kind, times=(time,), start=lead.start(), end=onwards.end() if onwards else end)
+
+
+def _leads(before: str) -> bool:
+    """Whether nothing but a heading stands before."""
+    return not before.strip() or before.rstrip().endswith(":")
+
+
+# -- what is asserted ----------------------------------------------------------------------------
+
+# `Three weeks until Friday`, `we have until Friday`, `not until Friday`, `at least until Friday`; and `the
+# fair is from 5 to 9 May` tells when it is, which stays true.
+_NO_END = re.compile(
+    r"\b(?:seconds?|minutes?|hours?|days?|weeks?|months?|years?|left|is|are|be|have|has|not|least|or)\s+$|"
+    r"n['’]t\s+$",
+    re.IGNORECASE,
+)
+# What may follow a time at the end. `Until Friday's release` and `until March break` name events, and what
+# comes after `and` or `then` is not over with the rest.
+_TAIL = re.compile(
+    r"\s*(?:[.!,:–—-]\s*)?"
+    r"(?:(?:at|in|on|for|with|due|because of|noon|midnight|morning|afternoon|evening|night|inclusive|only)\b"
+    r"(?:(?!\b(?:and|but|then|after|when|while|so|which|who|or|instead|because(?! of))\b).)*)?",
+    re.IGNORECASE,
+)
+
+
+def _are_asserted(text: str, phrases: Sequence[_Phrase]) -> bool:
+    """Whether the text asserts one thing, and the times are about it."""
+    rest = text
+    for phrase in phrases:
+        rest = f"{rest[: phrase.start]}{' ' * (phrase.end - phrase.start)}{rest[phrase.end :]}"
+    asserted = assertion(rest)
+    if asserted is None:
+        return False
+    for phrase in phrases:
+        before = text[: phrase.start]
+        if not (_leads(before) or phrase.start > asserted.verb_at):
+            return False
+        if phrase.kind in ("until", "range") and (asserted.perfect or _NO_END.search(before)):
+            return False
+    final = phrases[-1]
+    return _leads(rest[: final.start]) or bool(_TAIL.fullmatch(rest, final.end))
+
+
+def _window(phrase: _Phrase, said_at: datetime) -> tuple[datetime | None, datetime | None]:
+    """The start and the end that a phrase tells; ValueError when there is a doubt."""
+    first, last = phrase.times[0], phrase.times[-1]
+    match phrase.kind:
+        case "until":
+            return None, first.coming(said_at).end
+        case "starting":
+            return first.nearest(said_at).start, None
+        case "since":
+            start = first.past(said_at).start
+            if start > said_at:
+                raise ValueError("nothing lasts since a time to come")
+            return start, None
+        case "range":
+            if first.recurs and last.recurs:
+                raise ValueError("Monday to Friday and May to September come again")
+            end = last.coming(said_at)
+            begin = first.coming(said_at) if first.is_weekday else first.one.read(said_at, end.start.date())
+            return begin.start, end.end

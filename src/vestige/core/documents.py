@@ -1,0 +1,44 @@
+"""What a mechanism keeps beside the memories: an intention, an insight, a pattern, a run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from vestige.core.checks import check_label, check_metadata, check_moment
+from vestige.core.errors import InvalidInput
+from vestige.core.models import NO_METADATA, ROOT_SCOPE, normal_scope
+
+LOCAL = frozenset({"running", "peer", "backup"})
+"""Kinds that an installation keeps for itself: who is at work here, whom it has met, its last backup."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A value of some kind under an id, in a scope, kept until it is dropped.
+
+    `cites` are the memories it speaks about: it goes when one of them is deleted, so that no text outlives
+    its source. What is not cited must not be quoted. `version` counts its changes, from 1.
+    """
+
+    kind: str
+    id: str
+    body: Mapping[str, Any] = field(default_factory=lambda: NO_METADATA)
+    scope: str = ROOT_SCOPE
+    cites: tuple[str, ...] = ()
+    version: int = 1
+    created_at: datetime
+    updated_at: datetime
+
+    def __post_init__(self) -> None:
+        check_label("kind", self.kind)
+        check_label("id", self.id)
+        for name in self.cites:
+            check_label("cites", name)
+        check_metadata(self.body)
+        if self.scope != normal_scope(self.scope):
+            raise InvalidInput(f"The scope {self.scope!r} is not in normal form.")
+        if self.version < 1:
+            raise InvalidInput("A document begins with version 1.", details={"version": self.version})
+        check_moment("created_at", self.created_at)
+        check_moment("updated_at", self.updated_at)

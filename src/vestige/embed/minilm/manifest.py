@@ -1,0 +1,142 @@
+"""What an installed model consists of, and whether it still is that.
+
+A model folder holds the graph, its word embeddings, the tokenizer, `manifest.json` (size and sha256
+of each, and the signature of the vectors) and `verified.json`. The sizes are compared at every load;
+the bytes are hashed when a file's times differ from those at the last verification, which
+`verified.json` remembers. ctime is among them: unlike mtime, no tool sets it back after a change.
+"""
+
+import hashlib
+import logging
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import orjson
+
+from vestige.core.errors import ModelDamaged
+from vestige.embed.protocol import Signature
+
+FORMAT = 1
+GRAPH = "model.onnx"
+EMBEDDINGS = "embeddings.bin"
+TOKENIZER = "tokenizer.json"
+MODEL_FILES = (GRAPH, EMBEDDINGS, TOKENIZER)
+MANIFEST = "manifest.json"
+VERIFIED = "verified.json"
+
+Stamp = list[int]
+"""Size, mtime and ctime (nanoseconds) of a file: a change of its bytes changes one of them."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileEntry:
+    """One file as it was published."""
+
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """A model folder's content, and the signature of the vectors it makes."""
+
+    signature: Signature
+    files: Mapping[str, FileEntry]
+
+    @property
+    def size(self) -> int:
+        """All files together, in bytes."""
+        return sum(entry.size for entry in self.files.values())
+
+
+def write_manifest(folder: Path, signature: Signature) -> Manifest:
+    """Record the files of a freshly made folder as what they shall stay."""
+    stamps = {name: _stamp_of(folder, name) for name in MODEL_FILES}
+    entries = {
+        name: FileEntry(size=stamp[0], sha256=sha256_of(folder / name)) for name, stamp in stamps.items()
+    }
+    manifest = Manifest(signature=signature, files=entries)
+    content = {
+        "format": FORMAT,
+        "signature": asdict(signature),
+        "files": {name: asdict(entry) for name, entry in entries.items()},
+    }
+    (folder / MANIFEST).write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2))
+    _remember(folder, stamps)
+    return manifest
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a folder; ModelDamaged when it is missing or cannot be understood."""
+    try:
+        content = orjson.loads((folder / MANIFEST).read_bytes())
+        if content["format"] != FORMAT:
+            raise damaged(folder, f"it has format {content['format']}, this version reads {FORMAT}")
+        files = {name: FileEntry(**content["files"][name]) for name in MODEL_FILES}
+        return Manifest(signature=Signature(**content["signature"]), files=files)
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise damaged(folder, f"{MANIFEST} cannot be read ({error})") from error
+
+
+def verify(folder: Path, *, full: bool = False) -> Manifest:
+    """Check the files against the manifest, `full` with every byte; ModelDamaged if they differ."""
+    manifest = read_manifest(folder)
+    stamps: dict[str, Stamp] = {}
+    for name, entry in manifest.files.items():
+        stamps[name] = _stamp_of(folder, name)
+        if stamps[name][0] != entry.size:
+            raise damaged(folder, f"{name} has {stamps[name][0]} bytes instead of {entry.size}")
+    if not full and _remembered(folder) == stamps:
+        return manifest
+    for name, entry in manifest.files.items():
+        if _hash_in(folder, name) != entry.sha256:
+            raise damaged(folder, f"the content of {name} has changed")
+    _remember(folder, stamps)  # those from before hashing: a change in between must not be trusted
+    return manifest
+
+
+def damaged(folder: Path, reason: str) -> ModelDamaged:
+    """The error for a folder that is not what it should be."""
+    return ModelDamaged(
+        f"The embedding model in {folder} is damaged: {reason}.",
+        hint="vestige model install --force",
+        details={"path": str(folder), "reason": reason},
+    )
+
+
+def sha256_of(path: Path) -> str:
+    """The sha256 of a file, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _hash_in(folder: Path, name: str) -> str:
+    try:
+        return sha256_of(folder / name)
+    except OSError as error:
+        raise damaged(folder, f"{name} is unreadable ({error.strerror})") from error
+
+
+def _stamp_of(folder: Path, name: str) -> Stamp:
+    try:
+        stat = (folder / name).stat()
+    except OSError as error:
+        raise damaged(folder, f"{name} is missing or unreadable ({error.strerror})") from error
+    return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
+
+
+def _remembered(folder: Path) -> object:
+    try:
+        return orjson.loads((folder / VERIFIED).read_bytes())
+    except (OSError, ValueError):
+        return None  # never verified, or a torn note: the bytes are hashed again
+
+
+def _remember(folder: Path, stamps: Mapping[str, Stamp]) -> None:
+    try:
+        (folder / VERIFIED).write_bytes(orjson.dumps(stamps))
+    except OSError as error:  # a cache on read-only media is verified at every load instead
+        log.debug("cannot note the verification of %s: %s", folder, error)

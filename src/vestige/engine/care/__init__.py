@@ -1,0 +1,1 @@
+"""Maintenance: backup, restore, doctor, rebuild, re-embedding, health, secret scan."""

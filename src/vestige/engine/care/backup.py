@@ -1,0 +1,317 @@
+"""Copies of the store, taken while it is in use: where they go, which are kept, and when one is due."""
+
+import errno
+import logging
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+
+from vestige.core.documents import Document
+from vestige.core.errors import InvalidInput, StoreBusy, StoreError, StoreFull, VestigeError
+from vestige.core.events import BackupCompleted
+from vestige.core.models import ANYTHING, EVERYTHING
+from vestige.engine.care import snapshot
+from vestige.engine.care.filenames import absolute, check_file_name, publish, ready, taken, under_free_name
+from vestige.engine.context import Call
+from vestige.engine.revise import persistently
+from vestige.settings.settings import DATABASE_NAME
+from vestige.store.contract.changes import Put
+
+logger = logging.getLogger(__name__)
+
+BACKUPS = "backups"
+KIND = "backup"
+"""The kind of document that says when a backup was last made, and when one last failed."""
+LAST, FAILED = "last", "failed"
+NOTE_SECONDS = 0.5
+"""How long noting it waits for other writers: the copy is good without the note."""
+RETRY = timedelta(hours=1)
+"""How long a backup that failed is not tried again by itself."""
+NEGLECTED = timedelta(days=7)
+WORTH_A_BACKUP = 100
+"""Without a backup for so long, a store of more memories than this is pointed out."""
+
+_ROTATED = re.compile(r"vestige-auto-(?P<number>\d{6,12})-(?P<at>\d{8}-\d{6})\.db", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which backup: in a file of this name, one of those that take turns, or of the whole data directory."""
+
+    path: Path | None = None
+    rotate: bool = False
+    snapshot: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """A backup that was checked; the older ones that went for it, and the files that a snapshot lacks."""
+
+    path: Path
+    size: int
+    removed: tuple[Path, ...] = ()
+    left: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Last:
+    """The last backup that this installation knows of."""
+
+    path: Path
+    size: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Rotated:
+    """A backup that takes its turn. Its number says which is later, whatever the clock said when."""
+
+    number: int
+    at: datetime
+    path: Path
+
+
+def backup(call: Call, wanted: Wanted) -> Made:
+    """Copy the store to the file named, or to a dated one in the data directory, and check the copy.
+
+    Who is not at the command line names a file in the backups folder only.
+    """
+    path, packed = wanted.path, wanted.snapshot
+    if wanted.rotate and (path is not None or packed):
+        raise InvalidInput(
+            "Backups that take turns name themselves and are databases.",
+            hint="Leave `path` and `snapshot` out, or `rotate`.",
+            details={"argument": "rotate"},
+        )
+    if wanted.rotate:
+        return _rotate(call)
+    folder = _folder(call)
+    if path is not None and not call.local:
+        check_file_name(str(path), place=f"it goes into {BACKUPS}/", example="before.db")
+        path = folder / path
+    packed = packed or (path is not None and path.name.endswith(snapshot.ENDINGS))
+    make = _pack if packed else _copy
+    if path is not None:
+        return make(call, absolute(path))
+    suffix = snapshot.ENDINGS[0] if packed else ".db"
+    return under_free_name(
+        folder, "vestige", suffix, now=call.engine.now(), make=lambda free: make(call, free)
+    )
+
+
+def _folder(call: Call) -> Path:
+    return absolute(call.engine.settings.data_dir / BACKUPS)
+
+
+def _copy(call: Call, path: Path) -> Made:
+    _ready(call, path)
+    call.engine.store.backup(path)
+    return _made(call, Made(path=path, size=path.stat().st_size))
+
+
+def _pack(call: Call, path: Path) -> Made:
+    """The data directory in one file. The copy of the database is of one moment; no other file is changed
+    after it was written."""
+    if path.exists():
+        raise taken(path)
+    _ready(call, path)
+    with (
+        _file_errors(path),
+        tempfile.TemporaryDirectory(prefix=f".{path.name}.", suffix=".partial", dir=path.parent) as folder,
+    ):
+        database, partial = Path(folder) / DATABASE_NAME, Path(folder) / path.name
+        call.engine.store.backup(database)
+        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            packed = snapshot.pack(call.engine.settings.data_dir, database, file)
+            file.flush()
+            os.fsync(file.fileno())
+        snapshot.check(partial)
+        publish(partial, path)
+    return _made(call, Made(path=path, size=path.stat().st_size, left=packed.left))
+
+
+# -- taking turns --------------------------------------------------------------------------------------
+
+
+def rotated(folder: Path) -> list[Rotated]:
+    """The backups in a folder that take turns, the oldest first."""
+    found = (
+        (match, path)
+        for path in (folder.iterdir() if folder.is_dir() else ())
+        if (match := _ROTATED.fullmatch(path.name)) and path.is_file() and not path.is_symlink()
+    )
+    dated = ((int(match["number"]), _time(match["at"]), path) for match, path in found)
+    return sorted(Rotated(number=number, at=at, path=path) for number, at, path in dated if at is not None)
+
+
+def _time(text: str) -> datetime | None:
+    try:
+        return datetime.strptime(text, "%Y%m%d-%H%M%S").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def _rotate(call: Call) -> Made:
+    """Make the next one, and only then remove those that are more than are kept."""
+    folder = _folder(call)
+    made = _next(call, folder)
+    spare = rotated(folder)[: -call.engine.settings.backup.keep]
+    removed = [one.path for one in spare if one.path != made.path and _removed(one.path)]
+    return Made(path=made.path, size=made.size, removed=tuple(removed))
+
+
+def _next(call: Call, folder: Path) -> Made:
+    present = rotated(folder)
+    for number in count(present[-1].number + 1 if present else 1):
+        path = folder / f"vestige-auto-{number:06d}-{call.engine.now():%Y%m%d-%H%M%S}.db"
+        try:
+            return _copy(call, path)
+        except InvalidInput:  # another process was faster
+            if not path.exists():
+                raise
+    raise AssertionError("numbers do not end")
+
+
+def _removed(path: Path) -> bool:
+    try:
+        path.unlink()
+    except OSError as exc:
+        logger.warning("The backup %s could not be removed: %s", path, exc.strerror)
+        return False
+    return True
+
+
+def make_due(call: Call) -> None:
+    """Make the backup that the settings ask for by now; one of all processes does."""
+    if not due(call):
+        return
+    try:
+        with call.engine.store.alone("backup"):
+            if due(call):  # nobody was faster
+                _rotate(call)
+    except StoreBusy:
+        logger.info("The store is in other hands; the backup is made later")
+    except VestigeError as exc:
+        logger.warning("The backup was not made: %s", exc.message)
+        with suppress(StoreError):
+            _note(call, FAILED, {"why": exc.message, "at": call.engine.now().isoformat()})
+
+
+def due(call: Call) -> bool:
+    """Whether the last backup that takes turns is older than the settings allow.
+
+    One of the future is of a clock that was set back. A store without memories is not copied: it could be
+    what is left of one that had some, whose backups would go for it.
+    """
+    engine = call.engine
+    hours, now = engine.settings.backup.every_hours, engine.now()
+    if not hours or engine.store.read_only:
+        return False
+    last = next(reversed(rotated(_folder(call))), None)
+    if last is not None and timedelta(0) <= now - last.at < timedelta(hours=hours):
+        return False
+    failed = _noted(call, FAILED)
+    if failed and timedelta(0) <= now - failed.updated_at < RETRY:
+        return False
+    return engine.store.count(ANYTHING, access=EVERYTHING) > 0
+
+
+# -- what is known of backups --------------------------------------------------------------------------
+
+
+def last_backup(call: Call) -> Last | None:
+    """The last backup made here, wherever it was put."""
+    noted = _noted(call, LAST)
+    if noted is None:
+        return None
+    body = noted.body
+    return Last(path=Path(body["path"]), size=body["bytes"], at=datetime.fromisoformat(body["at"]))
+
+
+def neglect(call: Call, memories: int) -> str | None:
+    """What to say to who has much to lose and no backup of it, and could make one."""
+    if call.access != EVERYTHING:
+        return None
+    last = last_backup(call)
+    age = call.engine.now() - last.at if last else None
+    if memories <= WORTH_A_BACKUP or (age is not None and age < NEGLECTED):
+        return None
+    since = f"The last backup is {age.days} days old" if age is not None else "There is no backup"
+    return f"{since}: run `vestige backup`, or have them made by themselves (backup.every_hours)."
+
+
+def _made(call: Call, made: Made) -> Made:
+    if not call.engine.store.read_only:
+        at = call.engine.now().isoformat()
+        try:
+            _note(call, LAST, {"path": str(made.path), "bytes": made.size, "at": at})
+        except StoreError as exc:  # the copy is good all the same
+            logger.warning("It could not be noted when the backup was made: %s", exc.message)
+    call.engine.events.emit(
+        BackupCompleted(
+            timestamp=call.engine.now(),
+            places=None,
+            file=made.path.name,
+            size_bytes=made.size,
+            rotated=_ROTATED.fullmatch(made.path.name) is not None,
+        )
+    )
+    return made
+
+
+def _noted(call: Call, name: str) -> Document | None:
+    found = call.engine.store.documents(KIND, ids=[name], access=EVERYTHING, limit=1)
+    return next(iter(found), None)
+
+
+def _note(call: Call, name: str, body: dict[str, str | int]) -> None:
+    """Write down what became of a backup, for all processes. It is no part of the memory, so no event."""
+
+    def attempt() -> None:
+        now, held = call.engine.now(), _noted(call, name)
+        document = Document(
+            kind=KIND,
+            id=name,
+            body=body,
+            version=held.version + 1 if held else 1,
+            created_at=held.created_at if held else now,
+            updated_at=now,
+        )
+        call.engine.store.commit(
+            [Put(document=document, logged=False)], access=EVERYTHING, patience_seconds=NOTE_SECONDS
+        )
+
+    persistently(call, attempt)
+
+
+# -- files ---------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _file_errors(path: Path) -> Iterator[None]:
+    """Name the backup that was asked for, not what it is put together in."""
+    try:
+        yield
+    except StoreFull as exc:
+        raise StoreFull(
+            f"The backup {path} cannot be written: the disk is full.",
+            hint=exc.hint,
+            details={**exc.details, "path": str(path)},
+        ) from exc
+    except OSError as exc:
+        kind = StoreFull if exc.errno in (errno.ENOSPC, errno.EDQUOT) else StoreError
+        raise kind(
+            f"The backup {path} cannot be written: {exc.strerror or exc}.",
+            hint="Check that the folder can be written and has room.",
+        ) from exc
+
+
+def _ready(call: Call, path: Path) -> None:
+    with _file_errors(path):
+        ready(path.parent, own=_folder(call))

@@ -1,0 +1,86 @@
+"""Names of files in a folder that we choose: plain ones that a caller may give, dated ones of our own."""
+
+import os
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import TypeVar
+
+from vestige.core.errors import InvalidInput
+
+MAX_NAME_BYTES = 200
+_FORBIDDEN = frozenset('/\\:*?"<>|')
+Made = TypeVar("Made")
+
+
+def under_free_name(
+    folder: Path, stem: str, suffix: str, *, now: datetime, make: Callable[[Path], Made]
+) -> Made:
+    """Make a file under a dated name; one that is taken, also meanwhile by somebody else, gets a number."""
+    number = 1
+    while True:
+        counter = f"-{number}" if number > 1 else ""
+        path = folder / f"{stem}-{now:%Y%m%d-%H%M%S}{counter}{suffix}"
+        try:
+            return make(path)
+        except InvalidInput:
+            if not path.exists():
+                raise
+        number += 1
+
+
+def publish(partial: Path, path: Path) -> None:
+    """Give a finished file its name, never over another one."""
+    try:
+        os.link(partial, path)
+    except FileExistsError as exc:
+        raise taken(path) from exc
+    except OSError:  # a file system without hard links
+        if path.exists():
+            raise taken(path) from None
+        partial.rename(path)
+
+
+def taken(path: Path) -> InvalidInput:
+    """The refusal of a name that another file has. Not everybody may know in which folder."""
+    return InvalidInput(
+        f"{path.name} exists already.",
+        hint="Give another name; nothing is overwritten.",
+        details={"argument": "path"},
+    )
+
+
+def absolute(path: Path) -> Path:
+    """The path written out, with the user's home in place of a tilde."""
+    try:
+        return path.expanduser().absolute()
+    except RuntimeError as exc:
+        raise InvalidInput(f"The home directory in {path} cannot be found.") from exc
+
+
+def ready(folder: Path, *, own: Path) -> None:
+    """Make sure that a file can be put into a folder. Only `own`, a folder of the data directory, is made.
+
+    Any other is there, or was mistyped, or lies on a disk that is not mounted: what we wrote would lie where
+    nobody looks for it, hidden by that disk once it is back.
+    """
+    if folder == own:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    elif not folder.is_dir():
+        there = "is not a folder" if folder.exists() else "does not exist"
+        raise InvalidInput(
+            f"The folder {folder} {there}.",
+            hint="Check the path and that its disk is there, or make the folder first.",
+            details={"argument": "path"},
+        )
+
+
+def check_file_name(name: str, *, place: str, example: str) -> None:
+    """Refuse what is more than the plain name of a file; `place` says where the file is or will be."""
+    plain = name.isprintable() and not set(name) & _FORBIDDEN and not name.startswith((".", "~"))
+    if not plain or not name.strip() or len(name.encode("utf-8", "replace")) > MAX_NAME_BYTES:
+        raise InvalidInput(
+            f"{name!r} is not the plain name of a file.",
+            hint=f"Give a name without folders, such as {example}; {place}.",
+            details={"argument": "path"},
+        )

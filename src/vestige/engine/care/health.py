@@ -1,0 +1,165 @@
+"""How the memory is doing: counts, states, coverage, and what would help."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import numpy as np
+
+from vestige.cognition.fsrs.strength import state
+from vestige.cognition.fsrs.trend import SNAPSHOTS
+from vestige.core.models import MemoryState, StoreStats
+from vestige.embed.background import EmbedderStatus, State
+from vestige.embed.protocol import Signature
+from vestige.embed.rerank import RerankerStatus
+from vestige.engine.care.backup import neglect
+from vestige.engine.context import Call
+from vestige.engine.embedding import embedder_or_none
+from vestige.engine.sleep.runs import SNAPSHOT, reach, rows
+
+LOW_RETENTION = 0.5
+MANY_DUE = 10
+AT_WORK = (State.LOADING, State.INSTALLING)
+ASK = "Ask whoever runs the server; its log says more."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """The state of the store and the model, with warnings and advice in words."""
+
+    status: str
+    stats: StoreStats
+    average_retention: float
+    states: dict[MemoryState, int]
+    embedder: EmbedderStatus
+    warnings: tuple[str, ...]
+    advice: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """How well everything in reach was kept when it was consolidated; `recall` is None for an empty store."""
+
+    at: datetime
+    retention: float
+    recall: float | None
+    memories: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Something that is not as it should be, and what helps; no warning where it is a matter of taste."""
+
+    warning: str | None = None
+    advice: str | None = None
+
+
+def health(call: Call) -> Health:
+    """Look at everything this call may see."""
+    engine = call.engine
+    # The model is loaded when it is first asked for: ask, so that what is told is what a search meets.
+    embedder_or_none(engine)
+    engine.reranker()
+    embedder = model_status(call)
+    stats = engine.store.stats(access=call.access, now=engine.now())
+    average = float(np.mean(stats.retentions)) if stats.retentions else 0.0
+    states = dict.fromkeys(MemoryState, 0)
+    for value in stats.accessibilities:
+        states[state(value)] += 1
+    foreign = _other_model(engine.store.signature(), embedder.signature)
+    findings = [
+        foreign or _meaning(stats, embedder),
+        _judging(call, engine.reranker.status()),
+        *_fading(stats, average),
+        Finding(advice=neglect(call, stats.memories)),
+    ]
+    warnings = tuple(found.warning for found in findings if found.warning)
+    # Nothing to search yet is no fault, but a model that is not the store's is one even then.
+    degraded = bool(warnings) if stats.memories else foreign is not None
+    return Health(
+        status="degraded" if degraded else "healthy" if stats.memories else "empty",
+        stats=stats,
+        average_retention=average,
+        states=states,
+        embedder=embedder,
+        warnings=warnings,
+        advice=tuple(found.advice for found in findings if found.advice),
+    )
+
+
+def snapshots(call: Call) -> list[Snapshot]:
+    """The last snapshots of exactly what this call reaches, the newest first."""
+    if call.access.domains is not None:  # none is taken of domains
+        return []
+    scope = reach(call)
+    return [
+        Snapshot(
+            at=row.at,
+            retention=row.body["retention"],
+            recall=row.body["recall"],
+            memories=row.body["memories"],
+        )
+        for row in rows(call, SNAPSHOT)
+        if row.scope == scope
+    ][:SNAPSHOTS]
+
+
+def model_status(call: Call) -> EmbedderStatus:
+    """How the model is, as far as the caller may know: why it failed can name files and addresses."""
+    status = call.engine.embedders.status()
+    if call.sees_installation or status.error is None:
+        return status
+    return replace(status, detail="The embedding model cannot be used.", error={"hint": ASK})
+
+
+def why_no_model(embedder: EmbedderStatus) -> str:
+    """Why there is no model to embed with, as a sentence without its full stop."""
+    if embedder.state in AT_WORK or not embedder.detail:
+        return f"The embedding model is {embedder.state}"
+    return embedder.detail.rstrip(".")
+
+
+def _other_model(held: Signature | None, configured: Signature | None) -> Finding | None:
+    if held is None or configured is None or held == configured:
+        return None
+    return Finding(
+        warning=f"The store holds vectors of {held.profile}, the settings name {configured.profile}: search "
+        "goes by words only, and what is written here gets no vectors.",
+        advice=f"Run `vestige rebuild --vectors` to embed every memory with {configured.name}, or set the "
+        f"embeddings back to {held.name}.",
+    )
+
+
+def _meaning(stats: StoreStats, embedder: EmbedderStatus) -> Finding:
+    """Whether memories are found by meaning. That the embeddings are off is a choice, not a fault."""
+    missing = stats.memories - stats.embedded
+    if embedder.state is State.READY and missing:
+        return Finding(
+            warning=f"{missing} of {stats.memories} memories have no vectors.",
+            advice="Run `vestige rebuild --vectors`.",
+        )
+    if embedder.state in (State.READY, State.OFF):
+        return Finding()
+    warning = f"Search works on words only: {why_no_model(embedder)}."
+    if embedder.state in AT_WORK:
+        return Finding(warning=warning)
+    hint = (embedder.error or {}).get("hint") or "Run `vestige model install`."
+    return Finding(warning=warning, advice=f"To find memories by meaning too: {hint}")
+
+
+def _judging(call: Call, reranker: RerankerStatus) -> Finding:
+    """Whether the reranker that was asked for takes part."""
+    if reranker.state is not State.FAILED:
+        return Finding()
+    if not call.sees_installation:
+        return Finding(warning="Results are not judged again: the reranker cannot be used.")
+    return Finding(warning=f"Results are not judged again: {reranker.detail}", advice=reranker.hint)
+
+
+def _fading(stats: StoreStats, average: float) -> list[Finding]:
+    findings = []
+    if stats.memories and average < LOW_RETENTION:
+        findings.append(Finding(advice="Most memories are fading; review the due ones or let them go."))
+    if stats.due > MANY_DUE:
+        advice = f"{stats.due} memories are due for review (`vestige memory list --order due`)."
+        findings.append(Finding(advice=advice))
+    return findings

@@ -1,0 +1,70 @@
+"""Deriving again what is derived: strengths from the log, lexical rows and vectors from the text."""
+
+from dataclasses import dataclass
+
+from vestige.cognition.fsrs.strength import fold
+from vestige.core.models import EVERYTHING, Strength
+from vestige.engine.care.health import why_no_model
+from vestige.engine.care.reembed import change_over, no_model
+from vestige.engine.context import Call
+from vestige.engine.embedding import embedder_or_none
+from vestige.engine.sleep.personal_curve import story
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebuilt:
+    """What was derived again. `drifted` strengths were not what the log says they should be; `note`
+    tells what was left out, and why."""
+
+    strengths: int
+    drifted: int
+    words: int
+    vectors: int
+    note: str | None = None
+
+
+def rebuild(call: Call, *, strengths: bool = False, words: bool = False, vectors: bool = False) -> Rebuilt:
+    """Derive the chosen surfaces again; without a choice, all that can be. Canonical data is only read.
+
+    Vectors that were asked for need a model; where nobody asked, they are left out without one.
+    """
+    everything = not (strengths or words or vectors)
+    embedder = embedder_or_none(call.engine) if vectors or everything else None
+    status = call.engine.embedders.status()
+    if vectors and embedder is None:
+        raise no_model(status)
+    replayed, drifted = rebuild_strengths(call) if strengths or everything else (0, 0)
+    call.check()
+    rows = call.engine.store.rebuild_words() if words or everything else 0
+    call.check()
+    left_out = everything and embedder is None
+    return Rebuilt(
+        strengths=replayed,
+        drifted=drifted,
+        words=rows,
+        vectors=change_over(call, embedder) if embedder else 0,
+        note=f"Vectors were left out: {why_no_model(status)}." if left_out else None,
+    )
+
+
+def rebuild_strengths(call: Call) -> tuple[int, int]:
+    """Fold every memory's evidence from the log; (memories, how many had drifted).
+
+    Others may write meanwhile: a memory that is remarked after the log was read keeps the strength
+    that its remark left it with.
+    """
+    store = call.engine.store
+    told = story(call)
+    replayed: dict[str, Strength] = {}
+    drifted: set[str] = set()
+    for records in store.stream(access=EVERYTHING):
+        call.check()
+        for record in records:
+            memory = record.memory
+            strength = fold(memory.created_at, told.sightings.get(memory.id, ()), told.curve)
+            replayed[memory.id] = strength
+            if strength != record.strength:
+                drifted.add(memory.id)
+        call.progress(len(replayed), None, f"{len(replayed)} strengths replayed")
+    later = story(call, after=told.position)
+    return store.put_strengths(replayed, after=told.position), len(drifted - later.sightings.keys())

@@ -1,0 +1,183 @@
+"""Another embedding model for a store: what it would take, changing over to it, and the way back.
+
+reembed    embed beside what is in use ──► adopt: one transaction ──► the former is kept
+roll back  embed what the former lacks ──► adopt
+drop       the former goes, and with it the way back
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from vestige.core.errors import InvalidInput, ModelMismatch, ModelUnavailable, StoreBusy
+from vestige.core.models import ANYTHING, EVERYTHING
+from vestige.embed.background import EmbedderStatus, State
+from vestige.embed.protocol import Embedder, Signature
+from vestige.engine.care.health import why_no_model
+from vestige.engine.context import Call
+from vestige.engine.embedding import embed_memories, embed_missing, embedder_or_none, spans_of
+from vestige.store.contract.answers import ProfileState, ProfileStatus
+from vestige.store.contract.changes import Embedded
+
+ROUNDS = 20
+"""How often embedding anew looks for what was written meanwhile before it gives up."""
+FEW = 32
+"""Memories that are embedded to see how long the others take."""
+PURPOSE = "embedding anew"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlook:
+    """What a change to a model would take: of `memories`, `done` have vectors of it; the others are cut into
+    `pieces`. Time and room are reckoned from a few of them; None where nothing is to be embedded."""
+
+    signature: Signature
+    memories: int
+    done: int
+    pieces: int = 0
+    seconds: float | None = None
+    size_bytes: int | None = None
+
+
+def change_over(call: Call, embedder: Embedder) -> int:
+    """Make the vectors those of this model, and embed every memory that has none; how many were embedded.
+
+    Searches and writes go on with the vectors in use until those of this model are complete. Whatever ends it
+    before, the store is as it was, and what was made is there when it is begun again.
+    """
+    return _change_over(call, embedder.signature, lambda: embedder, tokens=embedder.token_states)
+
+
+def roll_back(call: Call) -> int:
+    """Put the former model in use again; how many memories it lacked and were embedded. It is asked for, and
+    must be the model of the settings, only if there are any."""
+    wanted = _required_former(call).signature
+    return _change_over(call, wanted, lambda: model_of(call, wanted))
+
+
+def drop_former(call: Call) -> ProfileStatus | None:
+    """Remove the vectors of the former model; what there was of them, None if there is no former one."""
+    store = call.engine.store
+    with store.alone(PURPOSE):
+        left = former(call)
+        if left is not None:
+            store.drop_vectors(left.signature)
+    return left
+
+
+def former(call: Call) -> ProfileStatus | None:
+    """The model that was in use before, if its vectors are kept."""
+    return _profile(call, lambda one: one.state is ProfileState.FORMER)
+
+
+def outlook(call: Call, embedder: Embedder) -> Outlook:
+    """What `change_over` would do."""
+    return _outlook(call, embedder.signature, lambda: embedder)
+
+
+def outlook_back(call: Call) -> Outlook:
+    """What `roll_back` would do."""
+    wanted = _required_former(call).signature
+    return _outlook(call, wanted, lambda: model_of(call, wanted))
+
+
+def model(call: Call) -> Embedder:
+    """The model of the settings; ModelUnavailable without one."""
+    embedder = embedder_or_none(call.engine)
+    if embedder is None:
+        raise no_model(call.engine.embedders.status())
+    return embedder
+
+
+def model_of(call: Call, wanted: Signature) -> Embedder:
+    """The model of the settings, which must be of this signature."""
+    embedder = model(call)
+    if embedder.signature != wanted:
+        raise ModelMismatch(
+            f"Memories without vectors of {wanted.profile} must be embedded first, and the settings name "
+            f"{embedder.signature.profile}.",
+            hint=f"Set the embeddings to {wanted.name}, or name them with --provider and --model.",
+            details={"wanted": wanted.profile, "offered": embedder.signature.profile},
+        )
+    return embedder
+
+
+def no_model(status: EmbedderStatus) -> ModelUnavailable:
+    """The error for vectors that were asked for while there is no model, with what to do."""
+    hint = "Run `vestige model install`, then try again."
+    if status.state is State.OFF:
+        hint = "embeddings.provider is off: set it to `local` or another provider, then try again."
+    elif status.error is not None and status.error.get("hint"):
+        hint = str(status.error["hint"])
+    return ModelUnavailable(f"No vectors can be made: {why_no_model(status)}.", hint=hint)
+
+
+def _change_over(
+    call: Call, signature: Signature, bring: Callable[[], Embedder], *, tokens: bool = False
+) -> int:
+    store = call.engine.store
+    with store.alone(PURPOSE):
+        done = 0
+        for _ in range(ROUNDS):
+            # What others wrote or changed since the last round is what this one finds.
+            if store.unembedded(signature, limit=1, tokens=tokens):
+                done += embed_missing(call, bring(), coming=True)
+            if store.adopt(signature):
+                return done
+    raise StoreBusy(
+        "Memories are written faster than they can be embedded, so the model was not changed.",
+        hint="Run it again when less is written: what was embedded so far is kept.",
+        details={"embedded": done, "rounds": ROUNDS},
+    )
+
+
+def _required_former(call: Call) -> ProfileStatus:
+    found = former(call)
+    if found is None:
+        raise InvalidInput(
+            "There is no former model to go back to.",
+            hint="Its vectors are kept from a change of model to the next one, or until they are dropped.",
+        )
+    return found
+
+
+def _profile(call: Call, wanted: Callable[[ProfileStatus], bool]) -> ProfileStatus | None:
+    return next((one for one in call.engine.store.profiles() if wanted(one)), None)
+
+
+def _outlook(call: Call, signature: Signature, bring: Callable[[], Embedder]) -> Outlook:
+    store = call.engine.store
+    known = _profile(call, lambda one: one.signature == signature)
+    memories, done = store.count(ANYTHING, access=EVERYTHING), known.memories if known else 0
+    few = store.unembedded(signature, limit=FEW)
+    if not few:
+        return Outlook(signature=signature, memories=memories, done=done)
+    pieces = max(_pieces(call) - (known.pieces if known else 0), len(few))
+    embedder, begun = bring(), call.engine.monotonic()
+    made = embed_memories(call, embedder, few)
+    share = pieces / sum(len(one.pieces) for one in made)
+    return Outlook(
+        signature=signature,
+        memories=memories,
+        done=done,
+        pieces=pieces,
+        seconds=share * (call.engine.monotonic() - begun),
+        size_bytes=round(share * sum(map(_size, made))),
+    )
+
+
+def _pieces(call: Call) -> int:
+    """Into how many pieces everything is cut."""
+    found = 0
+    for records in call.engine.store.stream(access=EVERYTHING):
+        call.check()
+        found += sum(len(spans_of(record.memory)) for record in records)
+        call.progress(found, None, f"{found} pieces counted")
+    return found
+
+
+def _size(embedded: Embedded) -> int:
+    """The bytes of vectors and tokens."""
+    told = [one.tokens for one in embedded.pieces if one.tokens is not None]
+    return sum(one.vector.nbytes for one in embedded.pieces) + sum(
+        one.bits.nbytes + one.asked.nbytes for one in told
+    )

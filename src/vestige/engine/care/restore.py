@@ -1,0 +1,92 @@
+"""What a file to restore from is, and putting the files of a snapshot in their places."""
+
+import filecmp
+import gzip
+import os
+import zlib
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+from itertools import count
+from pathlib import Path
+
+from vestige.core.errors import InvalidInput
+from vestige.engine.care import snapshot
+from vestige.engine.care.backup import BACKUPS
+from vestige.exchange.portable.file import FAMILY, unpacked
+
+FIRST_BYTES = 1_024
+
+
+class Kind(StrEnum):
+    """What can be restored besides a database."""
+
+    SNAPSHOT = "snapshot"
+    EXPORT = "export"
+
+
+def kind_of(path: Path) -> Kind | None:
+    """What a file is, by what is in it; None for anything else. StoreCorrupt for a packed file that cannot be
+    unpacked: it may have been either."""
+    if snapshot.is_snapshot(path):
+        return Kind.SNAPSHOT
+    if is_export(path):
+        return Kind.EXPORT
+    snapshot.check_packed(path)
+    return None
+
+
+def is_export(path: Path) -> bool:
+    """Whether a file begins like a portable export, packed or not."""
+    try:
+        with path.open("rb") as file, unpacked(file) as lines:
+            return f'"{FAMILY}'.encode() in lines.read(FIRST_BYTES).split(b"\n", 1)[0]
+    except (zlib.error, EOFError, gzip.BadGzipFile):  # packed, but damaged from the beginning
+        return False
+
+
+def put_files(
+    names: Iterable[str], source: Path, data_dir: Path, *, check: Callable[[], object]
+) -> tuple[str, ...]:
+    """Move files into a data directory, all of them or none; the names of those that were not there so.
+
+    What was there under such a name is kept in a folder in backups/. `check` raises if the files will not do.
+    """
+    aside = next(
+        place
+        for number in count(1)
+        if not (place := data_dir / BACKUPS / f"files-replaced-{number}").exists()
+    )
+    done: list[tuple[Path, Path | None]] = []
+    put: list[str] = []
+    try:
+        for name in names:
+            target, kept = data_dir / name, aside / name
+            if target.is_file() and filecmp.cmp(source / name, target, shallow=False):
+                continue
+            _make_room(target, data_dir)
+            there = os.path.lexists(target)
+            if there:
+                kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                target.replace(kept)
+            done.append((target, kept if there else None))
+            (source / name).replace(target)
+            put.append(name)
+        check()
+    except BaseException:
+        for target, old in reversed(done):
+            target.unlink(missing_ok=True)
+            if old is not None:
+                old.replace(target)
+        raise
+    return tuple(put)
+
+
+def _make_room(target: Path, data_dir: Path) -> None:
+    """Make the folder of a file. A link in the data directory must not lead the file elsewhere."""
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not target.parent.resolve().is_relative_to(data_dir.resolve()):
+        raise InvalidInput(
+            f"{target.parent} is a link to another place.",
+            hint="Remove the link, or restore into another --data-dir.",
+            details={"path": str(target)},
+        )

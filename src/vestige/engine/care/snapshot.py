@@ -1,0 +1,300 @@
+"""A whole data directory in one packed file: the database, the settings, what was exported.
+
+The same files give the same bytes. A manifest at the end says what belongs in it, so that a snapshot that was
+cut or changed is not taken for a whole one. Only plain files are packed and unpacked; what is derived, what
+belongs to running processes and other backups are left out.
+"""
+
+import errno
+import gzip
+import os
+import shutil
+import stat
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import BinaryIO
+
+import orjson
+
+from vestige.core.errors import InvalidInput, StoreCorrupt, StoreError, StoreFull
+from vestige.settings.settings import DATABASE_NAME
+
+FORMAT = "vestige.snapshot.v1"
+MANIFEST = "manifest.json"
+ENDINGS = (".tar.gz", ".tgz")
+OTHERS = frozenset({"backups", "processes"})
+"""Folders that are no part of a snapshot: other copies, and files of running processes."""
+
+GZIP = b"\x1f\x8b"
+BLOCK = tarfile.BLOCKSIZE
+CHUNK = 1 << 20
+LEVEL = 6
+MAX_FILES = 100_000
+MAX_MANIFEST_BYTES = 64 << 20
+MOST_EXPANSION = 200
+UNSUSPICIOUS_BYTES = 1 << 30
+"""A packed file that grows beyond this, and to more than 200 times its size, was made to fill a disk."""
+SPARE_BYTES = 1 << 20
+
+Sink = Callable[[str], BinaryIO]
+"""Where the content of a packed file goes, by its name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """A packed file; its name is a path with slashes, relative to the data directory."""
+
+    name: str
+    size: int
+    blake2b: str
+
+    def told(self) -> dict[str, str | int]:
+        """Its line in the manifest."""
+        return {"name": self.name, "size": self.size, "blake2b": self.blake2b}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packed:
+    """What is in a snapshot, and the names in the directory that were left out because they cannot be."""
+
+    files: tuple[File, ...]
+    left: tuple[str, ...] = ()
+
+
+# -- packing -------------------------------------------------------------------------------------------
+
+
+def pack(folder: Path, database: Path, into: BinaryIO) -> Packed:
+    """Write the files of a data directory, with a copy of its database in the place of its own."""
+    files, left = [], []
+    with gzip.GzipFile(filename="", mode="wb", fileobj=into, compresslevel=LEVEL, mtime=0) as packed:
+        for name, path in sorted({DATABASE_NAME: database, **dict(_found(folder))}.items()):
+            try:
+                files.append(_add(packed, name, path))
+            except (FileNotFoundError, tarfile.HeaderError, ValueError):  # gone meanwhile; too long a name
+                left.append(name)
+        told = orjson.dumps(
+            {"format": FORMAT, "files": [one.told() for one in files]}, option=orjson.OPT_SORT_KEYS
+        )
+        packed.write(_header(MANIFEST, len(told)) + told + bytes(-len(told) % BLOCK))
+        packed.write(bytes(2 * BLOCK))
+    return Packed(files=tuple(files), left=tuple(left))
+
+
+def _found(folder: Path) -> Iterator[tuple[str, Path]]:
+    """The plain files of a data directory that belong in a snapshot; links are not followed."""
+    for place, folders, names in os.walk(folder):
+        here = Path(place).relative_to(folder)
+        folders[:] = [name for name in folders if _belongs((*here.parts, name))]
+        for name in names:
+            path = Path(place) / name
+            told = (here / name).as_posix()
+            if _belongs((here / name).parts) and told != DATABASE_NAME and stat.S_ISREG(path.lstat().st_mode):
+                yield told, path
+
+
+def _belongs(parts: tuple[str, ...]) -> bool:
+    """Whether a path can be part of a snapshot: nothing hidden, derived, running, or a copy itself."""
+    first = parts[0].casefold()
+    beside = first.startswith(DATABASE_NAME) and parts != (DATABASE_NAME,)
+    hidden = any(part.startswith(".") for part in parts)
+    return not (beside or hidden or first in OTHERS or first == MANIFEST)
+
+
+def _add(packed: BinaryIO | gzip.GzipFile, name: str, path: Path) -> File:
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        packed.write(_header(name, size))
+        digest, left = blake2b(digest_size=32), size
+        while left and (chunk := file.read(min(CHUNK, left))):
+            digest.update(chunk)
+            packed.write(chunk)
+            left -= len(chunk)
+    if left:
+        raise StoreError(f"{path} became shorter while it was read.", hint="Make the snapshot again.")
+    packed.write(bytes(-size % BLOCK))
+    return File(name=name, size=size, blake2b=digest.hexdigest())
+
+
+def _header(name: str, size: int) -> bytes:
+    """One block, always: a name or size that would need another is refused by tarfile."""
+    info = tarfile.TarInfo(name)
+    info.size, info.mode = size, 0o600
+    # Only the other form has room for a size of more than 8 GiB, and only this one for long names.
+    small = size < 8**11
+    block = info.tobuf(tarfile.USTAR_FORMAT if small else tarfile.GNU_FORMAT, "utf-8", "strict")
+    if len(block) != BLOCK:
+        raise ValueError(f"{name} is too long a name")
+    return block
+
+
+# -- unpacking -----------------------------------------------------------------------------------------
+
+
+def is_snapshot(path: Path) -> bool:
+    """Whether a file begins like one: packed, and the first thing in it is the header of a file."""
+    try:
+        with path.open("rb") as file:
+            if file.read(len(GZIP)) != GZIP:
+                return False
+        with gzip.open(path) as packed:
+            return packed.read(BLOCK)[257:262] == b"ustar"
+    except (zlib.error, EOFError, gzip.BadGzipFile):
+        return False
+
+
+def check_packed(path: Path) -> None:
+    """Raise StoreCorrupt for a packed file that is cut or changed near its beginning."""
+    with path.open("rb") as file:
+        packed = file.read(len(GZIP)) == GZIP
+    if packed:
+        with _damage(path), gzip.open(path) as content:
+            content.read(CHUNK)  # a small file is read to its end, where its checksum is
+
+
+def check(path: Path) -> Packed:
+    """Read a snapshot through without unpacking it; an error says what is wrong with it."""
+    return _read(path, lambda _name: Path(os.devnull).open("wb"), lambda _size: None)
+
+
+def unpack(path: Path, folder: Path) -> Packed:
+    """Unpack a snapshot into an empty folder and check it. Nothing there is to be trusted after an error."""
+
+    def place(name: str) -> BinaryIO:
+        target = folder.joinpath(*name.split("/"))
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+
+    def room(size: int) -> None:
+        total, _, free = shutil.disk_usage(folder)
+        if total and free < size + SPARE_BYTES:  # some file systems do not say
+            raise StoreFull(
+                f"{path} holds a file of {size:,} bytes, and {folder} has {free:,} free.",
+                hint="Free some disk space. Nothing was changed.",
+                details={"path": str(path), "free": free, "needed": size + SPARE_BYTES},
+            )
+
+    return _read(path, place, room)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Taken:
+    """What was read so far, and refuses what may not follow it."""
+
+    path: Path
+    most: int
+    total: int = 0
+    files: dict[str, File] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
+    folders: set[str] = field(default_factory=set)
+
+    def admit(self, name: str, size: int) -> None:
+        """Let the next file in, or raise."""
+        parts = tuple(name.split("/"))
+        plain = name.isprintable() and not set(name) & set('\\:*?"<>|')
+        if not plain or any(part in ("", ".", "..") for part in parts) or not _belongs(parts):
+            raise self.refusal(f"it holds {name!r}, which is no plain file of a data directory")
+        # Some file systems do not tell upper from lower case.
+        folded = [part.casefold() for part in parts]
+        above = {"/".join(folded[:depth]) for depth in range(1, len(folded))}
+        own = "/".join(folded)
+        if own in self.names or own in self.folders or above & self.names:
+            raise self.refusal(f"it holds {name!r} twice")
+        self.names.add(own)
+        self.folders |= above
+        self.total += size
+        if len(self.names) > MAX_FILES or self.total > self.most:
+            raise self.refusal("it grows to a multiple of its size that no snapshot has")
+
+    def refusal(self, why: str) -> InvalidInput:
+        """Not to be unpacked."""
+        return InvalidInput(
+            f"{self.path} is no snapshot to be unpacked: {why}.",
+            hint="Give a file made by `vestige backup --snapshot`.",
+            details={"path": str(self.path)},
+        )
+
+
+def _read(path: Path, sink: Sink, room: Callable[[int], None]) -> Packed:
+    size = path.stat().st_size
+    taken = _Taken(path=path, most=max(UNSUSPICIOUS_BYTES, MOST_EXPANSION * size))
+    with _damage(path), gzip.open(path) as packed:
+        while True:
+            info = _info(_exactly(packed, BLOCK), taken)
+            if info.name == MANIFEST:
+                break
+            taken.admit(info.name, info.size)
+            room(info.size)
+            with sink(info.name) as target:
+                taken.files[info.name] = _extract(packed, info, target)
+        if info.size > MAX_MANIFEST_BYTES:
+            raise taken.refusal("its manifest is too long")
+        manifest = _exactly(packed, info.size)
+        ended = _exactly(packed, -info.size % BLOCK + 2 * BLOCK)
+        if any(ended) or packed.read(1):
+            raise taken.refusal("something comes after its end")
+    files = tuple(taken.files.values())
+    if not _agrees(manifest, files) or DATABASE_NAME not in taken.files:
+        raise _damaged(path, "its manifest tells of other files")
+    return Packed(files=files)
+
+
+def _info(block: bytes, taken: _Taken) -> tarfile.TarInfo:
+    """A header. Those of links and devices, and those about the next one, are refused: we write none."""
+    info = tarfile.TarInfo.frombuf(block, "utf-8", "strict")
+    if info.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or info.size < 0:
+        raise taken.refusal(f"{info.name!r} is no plain file")
+    return info
+
+
+def _extract(packed: gzip.GzipFile, info: tarfile.TarInfo, target: BinaryIO) -> File:
+    digest, left = blake2b(digest_size=32), info.size
+    while left:
+        chunk = _exactly(packed, min(CHUNK, left))
+        digest.update(chunk)
+        target.write(chunk)
+        left -= len(chunk)
+    _exactly(packed, -info.size % BLOCK)
+    return File(name=info.name, size=info.size, blake2b=digest.hexdigest())
+
+
+def _agrees(manifest: bytes, files: tuple[File, ...]) -> bool:
+    try:
+        told = orjson.loads(manifest)
+    except orjson.JSONDecodeError:
+        return False
+    return bool(told == {"format": FORMAT, "files": [one.told() for one in files]})
+
+
+def _exactly(packed: gzip.GzipFile, size: int) -> bytes:
+    data = packed.read(size)
+    if len(data) != size:
+        raise EOFError("it ends too early")
+    return data
+
+
+@contextmanager
+def _damage(path: Path) -> Iterator[None]:
+    """Say in our words that a file cannot be unpacked."""
+    try:
+        yield
+    except (zlib.error, EOFError, gzip.BadGzipFile, tarfile.HeaderError, UnicodeDecodeError) as exc:
+        raise _damaged(path, str(exc)) from exc
+    except OSError as exc:
+        kind = StoreFull if exc.errno in (errno.ENOSPC, errno.EDQUOT) else StoreError
+        raise kind(
+            f"{path} cannot be unpacked: {exc.strerror or exc}.",
+            hint="Check that the disk has room. Nothing was changed.",
+            details={"path": str(path)},
+        ) from exc
+
+
+def _damaged(path: Path, why: str) -> StoreCorrupt:
+    return StoreCorrupt(
+        f"{path} is damaged: {why}.", hint="Use an earlier backup.", details={"path": str(path), "cause": why}
+    )

@@ -1,0 +1,129 @@
+"""Writing memories to a file that appears whole or not at all: as they are shown, or everything canonical."""
+
+import errno
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import BinaryIO, TypeVar
+
+from vestige.core.errors import StoreError, StoreFull
+from vestige.core.models import ANYTHING, Filter, Record
+from vestige.engine.care.filenames import absolute, check_file_name, publish, ready, taken, under_free_name
+from vestige.engine.context import Call
+from vestige.engine.recall.as_known import as_known
+from vestige.exchange.portable.file import Contents, Writer, packed
+from vestige.store.merge.histories import MemoryLife
+
+EXPORTS = "exports"
+BATCH = 2_000
+PACKED = ".gz"
+FRAMES = {"json": (b"[\n", b",\n", b"\n]\n"), "jsonl": (b"", b"\n", b"\n")}
+"""What stands before the first memory, between two, and after the last, by format."""
+
+Made = TypeVar("Made")
+
+
+def export(
+    call: Call, where: Filter, *, name: str | None, form: str, write: Callable[[Record], bytes]
+) -> tuple[Path, int]:
+    """Write every memory that matches as it is shown; the path of the new file, and how many."""
+    total = call.engine.store.count(where, access=call.access)
+    return _export(call, name, f".{form}", lambda file: _write_all(call, where, form, write, file, total))
+
+
+def export_portable(
+    call: Call, where: Filter | None, *, name: str | None, vectors: bool
+) -> tuple[Path, Contents]:
+    """Write everything canonical, or with a filter what belongs to the memories that match; the path of the
+    new file, and what is in it. A name that ends in .gz makes it a packed one."""
+    zipped = name is not None and name.lower().endswith(PACKED)
+
+    def write(file: BinaryIO) -> Contents:
+        return write_portable(call, file, where, vectors=vectors, zipped=zipped)
+
+    return _export(call, name, ".vestige.jsonl", write)
+
+
+def write_portable(
+    call: Call,
+    file: BinaryIO,
+    where: Filter | None = None,
+    *,
+    vectors: bool = False,
+    zipped: bool = False,
+) -> Contents:
+    """Write the portable form of a store, or of a part of it, to a file that is open; what is in it."""
+    store, done = call.engine.store, 0
+    total = store.count(where or ANYTHING, access=call.access)
+    with packed(file) if zipped else nullcontext(file) as out:
+        writer = Writer(out, store.signature() if vectors else None)
+        for batch in store.lives(where, access=call.access, vectors=vectors):
+            call.check()
+            for life in batch:
+                writer.add(life)
+            done += sum(isinstance(life, MemoryLife) and bool(life.versions) for life in batch)
+            call.progress(done, max(done, total), f"{done} of {max(done, total)} memories written")
+        return writer.end()
+
+
+def _export(
+    call: Call, name: str | None, suffix: str, write: Callable[[BinaryIO], Made]
+) -> tuple[Path, Made]:
+    """Write a new file and say where it is. Without a name it gets a dated one in the folder of exports, and
+    who is not at the command line names a file in that folder only."""
+    engine = call.engine
+    folder = absolute(engine.settings.data_dir / EXPORTS)
+
+    def make(path: Path) -> tuple[Path, Made]:
+        with _new_file(path, own=folder) as file:
+            return path, write(file)
+
+    if name is None:
+        return under_free_name(folder, "memories", suffix, now=engine.now(), make=make)
+    if call.local:
+        return make(absolute(Path(name)))
+    check_file_name(name, place=f"it goes into {EXPORTS}/", example="memories.json")
+    return make(folder / name)
+
+
+def _write_all(
+    call: Call, where: Filter, form: str, write: Callable[[Record], bytes], file: BinaryIO, total: int
+) -> int:
+    before, between, after = FRAMES[form]
+    done = 0
+    file.write(before)
+    for batch in call.engine.store.stream(where, access=call.access, batch=BATCH):
+        call.check()
+        for record in as_known(call, batch, where.known_at):
+            file.write((between if done else b"") + write(record))
+            done += 1
+        call.progress(done, max(done, total), f"{done} of {max(done, total)} memories written")
+    if done or form == "json":
+        file.write(after)
+    return done
+
+
+@contextmanager
+def _new_file(path: Path, *, own: Path) -> Iterator[BinaryIO]:
+    """A file that gets its name when the block ends well, readable by its owner only, never over another."""
+    try:
+        ready(path.parent, own=own)
+        if path.exists():
+            raise taken(path)
+        handle, partial = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".partial")  # made with 0600
+        try:
+            with os.fdopen(handle, "wb") as file:
+                yield file
+                file.flush()
+                os.fsync(handle)
+            publish(Path(partial), path)
+        finally:
+            Path(partial).unlink(missing_ok=True)
+    except OSError as exc:
+        kind = StoreFull if exc.errno in (errno.ENOSPC, errno.EDQUOT) else StoreError
+        raise kind(
+            f"The export {path} cannot be written: {exc.strerror}.",
+            hint="Check that the folder can be written and has room.",
+        ) from exc

@@ -1,0 +1,201 @@
+"""Writing foreign records in batches, each of which is a transaction, and keeping account of them."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from vestige.core.errors import Conflict, Forbidden, InvalidInput, NotFound, SecretFound
+from vestige.core.models import LogEvent
+from vestige.engine.context import Call
+from vestige.exchange.importers.brought import (
+    BroughtEdge,
+    BroughtInsight,
+    BroughtIntention,
+    BroughtMemory,
+    Target,
+)
+from vestige.store.contract.answers import LogQuery
+from vestige.store.contract.changes import Change
+
+# -- Keeping account of the records of an import: imported + present + left = read.
+
+SHOWN = 20
+"""So many of the records that were left are named; all are counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """What became of the records of a kind: imported + present + left = read."""
+
+    read: int
+    imported: int
+    present: int
+    left: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What is to be said about so many records of a kind; `place` is where the first of them stands."""
+
+    kind: str
+    place: str
+    what: str
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """An import, kind by kind. `left` has every reason with the number of records it is true of, `examples`
+    the first of these records. `notes` tell what was changed or left out of records that were imported."""
+
+    tallies: dict[str, Tally]
+    left: tuple[Said, ...] = ()
+    examples: tuple[Said, ...] = ()
+    notes: tuple[Said, ...] = ()
+
+
+class Account:
+    """The account of an import while it runs. Every record is entered once."""
+
+    def __init__(self) -> None:
+        self._imported: Counter[str] = Counter()
+        self._present: Counter[str] = Counter()
+        self._reasons: Counter[tuple[str, str]] = Counter()
+        self._notes: Counter[tuple[str, str]] = Counter()
+        self._places: dict[tuple[str, str], str] = {}
+        self._examples: list[Said] = []
+
+    def imported(self, kind: str, place: str, notes: tuple[str, ...]) -> None:
+        """This record was taken in, with these changes."""
+        self._imported[kind] += 1
+        for note in notes:
+            self._notes[kind, note] += 1
+            self._places.setdefault((kind, note), place)
+
+    def present(self, kind: str) -> None:
+        """This record was here already."""
+        self._present[kind] += 1
+
+    def left(self, kind: str, place: str, reason: str, count: int = 1) -> None:
+        """So many records were not taken in."""
+        if not count:
+            return
+        self._reasons[kind, reason] += count
+        self._places.setdefault((kind, reason), place)
+        if len(self._examples) < SHOWN:
+            self._examples.append(Said(kind=kind, place=place, what=reason, count=count))
+
+    def outcome(self) -> Outcome:
+        """The account as it stands."""
+        left: Counter[str] = Counter()
+        for (kind, _), count in self._reasons.items():
+            left[kind] += count
+        kinds = dict.fromkeys([*self._imported, *self._present, *left])
+        return Outcome(
+            tallies={kind: self._tally(kind, left[kind]) for kind in kinds},
+            left=self._said(self._reasons),
+            examples=tuple(self._examples),
+            notes=self._said(self._notes),
+        )
+
+    def _tally(self, kind: str, left: int) -> Tally:
+        imported, present = self._imported[kind], self._present[kind]
+        return Tally(read=imported + present + left, imported=imported, present=present, left=left)
+
+    def _said(self, counted: Counter[tuple[str, str]]) -> tuple[Said, ...]:
+        return tuple(
+            Said(kind=kind, place=self._places[kind, what], what=what, count=count)
+            for (kind, what), count in counted.most_common()
+        )
+
+
+# -- intake
+
+PAGE = 1_000
+REFUSALS = (InvalidInput, Conflict, Forbidden, NotFound)
+"""Errors that are about one record. Others, such as a full disk, end the import; the next run goes on."""
+
+REDACTED = "secrets in it were blacked out"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bring:
+    """That a record comes in by these changes; `notes` is what else is to be said of it."""
+
+    changes: tuple[Change, ...]
+    notes: tuple[str, ...] = ()
+
+
+Decided = Bring | str | None
+"""What becomes of a record: it comes in, is left for a reason, or (None) is here already."""
+Record = TypeVar("Record", bound=BroughtMemory | BroughtEdge | BroughtIntention | BroughtInsight)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """A record that would be new here, and the changes that bring it."""
+
+    place: str
+    changes: tuple[Change, ...]
+    notes: tuple[str, ...]
+
+
+class Intake:
+    """An import on its way. In a dry run everything is decided and nothing is written."""
+
+    def __init__(self, call: Call, target: Target, *, dry_run: bool) -> None:
+        self.account = Account()
+        self.call, self.target, self.dry_run = call, target, dry_run
+        self.store, self.access = call.engine.store, call.access
+        self.memories: set[str] = set()
+        """Memories of the file that are here by now, or would be."""
+
+    def take(self, kind: str, batch: Sequence[Record], decide: Callable[[Record], Decided]) -> None:
+        """Take in those of a batch that are new and can be. A decision may raise SecretFound."""
+        wanted: list[_Wanted] = []
+        for one in batch:
+            decided = _decided(one, decide)
+            if decided is None:
+                self.account.present(kind)
+            elif isinstance(decided, str):
+                self.account.left(kind, one.place, decided)
+            else:
+                notes = (*one.notes, *decided.notes)
+                wanted.append(_Wanted(place=one.place, changes=decided.changes, notes=notes))
+        if wanted:
+            self._write(kind, wanted)
+
+    def _write(self, kind: str, wanted: Sequence[_Wanted]) -> None:
+        """Write these records in one transaction; where that is refused, each by itself."""
+        changes = [change for one in wanted for change in one.changes]
+        try:
+            if not self.dry_run:
+                self.store.commit(changes, access=self.access)
+        except REFUSALS as exc:
+            if len(wanted) == 1:
+                self.account.left(kind, wanted[0].place, exc.message)
+                return
+            for one in wanted:
+                self._write(kind, [one])
+            return
+        for one in wanted:
+            self.account.imported(kind, one.place, one.notes)
+
+    def logged(self, kind: str) -> Iterator[LogEvent]:
+        """Every event of a kind, the last one first."""
+        before: int | None = None
+        while page := self.store.latest(
+            LogQuery(kinds=(kind,), before=before), access=self.access, limit=PAGE
+        ):
+            yield from page
+            before = page[-1].position
+
+
+def _decided(one: Record, decide: Callable[[Record], Decided]) -> Decided:
+    """The decision about a record; one that may not be taken for a secret in it is left."""
+    try:
+        return decide(one)
+    except SecretFound as exc:
+        kinds = sorted({str(secret["kind"]) for secret in exc.details["secrets"]})
+        return f"it holds a secret ({', '.join(kinds)})"

@@ -1,0 +1,329 @@
+"""Taking in what a reader of a foreign file yields: checked record by record, written in batches.
+
+A record that cannot be taken costs only itself. Running an import again adds nothing: ids are kept, or
+derived from what a record says, and what was deleted, cut or dropped here since does not come back.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby, islice
+from pathlib import Path
+from typing import TypeVar
+
+from vestige.cognition.fsrs.fsrs import W20
+from vestige.cognition.intentions.serialise import body_of
+from vestige.cognition.text.analyser import text_hash
+from vestige.core.documents import Document
+from vestige.core.errors import EmbedderError, Forbidden, InvalidInput, ModelMismatch
+from vestige.core.events import Place, StoreMerged
+from vestige.core.models import ANYTHING, EVERYTHING, Filter, covers
+from vestige.engine.care.scan_secrets import texts_of
+from vestige.engine.context import Call
+from vestige.engine.embedding import backfill, embedder_or_none
+from vestige.engine.exchange.import_batches import REDACTED, Bring, Decided, Intake, Outcome
+from vestige.engine.ingest import secrets
+from vestige.engine.intentions import KIND, MOST, intentions
+from vestige.engine.memory.link import FADED, LINKS
+from vestige.engine.sleep.insights import INSIGHT
+from vestige.exchange.importers import intentions as foreign
+from vestige.exchange.importers.brought import (
+    Brought,
+    BroughtEdge,
+    BroughtInsight,
+    BroughtIntention,
+    BroughtMemory,
+    Reading,
+    Target,
+    Unread,
+)
+from vestige.exchange.importers.links import CONNECTION
+from vestige.exchange.importers.memories import KEPT, MEMORY
+from vestige.exchange.importers.recognition import Format, reading
+from vestige.store.contract.changes import DROPPED, UNLINKED, Add, Carry, Change, Link, Put
+
+# -- Taking in foreign intentions and insights. What was dropped here does not come back.
+
+GONE = "it was dropped here"
+
+
+class Documents:
+    """The intentions and insights of an import."""
+
+    def __init__(self, intake: Intake) -> None:
+        self._intake = intake
+        self._open: int | None = None
+
+    @cached_property
+    def _dropped(self) -> set[tuple[str, str]]:
+        """The documents that have ended here."""
+        return {(event.payload["kind"], event.payload["id"]) for event in self._intake.logged(DROPPED)}
+
+    def _there(self, kind: str, ids: Sequence[str]) -> set[str]:
+        found = self._intake.store.documents(kind, ids=ids, access=self._intake.access, limit=len(ids))
+        return {one.id for one in found}
+
+    # -- intentions ------------------------------------------------------------------------------
+
+    def take_intentions(self, batch: Sequence[BroughtIntention]) -> None:
+        """Take in some intentions."""
+        there = self._there(KIND, [one.intention.id for one in batch])
+        self._intake.take(foreign.INTENTION, batch, lambda one: self._intention(one, there))
+
+    def _intention(self, one: BroughtIntention, there: set[str]) -> Decided:
+        intention = one.intention
+        if intention.id in there:
+            return None
+        if (KIND, intention.id) in self._dropped:
+            return GONE
+        description = secrets.checked(self._intake.call, intention.description)
+        if intention.ended is None and not self._room():
+            return f"{MOST:,} intentions wait in the scope {intention.scope} already"
+        document = Document(
+            kind=KIND,
+            id=intention.id,
+            body=body_of(replace(intention, description=description)),
+            scope=intention.scope,
+            created_at=intention.created_at,
+            updated_at=intention.updated_at,
+        )
+        changed = description != intention.description
+        return Bring(changes=(Put(document=document),), notes=(REDACTED,) if changed else ())
+
+    def _room(self) -> bool:
+        """Whether one more intention may wait, which it then does."""
+        if self._open is None:
+            scope = self._intake.target.scope
+            held = intentions(self._intake.call, Filter(scope=scope))
+            self._open = sum(one.ended is None and one.scope == scope for one in held)
+        self._open += 1
+        return self._open <= MOST
+
+    # -- insights --------------------------------------------------------------------------------
+
+    def take_insights(self, batch: Sequence[BroughtInsight]) -> None:
+        """Take in some insights. An insight stands while its sources say what they say now."""
+        intake = self._intake
+        there = self._there(INSIGHT, [one.id for one in batch])
+        sources = sorted({name for one in batch for name in one.sources})
+        found = intake.store.get_many(sources, access=intake.access)
+        texts = dict.fromkeys(intake.memories if intake.dry_run else (), "")
+        texts |= {record.memory.id: text_hash(record.memory) for record in found}
+        intake.take(foreign.INSIGHT, batch, lambda one: self._insight(one, there, texts))
+
+    def _insight(self, one: BroughtInsight, there: set[str], texts: Mapping[str, str]) -> Decided:
+        if one.id in there:
+            return None
+        if (INSIGHT, one.id) in self._dropped:
+            return GONE
+        if not texts.keys() >= set(one.sources):
+            return "a memory it comes from is not here"
+        told = {"text": one.text, "extra": dict(one.extra)}
+        clean = secrets.screened(self._intake.call, told)
+        text, extra = (clean.get(name, told[name]) for name in ("text", "extra"))
+        document = Document(
+            kind=INSIGHT,
+            id=one.id,
+            body={
+                **({KEPT: extra} if extra else {}),
+                "type": one.kind,
+                "insight": text,
+                "confidence": one.confidence,
+                "novelty": one.novelty,
+                "texts": [texts[name] for name in one.sources],
+            },
+            scope=self._intake.target.scope,
+            cites=one.sources,
+            created_at=one.at,
+            updated_at=one.at,
+        )
+        return Bring(changes=(Put(document=document),), notes=(REDACTED,) if clean else ())
+
+
+# -- foreign
+
+BATCH = 200
+"""Records in one transaction."""
+
+EdgeKey = tuple[str, str, str]
+One = TypeVar("One", BroughtMemory, BroughtEdge, BroughtIntention, BroughtInsight, Unread)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foreign:
+    """What became of a foreign file; `embedded` memories got vectors afterwards, `note` says why none did."""
+
+    outcome: Outcome
+    embedded: int = 0
+    note: str | None = None
+
+
+def import_foreign(call: Call, path: Path, form: Format, scope: str, *, dry_run: bool) -> Foreign:
+    """Take in every record of a file that can be; with `dry_run` only say what would become of each.
+
+    Cancelling takes effect between batches; what is in by then stays, and the next run goes on from it.
+    """
+    target = _target(call, scope)
+    with _reading(path, form, target) as found:
+        outcome = _bring(call, found, target, dry_run=dry_run)
+    memories = outcome.tallies.get(MEMORY)
+    if dry_run or memories is None or memories.left == memories.read:
+        return Foreign(outcome=outcome)
+    if memories.imported:
+        now = call.engine.now()
+        call.engine.events.emit(
+            StoreMerged(
+                timestamp=now,
+                places=(Place(scope=scope),),
+                source=path.name,
+                added=memories.imported,
+                changed=0,
+                ended=0,
+            )
+        )
+    return _embedded(call, outcome)
+
+
+def _embedded(call: Call, outcome: Outcome) -> Foreign:
+    """Make the vectors; also where all memories were here already: the run that brought them may have been
+    stopped before it came to this."""
+    embedder = embedder_or_none(call.engine)
+    if embedder is None:
+        return Foreign(outcome=outcome, note="No model is there: the texts are embedded once there is one.")
+    try:
+        return Foreign(outcome=outcome, embedded=backfill(call, embedder))
+    except (EmbedderError, ModelMismatch) as exc:
+        return Foreign(outcome=outcome, note=exc.message)
+
+
+@contextmanager
+def _reading(path: Path, form: Format, target: Target) -> Iterator[Reading]:
+    try:
+        with reading(path, form, target) as found:
+            yield found
+    except OSError as exc:
+        raise InvalidInput(f"{path} cannot be read: {exc.strerror}.", details={"argument": "path"}) from exc
+
+
+def _target(call: Call, scope: str) -> Target:
+    """Where foreign records go; Forbidden where this caller may not write."""
+    reach = call.access
+    if reach.domains is not None or not any(covers(one, scope) for one in reach.scopes or ("/",)):
+        raise Forbidden(f"This caller may not write into the scope {scope}.", details={"scope": scope})
+    some = call.engine.store.find(ANYTHING, access=EVERYTHING, limit=1)
+    return Target(scope=scope, now=call.engine.now(), curve=some[0].strength.curve if some else W20)
+
+
+def _bring(call: Call, found: Reading, target: Target, *, dry_run: bool) -> Outcome:
+    intake = Intake(call, target, dry_run=dry_run)
+    memories, links, documents = Memories(intake), Links(intake), Documents(intake)
+    done = 0
+    for batch in _batches(found.records):
+        call.check()
+        match batch[0]:
+            case Unread():
+                for one in _only(Unread, batch):
+                    intake.account.left(one.kind, one.place, one.reason, one.count)
+            case BroughtMemory():
+                memories.take(_only(BroughtMemory, batch))
+            case BroughtEdge():
+                links.take(_only(BroughtEdge, batch))
+            case BroughtIntention():
+                documents.take_intentions(_only(BroughtIntention, batch))
+            case BroughtInsight():
+                documents.take_insights(_only(BroughtInsight, batch))
+        done += len(batch)
+        call.progress(done, max(done, found.total or done), f"{done:,} records read")
+    return intake.account.outcome()
+
+
+def _batches(records: Iterator[Brought]) -> Iterator[list[Brought]]:
+    """The records in their order, batches of one kind each."""
+    for _, same in groupby(records, key=type):
+        while batch := list(islice(same, BATCH)):
+            yield batch
+
+
+def _only(kind: type[One], batch: Sequence[Brought]) -> list[One]:
+    """A batch as what it is: all of one kind."""
+    return [one for one in batch if isinstance(one, kind)]
+
+
+class Memories:
+    """The memories of an import. What was deleted here does not come back."""
+
+    def __init__(self, intake: Intake) -> None:
+        self._intake = intake
+
+    def take(self, batch: Sequence[BroughtMemory]) -> None:
+        """Take in some memories."""
+        self._intake.memories |= here(self._intake, [one.memory.id for one in batch])
+        self._intake.take(MEMORY, batch, self._memory)
+
+    def _memory(self, one: BroughtMemory) -> Decided:
+        intake, memory_id = self._intake, one.memory.id
+        if memory_id in intake.memories:
+            return None
+        if intake.store.tombstone(memory_id, access=intake.access) is not None:
+            return "it was deleted here"
+        clean = secrets.screened(intake.call, texts_of(one.memory))
+        changes: tuple[Change, ...] = (Add(memory=replace(one.memory, **clean)),)
+        if one.strength is not None:
+            changes += (Carry(memory_id=memory_id, strength=one.strength, at=intake.target.now),)
+        intake.memories.add(memory_id)
+        return Bring(changes=changes, notes=(REDACTED,) if clean else ())
+
+
+class Links:
+    """The links of an import. What was cut here does not come back."""
+
+    def __init__(self, intake: Intake) -> None:
+        self._intake = intake
+        self._linked: set[EdgeKey] = set()
+        """Links that are here by now, or would be."""
+
+    def take(self, batch: Sequence[BroughtEdge]) -> None:
+        """Take in some links."""
+        intake = self._intake
+        ends = sorted({end for one in batch for end in (one.edge.source_id, one.edge.target_id)})
+        intake.memories |= here(intake, ends)
+        edges = intake.store.edges(ends, access=intake.access, among=True)
+        self._linked |= {(edge.source_id, edge.target_id, edge.kind) for edge in edges}
+        self._begin_fading()
+        intake.take(CONNECTION, batch, self._edge)
+
+    def _edge(self, one: BroughtEdge) -> Decided:
+        source, end = one.edge.source_id, one.edge.target_id
+        key = (source, end, one.edge.kind)
+        if key in self._linked:
+            return None
+        if not self._intake.memories >= {source, end}:
+            return "a memory at its end is not here"
+        if key in self._cut:
+            return "it was cut here"
+        self._linked.add(key)
+        return Bring(changes=(Link(edge=one.edge),))
+
+    @cached_property
+    def _cut(self) -> set[EdgeKey]:
+        """The links that have ended here."""
+        return {
+            (str(event.memory_id), event.payload["target"], event.payload["kind"])
+            for event in self._intake.logged(UNLINKED)
+        }
+
+    def _begin_fading(self) -> None:
+        """Say that links have faded until now, where none ever have: what time has done to a foreign link is
+        in its weight, and must not be done again."""
+        intake, now = self._intake, self._intake.target.now
+        if intake.dry_run or intake.access != EVERYTHING:
+            return
+        if not intake.store.documents(FADED, ids=[LINKS], access=EVERYTHING, limit=1):
+            mark = Document(kind=FADED, id=LINKS, created_at=now, updated_at=now)
+            intake.store.commit([Put(document=mark, logged=False)], access=EVERYTHING)
+
+
+def here(intake: Intake, memory_ids: Sequence[str]) -> set[str]:
+    """Those of these memories that the store has."""
+    return {record.memory.id for record in intake.store.get_many(memory_ids, access=intake.access)}

@@ -1,0 +1,166 @@
+"""Turning the gate's decisions into changes to the store and news for the bus."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, assert_never
+
+from vestige.cognition.fsrs.strength import encode
+from vestige.cognition.gate.decide import Create, Decision, Merge, Reinforce, Supersede, Update
+from vestige.cognition.graph.kinds import CONTRADICTS, SEMANTIC, SUPERSEDES
+from vestige.cognition.time.validity import reworded
+from vestige.core.models import MAX_TAGS, Edge, Evidence, Memory, Record
+from vestige.engine.embedding import vectors_for
+from vestige.engine.ingest.batch import Batch, Draft, identity, place_of
+from vestige.engine.notify import connected, created, updated
+from vestige.engine.revise import TEXT_FIELDS, changed_fields, next_revision
+from vestige.store.contract.changes import Add, Embedded, Link, Remark, Revise
+
+TOLD_AGAIN = ("valid_from", "valid_until", "pinned")
+"""What a teller may set on a memory that says the same already …"""
+FILLED_IN = ("author", "agent_id", "session_id", "occurred_at")
+"""… and what is filled in where it was not known."""
+REPLACED = ("node_type", "metadata", "source", "position", *TOLD_AGAIN, *FILLED_IN)
+"""What a new text of the same thing replaces, as far as it was told."""
+
+
+def carry_out(batch: Batch, index: int, draft: Draft, decision: Decision) -> str:
+    """Collect what a decision changes; the id of the memory that now holds the text."""
+    memory = draft.memory
+    match decision:
+        case Create(related=related, contradicts=contradicts):
+            _add(batch, index, memory)
+            _link(batch, memory, related, SEMANTIC, decision.similarity)
+            _link(batch, memory, contradicts, CONTRADICTS, decision.similarity)
+            return memory.id
+        case Merge(memory_ids=others):
+            _add(batch, index, memory)
+            _link(batch, memory, others, SEMANTIC, decision.similarity)
+            return memory.id
+        case Supersede(memory_id=old_id):
+            _supersede(batch, index, memory, old_id, decision)
+            return memory.id
+        case Update(memory_id=old_id):
+            _revise(batch, _updated(batch.known[old_id].memory, draft), reason="update")
+            _remark(batch, old_id)
+            return old_id
+        case Reinforce(memory_id=old_id, identical=identical):
+            known = batch.known[old_id].memory
+            if not known.pinned:
+                _revise(batch, _reinforced(known, draft, identical=identical), reason="reinforce")
+            _remark(batch, old_id)
+            return old_id
+    assert_never(decision)
+
+
+def _add(batch: Batch, index: int, memory: Memory) -> None:
+    made = batch.vectors[index] if batch.vectors else None
+    batch.changes.append(Add(memory=memory, embedded=made))
+    batch.known[memory.id] = Record(memory=memory, strength=encode(batch.now), embedded=made is not None)
+    _note(batch, memory)
+    if memory.thread is None:
+        batch.fresh.append((memory.id, index))
+    batch.happenings.append(created(memory, batch.now))
+
+
+def _note(batch: Batch, memory: Memory) -> None:
+    """What later items of the batch can be identical to, or stand in the place of."""
+    for wording in (memory.content, *memory.phrasings):
+        batch.identical.setdefault(identity(memory, batch.now, wording), memory.id)
+    place = place_of(memory)
+    if place is not None and memory.valid_at(batch.now):
+        batch.places.setdefault(place, memory.id)
+
+
+def _forget_notes(batch: Batch, memory_id: str) -> None:
+    """Drop what was known of a memory that has changed: later items must not be judged by it."""
+    batch.identical = {key: held for key, held in batch.identical.items() if held != memory_id}
+    batch.places = {key: held for key, held in batch.places.items() if held != memory_id}
+    batch.fresh = [(held, at) for held, at in batch.fresh if held != memory_id]
+    batch.rivals = {
+        at: [one for one in near if one.memory_id != memory_id] for at, near in batch.rivals.items()
+    }
+
+
+def _link(batch: Batch, memory: Memory, others: Sequence[str], kind: str, weight: float | None) -> None:
+    for other in others:
+        edge = Edge(
+            source_id=memory.id,
+            target_id=other,
+            kind=kind,
+            weight=min(1.0, max(0.0, weight if weight is not None else 1.0)),
+            created_at=batch.now,
+        )
+        batch.changes.append(Link(edge=edge))
+        ends = {one: batch.known[one].memory for one in (memory.id, other) if one in batch.known}
+        batch.happenings.append(connected(edge, ends))
+
+
+def _supersede(batch: Batch, index: int, memory: Memory, old_id: str, decision: Supersede) -> None:
+    """The new one holds from when it says, or from now on; the old one until then."""
+    old = batch.known[old_id].memory
+    turn = memory.valid_from or memory.occurred_at or batch.now
+    turn = max(turn, old.valid_from or turn)
+    _add(batch, index, replace(memory, valid_from=memory.valid_from or turn))
+    _revise(batch, replace(old, valid_until=turn, superseded_by=memory.id), reason="superseded")
+    _link(batch, memory, (old_id,), SUPERSEDES, decision.similarity)
+
+
+def _updated(known: Memory, draft: Draft) -> Memory:
+    """The known memory with the new text and every field that was told with it."""
+    told = draft.memory
+    fresh = draft.given | ({"valid_from", "valid_until"} if draft.told or draft.expires else set())
+    given: dict[str, Any] = {name: getattr(told, name) for name in REPLACED if name in fresh}
+    # Other wordings were of the old text.
+    new = reworded(known, told.content)
+    return replace(new, phrasings=(), **_labels(known, told), **given)
+
+
+def _reinforced(known: Memory, draft: Draft, *, identical: bool) -> Memory:
+    """The known memory with the new wording, and what was told and not known of it."""
+    told = draft.memory
+    given: dict[str, Any] = {name: getattr(told, name) for name in TOLD_AGAIN if name in draft.given}
+    given |= {name: getattr(told, name) for name in FILLED_IN if getattr(known, name) is None}
+    if known.source is None and known.position is None:
+        # Only together do they name a place.
+        given |= {"source": told.source, "position": told.position}
+    if draft.expires and known.node_type == told.node_type:
+        given["valid_until"] = _renewed(known, told)
+    wordings = known.phrasings if identical else (*known.phrasings, told.content)
+    metadata = {**told.metadata, **known.metadata}
+    return replace(known, phrasings=wordings, metadata=metadata, **_labels(known, told), **given)
+
+
+def _renewed(known: Memory, told: Memory) -> datetime | None:
+    """The end of a state that was told again: a new time to live, unless it was given an end before that."""
+    if known.valid_until is None or told.valid_until is None:
+        return known.valid_until
+    if known.valid_until - known.created_at < told.valid_until - told.created_at:
+        return known.valid_until
+    return max(known.valid_until, told.valid_until)
+
+
+def _labels(known: Memory, told: Memory) -> dict[str, Any]:
+    return {
+        "tags": tuple(dict.fromkeys((*known.tags, *told.tags)))[: max(MAX_TAGS, len(known.tags))],
+        "domains": tuple(dict.fromkeys((*known.domains, *told.domains))),
+    }
+
+
+def _revise(batch: Batch, wanted: Memory, *, reason: str) -> None:
+    record = batch.known[wanted.id]
+    names = changed_fields(record.memory, wanted)
+    if not names:
+        return
+    memory = next_revision(wanted, batch.now)
+    made: list[Embedded] = vectors_for(batch.call, [memory]) if TEXT_FIELDS & set(names) else []
+    batch.changes.append(Revise(memory=memory, reason=reason, embedded=made[0] if made else None))
+    batch.known[memory.id] = replace(record, memory=memory)
+    if not {"content", "valid_from", "valid_until"}.isdisjoint(names):
+        _forget_notes(batch, memory.id)
+    _note(batch, memory)
+    batch.happenings.append(updated(memory, batch.now, names))
+
+
+def _remark(batch: Batch, memory_id: str) -> None:
+    batch.changes.append(Remark(memory_id=memory_id, evidence=Evidence.REINFORCED, at=batch.now))

@@ -1,0 +1,112 @@
+"""Keeping secrets out of the memory: whatever is told is looked through before it is kept."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from vestige.cognition.secrets.find import excerpt, find_secrets, position, redacted
+from vestige.core.errors import SecretFound
+from vestige.engine.context import Call
+
+Policy = Literal["refuse", "redact", "allow"]
+MOST_TOLD = 20
+"""How many secrets an error lists."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sighting:
+    """A secret in a field: where, and as much of it as may be shown."""
+
+    kind: str
+    field: str
+    line: int
+    column: int
+    excerpt: str
+
+
+def checked(call: Call, text: str, *, policy: Policy | None = None) -> str:
+    """The text as it may be kept by the policy, or SecretFound. Without a policy the settings decide."""
+    return str(screened(call, {"content": text}, policy).get("content", text))
+
+
+def screened(call: Call, fields: Mapping[str, Any], policy: Policy | None = None) -> dict[str, Any]:
+    """Those of the named texts (or lists and objects of texts) that hold secrets, with these blacked out.
+
+    Empty where there is nothing to change; SecretFound where secrets are refused.
+    """
+    policy = policy or call.engine.settings.memory.secrets
+    if policy == "allow":
+        return {}
+    clean, found = look(fields)
+    if found and policy == "refuse":
+        raise refusal(found)
+    return clean
+
+
+def unsaid(call: Call, text: str) -> str:
+    """A text that is only told on, such as a query, without its secrets; it is never refused."""
+    if call.engine.settings.memory.secrets == "allow":
+        return text
+    return redacted(text, find_secrets(text), marked=False)
+
+
+def look(fields: Mapping[str, Any]) -> tuple[dict[str, Any], list[Sighting]]:
+    """What `screened` gives, and every secret that was found."""
+    found: list[Sighting] = []
+    clean = {name: _clean(value, name, "", found) for name, value in fields.items()}
+    return {name: value for name, value in clean.items() if value != fields[name]}, found
+
+
+def refusal(found: Sequence[Sighting]) -> SecretFound:
+    """The error for what was found: what and where, never the secret itself."""
+    first, more = found[0], len(found) - 1
+    beside = f", and {more} more" if more else ""
+    return SecretFound(
+        f"`{first.field}` holds a secret ({first.kind}, line {first.line}, column {first.column}: "
+        f"{first.excerpt}){beside}. Nothing was stored.",
+        hint="Leave it out and say where it is kept instead. With `secrets` set to `redact` it is stored as "
+        f"`[redacted: {first.kind}]`, with `allow` as it is.",
+        details={
+            "argument": first.field,
+            "secrets": [
+                {
+                    "kind": one.kind,
+                    "argument": one.field,
+                    "line": one.line,
+                    "column": one.column,
+                    "excerpt": one.excerpt,
+                }
+                for one in found[:MOST_TOLD]
+            ],
+        },
+    )
+
+
+def _clean(value: Any, field: str, name: str, found: list[Sighting]) -> Any:  # Any: JSON
+    """A value with its secrets blacked out; `name` is the key it stands under, which says what it is."""
+    match value:
+        case str():
+            return _clean_text(value, field, name, found)
+        case Mapping():
+            cleaned = {}
+            for key, inner in value.items():
+                shown = _clean_text(str(key), field, "", found)
+                cleaned[shown] = _clean(inner, f"{field}.{shown}", shown, found)
+            return cleaned
+        case list() | tuple():
+            return type(value)(_clean(inner, field, name, found) for inner in value)
+        case _:
+            return value
+
+
+def _clean_text(text: str, field: str, name: str, found: list[Sighting]) -> str:
+    before = f"{name}: " if name else ""
+    whole = before + text
+    secrets = [one for one in find_secrets(whole) if one.start >= len(before)]
+    for one in secrets:
+        line, column = position(whole, one)
+        column -= len(before) if line == 1 else 0
+        found.append(
+            Sighting(kind=one.kind, field=field, line=line, column=column, excerpt=excerpt(whole, one))
+        )
+    return redacted(whole, secrets)[len(before) :] if secrets else text

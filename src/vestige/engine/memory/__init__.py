@@ -1,0 +1,1 @@
+"""Changes to memories that exist: feedback, links, tags, merging, suppression, deletion."""

@@ -1,0 +1,197 @@
+"""Which memories say the same: candidates from normal forms, vectors and words; clusters of them.
+
+The work of a call is bounded, however large the store is. Where there are more memories than can all be asked
+for their nearest, the latest ones are, and the others are compared by their words.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+
+from vestige.cognition.evidence.duplicates import (
+    Pair,
+    Texts,
+    apart,
+    clusters,
+    identical_pairs,
+    merge_score,
+    near_pairs,
+    unfit,
+    whole,
+)
+from vestige.cognition.evidence.merge import in_order
+from vestige.cognition.text.analyser import fingerprint, terms
+from vestige.cognition.text.likeness import alike_pairs
+from vestige.core.models import Filter, Record
+from vestige.engine.context import Call
+
+MOST_MEMORIES = 50_000
+"""In a larger scope the latest so many are compared."""
+MOST_COSINES = 400_000_000
+"""Cosines that a call works out: all pairs of 20,000 memories, in some ten seconds."""
+MOST_TO_MERGE = 3
+"""In a larger cluster somebody should look at each memory."""
+BATCH = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """Memories of which every two are alike, the leading one first, each with its similarity to that.
+
+    `score` is of the pair that merges worst. `objections` are reasons to look before merging.
+    """
+
+    records: tuple[Record, ...]
+    similarities: tuple[float, ...]
+    score: float
+    objections: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The first clusters, those that merge best first, and how much was looked at.
+
+    `by_words` memories could only be compared by their words, `left_out` not at all.
+    """
+
+    clusters: tuple[Cluster, ...]
+    total: int
+    memories: int
+    pairs: int
+    by_words: int
+    left_out: int
+
+
+@dataclass(slots=True, kw_only=True)
+class _Survey:
+    """The memories to compare, by index, and the pairs met so far."""
+
+    call: Call
+    records: Sequence[Record]
+    texts: Texts
+    cosines_left: int
+    pairs: set[Pair] = field(default_factory=set)
+    asked: int = 0
+
+
+def find_duplicates(call: Call, where: Filter, *, least: float, limit: int) -> Found:
+    """The clusters of memories that pass the filter, hold now and may be merged."""
+    records, passed = _fitting(call, where)
+    survey = _Survey(call=call, records=records, texts=_texts(call, records), cosines_left=MOST_COSINES)
+    by_scope: defaultdict[str, list[int]] = defaultdict(list)
+    for at, record in enumerate(records):
+        by_scope[record.memory.scope].append(at)
+    for members in by_scope.values():
+        survey.pairs.update(identical_pairs(survey.texts, members))
+        _compare_vectors(survey, members, least)
+    if survey.asked < len(records):
+        survey.texts = _with_words(survey)
+        for members in by_scope.values():
+            _compare_words(survey, members)
+    groups = clusters(survey.texts, survey.pairs, least)
+    ranked = sorted(
+        ((-_score(survey, group), group) for group in groups),
+        key=lambda one: (len(one[1]) > MOST_TO_MERGE, one),
+    )
+    return Found(
+        clusters=tuple(_cluster(survey, group, -score) for score, group in ranked[:limit]),
+        total=len(groups),
+        memories=len(records),
+        pairs=len(survey.pairs),
+        by_words=len(records) - survey.asked,
+        left_out=passed - len(records),
+    )
+
+
+def _fitting(call: Call, where: Filter) -> tuple[Sequence[Record], int]:
+    """The latest memories that may be merged, in the order of arrival, and how many there are of them."""
+    now, passed = call.engine.now(), 0
+    latest: deque[Record] = deque(maxlen=MOST_MEMORIES)
+    for batch in call.engine.store.stream(where, access=call.access, batch=BATCH):
+        call.check()
+        fitting = [record for record in batch if unfit(record.memory, now) is None]
+        passed += len(fitting)
+        latest.extend(fitting)
+    return tuple(latest), passed
+
+
+def _texts(call: Call, records: Sequence[Record]) -> Texts:
+    """The vectors and normal forms of all."""
+    store = call.engine.store
+    signature = store.signature()
+    wholes = np.zeros((len(records), signature.dimension if signature else 1), dtype=np.float32)
+    known = np.zeros(len(records), dtype=np.bool_)
+    for start in range(0, len(records) if signature else 0, BATCH):
+        call.check()
+        ids = [record.memory.id for record in records[start : start + BATCH]]
+        held = store.vectors(ids, signature, access=call.access) if signature else {}
+        for at, memory_id in enumerate(ids, start):
+            if memory_id in held:
+                wholes[at], known[at] = whole(held[memory_id]), True
+    marks = [fingerprint(record.memory.content) for record in records]
+    return Texts(wholes=wholes, known=known, marks=marks)
+
+
+def _compare_vectors(survey: _Survey, members: Sequence[int], least: float) -> None:
+    """The nearest of the latest members that there is time for."""
+    known = [at for at in members if survey.texts.known[at]]
+    if not known:
+        return
+    asking = min(len(known), survey.cosines_left // len(known))
+    survey.cosines_left -= asking * len(known)
+    for found in near_pairs(survey.texts.wholes[known], asking, least):
+        survey.call.check()
+        survey.call.progress(survey.asked, len(survey.records), "comparing vectors")
+        survey.pairs.update((known[one], known[other]) for one, other in found)
+    survey.asked += asking
+
+
+def _with_words(survey: _Survey) -> Texts:
+    words = []
+    for at, record in enumerate(survey.records):
+        if at % BATCH == 0:
+            survey.call.check()
+        words.append(frozenset(terms(record.memory.content)))
+    texts = survey.texts
+    return Texts(wholes=texts.wholes, known=texts.known, marks=texts.marks, words=words)
+
+
+def _compare_words(survey: _Survey, members: Sequence[int]) -> None:
+    """The pairs with the most words in common."""
+    for at, found in enumerate(alike_pairs([survey.texts.words[member] for member in members])):
+        if at % BATCH == 0:
+            survey.call.check()
+            survey.call.progress(at, len(members), "comparing words")
+        survey.pairs.update((members[one], members[other]) for one, other in found)
+
+
+def _score(survey: _Survey, group: Sequence[int]) -> float:
+    """How well the worst pair of a group merges."""
+    return min(_scores(survey, group))
+
+
+def _scores(survey: _Survey, group: Sequence[int]) -> Iterator[float]:
+    memories = {at: survey.records[at].memory for at in group}
+    words = {at: frozenset(terms(memory.content)) for at, memory in memories.items()}
+    for one, other in combinations(group, 2):
+        similarity = survey.texts.similarity(one, other)
+        yield merge_score(memories[one], memories[other], similarity, (words[one], words[other]))
+
+
+def _cluster(survey: _Survey, group: Sequence[int], score: float) -> Cluster:
+    survey.call.check()
+    places = {survey.records[at].memory.id: at for at in group}
+    ordered = [places[memory.id] for memory in in_order(survey.records[at].memory for at in group)]
+    memories = [survey.records[at].memory for at in ordered]
+    objections = [reason for pair in combinations(memories, 2) if (reason := apart(*pair))]
+    if len(group) > MOST_TO_MERGE:
+        objections.append(f"{len(group)} memories are many: look at each")
+    return Cluster(
+        records=tuple(survey.records[at] for at in ordered),
+        similarities=tuple(survey.texts.similarity(ordered[0], at) for at in ordered),
+        score=score,
+        objections=tuple(objections),
+    )

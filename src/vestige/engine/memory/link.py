@@ -1,0 +1,224 @@
+"""Links that change: made and cut by people, strengthened by use, faded by time."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from vestige.cognition.fsrs.forgetting import neighbours
+from vestige.cognition.graph.kinds import LEARNED, PRUNE_BELOW, SILENT, faded, fading_days, reinforced
+from vestige.core.documents import Document
+from vestige.core.errors import Conflict, InvalidInput, NotFound
+from vestige.core.events import ActivationSpread, MemoryPromoted, Place, places_of
+from vestige.core.models import Edge, Filter
+from vestige.engine.context import Call
+from vestige.engine.notify import connected
+from vestige.engine.recall.stage_inputs import MOST_EDGES
+from vestige.engine.revise import load, persistently
+from vestige.store.contract.changes import Link, Put, Unlink
+from vestige.store.filter_rule import passes
+
+FADED_AT_ONCE = 500
+"""Links in one transaction when they fade: a search or a write never waits for more."""
+DAY = timedelta(days=1)
+FADED, LINKS = "faded", "links"
+"""The kind and the id of the document that says until when links have faded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linked:
+    """A link, and whether it is new or has another weight than before."""
+
+    edge: Edge
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Faded:
+    """How many learned links have become weaker, and how many of them were cut."""
+
+    faded: int
+    pruned: int
+
+
+def link(call: Call, source_id: str, target_id: str, kind: str, weight: float) -> Linked:
+    """Link two memories on somebody's word, or give that link another weight."""
+    if source_id == target_id:
+        raise InvalidInput(
+            "A memory cannot be linked to itself.",
+            hint="Name another memory as its `target`.",
+            details={"id": source_id},
+        )
+    ends = {memory_id: load(call, memory_id).memory for memory_id in (source_id, target_id)}
+    present = [
+        edge
+        for edge in _between(call, source_id, target_id)
+        if (edge.source_id, edge.kind) == (source_id, kind)
+    ]
+    if present and present[0].weight == weight:
+        return Linked(edge=present[0], changed=False)
+    now = call.engine.now()
+    edge = Edge(source_id=source_id, target_id=target_id, kind=kind, weight=weight, created_at=now)
+    call.engine.store.commit([Link(edge=edge)], access=call.access)
+    if not present:
+        call.engine.events.emit(connected(edge, ends))
+    return Linked(edge=edge, changed=True)
+
+
+def unlink(call: Call, one: str, other: str, kind: str | None) -> list[Edge]:
+    """Cut the links of a kind between two memories, or all of them; those that were there.
+
+    Links that tell of the past of a memory stay: InvalidInput where there are no others.
+    """
+
+    def attempt() -> list[Edge]:
+        for memory_id in (one, other):
+            load(call, memory_id)
+        between = [edge for edge in _between(call, one, other) if kind in (None, edge.kind)]
+        cut = [edge for edge in between if edge.kind not in SILENT]
+        if between and not cut:
+            raise _of_the_past(between[0])
+        if not cut:
+            return []
+        now = call.engine.now()
+        try:
+            call.engine.store.commit([_end(edge, now) for edge in cut], access=call.access)
+        except NotFound as exc:  # somebody else was quicker
+            raise Conflict() from exc
+        return cut
+
+    return persistently(call, attempt)
+
+
+def _between(call: Call, one: str, other: str) -> list[Edge]:
+    return call.engine.store.edges([one, other], access=call.access, among=True)
+
+
+def _of_the_past(edge: Edge) -> InvalidInput:
+    return InvalidInput(
+        f"{edge.source_id} and {edge.target_id} are linked by `{edge.kind}`, which tells of their past.",
+        hint="To take a merge back use `dedup undo`, to make a memory true again `memory set_validity`.",
+        details={"type": edge.kind},
+    )
+
+
+def fade(call: Call) -> Faded:
+    """Let learned links fade for the time since they last did, at first since each was made; cut the weakest.
+
+    Links of pinned memories stay as they are. Many small transactions, and the first one says that links have
+    faded until now: a run that is cut short has faded a part of them, and the others have missed one step.
+    """
+    store, now = call.engine.store, call.engine.now()
+    pinned = {
+        record.memory.id
+        for batch in store.stream(Filter(pinned=True, archived=None), access=call.access)
+        for record in batch
+    }
+    last = next(iter(store.documents(FADED, ids=[LINKS], access=call.access, limit=1)), None)
+    mark: tuple[Put, ...] = (_until(now, last),)
+    weaker = cut = seen = 0
+    for edges in store.stream_edges(LEARNED, access=call.access, batch=FADED_AT_ONCE):
+        call.check()
+        seen += len(edges)
+        free = [edge for edge in edges if pinned.isdisjoint((edge.source_id, edge.target_id))]
+        saved = _save(call, list(_fading(free, last.updated_at if last else None, now)), *mark)
+        if saved:
+            mark = ()
+        ended = sum(isinstance(change, Unlink) for change in saved)
+        weaker, cut = weaker + len(saved) - ended, cut + ended
+        call.progress(seen, None, "Fading links")
+    return Faded(faded=weaker, pruned=cut)
+
+
+def _until(now: datetime, last: Document | None) -> Put:
+    """The change that says until when links have faded."""
+    first = Document(kind=FADED, id=LINKS, created_at=now, updated_at=now)
+    document = replace(last, version=last.version + 1, updated_at=now) if last else first
+    return Put(document=document, logged=False)
+
+
+def _fading(edges: Sequence[Edge], since: datetime | None, now: datetime) -> Iterator[Link | Unlink]:
+    """What time does to links: those that are due become weaker, those that are too weak end."""
+    ages = [(now - edge.created_at) / DAY for edge in edges]
+    then = [0.0 if since is None else (since - edge.created_at) / DAY for edge in edges]
+    due = fading_days(ages, then)
+    left = faded([edge.weight for edge in edges], due)
+    for edge, days, weight in zip(edges, due.tolist(), left.tolist(), strict=True):
+        if days and weight < PRUNE_BELOW:
+            yield _end(edge, now)
+        elif days:
+            yield Link(edge=_weighed(edge, weight, now))
+
+
+def _weighed(edge: Edge, weight: float, now: datetime) -> Edge:
+    """The link with a weight it has from now on: the time is for the log, a link keeps when it was made."""
+    return replace(edge, weight=weight, created_at=now)
+
+
+def _end(edge: Edge, at: datetime) -> Unlink:
+    return Unlink(source_id=edge.source_id, target_id=edge.target_id, kind=edge.kind, at=at)
+
+
+def _save(call: Call, changes: Sequence[Link | Unlink], *mark: Put) -> Sequence[Link | Unlink]:
+    """Commit what can be, with the mark, and say what that was: a memory deleted meanwhile has taken its
+    links with it. Where nothing is left to do there is no mark either."""
+    if not changes:
+        return ()
+    try:
+        call.engine.store.commit(
+            [*changes, *mark], access=call.access, patience_seconds=call.patience_seconds
+        )
+    except NotFound:
+        left = _possible(call, changes)
+        if len(left) == len(changes):
+            raise
+        return _save(call, left, *mark)
+    return changes
+
+
+def _possible(call: Call, changes: Sequence[Link | Unlink]) -> list[Link | Unlink]:
+    """Those changes whose memories, or whose link, are still there."""
+    named = [change.edge if isinstance(change, Link) else change for change in changes]
+    ids = sorted({end for one in named for end in (one.source_id, one.target_id)})
+    store = call.engine.store
+    there = {record.memory.id for record in store.get_many(ids, access=call.access)}
+    edges = store.edges(ids, access=call.access, among=True)
+    linked = {(edge.source_id, edge.target_id, edge.kind) for edge in edges}
+    return [
+        change
+        for change, one in zip(changes, named, strict=True)
+        if there >= {one.source_id, one.target_id}
+        and (isinstance(change, Link) or (one.source_id, one.target_id, one.kind) in linked)
+    ]
+
+
+def on_promoted(call: Call, happening: MemoryPromoted) -> None:
+    """What was promoted wakes what is linked to it, and its learned links become stronger, however weak."""
+    engine = call.engine
+    if not engine.settings.mechanisms.spreading:
+        return
+    edges = engine.store.edges([happening.id], access=call.access, heaviest=MOST_EDGES)
+    near = neighbours(happening.id, edges)
+    awake, places = _awake(call, happening.id, sorted(near, key=lambda one: (-near[one], one)))
+    if not awake:
+        return
+    now = engine.now()
+    used = [
+        edge
+        for edge in edges
+        if edge.kind in LEARNED
+        and edge.weight < 1.0
+        and not {edge.source_id, edge.target_id}.isdisjoint(awake)
+    ]
+    _save(call, [Link(edge=_weighed(edge, reinforced(edge.weight), now)) for edge in used])
+    engine.events.emit(
+        ActivationSpread(timestamp=now, places=places, source_id=happening.id, activated_ids=tuple(awake))
+    )
+
+
+def _awake(call: Call, source: str, near: Sequence[str]) -> tuple[list[str], tuple[Place, ...]]:
+    """Those near a memory that nobody holds back, in the same order, and where all of them are."""
+    records = call.engine.store.get_many([source, *near], access=call.access)
+    shown = Filter(include_suppressed=False)
+    found = [one.memory for one in records]
+    awake = [one for one in found if one.id == source or passes(one, shown, call.access)]
+    return [one.id for one in awake if one.id != source], places_of(*awake)

@@ -1,0 +1,210 @@
+"""Merging memories by choice, and taking it back. Nothing is deleted: the parts end and stay in history."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from vestige.cognition.evidence.merge import MERGED_FROM, in_order, join, plan_id, refusals, unchecked
+from vestige.cognition.graph.kinds import MERGES
+from vestige.core.errors import Conflict, InvalidInput, ModelMismatch, NotFound
+from vestige.core.events import Happening
+from vestige.core.models import Edge, Evidence, Memory, Record, Revision
+from vestige.engine.access import unseen
+from vestige.engine.context import Call
+from vestige.engine.embedding import vectors_for
+from vestige.engine.notify import connected, created, updated
+from vestige.engine.revise import TEXT_FIELDS, changed_fields, load, next_revision, persistently
+from vestige.store.contract.changes import Add, Change, Link, Remark, Revise
+
+MERGED, UNMERGED, UNDONE = "merged", "unmerged", "merge undone"
+"""Why revisions end: of a part that is merged, of one that is let go again, of the merged memory then."""
+
+TOLD = TEXT_FIELDS | {"valid_from", "valid_until"}
+"""What a memory says, and when that holds: not its labels."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What merging would do: the parts, the leading one first, and the memory they become."""
+
+    plan_id: str
+    parts: tuple[Record, ...]
+    merged: Memory
+    unchecked: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undone:
+    """A merge that was taken back: the parts that live again, and what they had become."""
+
+    merged: Record
+    parts: tuple[Record, ...]
+
+
+def plan(call: Call, memory_ids: Sequence[str]) -> Plan:
+    """What merging these memories would do now; InvalidInput says why they cannot be merged."""
+    if len(set(memory_ids)) < len(memory_ids):
+        raise InvalidInput("A memory cannot be merged with itself.", hint="Name each memory once.")
+    records = _load_all(call, memory_ids)
+    parts = in_order(record.memory for record in records.values())
+    now = call.engine.now()
+    reasons = refusals(parts, now)
+    if reasons:
+        raise InvalidInput(
+            f"These memories cannot be merged: {'; '.join(reasons)}.",
+            hint="Leave those out, or settle what stands between them first.",
+            details={"reasons": reasons},
+        )
+    merged = join(parts, memory_id=call.engine.new_id(), now=now)
+    return Plan(
+        plan_id=plan_id(parts, merged),
+        parts=tuple(records[part.id] for part in parts),
+        merged=merged,
+        unchecked=unchecked(parts),
+    )
+
+
+def _load_all(call: Call, memory_ids: Sequence[str]) -> dict[str, Record]:
+    """The records by id; NotFound for the first that is missing."""
+    found = call.engine.store.get_many(memory_ids, access=call.access)
+    records = {record.memory.id: record for record in found}
+    return {memory_id: records.get(memory_id) or load(call, memory_id) for memory_id in memory_ids}
+
+
+def apply(call: Call, memory_ids: Sequence[str], planned: str) -> Record:
+    """Do what was planned, in one transaction, if everything is still as it was then; the merged memory."""
+    ready = plan(call, memory_ids)
+    if ready.plan_id != planned:
+        raise _outdated(planned)
+    merged, parts = ready.merged, [part.memory for part in ready.parts]
+    made = vectors_for(call, [merged])
+    ended = [_ended(part, merged) for part in parts]
+    edges = [_edge(merged, part) for part in parts]
+    changes: list[Change] = [Add(memory=merged, embedded=made[0] if made else None)]
+    # Told so often: as when the same text comes again.
+    changes += [
+        Remark(memory_id=merged.id, evidence=Evidence.REINFORCED, at=merged.created_at) for _ in parts[1:]
+    ]
+    changes += [Revise(memory=part, reason=MERGED) for part in ended]
+    changes += [Link(edge=edge) for edge in edges]
+    call.check()
+    try:
+        call.engine.store.commit(changes, access=call.access)
+    except ModelMismatch:
+        raise
+    except (Conflict, NotFound) as exc:
+        raise _outdated(planned) from exc
+    ends = {memory.id: memory for memory in (merged, *ended)}
+    call.engine.events.emit(
+        created(merged, merged.created_at),
+        *map(_updated, ended),
+        *(connected(edge, ends) for edge in edges),
+    )
+    return load(call, merged.id)
+
+
+def _outdated(planned: str) -> Conflict:
+    return Conflict(
+        "This plan does not fit any more: a memory was changed since, or others were named.",
+        hint="Plan the merge again, look at it, and apply that.",
+        details={"planId": planned},
+    )
+
+
+def _ended(part: Memory, merged: Memory) -> Memory:
+    """The part as it ends where the merged memory begins."""
+    ended = replace(part, valid_until=merged.valid_from, superseded_by=merged.id)
+    return next_revision(ended, merged.created_at)
+
+
+def _edge(merged: Memory, part: Memory) -> Edge:
+    return Edge(source_id=merged.id, target_id=part.id, kind=MERGES, created_at=merged.created_at)
+
+
+def undo(call: Call, memory_id: str, *, even_changed: bool) -> Undone:
+    """Take a merge back: its parts live again as they were before, the merged memory never held.
+
+    Refused once it was undone, merged further or superseded, and when a part was changed or deleted since.
+    """
+    return persistently(call, lambda: _undo(call, memory_id, even_changed))
+
+
+def _undo(call: Call, memory_id: str, even_changed: bool) -> Undone:
+    record = load(call, memory_id)
+    past = call.engine.store.history(memory_id, access=call.access)
+    first = past[0].memory if past else record.memory
+    _check_merged(call, record.memory, past)
+    if not even_changed and TOLD & set(changed_fields(first, record.memory)):
+        raise InvalidInput(
+            f"{memory_id} was changed since it was merged.",
+            hint="What was changed would only be in its history. If that is meant, say `even_changed`.",
+            details={"id": memory_id},
+        )
+    now = call.engine.now()
+    parts = [next_revision(_before(call, part_id, first), now) for part_id in part_ids(first)]
+    ended = next_revision(replace(record.memory, valid_until=record.memory.valid_from or now), now)
+    changes: list[Change] = [Revise(memory=ended, reason=UNDONE)]
+    changes += [Revise(memory=part, reason=UNMERGED) for part in parts]
+    try:
+        call.engine.store.commit(changes, access=call.access)
+    except NotFound as exc:
+        raise Conflict() from exc
+    call.engine.events.emit(_updated(ended), *map(_updated, parts))
+    now_held = _load_all(call, [memory_id, *(part.id for part in parts)])
+    return Undone(merged=now_held.pop(memory_id), parts=tuple(now_held.values()))
+
+
+def part_ids(merged: Memory) -> list[str]:
+    """The ids of the parts of a memory that was made by merging, as it was then."""
+    return [str(part_id) for part_id in merged.metadata[MERGED_FROM]]
+
+
+def _check_merged(call: Call, memory: Memory, past: Sequence[Revision]) -> None:
+    """Refuse what is no merge, is one no more, or is part of another.
+
+    The links say what is a merge: anybody may write anything into the metadata of a memory.
+    """
+    edges = call.engine.store.edges([memory.id], access=call.access)
+    if not any(edge.kind == MERGES and edge.source_id == memory.id for edge in edges):
+        raise InvalidInput(
+            f"{memory.id} was not made by merging, or its parts are gone.",
+            hint="Give the id of the merged memory, not of a part: a part's `supersededBy` names it.",
+            details={"id": memory.id},
+        )
+    if any(revision.reason == UNDONE for revision in past):
+        raise InvalidInput(f"The merge {memory.id} was undone already.", details={"id": memory.id})
+    by = memory.superseded_by
+    if by is not None:
+        told = by not in unseen(call, [by])
+        raise InvalidInput(
+            f"{memory.id} was merged further or superseded{f', by {by}' if told else ''}.",
+            hint=f"Undo or delete {by} first." if told else None,
+            details={"id": memory.id, **({"supersededBy": by} if told else {})},
+        )
+
+
+def _before(call: Call, part_id: str, merged: Memory) -> Memory:
+    """The part with its validity of before the merge; other labels it was given since stay."""
+    try:
+        part = load(call, part_id).memory
+    except NotFound as exc:
+        raise _undoable(merged, f"{part_id} was deleted since") from exc
+    past = call.engine.store.history(part_id, access=call.access)
+    before = next((one.memory for one in reversed(past) if one.reason == MERGED), None)
+    if before is None or part.superseded_by != merged.id:
+        raise _undoable(merged, f"{part_id} does not belong to it any more")
+    kept = replace(part, valid_until=before.valid_until, superseded_by=before.superseded_by)
+    if part.valid_until != merged.valid_from or TOLD & set(changed_fields(before, kept)):
+        raise _undoable(merged, f"{part_id} was changed since")
+    return kept
+
+
+def _undoable(merged: Memory, reason: str) -> InvalidInput:
+    return InvalidInput(
+        f"The merge {merged.id} cannot be undone: {reason}.",
+        hint="Make a part true again by itself with `memory set_validity`, or correct the merged memory.",
+        details={"id": merged.id},
+    )
+
+
+def _updated(memory: Memory) -> Happening:
+    return updated(memory, memory.updated_at, ("valid_until", "superseded_by"))

@@ -1,0 +1,1 @@
+"""Reactions to events: what happens after a search or a write was committed."""

@@ -1,0 +1,224 @@
+"""Synaptic tagging and capture: an important event strengthens what was learned around it.
+
+What an event captured, and until when it goes on, is a document beside its trigger: it holds ids and numbers,
+and goes when the trigger goes.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from vestige.cognition.fsrs.capture import (
+    CLUSTER,
+    FORCES,
+    FORWARD,
+    TAG_LIFE,
+    Event,
+    amounts,
+    bounded,
+    event_of,
+    reach,
+)
+from vestige.cognition.graph.kinds import CONTRADICTS
+from vestige.core.documents import Document
+from vestige.core.events import ImportanceScored, MemoryCreated, MemoryPromoted
+from vestige.core.models import Evidence, Filter, Memory
+from vestige.engine.context import Call
+from vestige.engine.revise import persistently, save
+from vestige.store.contract.changes import Change, Put, Remark
+from vestige.store.filter_rule import passes
+
+KIND = "capture"
+PAGE = 100
+DIGITS = 4
+_HOUR = timedelta(hours=1)
+_MOMENT = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """What one event captured so far: memory ids with the amounts. `kept` is its document, None if new."""
+
+    trigger: str
+    event: Event
+    at: datetime
+    until: datetime
+    captured: Mapping[str, float] = field(default_factory=dict)
+    kept: Document | None = None
+
+
+def on_promoted(call: Call, happening: MemoryPromoted) -> None:
+    """Somebody said that a memory matters: what was learned around that moment is captured."""
+    _strike(call, happening.id, Event.FLAG, happening.timestamp)
+
+
+def on_scored(call: Call, happening: ImportanceScored) -> None:
+    """A new memory that is important by itself captures what was learned around it."""
+    emotion = call.engine.settings.mechanisms.emotion
+    event = event_of(happening.composite_score, happening.novelty, happening.arousal, emotion=emotion)
+    if event is not None and happening.memory_id is not None:
+        _strike(call, happening.memory_id, event, happening.timestamp)
+
+
+def on_created(call: Call, happening: MemoryCreated) -> None:
+    """What is learned while an event goes on is captured by it."""
+    if not call.engine.settings.mechanisms.capture:
+        return
+
+    def attempt() -> None:
+        memory = _memory(call, happening.id, _can_be_captured(call))
+        if memory is None:
+            return
+        recent = _recent(call, memory.scope, memory.created_at)
+        changes: list[Change] = []
+        for cluster in recent:
+            if cluster.at < memory.created_at <= cluster.until and memory.id != cluster.trigger:
+                grown, taken = _grown(cluster, [memory], _held(recent))
+                recent = [grown if one is cluster else one for one in recent]
+                changes += _written(call, memory.scope, grown, taken) if taken else ()
+        if changes:
+            save(call, changes)
+
+    persistently(call, attempt)
+
+
+def _strike(call: Call, trigger: str, event: Event, at: datetime) -> None:
+    """Capture what was learned before the event, and open the time after it."""
+    if not call.engine.settings.mechanisms.capture:
+        return
+
+    def attempt() -> None:
+        memory = _memory(call, trigger, Filter(valid_at=call.engine.now(), include_suppressed=False))
+        if memory is None:
+            return
+        recent = _recent(call, memory.scope, at)
+        cluster = Cluster(trigger=trigger, event=event, at=at, until=at + reach(event)[1])
+        earlier = next((one for one in recent if _name(one) == _name(cluster)), None)
+        if earlier is not None:
+            # Until its memories have lost their tags, a repeated event captures none of them again.
+            cluster = replace(cluster, captured=earlier.captured, kept=earlier.kept)
+        else:
+            cluster = replace(cluster, kept=_document(call, cluster))
+        grown, taken = _grown(cluster, _tagged(call, memory, cluster), _held(recent))
+        save(call, _written(call, memory.scope, grown, taken))
+
+    persistently(call, attempt)
+
+
+def _can_be_captured(call: Call) -> Filter:
+    """What no automatic path may touch, nobody wants in mind or does not hold is left alone."""
+    return Filter(valid_at=call.engine.now(), pinned=False, include_suppressed=False)
+
+
+def _memory(call: Call, memory_id: str, where: Filter) -> Memory | None:
+    """The memory, if it is still there and passes."""
+    found = call.engine.store.get_many([memory_id], access=call.access)
+    return next((one.memory for one in found if passes(one.memory, where, call.access)), None)
+
+
+def _tagged(call: Call, trigger: Memory, cluster: Cluster) -> list[Memory]:
+    """What was learned before the event in the same scope and may be captured: that of the same session
+    first, then the latest. What is at odds with the trigger has lost by the event, not won."""
+    where = replace(
+        _can_be_captured(call),
+        scope=trigger.scope,
+        scope_only=True,
+        created_from=cluster.at - reach(cluster.event)[0],
+        created_to=cluster.at + _MOMENT,
+    )
+    room = CLUSTER - len(cluster.captured)
+    most = 1 + CLUSTER + len(cluster.captured)  # the trigger, and what it has captured already
+    found = call.engine.store.find(where, access=call.access, limit=most)
+    if trigger.session_id is not None and len(found) > room:
+        session = replace(where, session_id=trigger.session_id)
+        found = [*call.engine.store.find(session, access=call.access, limit=most), *found]
+    edges = call.engine.store.edges([trigger.id], access=call.access)
+    against = {end for edge in edges if edge.kind == CONTRADICTS for end in (edge.source_id, edge.target_id)}
+    memories = {one.memory.id: one.memory for one in found if one.memory.id not in {trigger.id, *against}}
+    return list(memories.values())
+
+
+def _grown(
+    cluster: Cluster, memories: Iterable[Memory], held: Mapping[str, float]
+) -> tuple[Cluster, dict[str, float]]:
+    """The cluster with as many of these memories as it takes, and what each of those gains."""
+    fresh = [one for one in memories if one.id not in cluster.captured]
+    apart = [(one.created_at - cluster.at) / _HOUR for one in fresh]
+    offered = zip((one.id for one in fresh), amounts(cluster.event, apart).tolist(), strict=True)
+    room = CLUSTER - len(cluster.captured)
+    taken = {one: round(amount, DIGITS) for one, amount in bounded(offered, held).items()}
+    taken = dict(list(taken.items())[:room])
+    return replace(cluster, captured={**cluster.captured, **taken}), taken
+
+
+def _written(call: Call, scope: str, cluster: Cluster, taken: Mapping[str, float]) -> list[Change]:
+    now, kept = call.engine.now(), cluster.kept
+    body: dict[str, Any] = {  # JSON
+        "event": cluster.event.value,
+        "strength": FORCES[cluster.event].strength,
+        "at": cluster.at.isoformat(),
+        "until": cluster.until.isoformat(),
+        "captured": dict(cluster.captured),
+    }
+    document = Document(
+        kind=KIND,
+        id=_name(cluster),
+        scope=scope,
+        cites=(cluster.trigger,),
+        body=body,
+        version=kept.version + 1 if kept else 1,
+        created_at=kept.created_at if kept else now,
+        updated_at=now,
+    )
+    details = {"event": cluster.event.value}
+    remarks = (
+        Remark(memory_id=one, evidence=Evidence.CAPTURED, at=now, amount=amount, details=details)
+        for one, amount in taken.items()
+    )
+    return [Put(document=document, logged=False), *remarks]
+
+
+def _name(cluster: Cluster) -> str:
+    return f"{cluster.trigger}:{cluster.event.value}"
+
+
+def _document(call: Call, cluster: Cluster) -> Document | None:
+    """The document of an earlier event of this kind and trigger."""
+    found = call.engine.store.documents(KIND, access=call.access, ids=[_name(cluster)], limit=1)
+    return found[0] if found else None
+
+
+def _recent(call: Call, scope: str, at: datetime) -> list[Cluster]:
+    """The clusters of exactly this scope that may hold memories which still had their tags then."""
+    since = at - TAG_LIFE - FORWARD
+    recent: list[Cluster] = []
+    while True:
+        page = call.engine.store.documents(
+            KIND, access=call.access, scope=scope, limit=PAGE, offset=len(recent)
+        )
+        fresh = [_cluster(one) for one in page if one.updated_at >= since]
+        recent.extend(fresh)
+        if len(fresh) < PAGE:
+            return [one for one in recent if one.kept is not None and one.kept.scope == scope]
+
+
+def _cluster(document: Document) -> Cluster:
+    body = document.body
+    return Cluster(
+        trigger=document.cites[0],
+        event=Event(body["event"]),
+        at=datetime.fromisoformat(body["at"]),
+        until=datetime.fromisoformat(body["until"]),
+        captured=dict(body["captured"]),
+        kept=document,
+    )
+
+
+def _held(clusters: Iterable[Cluster]) -> dict[str, float]:
+    """What each memory has gained by captures."""
+    held: dict[str, float] = {}
+    for cluster in clusters:
+        for memory_id, amount in cluster.captured.items():
+            held[memory_id] = held.get(memory_id, 0.0) + amount
+    return held

@@ -1,0 +1,242 @@
+"""Looking back: what was worded otherwise then is found by the words of then.
+
+A store's indexes hold present wordings only, and with `known_at` its arms leave out what had another one.
+That is read here: its words are weighed as the store would weigh them, its meaning is embedded anew.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from math import nan
+
+import numpy as np
+
+from vestige.cognition.query.analyse import Asked, telling_words
+from vestige.cognition.ranking.earlier_wordings import Words, find_words, joined
+from vestige.cognition.ranking.maxsim import STOP_SHARE, WRITTEN_STOP_SHARE, Matched, match, weigh
+from vestige.cognition.ranking.stages import traits_of
+from vestige.cognition.text.form import Form
+from vestige.core.candidates import (
+    LONGEST_TOKENS,
+    OFFSETS,
+    Flags,
+    Floats,
+    Integers,
+    Pool,
+    Sketch,
+    Vectors,
+)
+from vestige.core.errors import EmbedderError
+from vestige.core.models import Access, Filter, LogEvent, Memory, Record
+from vestige.embed.protocol import TokenStates
+from vestige.engine.context import Call
+from vestige.engine.embedding import embed_memories, embedder_or_none, spans_of
+from vestige.engine.recall.candidates import Depth, Probed, probe
+from vestige.store.contract.changes import Piece
+from vestige.store.merge.histories import stamp
+
+logger = logging.getLogger(__name__)
+
+READ = 5_000
+"""Earlier wordings read in one search: those of what was revised last."""
+PIECES = 256
+"""Pieces of them embedded in one search, of the best by words first: two or three seconds at most."""
+
+
+def probe_as_known(
+    call: Call, asked: Asked, where: Filter, depth: Depth, *, least_cosine: float = -1.0
+) -> tuple[Probed, bool]:
+    """What every arm finds for the query by the wording known at `where.known_at`, and whether more was
+    reworded since than is read."""
+    probed = probe(call, asked, where, depth, least_cosine=least_cosine)
+    if where.known_at is None:
+        return probed, False
+    reworded = call.engine.store.reworded(asked.terms, where, access=call.access, limit=READ + 1)
+    # What was revised while the arms searched was found there, by the words of then.
+    there = set(probed.pool.ids)
+    records = [one for one in reworded.records[:READ] if one.memory.id not in there]
+    call.check()
+    words = find_words(asked, [one.memory for one in records], reworded.statistics, probed.pool)
+    best = words.best(depth.per_arm)
+    records, words = [records[at] for at in best.tolist()], words.at(best)
+    meaning = _meaning(call, asked, probed, [one.memory for one in records])
+    near = meaning.cosine >= least_cosine
+    kept = np.flatnonzero((words.own > 0) | (words.literals > 0) | near)
+    found = [records[at] for at in kept.tolist()]
+    earlier = _pool(asked, probed.pool, found, words.at(kept), meaning.at(kept), near[kept])
+    pool, matched = joined(probed.pool, probed.matched, earlier, _matched(asked, meaning, earlier))
+    return replace(probed, pool=pool, matched=matched), len(reworded.records) > READ
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Meaning:
+    """What the model makes of texts: the best piece of each, as a pool has it, and all of its pieces; `query`
+    are the tokens of what is asked."""
+
+    cosine: Floats
+    starts: Integers
+    ends: Integers
+    vectors: Vectors
+    pieces: tuple[tuple[Piece, ...], ...]
+    query: TokenStates | None
+
+    def at(self, places: Integers) -> "_Meaning":
+        return _Meaning(
+            cosine=self.cosine[places],
+            starts=self.starts[places],
+            ends=self.ends[places],
+            vectors=self.vectors[places],
+            pieces=tuple(self.pieces[at] for at in places.tolist()),
+            query=self.query,
+        )
+
+
+def _meaning(call: Call, asked: Asked, probed: Probed, memories: Sequence[Memory]) -> _Meaning:
+    """The meaning of the first memories, as far as there is a model and time."""
+    count = len(memories)
+    found = _Meaning(
+        cosine=np.full(count, nan),
+        starts=np.zeros(count, dtype=np.int64),
+        ends=np.zeros(count, dtype=np.int64),
+        vectors=np.zeros((count, probed.pool.vectors.shape[1]), dtype=np.float32),
+        pieces=((),) * count,
+        query=None,
+    )
+    embedder = None if probed.encoded is None or not memories else embedder_or_none(call.engine)
+    if embedder is None:
+        return found
+    chosen = _affordable(memories)
+    try:
+        query = embedder.encode_query(asked.text)
+        made = embed_memories(call, embedder, [memories[at] for at in chosen])
+    except EmbedderError as exc:
+        logger.warning("Earlier wordings are compared by words only: %s", exc.message)
+        return found
+    pieces = {at: one.pieces for at, one in zip(chosen, made, strict=True) if one.pieces}
+    for at, several in pieces.items():
+        cosines = np.array([piece.vector for piece in several]) @ query.vector
+        best = several[int(np.argmax(cosines))]
+        found.cosine[at], found.vectors[at] = cosines.max(), best.vector
+        found.starts[at], found.ends[at] = best.start, best.end
+    return replace(found, pieces=tuple(pieces.get(at, ()) for at in range(count)), query=query.tokens)
+
+
+def _affordable(memories: Sequence[Memory]) -> list[int]:
+    """Where the memories are that are embedded: one after the other, as long as their pieces fit."""
+    chosen: list[int] = []
+    left = PIECES
+    for at, memory in enumerate(memories):
+        size = len(spans_of(memory))
+        if size <= left:
+            chosen.append(at)
+            left -= size
+    return chosen
+
+
+def _pool(
+    asked: Asked, beside: Pool, records: Sequence[Record], words: Words, meaning: _Meaning, near: Flags
+) -> Pool:
+    """The records as a pool, each by itself, beside a pool that says how common words are."""
+    traits = traits_of(records, [-1] * len(records))
+    return Pool(
+        ids=tuple(one.memory.id for one in records),
+        own=words.own,
+        window=words.own,
+        thread=np.zeros(len(records)),
+        cosine=meaning.cosine,
+        starts=meaning.starts,
+        ends=meaning.ends,
+        vectors=meaning.vectors,
+        literals=words.literals,
+        covered=words.covered,
+        dated=words.dated,
+        present=np.array([one in asked.names for one in traits.speaker.tolist()], dtype=np.bool_),
+        by_words=words.own > 0,
+        by_meaning=near,
+        by_literal=words.literals > 0,
+        traits=traits,
+        sketch=_sketch(meaning.pieces),
+        frequencies=beside.frequencies,
+        memories=beside.memories,
+    )
+
+
+def _sketch(pieces: Sequence[Sequence[Piece]]) -> Sketch | None:
+    """The tokens of each text, one owner after the other; None when there are none."""
+    tokens = [[piece.tokens for piece in one if piece.tokens is not None] for one in pieces]
+    bits = [np.concatenate([one.bits for one in told])[:LONGEST_TOKENS] for told in tokens if told]
+    asked: list[Flags] = [
+        np.concatenate([one.asked for one in told])[:LONGEST_TOKENS] for told in tokens if told
+    ]
+    lengths = np.array([sum(len(one.asked) for one in told) for told in tokens], dtype=np.int64)
+    there = np.minimum(lengths, LONGEST_TOKENS)[lengths > 0]
+    if not len(there):
+        return None
+    around = np.full((len(pieces), len(OFFSETS)), -1, dtype=np.int64)
+    around[lengths > 0, 0] = np.arange(len(there))
+    return Sketch(
+        bits=np.concatenate(bits),
+        asked=np.concatenate(asked),
+        starts=np.cumsum(there) - there,
+        lengths=there,
+        around=around,
+    )
+
+
+def _matched(asked: Asked, meaning: _Meaning, pool: Pool) -> Matched | None:
+    """How well tokens match, asked as the query was put."""
+    query = meaning.query
+    if query is None or not len(query.spans) or pool.sketch is None:
+        return None
+    words = telling_words(asked.text)
+    weights = [
+        weigh(query.spans, words, pool.frequencies, pool.memories, share)
+        for share in (WRITTEN_STOP_SHARE, STOP_SHARE)
+    ]
+    by_note, by_talk = match(query.states, weights, pool.sketch)
+    noted = pool.traits.form == Form.NOTE
+    return Matched(
+        own=np.where(noted, by_note.own, by_talk.own),
+        context=np.where(noted, by_note.context, by_talk.context),
+    )
+
+
+# -- The past: the event log page by page, and memories as the store knew them once.
+
+PAGE = 5_000
+
+
+def logged(call: Call, *, access: Access, memory_id: str | None = None, after: int = 0) -> Iterator[LogEvent]:
+    """Everything logged after a position, or about one memory, in commit order."""
+    while page := call.engine.store.log(access=access, memory_id=memory_id, after=after, limit=PAGE):
+        call.check()
+        yield from page
+        after = page[-1].position
+
+
+def in_order(call: Call, memory_id: str) -> list[LogEvent]:
+    """What the log tells of one memory, in the order in which it happened: what came from another machine is
+    logged where it arrived."""
+    return sorted(logged(call, access=call.access, memory_id=memory_id), key=stamp)
+
+
+def as_known(call: Call, records: Sequence[Record], known_at: datetime | None) -> list[Record]:
+    """The records with their memories as the store knew them then; as they are now without a time."""
+    revised = [one.memory.id for one in records if known_at is not None and one.memory.updated_at > known_at]
+    if known_at is None or not revised:
+        return list(records)
+    then = call.engine.store.earlier(revised, known_at, access=call.access)
+    return [replace(one, memory=_then(one.memory, then.get(one.memory.id))) for one in records]
+
+
+def _then(memory: Memory, known: Memory | None) -> Memory:
+    """The memory as it was known; what is kept out of mind now is so for every time."""
+    if known is None:
+        return memory
+    return replace(
+        known,
+        suppression_count=memory.suppression_count,
+        suppressed_at=memory.suppressed_at,
+        archived_at=memory.archived_at,
+    )

@@ -1,0 +1,167 @@
+"""Asking the store: the query becomes terms, literals and a vector; back come the candidates."""
+
+import enum
+import logging
+from dataclasses import dataclass
+
+import numpy as np
+
+from vestige.cognition.query.analyse import Asked, telling_words
+from vestige.cognition.ranking.maxsim import STOP_SHARE, WRITTEN_STOP_SHARE, Matched, match, weigh
+from vestige.cognition.text.form import Form, in_second_person
+from vestige.core.candidates import Pool, Sketch
+from vestige.core.errors import EmbedderError, ModelMismatch
+from vestige.core.models import Filter
+from vestige.embed.protocol import Encoded, Signature, TokenStates
+from vestige.engine.care.health import model_status, why_no_model
+from vestige.engine.context import Call
+from vestige.engine.embedding import embedder_or_none
+from vestige.store.contract.search import Probe
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Depth:
+    """How far a search goes: candidates per arm, links followed in a row, memories that may join through
+    them, how sure an answer must be to be given, and what share of the best hit's score the others need."""
+
+    per_arm: int
+    steps: int
+    associations: int
+    confidence: float
+    share: float = 0.0
+
+
+class Mode(enum.StrEnum):
+    """How thorough a search is."""
+
+    PRECISE = "precise"
+    BALANCED = "balanced"
+    EXHAUSTIVE = "exhaustive"
+
+    @property
+    def depth(self) -> Depth:
+        """What the mode means in numbers."""
+        return DEPTHS[self]
+
+
+DEPTHS = {
+    Mode.PRECISE: Depth(per_arm=50, steps=0, associations=0, confidence=0.21, share=0.7),
+    Mode.BALANCED: Depth(per_arm=100, steps=1, associations=2, confidence=0.03),
+    Mode.EXHAUSTIVE: Depth(per_arm=300, steps=2, associations=5, confidence=0.0),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probed:
+    """The candidates, and how well their tokens match (None without token states). `why_not` says why
+    meaning took no part, where it did not."""
+
+    pool: Pool
+    matched: Matched | None
+    encoded: Encoded | None
+    why_not: str | None
+
+
+def probe(call: Call, asked: Asked, where: Filter, depth: Depth, *, least_cosine: float = -1.0) -> Probed:
+    """What every arm finds for the query."""
+    try:
+        return _probe(call, asked, where, depth, least_cosine)
+    except ModelMismatch:
+        # The store went over to another model while the query was embedded: now it is seen.
+        return _probe(call, asked, where, depth, least_cosine)
+
+
+def _probe(call: Call, asked: Asked, where: Filter, depth: Depth, least_cosine: float) -> Probed:
+    store = call.engine.store
+    # In a store of nothing but talks a question is put to their speakers from the start.
+    voices = store.voices(asked.names, access=call.access)
+    text = asked.text if voices.notes else in_second_person(asked.text, voices.speakers)
+    meaning = _meaning(call, text)
+    encoded = meaning.encoded
+    pool = store.gather(
+        Probe(
+            terms=asked.terms,
+            date_terms=asked.date_terms,
+            names=asked.names,
+            literals=asked.literals,
+            vector=None if encoded is None else encoded.vector,
+            signature=meaning.signature,
+            where=where,
+            per_arm=depth.per_arm,
+            least_cosine=least_cosine,
+        ),
+        access=call.access,
+    )
+    matched = None if encoded is None else _matched(call, text, encoded, asked.names, pool)
+    return Probed(pool=pool, matched=matched, encoded=encoded, why_not=meaning.why_not)
+
+
+def _matched(call: Call, text: str, encoded: Encoded, names: frozenset[int], pool: Pool) -> Matched | None:
+    """How well tokens match. Notes are asked as the query was put, talks as one would ask their speakers."""
+    if encoded.tokens is None or not len(encoded.tokens.spans) or pool.sketch is None:
+        return None
+    noted = pool.traits.form == Form.NOTE
+    speakers = names & frozenset(pool.traits.speaker[~noted].tolist())
+    spoken = in_second_person(text, speakers)
+    if spoken == text:
+        by_note, by_talk = _match(text, encoded.tokens, pool, pool.sketch, WRITTEN_STOP_SHARE, STOP_SHARE)
+    else:
+        again = _encoded_again(call, spoken)
+        tokens, spoken = (encoded.tokens, text) if again is None else (again, spoken)
+        [by_talk] = _match(spoken, tokens, pool, pool.sketch, STOP_SHARE)
+        by_note = by_talk
+        if noted.any():
+            [by_note] = _match(text, encoded.tokens, pool, pool.sketch, WRITTEN_STOP_SHARE)
+    return Matched(
+        own=np.where(noted, by_note.own, by_talk.own),
+        context=np.where(noted, by_note.context, by_talk.context),
+    )
+
+
+def _match(text: str, tokens: TokenStates, pool: Pool, sketch: Sketch, *stop_shares: float) -> list[Matched]:
+    words = telling_words(text)
+    weights = [weigh(tokens.spans, words, pool.frequencies, pool.memories, share) for share in stop_shares]
+    return match(tokens.states, weights, sketch)
+
+
+def _encoded_again(call: Call, text: str) -> TokenStates | None:
+    """The tokens of another wording of the query; None when the model has gone meanwhile."""
+    embedder = embedder_or_none(call.engine)
+    try:
+        return None if embedder is None else embedder.encode_query(text).tokens
+    except EmbedderError as exc:
+        logger.warning("A talk is asked as if it were notes: %s", exc.message)
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Meaning:
+    encoded: Encoded | None = None
+    signature: Signature | None = None
+    why_not: str | None = None
+
+
+def _meaning(call: Call, text: str) -> _Meaning:
+    """The query's vector and token states, or the reason why there are none."""
+    engine = call.engine
+    embedder = embedder_or_none(engine)
+    if embedder is None:
+        return _Meaning(why_not=f"{why_no_model(model_status(call))}.")
+    held = engine.store.signature()
+    if held is None:
+        return _Meaning(why_not="No memory has a vector yet.")
+    if held != embedder.signature:
+        return _Meaning(
+            why_not=f"The store holds vectors of {held.name}, the settings name {embedder.signature.name}; "
+            "`vestige rebuild --vectors` changes the store over."
+        )
+    try:
+        encoded = embedder.encode_query(text)
+    except EmbedderError as exc:
+        logger.info("Request %s is searched by words only: %s", call.request_id, exc.message)
+        return _Meaning(why_not=exc.message if call.sees_installation else type(exc).__doc__)
+    if encoded.tokens is not None and not len(encoded.tokens.spans):
+        return _Meaning(why_not="The model knows nothing of what is asked.")
+    return _Meaning(encoded=encoded, signature=held)

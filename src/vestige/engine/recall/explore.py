@@ -1,0 +1,210 @@
+"""Walking along links: what is around a memory, and how two memories are connected.
+
+The graph is walked level by level, the strongest links first, with bounds on everything. What was suppressed
+is neither shown nor passed through, unless it was named itself: reading by id is always allowed.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from vestige.cognition.graph.layout import layout
+from vestige.cognition.graph.paths import Path, best_paths, bridges
+from vestige.core.errors import InvalidInput, NotFound
+from vestige.core.models import Edge, Filter, Record
+from vestige.engine.context import Call
+from vestige.engine.recall.recall import RecallQuery, recall
+from vestige.engine.revise import load
+from vestige.store.filter_rule import passes
+
+SHOWN = Filter(include_suppressed=False)
+HOPS = 3
+MOST_NODES = 200
+"""How far around each end, and among how many memories there, ways between the two are looked for."""
+MOST_EDGES = 500
+"""Links looked at in one step, the strongest ones …"""
+MOST_LINKS = 2_000
+"""… and among all the memories met."""
+MOST_PATHS = 5
+BRIDGING_PATHS = 10
+"""So many paths are looked at for what lies on them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Association:
+    """A memory at the other end of a link."""
+
+    record: Record
+    edge: Edge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Associations:
+    """The links of a memory, the strongest first: some of `total`."""
+
+    record: Record
+    found: tuple[Association, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bridge:
+    """A memory between two others: on how many paths it lies, and how sure the best of them is."""
+
+    record: Record
+    paths: int
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """The ways between two memories, best first, and every memory on them."""
+
+    paths: tuple[Path, ...]
+    records: Mapping[str, Record]
+
+
+def associations(call: Call, memory_id: str, limit: int) -> Associations:
+    """What a memory is linked with, directly."""
+    record = load(call, memory_id)
+    edges = call.engine.store.edges([memory_id], access=call.access, heaviest=MOST_EDGES)
+    records = _shown(call, [_other(edge, memory_id) for edge in edges], SHOWN)
+    there = [edge for edge in _strongest_first(edges) if _other(edge, memory_id) in records]
+    return Associations(
+        record=record,
+        found=tuple(
+            Association(record=records[_other(edge, memory_id)], edge=edge) for edge in there[:limit]
+        ),
+        total=len(there),
+    )
+
+
+def connection(call: Call, start: str, end: str, limit: int) -> Connection:
+    """How two memories are connected: up to `limit` ways, and no more than MOST_PATHS."""
+    return _connected(call, start, end, min(limit, MOST_PATHS))
+
+
+def between(call: Call, start: str, end: str, limit: int) -> list[Bridge]:
+    """The memories that connect two others, those on most ways first."""
+    found = _connected(call, start, end, BRIDGING_PATHS)
+    return [
+        Bridge(record=found.records[memory_id], paths=paths, confidence=confidence)
+        for memory_id, paths, confidence in bridges(found.paths)[:limit]
+    ]
+
+
+def _connected(call: Call, start: str, end: str, most: int) -> Connection:
+    if start == end:
+        raise InvalidInput(
+            "`from` and `to` are the same memory.",
+            hint="Name two memories; the links of one are its `associations`.",
+            details={"argument": "to"},
+        )
+    ends = [load(call, memory_id) for memory_id in (start, end)]
+    records: dict[str, Record] = {}
+    for record in ends:
+        records |= around(call, record, where=SHOWN, hops=HOPS, most=MOST_NODES, named=(start, end))
+    edges = call.engine.store.edges(list(records), access=call.access, among=True, heaviest=MOST_LINKS)
+    paths = best_paths(edges, start, end, most=most)
+    used = {memory_id for path in paths for memory_id in path.ids} | {start, end}
+    return Connection(
+        paths=tuple(paths), records={one: record for one, record in records.items() if one in used}
+    )
+
+
+def around(
+    call: Call, centre: Record, *, where: Filter, hops: int, most: int, named: Sequence[str] = ()
+) -> dict[str, Record]:
+    """What is within so many hops of a memory: level by level, the strongest links first, up to `most`.
+
+    Only what passes the filter is met; the centre itself, which comes first, and what is named, always.
+    """
+    records = {centre.memory.id: centre}
+    level = [centre.memory.id]
+    for _ in range(hops):
+        call.check()
+        edges = call.engine.store.edges(level, access=call.access, heaviest=MOST_EDGES)
+        met = _met(edges, records)
+        found = _shown(call, met, where, named)
+        level = [memory_id for memory_id in met if memory_id in found][: most - len(records)]
+        records |= {memory_id: found[memory_id] for memory_id in level}
+        if not level or len(records) == most:
+            break
+    return records
+
+
+def _met(edges: Sequence[Edge], known: Mapping[str, Record]) -> list[str]:
+    """The new memories at the ends of these links, those with the strongest first."""
+    ends = (end for edge in _strongest_first(edges) for end in (edge.source_id, edge.target_id))
+    return [end for end in dict.fromkeys(ends) if end not in known]
+
+
+def _shown(
+    call: Call, memory_ids: Sequence[str], where: Filter, named: Sequence[str] = ()
+) -> dict[str, Record]:
+    records = call.engine.store.get_many(memory_ids, access=call.access)
+    return {
+        record.memory.id: record
+        for record in records
+        if record.memory.id in named or passes(record.memory, where, call.access)
+    }
+
+
+def _strongest_first(edges: Iterable[Edge]) -> list[Edge]:
+    return sorted(edges, key=lambda edge: (-edge.weight, edge.source_id, edge.target_id, edge.kind))
+
+
+def _other(edge: Edge, memory_id: str) -> str:
+    return edge.target_id if edge.source_id == memory_id else edge.source_id
+
+
+# -- The links around a memory as a graph that can be drawn.
+
+MOST_DRAWN_EDGES = 1_000
+"""Links drawn, the strongest ones: more is a blot."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graph:
+    """Memories with their places, the one in the centre first, and the links among them.
+
+    There is no memory in it where nothing is remembered.
+    """
+
+    records: tuple[Record, ...] = ()
+    places: Mapping[str, tuple[float, float]]
+    edges: tuple[Edge, ...] = ()
+
+
+def found_centre(call: Call, query: str, where: Filter) -> Record:
+    """The best hit for a query, which leaves no trace on it."""
+    true_now = replace(where, valid_at=call.engine.now())
+    hits = recall(call, RecallQuery(text=query, where=true_now, limit=1)).hits
+    if not hits:
+        raise NotFound(
+            "No memory was found for this query.",
+            hint="Ask in other words, or leave `query` out to begin with the newest memory.",
+            details={"argument": "query"},
+        )
+    return hits[0].record
+
+
+def newest_centre(call: Call, where: Filter) -> Record | None:
+    """The newest memory, if there is any."""
+    return next(iter(call.engine.store.find(where, access=call.access, limit=1)), None)
+
+
+def graph(call: Call, centre: Record | None, *, where: Filter, depth: int, most: int) -> Graph:
+    """What is linked with the centre over so many hops, with a place for each memory."""
+    if centre is None:
+        return Graph(places={})
+    records = around(call, centre, where=where, hops=depth, most=most)
+    ids = list(records)
+    edges = call.engine.store.edges(ids, access=call.access, among=True, heaviest=MOST_DRAWN_EDGES)
+    at = {memory_id: number for number, memory_id in enumerate(ids)}
+    links = [(at[edge.source_id], at[edge.target_id], min(1.0, max(0.0, edge.weight))) for edge in edges]
+    spots = layout(len(ids), links).tolist()
+    return Graph(
+        records=tuple(records.values()),
+        places={memory_id: (x, y) for memory_id, (x, y) in zip(ids, spots, strict=True)},
+        edges=tuple(edges),
+    )

@@ -1,0 +1,217 @@
+"""From ranked candidates to hits: records, duplicates folded, what links add, contradictions marked."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from vestige.cognition.fsrs.strength import retention_of
+from vestige.cognition.gate.relation import contradictions_among
+from vestige.cognition.graph.kinds import CONTRADICTS, SUPERSEDES
+from vestige.cognition.graph.spread import Activation
+from vestige.cognition.ranking.dedupe import Worded, fold_duplicates, spread_out
+from vestige.cognition.ranking.relevance import SIGNALS, Relevance
+from vestige.cognition.ranking.stages import Ranking, joining
+from vestige.cognition.text.analyser import fingerprint, terms
+from vestige.cognition.text.form import Form, features, is_threaded
+from vestige.core.candidates import Pool
+from vestige.core.models import Filter, Memory, Record
+from vestige.engine.context import Call
+from vestige.engine.recall.as_known import as_known
+from vestige.engine.recall.stage_inputs import Links, known_then
+from vestige.store.filter_rule import passes
+
+SPARE = 5
+"""Candidates loaded beyond the limit, to take the place of duplicates."""
+FEW = 20
+"""Linked memories loaded at a time, until as many as may have joined."""
+LONG_CHARS = 4_000
+"""A longer text is not compared word by word with the others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signal:
+    """One part of a hit's relevance: `value` times `weight` was added."""
+
+    name: str
+    value: float
+    weight: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A memory found, with why it ranks where it does.
+
+    `keyword` and `semantic` are its BM25 and cosine (None where it has none), whichever arm found it: that is
+    what `by_words`, `by_meaning` and `by_literal` say. `signals` what its
+    relevance is made of, `stages` the score and the rank after each stage, `start`/`end` the piece of its
+    text that matched the meaning best. `duplicates` say the same, `contradicts` the opposite.
+    `association` tells which link brought it in, when no arm found it.
+    """
+
+    record: Record
+    score: float
+    keyword: float | None = None
+    semantic: float | None = None
+    by_words: bool = False
+    by_meaning: bool = False
+    by_literal: bool = False
+    signals: tuple[Signal, ...] = ()
+    stages: tuple[tuple[str, float, int], ...] = ()
+    start: int = 0
+    end: int = 0
+    duplicates: tuple[str, ...] = ()
+    contradicts: tuple[str, ...] = ()
+    association: Activation | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """A pool after ranking: what is answered from, with the reasons if they are asked for."""
+
+    pool: Pool
+    relevance: Relevance
+    ranking: Ranking
+    links: Links
+    explain: bool
+
+
+def answer(call: Call, where: Filter, limit: int, ranked: Ranked) -> tuple[Hit, ...]:
+    """The best hits, duplicates folded into their best."""
+    best = ranked.ranking.best(limit + SPARE)
+    joining = _joining(call, where, ranked, best)
+    groups = _groups(call, where, ranked, best, joining)
+    if len(groups) < limit and len(best) < len(ranked.pool.ids):  # many say the same
+        groups = _groups(call, where, ranked, ranked.ranking.best(), joining)
+    return _in_company(call, groups[:limit], ranked.links, where.known_at)
+
+
+def _groups(
+    call: Call, where: Filter, ranked: Ranked, best: Sequence[int], joining: Sequence[Hit]
+) -> list[Hit]:
+    """The best candidates that still pass the filter, and what joins them; each with its duplicates."""
+    ids = [ranked.pool.ids[at] for at in best]
+    records = {one.memory.id: one for one in _passing(call, ids, where)}
+    ranks = _ranks(ranked.ranking) if ranked.explain else None
+    there = [(at, records[name]) for at, name in zip(best, ids, strict=True) if name in records]
+    hits = [_hit(ranked, ranks, at, record) for at, record in there]
+    hits = sorted([*hits, *joining], key=lambda hit: (-hit.score, hit.record.memory.id))
+    folded = fold_duplicates([_mark(hit.record.memory) for hit in hits])
+    return [
+        replace(hits[first], duplicates=tuple(hits[at].record.memory.id for at in others))
+        if others
+        else hits[first]
+        for first, *others in folded
+    ]
+
+
+def _passing(call: Call, ids: Sequence[str], where: Filter) -> list[Record]:
+    """The records as they were known, without what has changed since it was found and passes no more."""
+    records = as_known(call, call.engine.store.get_many(ids, access=call.access), where.known_at)
+    return [one for one in records if passes(one.memory, where, call.access)]
+
+
+def _joining(call: Call, where: Filter, ranked: Ranked, best: Sequence[int]) -> list[Hit]:
+    """What links bring in: the most active that pass the filter, as many as may join."""
+    beyond = sorted(ranked.links.beyond.items(), key=lambda one: (-one[1].level, one[0]))
+    joining: list[Hit] = []
+    for at in range(0, len(beyond), FEW):
+        if len(joining) >= ranked.links.quota:
+            break
+        some = dict(beyond[at : at + FEW])
+        top = float(ranked.ranking.scores[best[0]])
+        for record in _passing(call, list(some), where):
+            joining.extend(_joins(call, where, record, top, some[record.memory.id]))
+    return joining[: ranked.links.quota]
+
+
+def _joins(call: Call, where: Filter, record: Record, top: float, activation: Activation) -> Iterator[Hit]:
+    """A record as an associated hit, if the arms would have found it, had they looked for it."""
+    level = retention_of(record.strength, where.now or call.engine.now())
+    if where.known_at is not None and record.memory.created_at > where.known_at:
+        return
+    if where.min_retention is not None and level < where.min_retention:
+        return
+    is_note = features(record.memory).form is Form.NOTE
+    kept = joining(level, record.memory.suppression_count, note=is_note)
+    score = top * activation.level * min(1.0, kept)
+    yield Hit(record=record, score=score, association=activation)
+
+
+def _hit(ranked: Ranked, ranks: Sequence[Sequence[int]] | None, at: int, record: Record) -> Hit:
+    pool, found, ranking = ranked.pool, ranked.relevance, ranked.ranking
+    cosine = float(pool.cosine[at])
+    hit = Hit(
+        record=record,
+        score=float(ranking.scores[at]),
+        keyword=float(pool.window[at]) if pool.window[at] > 0 else None,
+        semantic=None if cosine != cosine else cosine,
+        by_words=bool(pool.by_words[at]),
+        by_meaning=bool(pool.by_meaning[at]),
+        by_literal=bool(pool.by_literal[at]),
+        start=int(pool.starts[at]),
+        end=int(pool.ends[at]),
+    )
+    if ranks is None:
+        return hit
+    return replace(
+        hit,
+        signals=tuple(
+            Signal(name=name, value=float(value), weight=float(weight))
+            for name, value, weight in zip(SIGNALS, found.signals[at], found.weights[at], strict=True)
+            if weight
+        ),
+        stages=tuple(
+            (name, float(scores[at]), places[at])
+            for (name, scores), places in zip(ranking.steps, ranks, strict=True)
+        ),
+    )
+
+
+def _ranks(ranking: Ranking) -> list[list[int]]:
+    """Each candidate's place after each stage, from 1."""
+    ranks = []
+    for _, scores in ranking.steps:
+        places = [0] * len(ranking.ids)
+        for place, at in enumerate(Ranking(ids=ranking.ids, scores=scores).best(), 1):
+            places[at] = place
+        ranks.append(places)
+    return ranks
+
+
+def _mark(memory: Memory) -> str | None:
+    """What duplicates share; nothing is the same as a turn, since "yes" is said often."""
+    return None if is_threaded(memory) else fingerprint(memory.content)
+
+
+def _in_company(call: Call, hits: Sequence[Hit], links: Links, known_at: datetime | None) -> tuple[Hit, ...]:
+    """The hits in the order they are shown, each with those among them that contradict it."""
+    leader = {held: at for at, hit in enumerate(hits) for held in (hit.record.memory.id, *hit.duplicates)}
+    edges = links.inside
+    if any(hit.association is not None for hit in hits):  # one that joined was no candidate
+        edges = known_then(call.engine.store.edges(sorted(leader), access=call.access, among=True), known_at)
+    pairs = {
+        (edge.kind, leader[one], leader[two])
+        for edge in edges
+        if edge.source_id in leader and edge.target_id in leader
+        for one, two in ((edge.source_id, edge.target_id), (edge.target_id, edge.source_id))
+    }
+    worded = [_worded(hit.record.memory) for hit in hits]
+    against = contradictions_among([hit.record.memory for hit in hits], [one.terms for one in worded])
+    pairs |= {(CONTRADICTS, *ends) for one, two in against for ends in ((one, two), (two, one))}
+    marked = [
+        replace(hit, contradicts=opposed) if (opposed := _opposed(hits, pairs, at)) else hit
+        for at, hit in enumerate(hits)
+    ]
+    rivals = {frozenset((one, two)) for kind, one, two in pairs if kind in (CONTRADICTS, SUPERSEDES)}
+    return tuple(marked[at] for at in spread_out(worded, rivals))
+
+
+def _opposed(hits: Sequence[Hit], pairs: Collection[tuple[str, int, int]], at: int) -> tuple[str, ...]:
+    others = [other for kind, one, other in pairs if kind == CONTRADICTS and one == at and other != at]
+    return tuple(sorted(hits[other].record.memory.id for other in others))
+
+
+def _worded(memory: Memory) -> Worded:
+    is_turn = is_threaded(memory)
+    compared = not is_turn and len(memory.content) <= LONG_CHARS
+    return Worded(terms=frozenset(terms(memory.content)) if compared else frozenset(), is_turn=is_turn)

@@ -1,0 +1,175 @@
+"""Reasoning over memory: search → expand over links → what came before → weigh → tell how it came about."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from vestige.cognition.evidence.evidence import (
+    Exhibit,
+    Findings,
+    Status,
+    Step,
+    evolution,
+    exhibit,
+    judge,
+    status_of,
+)
+from vestige.cognition.graph.kinds import MERGES, SUPERSEDES
+from vestige.cognition.graph.spread import Activation, received
+from vestige.cognition.query.questions import Intent, intent_of
+from vestige.core.models import Edge, Filter, Record, Revision
+from vestige.engine.context import Call
+from vestige.engine.recall.as_known import as_known
+from vestige.engine.recall.candidates import Mode
+from vestige.engine.recall.hits import Hit
+from vestige.engine.recall.recall import Recalled, RecallQuery, recall
+from vestige.engine.sleep.insights import Held, insights_into
+from vestige.store.filter_rule import passes
+
+SURE_ENOUGH = Mode.PRECISE.depth.confidence
+"""An answer to be relied on takes more than one to be looked at."""
+SEEDS = 3
+"""The best hits, whose links are followed …"""
+NEIGHBOURS = 3
+"""… to so many memories each."""
+MOST_EDGES = 500
+CHAIN = 8
+"""How many steps back the memories that were replaced are followed."""
+INSIGHTS = 5
+LINEAGE = frozenset({SUPERSEDES, MERGES})
+"""Links from a memory to those whose place it has taken."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """What the memories say together about a question. `hits` are those of the search and of the links."""
+
+    intent: Intent
+    status: Status
+    recalled: Recalled
+    hits: tuple[Hit, ...]
+    expanded: int
+    exhibits: tuple[Exhibit, ...]
+    findings: Findings
+    evolution: tuple[Step, ...]
+    insights: tuple[Held, ...]
+
+
+def refer(call: Call, query: RecallQuery, moment: datetime) -> Reference:
+    """Search, and weigh what is found. `moment` is the time asked about."""
+    intent = intent_of(query.text)
+    query = replace(query, min_confidence=SURE_ENOUGH)
+    recalled = recall(call, query)
+    hits = (*recalled.hits, *_linked(call, query.where, recalled.hits))
+    past: Mapping[str, Hit] = {}
+    if intent is Intent.TIMELINE or not hits:
+        # What is over is asked for, or all there is.
+        past = _past(call, query, moment)
+    before = _predecessors(call, query.where, [*hits, *past.values()])
+    known = {hit.record.memory.id: hit for hit in (*hits, *past.values(), *before)}
+    exhibits = tuple(exhibit(hit.record, hit.score, moment) for hit in known.values())
+    call.check()
+    findings = judge(exhibits, recalled.confidence, moment)
+    status = status_of(findings)
+    if status is Status.NO_EVIDENCE and not call.engine.store.count(
+        _all_times(query.where), access=call.access
+    ):
+        status = Status.NO_MEMORIES
+    return Reference(
+        intent=intent,
+        status=status,
+        recalled=recalled,
+        hits=hits,
+        expanded=sum(hit.association is not None for hit in hits),
+        exhibits=exhibits,
+        findings=findings,
+        evolution=evolution(exhibits, findings, _revisions(call, query.where, exhibits, findings), moment),
+        insights=_insights(call, query.where, exhibits, findings),
+    )
+
+
+def _insights(call: Call, where: Filter, exhibits: Sequence[Exhibit], findings: Findings) -> tuple[Held, ...]:
+    """What dreams noticed about the evidence."""
+    names = [exhibits[at].memory.id for at in findings.roles]
+    return tuple(insights_into(call, names, limit=INSIGHTS, known_at=where.known_at))
+
+
+def _all_times(where: Filter) -> Filter:
+    return replace(where, valid_at=None)
+
+
+def _past(call: Call, query: RecallQuery, moment: datetime) -> dict[str, Hit]:
+    """What was found and is over at the time asked about."""
+    everything = recall(call, replace(query, where=_all_times(query.where)))
+    return {
+        hit.record.memory.id: hit
+        for hit in everything.hits
+        if hit.record.memory.valid_until is not None and hit.record.memory.valid_until <= moment
+    }
+
+
+def _linked(call: Call, where: Filter, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """What links lead to from the best hits, the most active first."""
+    seeds = hits[:SEEDS]
+    if not seeds:
+        return ()
+    edges = _edges(call, where, [hit.record.memory.id for hit in seeds])
+    active = {hit.record.memory.id: Activation(level=hit.score) for hit in seeds}
+    there = {hit.record.memory.id for hit in hits}
+    reached = {name: one for name, one in received(active, edges).items() if name not in there}
+    best = sorted(reached, key=lambda name: (-reached[name].level, name))[: SEEDS * NEIGHBOURS]
+    records = call.engine.store.get_many(best, access=call.access)
+    return tuple(
+        Hit(record=record, score=reached[record.memory.id].level, association=reached[record.memory.id])
+        for record in _as_then(call, where, records)
+    )
+
+
+def _edges(call: Call, where: Filter, memory_ids: Sequence[str]) -> list[Edge]:
+    edges = call.engine.store.edges(memory_ids, access=call.access, heaviest=MOST_EDGES)
+    return [edge for edge in edges if where.known_at is None or edge.created_at <= where.known_at]
+
+
+def _as_then(call: Call, where: Filter, records: Sequence[Record]) -> Iterator[Record]:
+    """The records as they were known, where they pass the filter."""
+    there = [one for one in records if where.known_at is None or one.memory.created_at <= where.known_at]
+    for known in as_known(call, there, where.known_at):
+        if passes(known.memory, where, call.access):
+            yield known
+
+
+def _predecessors(call: Call, where: Filter, hits: Sequence[Hit]) -> list[Hit]:
+    """What the hits have replaced, step by step; as relevant as what has taken its place."""
+    found: list[Hit] = []
+    relevance = {hit.record.memory.id: hit.score for hit in hits}
+    fresh = list(relevance)
+    for _ in range(CHAIN):
+        if not fresh:
+            break
+        edges = _edges(call, where, fresh)
+        older = {
+            edge.target_id: relevance[edge.source_id]
+            for edge in edges
+            if edge.kind in LINEAGE and edge.source_id in relevance and edge.target_id not in relevance
+        }
+        fresh = sorted(older)
+        relevance |= older
+        records = call.engine.store.get_many(fresh, access=call.access)
+        found += [
+            Hit(record=record, score=older[record.memory.id])
+            for record in _as_then(call, _all_times(where), records)
+        ]
+    return found
+
+
+def _revisions(
+    call: Call, where: Filter, exhibits: Sequence[Exhibit], findings: Findings
+) -> dict[str, list[Revision]]:
+    """The earlier texts of what matters, as far as they were known."""
+    past: dict[str, list[Revision]] = {}
+    for at in findings.roles:
+        memory = exhibits[at].memory
+        if memory.revision > 1:
+            history = call.engine.store.history(memory.id, access=call.access)
+            past[memory.id] = [one for one in history if one.memory.revision < memory.revision]
+    return past

@@ -1,0 +1,185 @@
+"""The start of a session: what is to do, what is pinned, what the queries recall, what is noted about the
+codebase, what is likely to be needed next, and what the memory itself needs."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from vestige.cognition.evidence.codebase import DECISION, PATTERN, files_of
+from vestige.cognition.intentions.intention import Looked
+from vestige.cognition.intentions.triggers import Situation
+from vestige.cognition.ranking.context import Context
+from vestige.core.models import EVERYTHING, Filter, Record
+from vestige.engine.care.backup import BACKUPS
+from vestige.engine.care.health import MANY_DUE
+from vestige.engine.context import Call
+from vestige.engine.intentions import relevant
+from vestige.engine.memory.archive import worth_archiving
+from vestige.engine.memory.codebase import notes
+from vestige.engine.reactions.predict import Busy, predict
+from vestige.engine.recall.candidates import Mode
+from vestige.engine.recall.recall import Recalled, RecallQuery, recall, tell
+from vestige.engine.recall.testing_effect import leave_trace
+from vestige.engine.sleep.schedule import needs as sleep_needs
+
+PER_QUERY = 5
+NOTES = 3
+"""Patterns, and decisions, of the codebase."""
+INTENTIONS = 5
+PREDICTIONS = 3
+BACKUP_EVERY = timedelta(days=7)
+STAMP = "vestige-%Y%m%d-%H%M%S.db"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionQuery:
+    """What a session is about. `within` says where to look, `pins` how many pinned memories could fit.
+
+    Without a `situation` no intentions are told, and without `foresee` nothing is predicted.
+    """
+
+    queries: tuple[str, ...]
+    within: Filter
+    topics: tuple[str, ...] = ()
+    codebase: str | None = None
+    file: str | None = None
+    pins: int
+    situation: Situation | None = None
+    foresee: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Material:
+    """What there is to tell, each part with the most important first; a memory may be in several parts."""
+
+    intentions: tuple[Looked, ...]
+    pinned: tuple[Record, ...]
+    recalled: tuple[Record, ...]
+    patterns: tuple[Record, ...]
+    decisions: tuple[Record, ...]
+    predicted: tuple[Record, ...]
+    searches: tuple[tuple[RecallQuery, Recalled], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """What the memory needs somebody to do."""
+
+    backup: bool
+    review: bool
+    dream: bool
+    gc: bool
+
+
+def collect(call: Call, asked: SessionQuery) -> Material:
+    """Everything that could be told."""
+    now = call.engine.now()
+    where = replace(asked.within, valid_at=now, include_suppressed=False)
+    pinned = call.engine.store.find(replace(where, pinned=True), access=call.access, limit=asked.pins)
+    place = Context(topics=asked.topics, codebase=asked.codebase, file=asked.file)
+    searches = tuple(_search(call, text, where, place) for text in asked.queries)
+    recalled = _merged(searches)
+    ranks = {record.memory.id: rank for rank, record in enumerate(recalled)}
+    return Material(
+        intentions=_intentions(call, asked),
+        pinned=tuple(sorted(pinned, key=lambda record: ranks.get(record.memory.id, len(ranks)))),
+        recalled=recalled,
+        patterns=_notes(call, asked, PATTERN),
+        decisions=_notes(call, asked, DECISION),
+        predicted=_predicted(call, asked),
+        searches=searches,
+    )
+
+
+def present(call: Call, material: Material, shown: Collection[str]) -> None:
+    """Tell of the searches, and leave one trace on every memory that was shown."""
+    record = call.engine.settings.memory.record
+    for query, recalled in material.searches:
+        hits = [hit for hit in recalled.hits if hit.record.memory.id in shown]
+        tell(call, query, recalled, hits, recorded=record)
+    if record:
+        parts = (
+            material.pinned,
+            material.recalled,
+            material.patterns,
+            material.decisions,
+            material.predicted,
+        )
+        records = {record.memory.id: record for part in parts for record in part}
+        leave_trace(call, [record for name, record in records.items() if name in shown])
+
+
+def needs(call: Call, *, memories: int, due: int) -> Needs:
+    """Whether a backup is missing or old, much is due for review, a dream is due, or something has faded."""
+    settings = call.engine.settings
+    last = last_backup(settings.data_dir / BACKUPS)
+    old = last is None or call.engine.now() - last > BACKUP_EVERY
+    # A memory without a place ends with the process: there is nothing to copy. Nor can who reaches a part.
+    return Needs(
+        backup=bool(memories) and old and settings.place is not None and call.access == EVERYTHING,
+        review=due > MANY_DUE,
+        dream=sleep_needs(call).dream,
+        gc=worth_archiving(call),
+    )
+
+
+def last_backup(folder: Path) -> datetime | None:
+    """When the latest backup in this folder was taken, by its name: copying a file changes its own times."""
+    return max(filter(None, map(_stamped, folder.glob("vestige-*.db"))), default=None)
+
+
+def _stamped(path: Path) -> datetime | None:
+    try:
+        return datetime.strptime(path.name, STAMP).replace(tzinfo=UTC)
+    except ValueError:
+        return None  # a copy under another name
+
+
+def _search(call: Call, text: str, where: Filter, place: Context) -> tuple[RecallQuery, Recalled]:
+    query = RecallQuery(
+        text=text,
+        where=where,
+        limit=PER_QUERY,
+        context=place,
+        min_confidence=Mode.BALANCED.depth.confidence,
+    )
+    return query, recall(call, query)
+
+
+def _merged(searches: tuple[tuple[RecallQuery, Recalled], ...]) -> tuple[Record, ...]:
+    """The hits of all searches, each once, by their best score."""
+    best: dict[str, tuple[float, Record]] = {}
+    for _, recalled in searches:
+        for hit in recalled.hits:
+            name = hit.record.memory.id
+            if name not in best or hit.score > best[name][0]:
+                best[name] = hit.score, hit.record
+    ordered = sorted(best.items(), key=lambda one: (-one[1][0], one[0]))
+    return tuple(record for _, (_, record) in ordered)
+
+
+def _notes(call: Call, asked: SessionQuery, kind: str) -> tuple[Record, ...]:
+    """The strongest notes about the codebase; those that name the file at hand go first."""
+    if asked.codebase is None:
+        return ()
+    found = notes(call, kind, asked.codebase, asked.within)
+    if asked.file:
+        found.sort(key=lambda record: asked.file not in files_of(record.memory))
+    return tuple(found[:NOTES])
+
+
+def _intentions(call: Call, asked: SessionQuery) -> tuple[Looked, ...]:
+    if asked.situation is None:
+        return ()
+    return tuple(relevant(call, asked.situation, asked.within)[:INTENTIONS])
+
+
+def _predicted(call: Call, asked: SessionQuery) -> tuple[Record, ...]:
+    """What is likely to be needed next. Where nothing is known of that, nothing is guessed."""
+    if not asked.foresee:
+        return ()
+    busy = Busy(file=asked.file, topics=asked.topics, codebase=asked.codebase)
+    record = call.engine.settings.memory.record
+    found = predict(call, busy, PREDICTIONS, within=asked.within, record=record)
+    return () if found.degraded else tuple(one.record for one in found.predictions)

@@ -1,0 +1,107 @@
+"""Changing a memory that exists: load → change → save, again when somebody else was quicker.
+
+Every change of a canonical field makes a revision; the earlier one stays in the history.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from datetime import datetime
+from typing import TypeVar
+
+from vestige.core.errors import Conflict, IdempotencyConflict, NotFound
+from vestige.core.models import Evidence, Memory, Record
+from vestige.engine.context import Call
+from vestige.engine.embedding import vectors_for
+from vestige.engine.notify import updated
+from vestige.store.contract.changes import Change, Remark, Revise
+
+ATTEMPTS = 4
+"""How often a change is decided anew when somebody else changed the same memory meanwhile."""
+Outcome = TypeVar("Outcome")
+BOOKKEEPING = frozenset({"revision", "updated_at"})
+TEXT_FIELDS = frozenset({"content", "phrasings"})
+
+
+def load(call: Call, memory_id: str) -> Record:
+    """One record, or NotFound that says whether it was deleted."""
+    found = call.engine.store.get_many([memory_id], access=call.access)
+    if found:
+        return found[0]
+    grave = call.engine.store.tombstone(memory_id, access=call.access)
+    if grave:
+        raise NotFound(
+            f"The memory {memory_id} was deleted on {grave.deleted_at:%Y-%m-%d %H:%M} UTC.",
+            details={"id": memory_id, "deletedAt": grave.deleted_at.isoformat()},
+        )
+    raise NotFound(
+        f"There is no memory {memory_id}.",
+        hint="Find the right id with `search` or `memory list`.",
+        details={"id": memory_id},
+    )
+
+
+def next_revision(memory: Memory, now: datetime) -> Memory:
+    """The memory as its own next revision; time does not run backwards in a history."""
+    return replace(memory, revision=memory.revision + 1, updated_at=max(memory.updated_at, now))
+
+
+def persistently(call: Call, attempt: Callable[[], Outcome]) -> Outcome:
+    """Run load → decide → save again when somebody else changed the same memory in between, or the model
+    whose vectors the store holds."""
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return attempt()
+        except IdempotencyConflict:
+            raise
+        except Conflict:
+            call.check()
+    return attempt()
+
+
+def save(call: Call, changes: Sequence[Change]) -> None:
+    """Commit what was decided about memories nobody named. One that has gone since makes it a Conflict: it is
+    decided again (`persistently`), without that one."""
+    try:
+        call.engine.store.commit(changes, access=call.access, patience_seconds=call.patience_seconds)
+    except NotFound as exc:
+        raise Conflict() from exc
+
+
+def revise(
+    call: Call,
+    memory_id: str,
+    change: Callable[[Memory], Memory],
+    *,
+    reason: str,
+    evidence: Evidence | None = None,
+) -> tuple[Record, bool]:
+    """Apply `change` to a memory and save it, with what that says about its strength: the record, and whether
+    there was anything to change."""
+
+    def attempt() -> tuple[Record, bool]:
+        record = load(call, memory_id)
+        wanted = change(record.memory)
+        names = changed_fields(record.memory, wanted)
+        if not names:
+            return record, False
+        memory = next_revision(wanted, call.engine.now())
+        changes: list[Change] = [revision(call, memory, names, reason)]
+        if evidence is not None:
+            changes.append(Remark(memory_id=memory_id, evidence=evidence, at=memory.updated_at))
+        call.engine.store.commit(changes, access=call.access)
+        call.engine.events.emit(updated(memory, memory.updated_at, names))
+        return load(call, memory_id), True
+
+    return persistently(call, attempt)
+
+
+def revision(call: Call, memory: Memory, names: list[str], reason: str) -> Change:
+    """The change that saves a revision, with new vectors when its text is new."""
+    made = vectors_for(call, [memory]) if TEXT_FIELDS & set(names) else []
+    return Revise(memory=memory, reason=reason, embedded=made[0] if made else None)
+
+
+def changed_fields(before: Memory, after: Memory) -> list[str]:
+    """The names of the fields that differ, bookkeeping apart."""
+    names = (field.name for field in fields(Memory))
+    return [n for n in names if n not in BOOKKEEPING and getattr(before, n) != getattr(after, n)]

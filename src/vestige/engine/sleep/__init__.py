@@ -1,0 +1,1 @@
+"""Background work on the whole store: consolidation, dreams, the personal forgetting curve."""

@@ -1,0 +1,260 @@
+"""Consolidation: what the memory does for itself when nobody asks. Every step is counted, none destroys.
+
+A step that cannot be done (no model, say) says why, and the others go on. Each commits by itself, in small
+transactions, so that a search or a write never waits for the whole.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+import numpy as np
+
+from vestige.cognition.evidence.duplicates import LIKELY, unfit, whole
+from vestige.cognition.fsrs.strength import keeping
+from vestige.core.errors import INSIDE, Cancelled, DeadlineExceeded, VestigeError
+from vestige.core.events import ConsolidationCompleted, ConsolidationStarted, Place
+from vestige.core.models import ROOT_SCOPE, Filter
+from vestige.engine.context import Call
+from vestige.engine.embedding import backfill, embedder_or_none
+from vestige.engine.intentions import tidy
+from vestige.engine.memory.link import Faded, fade
+from vestige.engine.memory.states import settle
+from vestige.engine.memory.suppress import sweep
+from vestige.engine.reactions import capture, reconsolidation
+from vestige.engine.sleep.dream import Dreamed, DreamQuery, dream
+from vestige.engine.sleep.insights import drop_outlived
+from vestige.engine.sleep.personal_curve import Tuned, tune
+from vestige.engine.sleep.runs import (
+    CONSOLIDATION,
+    DREAM,
+    SNAPSHOT,
+    alone,
+    drop_older,
+    last,
+    reach,
+    trim,
+    written,
+)
+from vestige.engine.sleep.throttle import paced
+
+logger = logging.getLogger(__name__)
+
+LOOKED_AT = 200
+"""New memories that are looked at for duplicates, the newest ones."""
+BLOCK = 25
+WINDOWS = {capture.KIND: timedelta(days=30), reconsolidation.KIND: timedelta(days=1)}
+"""Documents that matter only for a window, and how long after their last change they are kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What one step did: how many it was about, and what there is to say."""
+
+    name: str
+    count: int
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consolidated:
+    """What a consolidation did, step by step."""
+
+    id: str
+    memories: int
+    steps: tuple[Step, ...]
+    dreamed: Dreamed | None
+    tuned: bool
+    duration_ms: float
+
+    def count(self, name: str) -> int:
+        """What a step counted; 0 for one that was not done."""
+        return next((step.count for step in self.steps if step.name == name), 0)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Run:
+    """A consolidation under way."""
+
+    call: Call
+    scope: str
+    since: datetime | None
+    """When the last one was."""
+    dream: DreamQuery | None
+    dreamed: Dreamed | None = None
+    tuned: bool = False
+
+
+def consolidate(call: Call, *, dreaming: DreamQuery | None) -> Consolidated:
+    """Do all steps, and dream where a dream is due. Conflict while another consolidation runs."""
+    scope, engine = reach(call), call.engine
+    started = engine.monotonic()
+    with alone(call, CONSOLIDATION) as lease:
+        call = paced(call, lease.renew)
+        here = (Place(scope=scope),)
+        engine.events.emit(ConsolidationStarted(timestamp=engine.now(), places=here))
+        before = last(call, CONSOLIDATION, scope)
+        # A step tells how far it is on a scale of its own, which is none of the caller's.
+        silent = replace(call, progress=lambda done, total, what: None)
+        run = _Run(call=silent, scope=scope, since=before.at if before else None, dream=dreaming)
+        steps = []
+        for at, (name, work) in enumerate(STEPS.items()):
+            call.check()
+            call.progress(at, len(STEPS), name)
+            steps.append(_guarded(name, work, run))
+        done = _close(run, steps, round(1000 * (engine.monotonic() - started), 1))
+    call.progress(len(STEPS), len(STEPS), "done")
+    engine.events.emit(
+        ConsolidationCompleted(
+            timestamp=engine.now(),
+            places=here,
+            nodes_processed=done.memories,
+            decay_applied=done.count("states"),
+            embeddings_generated=done.count("embeddings"),
+            duration_ms=done.duration_ms,
+        )
+    )
+    return done
+
+
+def _guarded(name: str, work: "Work", run: _Run) -> Step:
+    """One step. That the caller has gone ends everything, any other error only this step."""
+    try:
+        count, note = work(run)
+    except (Cancelled, DeadlineExceeded):
+        raise
+    except VestigeError as exc:
+        logger.warning("Consolidation goes on without %s: %s", name, exc.message)
+        # The note is kept, and read by others.
+        why = type(exc).__doc__ if isinstance(exc, INSIDE) else exc.message
+        return Step(name=name, count=0, note=f"not done: {why}")
+    return Step(name=name, count=count, note=note)
+
+
+def _close(run: _Run, steps: list[Step], duration_ms: float) -> Consolidated:
+    """Take a snapshot of how well everything is kept, and write the row of the history."""
+    call = run.call
+    stats = call.engine.store.stats(access=call.access, now=call.engine.now())
+    kept = keeping(stats.retentions, stats.retrievals)
+    snapshot = {"memories": stats.memories, "retention": kept.average, "recall": kept.recall}
+    body = {
+        "memories": stats.memories,
+        "steps": [{"step": step.name, "count": step.count, "note": step.note} for step in steps],
+        "duration_ms": duration_ms,
+    }
+    row = written(call, CONSOLIDATION, run.scope, body)
+    changes = [written(call, SNAPSHOT, run.scope, snapshot, logged=False), row]
+    call.engine.store.commit(changes, access=call.access)
+    return Consolidated(
+        id=row.document.id,
+        memories=stats.memories,
+        steps=tuple(steps),
+        dreamed=run.dreamed,
+        tuned=run.tuned,
+        duration_ms=duration_ms,
+    )
+
+
+def _states(run: _Run) -> "Counted":
+    count = settle(run.call)
+    return count, "memories changed their state" if count else None
+
+
+def _embeddings(run: _Run) -> "Counted":
+    embedder = embedder_or_none(run.call.engine)
+    if embedder is None:
+        return 0, "not done: there is no embedding model"
+    count = backfill(run.call, embedder)
+    return count, "memories had no vectors" if count else None
+
+
+def _curve(run: _Run) -> "Counted":
+    tuned: Tuned = tune(run.call)
+    run.tuned = tuned.fitted
+    return tuned.reviews, tuned.why or f"w20 is {tuned.w20:.4f}"
+
+
+def _cascade(run: _Run) -> "Counted":
+    swept = sweep(run.call)
+    return swept.neighbors, f"{swept.seeds} suppressions became final" if swept.seeds else None
+
+
+def _duplicates(run: _Run) -> "Counted":
+    """New memories that another one is nearly the same as. They are counted, never merged."""
+    call, store = run.call, run.call.engine.store
+    now, signature = call.engine.now(), store.signature()
+    if signature is None:
+        return 0, "not done: there are no vectors"
+    where = Filter(valid_at=now, include_suppressed=False, created_from=run.since)
+    new = [
+        one.memory
+        for one in store.find(where, access=call.access, limit=LOOKED_AT)
+        if not unfit(one.memory, now)
+    ]
+    count = 0
+    for at in range(0, len(new), BLOCK):
+        call.check()
+        for memory in new[at : at + BLOCK]:
+            held = store.vectors([memory.id], signature, access=call.access)
+            if not held:
+                continue
+            there = Filter(scope=memory.scope, scope_only=True, valid_at=now, include_suppressed=False)
+            matrix = np.stack([whole(held[memory.id])])
+            near = store.nearest(matrix, signature, there, access=call.access, limit=2)[0]
+            count += any(one.memory_id != memory.id and one.score >= LIKELY for one in near)
+    return count, "found, not merged: see `dedup` with the action `scan`" if count else None
+
+
+def _links(run: _Run) -> "Counted":
+    if run.scope != ROOT_SCOPE:
+        return 0, "not done: links fade in a consolidation of everything"
+    done: Faded = fade(run.call)
+    return done.faded, f"{done.pruned} more were cut" if done.pruned else None
+
+
+def _dream(run: _Run) -> "Counted":
+    if run.dream is None:
+        return 0, "none was due"
+    run.dreamed = dream(run.call, run.dream)
+    found = f"links made: {len(run.dreamed.linked)}, insights: {len(run.dreamed.insights)}"
+    return run.dreamed.replayed, found
+
+
+def _insights(run: _Run) -> "Counted":
+    count = drop_outlived(run.call)
+    return count, "their sources say something else by now" if count else None
+
+
+def _intentions(run: _Run) -> "Counted":
+    count = tidy(run.call)
+    return count, "were done or given up long ago" if count else None
+
+
+def _windows(run: _Run) -> "Counted":
+    """What mechanisms kept for a window that has long closed."""
+    count = sum(drop_older(run.call, kind, run.call.engine.now() - age) for kind, age in WINDOWS.items())
+    return count, "windows of capture and recall that had closed" if count else None
+
+
+def _history(run: _Run) -> "Counted":
+    count = trim(run.call, (DREAM, CONSOLIDATION, SNAPSHOT))
+    return count, "old rows of the history" if count else None
+
+
+Counted = tuple[int, str | None]
+Work = Callable[[_Run], Counted]
+
+STEPS: dict[str, Work] = {
+    "states": _states,
+    "embeddings": _embeddings,
+    "curve": _curve,
+    "cascade": _cascade,
+    "duplicates": _duplicates,
+    "dream": _dream,
+    "insights": _insights,
+    "intentions": _intentions,
+    "windows": _windows,
+    "history": _history,
+    "links": _links,
+}

@@ -1,0 +1,226 @@
+"""A dream: replay → cross-reference → insight, all without a lock, then one transaction that keeps it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+
+from vestige.cognition.dreams.insights import Insight, Material, draw, fresh
+from vestige.cognition.dreams.replay import (
+    CONFLICT_SIMILARITY,
+    LEAST_MEMORIES,
+    LINKS_EACH,
+    Pair,
+    Proposal,
+    degrees_of,
+    pair,
+    propose,
+)
+from vestige.cognition.evidence.evidence import LONG_CHARS
+from vestige.cognition.gate.conflict import Conflict as Difference
+from vestige.cognition.gate.relation import comes_after, conflict_between, is_contradiction
+from vestige.cognition.text.form import Form, features, is_threaded
+from vestige.cognition.text.vocabulary import Vocabulary, named_in, vocabulary_of
+from vestige.core.errors import InvalidInput
+from vestige.core.events import DreamCompleted, DreamProgress, DreamStarted, Place
+from vestige.core.models import Edge, Filter, Memory
+from vestige.engine.context import Call
+from vestige.engine.notify import connected
+from vestige.engine.sleep.dream_commit import Found, keep
+from vestige.engine.sleep.dream_replay import Replay, choose, compare, edges_of, groups
+from vestige.engine.sleep.insights import Held, known
+from vestige.engine.sleep.runs import DREAM, alone, last, within_reach
+from vestige.engine.sleep.throttle import paced
+
+JUDGED = 100
+"""Pairs that are judged for contradictions, the most alike: half a millisecond each."""
+READ_AT_ONCE = 100
+"""Texts that are taken apart without a pause."""
+PHASES = {"replay": 10, "cross-reference": 30, "insight": 70, "commit": 90}
+"""How far a dream is, in percent, when a phase begins."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DreamQuery:
+    """What to dream of: how many memories of which scope, and how alike two must be to be linked."""
+
+    where: Filter
+    scope: str
+    memories: int
+    least: float
+    links_each: int = LINKS_EACH
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dreamed:
+    """What a dream has left behind."""
+
+    id: str
+    scope: str
+    replayed: int
+    salient: int
+    linked: tuple[Edge, ...]
+    reinforced: int
+    pruned: int
+    strengthened: int
+    insights: tuple[Held, ...]
+    by_words: bool
+    duration_ms: float
+
+
+def dream(call: Call, query: DreamQuery) -> Dreamed:
+    """Dream of a scope. Conflict while another dream runs, InvalidInput where there is too little."""
+    query = replace(query, scope=within_reach(call, query.scope))
+    _check_enough(call, query)
+    engine = call.engine
+    started = engine.monotonic()
+    with alone(call, DREAM) as lease:
+        call = paced(call, lease.renew)
+        here = (Place(scope=query.scope),)
+        engine.events.emit(DreamStarted(timestamp=engine.now(), places=here, memory_count=query.memories))
+        found = _dreamt(call, query)
+        _enter(call, query, "commit")
+        done = keep(call, found)
+    dreamed = Dreamed(
+        id=done.run,
+        scope=query.scope,
+        replayed=len(found.replay.replayed),
+        salient=len(found.replay.salient),
+        linked=done.linked,
+        reinforced=done.reinforced,
+        pruned=done.pruned,
+        strengthened=done.strengthened,
+        insights=done.insights,
+        by_words=found.replay.by_words,
+        duration_ms=round(1000 * (engine.monotonic() - started), 1),
+    )
+    _tell(call, dreamed)
+    return dreamed
+
+
+def _check_enough(call: Call, query: DreamQuery) -> None:
+    there = call.engine.store.count(query.where, access=call.access)
+    if there < LEAST_MEMORIES:
+        raise InvalidInput(
+            f"A dream needs {LEAST_MEMORIES} memories; {query.scope} has {there} that hold now.",
+            hint="Remember more first, or give a wider `scope`.",
+            details={"memories": there, "needed": LEAST_MEMORIES, "scope": query.scope},
+        )
+
+
+def _dreamt(call: Call, query: DreamQuery) -> Found:
+    """Everything that takes long. Only reads."""
+    before = last(call, DREAM, query.scope)
+    turn = before.body["turn"] + 1 if before else 0
+    _enter(call, query, "replay")
+    records, mattered = choose(call, query.where, query.memories, turn)
+    _enter(call, query, "cross-reference")
+    replay = compare(call, query.where, records, mattered, query.least)
+    edges = edges_of(call, list(replay.memories))
+    linked = frozenset(pair(edge.source_id, edge.target_id) for edge in edges)
+    near = {both: similarity for both, similarity in replay.near.items() if similarity >= query.least}
+    vocabulary = _vocabulary(call, replay)
+    proposals = propose(replay.memories, near, linked, degrees_of(edges), vocabulary, query.links_each)
+    _enter(call, query, "insight")
+    woven = _Woven(replay=replay, proposals=proposals, linked=linked, vocabulary=vocabulary)
+    return Found(
+        scope=query.scope,
+        turn=turn,
+        replay=replay,
+        proposals=proposals,
+        insights=_insights(call, woven, query.least),
+    )
+
+
+def _vocabulary(call: Call, replay: Replay) -> Vocabulary:
+    named: dict[str, frozenset[str]] = {}
+    for at, memory in enumerate(replay.memories.values()):
+        if at % READ_AT_ONCE == 0:
+            call.check()
+        named[memory.id] = named_in(memory)
+    return vocabulary_of(named)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Woven:
+    """What was replayed, the links that were there and those that are new, and what all of it names."""
+
+    replay: Replay
+    proposals: Sequence[Proposal]
+    linked: AbstractSet[Pair]
+    vocabulary: Vocabulary
+
+
+def _insights(call: Call, woven: _Woven, least: float) -> list[Insight]:
+    """What there is to say about what was replayed and what it is linked to now, if that is new."""
+    replay, memories = woven.replay, woven.replay.memories
+    ends = (end for one in woven.proposals for end in (one.source_id, one.target_id))
+    involved = {name: memories[name] for name in (*replay.replayed, *ends)}
+    near = {both: similarity for both, similarity in replay.near.items() if involved.keys() >= set(both)}
+    alike = groups(call, replay, list(involved), least)
+    call.check()
+    material = Material(
+        memories=involved,
+        replayed=list(replay.replayed),
+        groups=alike,
+        near=near,
+        linked=woven.linked,
+        conflicts=dict(_conflicts(call, near, involved)),
+        vocabulary=woven.vocabulary,
+    )
+    return fresh(draw(material), known(call, list(involved)))
+
+
+def _conflicts(
+    call: Call, near: Mapping[Pair, float], memories: Mapping[str, Memory]
+) -> Iterator[tuple[tuple[str, str], Difference]]:
+    """The pairs of notes that cannot both hold, the newer one first."""
+    alike = [both for both, similarity in near.items() if similarity >= CONFLICT_SIMILARITY]
+    notes = {name for name in {end for both in alike for end in both} if _states(memories[name])}
+    alike = [both for both in alike if notes.issuperset(both)]
+    for both in sorted(alike, key=lambda both: (-near[both], both))[:JUDGED]:
+        call.check()
+        one, other = (memories[name] for name in both)
+        newer, older = (one, other) if comes_after(one, other) else (other, one)
+        difference = conflict_between(newer, older)
+        if difference is not None and is_contradiction(difference):
+            yield (newer.id, older.id), difference
+
+
+def _states(memory: Memory) -> bool:
+    """Whether a memory states something by itself: in a talk nearly everything is said otherwise before."""
+    if len(memory.content) > LONG_CHARS or is_threaded(memory):
+        return False
+    return features(memory).form is not Form.TURN
+
+
+def _enter(call: Call, query: DreamQuery, phase: str) -> None:
+    call.check()
+    done = PHASES[phase]
+    call.progress(done, 100, phase)
+    call.engine.events.emit(
+        DreamProgress(
+            timestamp=call.engine.now(),
+            places=(Place(scope=query.scope),),
+            phase=phase,
+            progress_pct=float(done),
+        )
+    )
+
+
+def _tell(call: Call, dreamed: Dreamed) -> None:
+    now = call.engine.now()
+    call.progress(100, 100, "awake")
+    linked = sorted({end for edge in dreamed.linked for end in (edge.source_id, edge.target_id)})
+    records = call.engine.store.get_many(linked, access=call.access) if linked else []
+    ends = {record.memory.id: record.memory for record in records}
+    call.engine.events.emit(
+        *(connected(edge, ends) for edge in dreamed.linked),
+        DreamCompleted(
+            timestamp=now,
+            places=(Place(scope=dreamed.scope),),
+            memories_replayed=dreamed.replayed,
+            connections_found=len(dreamed.linked),
+            insights_generated=len(dreamed.insights),
+            duration_ms=dreamed.duration_ms,
+        ),
+    )

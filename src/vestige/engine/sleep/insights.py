@@ -1,0 +1,175 @@
+"""Insights that dreams left: kept as documents that cite their sources, shown while those stand.
+
+An insight quotes memories, so it is no way round their fate: it goes with a deleted source, and is not shown
+once a source is suppressed, archived, over, or worded otherwise.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+
+from vestige.cognition.dreams.insights import Insight, digest
+from vestige.cognition.text.analyser import text_hash
+from vestige.core.documents import Document
+from vestige.core.errors import NotFound
+from vestige.core.models import Filter, Memory
+from vestige.engine.context import Call
+from vestige.engine.revise import persistently, save
+from vestige.store.contract.changes import Drop, Put
+from vestige.store.filter_rule import passes
+
+INSIGHT = "insight"
+PAGE = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """An insight as it is kept."""
+
+    id: str
+    kind: str
+    text: str
+    sources: tuple[str, ...]
+    confidence: float
+    novelty: float
+    scope: str
+    at: datetime
+
+
+def kept(insight: Insight, memories: Mapping[str, Memory], now: datetime) -> Put:
+    """The change that keeps an insight. It is read where the innermost of its sources is."""
+    sources = [memories[name] for name in insight.sources]
+    document = Document(
+        kind=INSIGHT,
+        id=digest(insight, memories),
+        scope=max((one.scope for one in sources), key=len),
+        cites=insight.sources,
+        created_at=now,
+        updated_at=now,
+        body={
+            "type": insight.kind.value,
+            "insight": insight.text,
+            "confidence": round(insight.confidence, 4),
+            "novelty": round(insight.novelty, 4),
+            "texts": [text_hash(one) for one in sources],
+        },
+    )
+    return Put(document=document)
+
+
+def held(document: Document) -> Held:
+    """A document that was not dismissed, as an insight."""
+    body = document.body
+    return Held(
+        id=document.id,
+        kind=body["type"],
+        text=body["insight"],
+        sources=document.cites,
+        confidence=body["confidence"],
+        novelty=body["novelty"],
+        scope=document.scope,
+        at=document.created_at,
+    )
+
+
+def known(call: Call, memory_ids: Sequence[str]) -> list[tuple[str, frozenset[str]]]:
+    """(kind, sources) of every insight into any of these memories, dismissed ones too."""
+    found = call.engine.store.documents(INSIGHT, access=call.access, citing=memory_ids, limit=5 * PAGE)
+    return [(str(one.body["type"]), frozenset(one.cites)) for one in found]
+
+
+def insights(call: Call, *, scope: str, inherited: bool, limit: int) -> list[Held]:
+    """The latest insights that stand, in a scope."""
+    found: list[Held] = []
+    store, offset = call.engine.store, 0
+    while page := store.documents(
+        INSIGHT, access=call.access, scope=scope, inherited=inherited, limit=PAGE, offset=offset
+    ):
+        call.check()
+        found += _standing(call, page, None)
+        offset += PAGE
+        if len(found) >= limit or len(page) < PAGE:
+            break
+    return found[:limit]
+
+
+def insights_into(
+    call: Call, memory_ids: Sequence[str], *, limit: int, known_at: datetime | None = None
+) -> list[Held]:
+    """The latest insights that stand and cite any of these memories, as far as they were known then."""
+    if not memory_ids:
+        return []
+    page = call.engine.store.documents(INSIGHT, access=call.access, citing=memory_ids, limit=PAGE)
+    return _standing(call, page, known_at)[:limit]
+
+
+def _standing(call: Call, documents: Sequence[Document], known_at: datetime | None) -> list[Held]:
+    """Those that are not dismissed and whose sources all stand as they were."""
+    there = [
+        one for one in documents if "insight" in one.body and (known_at is None or one.created_at <= known_at)
+    ]
+    names = list(dict.fromkeys(name for one in there for name in one.cites))
+    where = Filter(valid_at=call.engine.now(), include_suppressed=False)
+    texts = {
+        record.memory.id: text_hash(record.memory)
+        for record in call.engine.store.get_many(names, access=call.access)
+        if passes(record.memory, where, call.access)
+    }
+    return [held(one) for one in there if [texts.get(name) for name in one.cites] == one.body["texts"]]
+
+
+def dismiss(call: Call, insight_id: str) -> Document:
+    """Let an insight go: its text is dropped, and that it was made is kept, so that it does not come back."""
+
+    def attempt() -> Document:
+        store, now = call.engine.store, call.engine.now()
+        found = store.documents(INSIGHT, access=call.access, ids=[insight_id], limit=1)
+        if not found:
+            raise NotFound(
+                f"There is no insight {insight_id}.",
+                hint="`insights` with the action `list` shows the ids.",
+                details={"id": insight_id},
+            )
+        if "insight" not in found[0].body:
+            return found[0]
+        body = {"type": found[0].body["type"], "dismissed": now.isoformat()}
+        gone = replace(found[0], version=found[0].version + 1, updated_at=now, body=body)
+        store.commit([Put(document=gone)], access=call.access)
+        return gone
+
+    return persistently(call, attempt)
+
+
+def drop_outlived(call: Call) -> int:
+    """Drop the insights whose sources no longer say what they said; how many.
+
+    Where a source is only suppressed, that may be taken back, and the insight waits.
+    """
+    offset, gone, read = 0, 0, PAGE
+    while read == PAGE:
+        call.check()
+        read, dropped = persistently(call, partial(_drop_outlived, call, offset))
+        gone += dropped
+        offset += read - dropped
+    return gone
+
+
+def _drop_outlived(call: Call, offset: int) -> tuple[int, int]:
+    """One page of it: how many insights were read, and how many dropped."""
+    page = call.engine.store.documents(INSIGHT, access=call.access, limit=PAGE, offset=offset)
+    outlived, now = _outlived(call, page), call.engine.now()
+    if outlived:
+        save(call, [Drop(kind=INSIGHT, id=one, at=now) for one in outlived])
+    return len(page), len(outlived)
+
+
+def _outlived(call: Call, documents: Sequence[Document]) -> list[str]:
+    names = list(dict.fromkeys(name for one in documents for name in one.cites))
+    records = call.engine.store.get_many(names, access=call.access)
+    texts = {record.memory.id: text_hash(record.memory) for record in records}
+    return [
+        one.id
+        for one in documents
+        if "texts" in one.body and [texts.get(name) for name in one.cites] != one.body["texts"]
+    ]

@@ -1,0 +1,1 @@
+"""File formats: our portable file, and the files of other systems."""

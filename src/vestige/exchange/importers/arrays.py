@@ -1,0 +1,80 @@
+"""JSON files that hold many records at once: an array, an object with one, or a tool's answer around it."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import orjson
+
+from vestige.core.errors import InvalidInput, TooLarge
+from vestige.exchange.importers.brought import Brought, Target, Unread
+from vestige.exchange.importers.fields import as_json
+from vestige.exchange.importers.memories import CONTENT, MEMORY, memory_of
+
+MAX_FILE_BYTES = 256_000_000
+WRAPPERS = ("results", "memories", "nodes", "items", "content")
+"""The names under which files and answers keep their records; `content` is the list of an MCP answer."""
+
+
+def records(path: Path, target: Target) -> Iterator[Brought]:
+    """The memories of a JSON file, in its order."""
+    for number, found in enumerate(_unwrapped(load(path), path), start=1):
+        place = f"item {number}"
+        if isinstance(found, Unread):
+            yield found
+        elif isinstance(found, Mapping):
+            yield memory_of(found, place, target)
+        else:
+            yield Unread(kind=MEMORY, place=place, reason="it is no JSON object")
+
+
+def load(path: Path) -> object:
+    """The whole file; InvalidInput where it is no JSON."""
+    size = path.stat().st_size
+    if size > MAX_FILE_BYTES:
+        raise TooLarge(
+            f"{path} has {size:,} bytes; of JSON in one piece at most {MAX_FILE_BYTES:,} are read.",
+            hint="Write one object a line (JSON lines): such files may have any size.",
+        )
+    try:
+        return orjson.loads(path.read_bytes().removeprefix(b"\xef\xbb\xbf").decode("utf-8"))
+    except UnicodeDecodeError as exc:
+        raise InvalidInput(f"{path} is not UTF-8: byte {exc.start} cannot be read.") from exc
+    except orjson.JSONDecodeError as exc:
+        raise InvalidInput(f"{path} is no JSON: {exc}.") from exc
+
+
+def _unwrapped(value: object, path: Path) -> Iterator[object]:
+    """The records within, however they are wrapped."""
+    if isinstance(value, list):
+        for one in value:
+            yield from _from_answer(one, path) if _is_answer(one) else (one,)
+        return
+    if isinstance(value, Mapping):
+        for name in WRAPPERS:
+            if isinstance(value.get(name), list):
+                yield from _unwrapped(value[name], path)
+                return
+        if any(isinstance(value.get(name), str) for name in CONTENT):
+            yield value
+            return
+    raise InvalidInput(
+        f"{path} holds no list of records.",
+        hint=f"Expected is an array, or an object with one as {', '.join(map(repr, WRAPPERS[:2]))}.",
+    )
+
+
+def _is_answer(value: object) -> bool:
+    """Whether this is a part of an MCP answer: {type: text, text: …}."""
+    return (
+        isinstance(value, Mapping)
+        and value.get("type") == "text"
+        and set(value) <= {"type", "text", "annotations"}
+    )
+
+
+def _from_answer(part: object, path: Path) -> Iterator[object]:
+    inner = as_json(part["text"]) if isinstance(part, Mapping) and "text" in part else None
+    if isinstance(inner, list | Mapping):
+        yield from _unwrapped(inner, path)
+    else:
+        yield Unread(kind=MEMORY, place="an answer", reason="the text of an answer is no JSON")

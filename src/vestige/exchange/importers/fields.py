@@ -1,0 +1,188 @@
+"""Reading the fields of a foreign record: whatever type they have, and whatever they say.
+
+What is asked for is taken out of the record. A value that cannot be used is noted and stays in the rest,
+which is kept beside the memory: nothing is lost because we did not understand it.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+import orjson
+
+from vestige.core.checks import MAX_LABEL_BYTES, MAX_LABEL_CHARS, check_short, utc
+from vestige.core.errors import VestigeError
+from vestige.core.models import MAX_TAGS
+
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+MILLISECONDS_FROM = 1e11
+"""A number of seconds this large would be in the year 5138: it counts milliseconds."""
+
+
+def snake(name: str) -> str:
+    """The name of a field as we spell it."""
+    return _HUMP.sub("_", name).replace("-", "_").lower()
+
+
+class Fields:
+    """A record while it is being read."""
+
+    def __init__(self, values: Mapping[str, object], now: datetime) -> None:
+        self._left = {snake(name): value for name, value in values.items() if value is not None}
+        self._now = now
+        self.notes: list[str] = []
+
+    def rest(self) -> dict[str, object]:
+        """What nobody has taken."""
+        return dict(self._left)
+
+    def note(self, text: str) -> None:
+        """Note that something is not as it was told."""
+        self.notes.append(text)
+
+    def keep(self, name: str, value: object) -> None:
+        """Let a value that was taken be among the rest after all."""
+        self._left[name] = value
+
+    def ignore(self, *names: str) -> None:
+        """Take these and do nothing with them."""
+        for name in names:
+            self._left.pop(name, None)
+
+    def text(self, *names: str) -> str | None:
+        """The first of these fields that is a text with something in it."""
+        for name in names:
+            value = self._left.get(name)
+            if isinstance(value, str) and value.strip():
+                del self._left[name]
+                return value
+        return None
+
+    def label(self, name: str) -> str | None:
+        """A short text."""
+        value = self._left.get(name)
+        if value is None or value == "":
+            self._left.pop(name, None)
+            return None
+        label = str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+        if not isinstance(label, str) or not usable(label):
+            most = f"{MAX_LABEL_CHARS:,} characters and {MAX_LABEL_BYTES:,} bytes"
+            self.note(f"`{name}` is no text of at most {most}")
+            return None
+        del self._left[name]
+        return label
+
+    def moment(self, name: str, *, past: bool = False) -> datetime | None:
+        """A time; one that lies in the future is taken as now where it tells what has happened."""
+        value = self._left.get(name)
+        if value is None or value == "":
+            self._left.pop(name, None)
+            return None
+        moment = as_moment(value)
+        if moment is None:
+            self.note(f"`{name}` is no time")
+            return None
+        if past and moment > self._now:
+            self.note(f"`{name}` lies in the future and is taken as now")
+            return self._now
+        del self._left[name]
+        return moment
+
+    def number(self, name: str, low: float, high: float) -> float | None:
+        """A number, brought within its limits."""
+        value = self._left.get(name)
+        if value is None:
+            return None
+        number = as_number(value)
+        if number is None:
+            self.note(f"`{name}` is no number")
+            return None
+        within = min(max(number, low), high)
+        if within != number:
+            self.note(f"`{name}` was brought within its limits")
+        else:
+            del self._left[name]
+        return within
+
+    def count(self, name: str) -> int:
+        """A whole number, 0 where there is none."""
+        number = self.number(name, 0, 2**31 - 1)
+        return 0 if number is None else int(number)
+
+    def flag(self, name: str) -> bool:
+        """Yes or no, as JSON or SQLite has it."""
+        value = self._left.pop(name, False)
+        return value is True or value == 1
+
+    def names(self, name: str, most: int = MAX_TAGS) -> tuple[str, ...]:
+        """A list of short texts: an array, an array written as text, or words between commas."""
+        value = self._left.pop(name, None)
+        told = _listed(value)
+        if told is None:
+            if value is not None:
+                self._left[name] = value
+                self.note(f"`{name}` is no list of texts")
+            return ()
+        texts = [str(one).strip() for one in told if isinstance(one, str | int | float)]
+        kept = tuple(dict.fromkeys(one for one in texts if usable(one)))[:most]
+        if len(kept) < len(set(texts)) or len(texts) < len(told):
+            self._left[name] = value
+            self.note(f"some of `{name}` are blank, too long, too many or no text")
+        return kept
+
+
+def usable(label: str) -> bool:
+    """Whether this is a short text that a store takes."""
+    try:
+        check_short("label", label)
+    except VestigeError:
+        return False
+    return True
+
+
+def as_moment(value: object) -> datetime | None:
+    """A time from RFC 3339, a date, or seconds or milliseconds since 1970; without a zone it is UTC."""
+    try:
+        if isinstance(value, str):
+            return utc(datetime.fromisoformat(value.strip()))
+        number = as_number(value)
+        if number is None:
+            return None
+        return datetime.fromtimestamp(number / 1000 if abs(number) >= MILLISECONDS_FROM else number, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def as_number(value: object) -> float | None:
+    """A finite number, or None; yes and no are none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def as_json(value: object) -> object:
+    """What a text holds as JSON, or None."""
+    if not isinstance(value, str | bytes):
+        return None
+    try:
+        return orjson.loads(value)
+    except ValueError:  # also for lone surrogates, which cannot be encoded
+        return None
+
+
+def _listed(value: object) -> list[object] | None:
+    if isinstance(value, list | tuple):
+        return list(value)
+    if not isinstance(value, str):
+        return None
+    if not value.strip():
+        return []
+    if value.lstrip().startswith(("[", "{", '"')):  # meant as JSON: what is broken is no list of words
+        inner = as_json(value)
+        return inner if isinstance(inner, list) else None
+    return list(value.split(","))

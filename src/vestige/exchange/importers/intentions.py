@@ -1,0 +1,155 @@
+"""Intentions and insights, as the reference system keeps them."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Literal
+
+import orjson
+
+from vestige.cognition.intentions.intention import KEPT, Firing, Intention, Priority, Status
+from vestige.cognition.intentions.triggers import Context, Event, Manual, Time, Trigger
+from vestige.core.checks import check_content
+from vestige.core.errors import VestigeError
+from vestige.exchange.importers.brought import BroughtInsight, BroughtIntention, Target, Unread
+from vestige.exchange.importers.fields import Fields, as_json
+
+INTENTION, INSIGHT = "intention", "insight"
+MOST_MINUTES = 60.0 * 24 * 366 * 100
+CONTEXTS = ("codebase", "file_pattern", "topic")
+DEFAULT_INSIGHT = "Synthesis"
+ENDS: dict[str, Literal[Status.FULFILLED, Status.CANCELLED]] = {
+    "fulfilled": Status.FULFILLED,
+    "cancelled": Status.CANCELLED,
+    "expired": Status.CANCELLED,
+}
+OPEN = ("active", "triggered", "snoozed")
+
+
+def intention_of(record: Mapping[str, object], place: str, target: Target) -> BroughtIntention | Unread:
+    """The intention that a record tells."""
+    fields = Fields(record, target.now)
+    intention_id, content = fields.label("id"), fields.text("content", "description")
+    if intention_id is None or content is None:
+        return Unread(kind=INTENTION, place=place, reason="its id or its content is missing")
+    try:
+        made = _intention(fields, intention_id, content, target)
+    except VestigeError as exc:
+        return Unread(kind=INTENTION, place=place, reason=exc.message)
+    if made.closed_at is not None and target.now - made.closed_at > KEPT:
+        reason = f"it was done or given up more than {KEPT.days} days ago: such are not kept here"
+        return Unread(kind=INTENTION, place=place, reason=reason)
+    return BroughtIntention(place=place, intention=made, notes=tuple(fields.notes))
+
+
+def _intention(fields: Fields, intention_id: str, content: str, target: Target) -> Intention:
+    created_at = fields.moment("created_at", past=True) or target.now
+    trigger, unsaid = _trigger(fields, created_at)
+    priority = fields.number("priority", Priority.LOW, Priority.CRITICAL)
+    status = (fields.text("status") or "active").lower()
+    if status not in ENDS and status not in OPEN:
+        fields.note("an unknown status was taken as active")
+    if status == "expired":
+        fields.note("what had expired is cancelled here")
+    ended = ENDS.get(status)
+    reminded_at = fields.moment("last_reminded_at", past=True)
+    done_at = fields.moment("fulfilled_at", past=True)
+    reminders = fields.count("reminder_count")
+    firing = _firing(trigger, created_at, reminded_at, reminders) if status == "triggered" else None
+    until = fields.moment("snoozed_until")
+    description = _described(fields, content, unsaid)
+    check_content(description)
+    return Intention(
+        id=intention_id,
+        scope=target.scope,
+        created_at=created_at,
+        updated_at=max(created_at, reminded_at or created_at, done_at or created_at),
+        description=description,
+        trigger=trigger,
+        priority=Priority.NORMAL if priority is None else Priority(int(priority)),
+        deadline=fields.moment("deadline"),
+        snoozed_until=until if status == "snoozed" else None,
+        armed_at=created_at,
+        since=None if firing is None else firing.at,
+        firing=firing,
+        ended=ended,
+        closed_at=None if ended is None else done_at or reminded_at or created_at,
+    )
+
+
+def _firing(trigger: Trigger, created_at: datetime, reminded_at: datetime | None, reminders: int) -> Firing:
+    """That it had come up: at its time, or else when somebody was first known to be told."""
+    at = reminded_at or created_at
+    due_at = min(trigger.at, at) if isinstance(trigger, Time) else at
+    return Firing(at=at, due_at=due_at, reminders=max(reminders, 1), reminded_at=at)
+
+
+def _trigger(fields: Fields, created_at: datetime) -> tuple[Trigger, str | None]:
+    """The trigger, and in words what of it we have no trigger for."""
+    told = fields.rest().get("trigger_data")
+    kind = (fields.text("trigger_type") or "manual").lower()
+    fields.ignore("trigger_data")
+    data = as_json(told) if isinstance(told, str) else told
+    inner = Fields(data, created_at) if isinstance(data, Mapping) else Fields({}, created_at)
+    trigger = _simple(kind, inner, created_at)
+    if trigger is not None:
+        return trigger, None
+    fields.note(f"a trigger of the type `{kind}` waits to be looked at here; its words are kept")
+    words = told if isinstance(told, str) else orjson.dumps(told).decode()
+    return Manual(), f"{kind} {words}" if told else kind
+
+
+def _simple(kind: str, data: Fields, created_at: datetime) -> Trigger | None:
+    if kind == "manual":
+        return Manual()
+    if kind in ("time", "duration"):
+        at, minutes = data.moment("at"), data.number("in_minutes", 0.0, MOST_MINUTES)
+        if at is not None:
+            return Time(at=at)
+        return None if minutes is None else Time(at=created_at + timedelta(minutes=minutes), minutes=minutes)
+    if kind == "context":
+        parts = {name: data.label(name) for name in CONTEXTS}
+        pattern = parts["file_pattern"]
+        if pattern is not None and not set(pattern) & set("*?["):
+            parts["file_pattern"] = f"*{pattern}*"  # there it may stand anywhere in the name
+        return Context(**parts) if any(parts.values()) else None
+    condition = data.text("condition") if kind == "event" else None
+    return None if condition is None else Event(condition=condition)
+
+
+def _described(fields: Fields, content: str, unsaid: str | None) -> str:
+    """What is to be done, with all that an intention has no field for: written out, so that it stays."""
+    about = fields.names("related_memories")
+    tags = fields.names("tags")
+    lines = (
+        ("Notes", fields.text("notes")),
+        ("Tags", ", ".join(tags)),
+        ("About the memories", ", ".join(about)),
+        ("Trigger", unsaid),
+    )
+    return "\n".join([content, *(f"{name}: {text}" for name, text in lines if text)])
+
+
+def insight_of(record: Mapping[str, object], place: str, target: Target) -> BroughtInsight | Unread:
+    """The insight that a record tells. It must say which memories it comes from: with them it stands or
+    goes."""
+    fields = Fields(record, target.now)
+    insight_id, text = fields.label("id"), fields.text("insight")
+    sources = fields.names("source_memories")
+    if insight_id is None or text is None:
+        return Unread(kind=INSIGHT, place=place, reason="its id or its text is missing")
+    if not sources:
+        return Unread(kind=INSIGHT, place=place, reason="it does not say which memories it comes from")
+    confidence = fields.number("confidence", 0.0, 1.0)
+    novelty = fields.number("novelty_score", 0.0, 1.0)
+    return BroughtInsight(
+        place=place,
+        id=insight_id,
+        kind=fields.label("insight_type") or DEFAULT_INSIGHT,
+        text=text,
+        sources=sources,
+        confidence=0.0 if confidence is None else confidence,
+        novelty=0.0 if novelty is None else novelty,
+        at=fields.moment("generated_at", past=True) or target.now,
+        extra={name: value for name, value in fields.rest().items() if value not in ("[]", 0, "")},
+        notes=tuple(fields.notes),
+    )

@@ -1,0 +1,48 @@
+"""Files of JSON lines: a record a line, and a line that is broken costs only itself."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import orjson
+
+from vestige.exchange.importers.brought import Brought, Target, Unread
+from vestige.exchange.importers.memories import MEMORY, memory_of
+
+MAX_LINE_BYTES = 16_000_000
+BOM = b"\xef\xbb\xbf"
+
+
+def records(path: Path, target: Target) -> Iterator[Brought]:
+    """The memories of a file with one object a line."""
+    for number, found in objects(path):
+        yield found if isinstance(found, Unread) else memory_of(found, f"line {number}", target)
+
+
+def objects(path: Path) -> Iterator[tuple[int, Mapping[str, object] | Unread]]:
+    """Every line that says something, with its number: the object in it, or why there is none."""
+    with path.open("rb") as file:
+        number, whole = 0, True
+        while line := file.readline(MAX_LINE_BYTES):
+            begins, whole = whole, line.endswith(b"\n") or len(line) < MAX_LINE_BYTES
+            if not begins:  # the rest of a line that was too long
+                continue
+            number += 1
+            text = line.removeprefix(BOM).strip()
+            if not whole:
+                yield number, _broken(number, f"the line is longer than {MAX_LINE_BYTES:,} bytes")
+            elif text:
+                yield number, _parsed(text, number)
+
+
+def _parsed(line: bytes, number: int) -> Mapping[str, object] | Unread:
+    try:
+        found = orjson.loads(line.decode("utf-8"))
+    except UnicodeDecodeError:
+        return _broken(number, "the line is not UTF-8")
+    except orjson.JSONDecodeError:
+        return _broken(number, "the line is no JSON")
+    return found if isinstance(found, dict) else _broken(number, "the line is no JSON object")
+
+
+def _broken(number: int, reason: str) -> Unread:
+    return Unread(kind=MEMORY, place=f"line {number}", reason=reason)

@@ -1,0 +1,138 @@
+"""A memory from the fields of a foreign record: a row of a database, an object of a JSON file."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from vestige.core.checks import check_metadata
+from vestige.core.errors import VestigeError
+from vestige.core.models import Memory
+from vestige.exchange.importers.brought import BroughtMemory, Target, Unread, derived_id
+from vestige.exchange.importers.fields import Fields, usable
+from vestige.exchange.importers.strengths import carried
+
+MEMORY = "memory"
+KEPT = "imported"
+"""The name in a memory's metadata under which stands what has no place of its own."""
+
+CONTENT = ("content", "text", "memory")
+COMPUTED = (
+    "accessibility", "combined_score", "content_length", "content_preview", "embedding", "embedding_model",
+    "has_embedding", "keyword_score", "match_type", "revision", "score", "semantic_score", "state",
+)  # fmt: skip
+"""What is worked out again here."""
+EMPTY: tuple[object, ...] = (0, 0.0, "", "[]", [], {}, False)
+USUAL = {"scope": "user", "memory_system": "semantic"}
+"""What every record of the reference system says unless somebody said otherwise."""
+MAX_ID_CHARS = 64
+"""A longer id could not be named in a call."""
+
+
+def memory_of(record: Mapping[str, object], place: str, target: Target) -> BroughtMemory | Unread:
+    """The memory that a record tells."""
+    fields = Fields(record, target.now)
+    content = fields.text(*CONTENT)
+    if content is None:
+        other = any(not isinstance(fields.rest().get(name, ""), str) for name in CONTENT)
+        return Unread(kind=MEMORY, place=place, reason="its content is no text" if other else "no content")
+    try:
+        return _read(fields, content, place, target)
+    except VestigeError as exc:
+        return Unread(kind=MEMORY, place=place, reason=exc.message)
+
+
+def _read(fields: Fields, content: str, place: str, target: Target) -> BroughtMemory:
+    source = fields.label("source")
+    created_at, updated_at = _made(fields, target)
+    strength = carried(fields, created_at, target)
+    fields.ignore(*COMPUTED, *(() if strength else ("retention_strength",)))
+    valid_from, valid_until = _window(fields)
+    if fields.rest().get("scope") == target.scope:
+        fields.ignore("scope")
+    own = fields.rest().get("metadata")
+    if isinstance(own, Mapping):
+        fields.ignore("metadata")
+    memory = Memory(
+        id=_own_id(fields) or derived_id("record", target.scope, source, content),
+        content=content,
+        created_at=created_at,
+        updated_at=updated_at,
+        node_type=fields.label("node_type") or "fact",
+        tags=fields.names("tags"),
+        scope=target.scope,
+        source=source,
+        author=fields.label("author"),
+        agent_id=fields.label("agent_id"),
+        session_id=fields.label("session_id"),
+        thread=fields.label("thread"),
+        position=_position(fields),
+        occurred_at=fields.moment("occurred_at"),
+        valid_from=valid_from,
+        valid_until=valid_until,
+        superseded_by=fields.label("superseded_by"),
+        pinned=fields.flag("pinned"),
+        suppression_count=fields.count("suppression_count"),
+        suppressed_at=fields.moment("suppressed_at", past=True),
+        archived_at=fields.moment("archived_at", past=True),
+        phrasings=_phrasings(fields),
+        metadata=_metadata(own if isinstance(own, Mapping) else {}, fields),
+    )
+    return BroughtMemory(place=place, memory=memory, strength=strength, notes=tuple(fields.notes))
+
+
+def _own_id(fields: Fields) -> str | None:
+    memory_id = fields.label("id")
+    if memory_id is None or len(memory_id) <= MAX_ID_CHARS:
+        return memory_id
+    fields.note(f"an id of more than {MAX_ID_CHARS} characters was replaced")
+    fields.keep("id", memory_id)
+    return None
+
+
+def _made(fields: Fields, target: Target) -> tuple[datetime, datetime]:
+    """When it was stored and last changed; what does not say is stored now."""
+    names = ("created_at", "timestamp", "date", "created")
+    told = [fields.moment(name, past=True) for name in names]
+    created_at = next((moment for moment in told if moment is not None), None)
+    updated_at = fields.moment("updated_at", past=True)
+    begun = created_at or updated_at or target.now
+    return begun, max(begun, updated_at or begun)
+
+
+def _window(fields: Fields) -> tuple[datetime | None, datetime | None]:
+    begin, end = fields.moment("valid_from"), fields.moment("valid_until")
+    if begin is not None and end is not None and end < begin:
+        fields.note("a validity that ends before it begins was left out")
+        fields.keep("valid_from", begin.isoformat())
+        fields.keep("valid_until", end.isoformat())
+        return None, None
+    return begin, end
+
+
+def _position(fields: Fields) -> int | None:
+    number = fields.number("position", -(2.0**53), 2.0**53)
+    return None if number is None else int(number)
+
+
+def _phrasings(fields: Fields) -> tuple[str, ...]:
+    told = fields.rest().get("phrasings")
+    if not isinstance(told, list):
+        return ()
+    fields.ignore("phrasings")
+    return tuple(one for one in told if isinstance(one, str) and one.strip())
+
+
+def _metadata(own: Mapping[Any, Any], fields: Fields) -> dict[str, Any]:  # Any: JSON
+    """The record's own metadata, and all that has no place in ours; left out where no store can keep it."""
+    rest = {
+        name: value
+        for name, value in fields.rest().items()
+        if value not in EMPTY and USUAL.get(name) != value and usable(name)
+    }
+    metadata: dict[str, Any] = {**own, **({KEPT: rest} if rest else {})}
+    try:
+        check_metadata(metadata)
+    except VestigeError as exc:
+        fields.note(f"its metadata was left out: {exc.message}")
+        return {}
+    return metadata

@@ -1,0 +1,277 @@
+"""A portable file: a first line that says what it is, a line for each life, a last line that seals them.
+
+The seal comes last, so who reads a file must have read all of it before trusting any of it.
+"""
+
+import gzip
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import blake2b
+from io import BufferedReader
+from typing import BinaryIO, Protocol
+
+import orjson
+
+from vestige.core.errors import InvalidInput, TooLarge, VestigeError
+from vestige.embed.protocol import Signature
+from vestige.exchange.portable.lines import Place, life_read, life_told, line, place
+from vestige.exchange.portable.values import Fields, optional, text
+from vestige.exchange.portable.vectors import signature_read, signature_told
+from vestige.store.merge.absorb import check
+from vestige.store.merge.histories import DocumentLife, EdgeLife, Life, MemoryLife
+from vestige.store.merge.union import edge
+
+FORMAT = "vestige.portable.v1"
+FAMILY = "vestige.exchange.portable."
+MAX_LINE_BYTES = 256 * 1024 * 1024
+"""A memory with its whole history is one line: more than 250 rewritings of the longest text."""
+
+MOST_EXPANSION = 200
+UNSUSPICIOUS_BYTES = 256 * 1024 * 1024
+"""A packed file that grows beyond this, and to more than 200 times its size, was made to fill a machine."""
+
+GZIP = b"\x1f\x8b"
+UNREADABLE = (OSError, EOFError, zlib.error)
+"""What reading raises: the disk's errors, and those of a packed file that is cut off or damaged."""
+
+DIGEST_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """What is in a portable file: memories, edges and documents that are there, memories that were deleted,
+    and `lines` in all between the first and the last.
+
+    `signature` is that of its vectors. Files with the same contents have the same `digest`.
+    """
+
+    signature: Signature | None
+    lines: int
+    memories: int
+    deleted: int
+    edges: int
+    documents: int
+    digest: str
+
+
+class Readable(Protocol):
+    """What can be read line by line."""
+
+    def readline(self, size: int, /) -> bytes:
+        """A line with its end, or its first `size` bytes."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most so many bytes."""
+
+
+class Writable(Protocol):
+    """What can be written to."""
+
+    def write(self, data: bytes, /) -> int:
+        """Write these bytes."""
+
+
+class Seal:
+    """Counts the lines of a file as they pass, and knows what its last line must say of them."""
+
+    def __init__(self, signature: Signature | None) -> None:
+        self._signature = signature
+        self._hash = blake2b(digest_size=DIGEST_BYTES)
+        self._lines = 0
+        self._counts: Counter[type[Life]] = Counter()
+        self._deleted: set[str] = set()
+
+    def take(self, raw: bytes, life: Life | None = None) -> None:
+        """A line went by; the first one tells no life."""
+        self._hash.update(raw)
+        if life is not None:
+            self._lines += 1
+            self._counts[type(life)] += self._is_there(life)
+
+    def _is_there(self, life: Life) -> bool:
+        match life:
+            case MemoryLife(versions=()):
+                self._deleted.add(life.memory_id)
+                return False
+            case EdgeLife():  # memories came before
+                return edge(life) is not None and self._deleted.isdisjoint((life.source_id, life.target_id))
+            case DocumentLife():
+                return life.document is not None
+            case _:
+                return True
+
+    @property
+    def contents(self) -> Contents:
+        """What went by so far."""
+        return Contents(
+            signature=self._signature,
+            lines=self._lines,
+            memories=self._counts[MemoryLife],
+            deleted=len(self._deleted),
+            edges=self._counts[EdgeLife],
+            documents=self._counts[DocumentLife],
+            digest=self._hash.hexdigest(),
+        )
+
+    def last_line(self) -> bytes:
+        """The line that ends the file."""
+        seen = self.contents
+        return line({"type": "end", "lines": seen.lines, "digest": seen.digest})
+
+
+class Writer:
+    """Writes a portable file: lives in their order, then `end`."""
+
+    def __init__(self, file: Writable, signature: Signature | None) -> None:
+        """Begin; with a signature, vectors of it are written too."""
+        self._file = file
+        self._signature = signature
+        self._seal = Seal(signature)
+        first = line({"format": FORMAT, "vectors": signature_told(signature) if signature else None})
+        self._seal.take(first)
+        file.write(first)
+
+    def add(self, life: Life) -> None:
+        """Write one life."""
+        raw = line(life_told(life, self._signature))
+        if len(raw) > MAX_LINE_BYTES:
+            raise TooLarge(
+                f"The history of {' '.join(place(life)[1:]).strip()} takes {len(raw):,} bytes;"
+                f" at most {MAX_LINE_BYTES:,} can be written.",
+                hint="Use `vestige backup`, or leave this memory out.",
+            )
+        self._seal.take(raw, life)
+        self._file.write(raw)
+
+    def end(self) -> Contents:
+        """Write the last line; what is in the file."""
+        self._file.write(self._seal.last_line())
+        return self._seal.contents
+
+
+class Reader:
+    """Reads a portable file once, front to back. What is wrong is InvalidInput that names the line.
+
+    `signature` is that of the vectors in it, `bytes_read` how much was read and unpacked so far. `lives` may
+    only be trusted when it has come to its end.
+    """
+
+    def __init__(self, file: Readable, size: int) -> None:
+        """Read the first line of a file that was opened by `unpacked`; `size` is that of the file on disk."""
+        self._file = file
+        self._most = max(UNSUSPICIOUS_BYTES, MOST_EXPANSION * size)
+        self._number = 0
+        self.bytes_read = 0
+        with self._naming_the_line():
+            first = self._next_line()
+            self.signature = _signature(first)
+        self._seal = Seal(self.signature)
+        self._seal.take(first)
+
+    @property
+    def contents(self) -> Contents:
+        """What was read so far."""
+        return self._seal.contents
+
+    def lives(self) -> Iterator[Life]:
+        """Every life, and then the check of the seal."""
+        before: Place | None = None
+        while True:
+            with self._naming_the_line():
+                raw = self._next_line()
+                given = _fields(raw)
+                kind = given.take("type", text)
+                if kind == "end":
+                    self._check_end(raw)
+                    return
+                life = life_read(kind, given, self.signature)
+                given.end()
+                check(life)
+                before = _after(before, life)
+            self._seal.take(raw, life)
+            yield life
+
+    def _next_line(self) -> bytes:
+        self._number += 1
+        try:
+            raw = self._file.readline(MAX_LINE_BYTES + 1)
+        except UNREADABLE as exc:
+            raise InvalidInput(f"the file is damaged or cut off here: {exc}.") from exc
+        self.bytes_read += len(raw)
+        if len(raw) > MAX_LINE_BYTES:
+            raise TooLarge(f"it is longer than {MAX_LINE_BYTES:,} bytes.")
+        if self.bytes_read > self._most:
+            raise TooLarge(f"the packed file unfolds to more than {self._most:,} bytes.")
+        if not raw.endswith(b"\n"):
+            raise InvalidInput("the file ends here, before its last line: it was cut off.")
+        return raw
+
+    def _check_end(self, raw: bytes) -> None:
+        if raw != self._seal.last_line():
+            raise InvalidInput("the lines before are not those that were written: the digest differs.")
+        try:
+            more = self._file.read(1)
+        except UNREADABLE as exc:
+            raise InvalidInput(f"the file is damaged at its end: {exc}.") from exc
+        if more:
+            raise InvalidInput("something follows after the last line.")
+
+    @contextmanager
+    def _naming_the_line(self) -> Iterator[None]:
+        try:
+            yield
+        except VestigeError as exc:
+            raise InvalidInput(
+                f"Line {self._number} of the file cannot be taken: {exc.message}",
+                hint="Get the file again from where it was exported. A newer format needs a newer Vestige.",
+                details={"line": self._number},
+            ) from exc
+
+
+@contextmanager
+def unpacked(file: BufferedReader) -> Iterator[Readable]:
+    """The file itself, or what is in it if it is packed by gzip; told by its first bytes, not by its name."""
+    if file.peek(2)[:2] != GZIP:
+        yield file
+        return
+    with gzip.GzipFile(fileobj=file, mode="rb") as inner:
+        yield inner
+
+
+def packed(file: BinaryIO) -> gzip.GzipFile:
+    """A file to write through that packs: without a name or a time, so the same lines give the same bytes."""
+    return gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0)
+
+
+def _signature(first: bytes) -> Signature | None:
+    """What the first line says of vectors, if it is the first line of such a file."""
+    try:
+        given = _fields(first)
+        said = given.take("format", text)
+    except VestigeError as exc:
+        raise InvalidInput(f"the file does not begin like one of {FORMAT}.") from exc
+    if said != FORMAT and said.startswith(FAMILY):
+        raise InvalidInput(f"the file has the format {said[:40]}; this Vestige reads {FORMAT}.")
+    if said != FORMAT:
+        raise InvalidInput(f"the file has the format {said[:40]!r}, not {FORMAT}.")
+    signature = given.take("vectors", optional(signature_read))
+    given.end()
+    return signature
+
+
+def _fields(raw: bytes) -> Fields:
+    try:
+        return Fields("line", orjson.loads(raw))
+    except orjson.JSONDecodeError as exc:
+        raise InvalidInput(f"it is not JSON in UTF-8: {exc}.") from exc
+
+
+def _after(before: Place | None, life: Life) -> Place:
+    here = place(life)
+    if before is not None and here <= before:
+        what = "comes a second time" if here == before else "is out of order"
+        raise InvalidInput(f"{' '.join(here[1:]).strip() or 'the curve'} {what}.")
+    return here

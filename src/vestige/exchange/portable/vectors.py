@@ -1,0 +1,106 @@
+"""The vectors of a memory with their token bits, as text."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vestige.core.errors import InvalidInput
+from vestige.embed.protocol import Signature
+from vestige.exchange.portable.values import Fields, base64_text, count, items, raw_bytes, text
+from vestige.store.contract.changes import Embedded, Piece, Tokens
+
+
+def signature_told(signature: Signature) -> dict[str, object]:
+    """What makes vectors comparable, field by field."""
+    return {
+        "name": signature.name,
+        "revision": signature.revision,
+        "dimension": signature.dimension,
+        "precision": signature.precision,
+        "pooling": signature.pooling,
+        "document_prefix": signature.document_prefix,
+        "query_prefix": signature.query_prefix,
+    }
+
+
+def signature_read(value: object) -> Signature:
+    """The signature again."""
+    given = Fields("vectors", value)
+    signature = Signature(
+        name=given.take("name", text),
+        revision=given.take("revision", text),
+        dimension=given.take("dimension", count),
+        precision=given.take("precision", text),
+        pooling=given.take("pooling", text),
+        document_prefix=given.take("document_prefix", text),
+        query_prefix=given.take("query_prefix", text),
+    )
+    given.end()
+    if not signature.dimension:
+        raise InvalidInput("`dimension` is not a number from 1 on.")
+    return signature
+
+
+def vectors_told(embedded: Embedded) -> dict[str, object]:
+    """The pieces with the hash of the text they were made from."""
+    return {"text_hash": embedded.text_hash, "pieces": [_piece_told(piece) for piece in embedded.pieces]}
+
+
+def vectors_read(value: object, signature: Signature) -> Embedded:
+    """The vectors again, as long as the signature says and finite."""
+    given = Fields("vectors", value)
+    embedded = Embedded(
+        signature=signature,
+        text_hash=given.take("text_hash", text),
+        pieces=tuple(_piece_read(one, signature.dimension) for one in given.take("pieces", items)),
+    )
+    given.end()
+    return embedded
+
+
+def _piece_told(piece: Piece) -> dict[str, object]:
+    told: dict[str, object] = {
+        "start": piece.start,
+        "end": piece.end,
+        "vector": base64_text(np.ascontiguousarray(piece.vector, dtype="<f4").tobytes()),
+    }
+    if piece.tokens is not None:
+        told["bits"] = base64_text(np.ascontiguousarray(piece.tokens.bits).tobytes())
+        told["asked"] = base64_text(np.packbits(piece.tokens.asked).tobytes())
+    return told
+
+
+def _piece_read(value: object, dimension: int) -> Piece:
+    given = Fields("pieces", value)
+    vector = np.frombuffer(_of_size(given.take("vector", raw_bytes), 4 * dimension, "vector"), dtype="<f4")
+    if not np.isfinite(vector).all():
+        raise InvalidInput("`vector` holds a number that is not finite.")
+    piece = Piece(
+        start=given.take("start", count),
+        end=given.take("end", count),
+        vector=vector.astype(np.float32),
+        tokens=_tokens_read(given, dimension),
+    )
+    given.end()
+    return piece
+
+
+def _tokens_read(given: Fields, dimension: int) -> Tokens | None:
+    bits, asked = given.maybe("bits", raw_bytes, None), given.maybe("asked", raw_bytes, None)
+    if bits is None and asked is None:
+        return None
+    width = -(-dimension // 8)
+    if bits is None or asked is None or len(bits) % width:
+        raise InvalidInput(f"`bits` are {width} bytes for each token, with `asked` beside them.")
+    rows = np.frombuffer(bits, dtype=np.uint8).reshape(-1, width)
+    return Tokens(bits=rows.copy(), asked=_flags(asked, len(rows)))
+
+
+def _flags(packed: bytes, tokens: int) -> NDArray[np.bool_]:
+    held = _of_size(packed, -(-tokens // 8), "asked")
+    return np.unpackbits(np.frombuffer(held, dtype=np.uint8), count=tokens).astype(np.bool_)
+
+
+def _of_size(raw: bytes, size: int, name: str) -> bytes:
+    if len(raw) != size:
+        raise InvalidInput(f"`{name}` has {len(raw)} bytes instead of {size}.")
+    return raw

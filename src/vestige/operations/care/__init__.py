@@ -1,0 +1,1 @@
+"""Operations that look after the store: status, health, doctor, backup, export, import, keys."""

@@ -1,0 +1,224 @@
+"""Memories as a file: `export`."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+import orjson
+from pydantic import Field
+
+from vestige.core.errors import InvalidInput
+from vestige.core.models import ANYTHING, ROOT_SCOPE, Filter, Record
+from vestige.engine.context import Call
+from vestige.engine.exchange.export import export, export_portable
+from vestige.operations.registry.arguments import Arguments, EndMoment, Moment, Scope, Switch, Tags, Wire
+from vestige.operations.registry.privacy import discreet
+from vestige.operations.registry.registry import registry
+from vestige.operations.shared.filters import scoped, used, widening
+from vestige.operations.shared.memory_view import MemoryView, view_fields
+from vestige.operations.shared.text import count
+
+Format = Literal["json", "jsonl", "portable"]
+ENDINGS: tuple[tuple[str, Format], ...] = (
+    (".vestige.jsonl", "portable"),
+    (".gz", "portable"),
+    (".json", "json"),
+    (".jsonl", "jsonl"),
+    (".ndjson", "jsonl"),
+)
+"""The formats that the ending of a name tells; the first that fits."""
+
+
+class ExportArguments(Arguments):
+    """Which memories, and into which file."""
+
+    format: Annotated[
+        Format | None,
+        Field(
+            description="json: one array; jsonl: one memory a line; portable: everything, for `import`. "
+            "Default: as `path` ends (.vestige.jsonl and .gz are portable), else json."
+        ),
+    ] = None
+    tags: Annotated[Tags, Field(description="Only memories with all of these tags.")] = []
+    since: Annotated[Moment | None, Field(description="Only what was stored at or after this.")] = None
+    until: Annotated[
+        EndMoment | None, Field(description="Only what was stored before this; a date includes that day.")
+    ] = None
+    as_of: Annotated[Moment | None, Field(description="Only what was true then.")] = None
+    known_at: Annotated[
+        Moment | None, Field(description="As this memory knew it then. Not for portable, which has it all.")
+    ] = None
+    scope: Annotated[
+        Scope | None,
+        Field(description="Only this scope and what is below it; / is everything. Default is your own."),
+    ] = None
+    vectors: Annotated[Switch, Field(description="For portable: vectors too, so that none need be made.")] = (
+        False
+    )
+    path: Annotated[
+        str | None,
+        Field(
+            max_length=4096,
+            description="A file name in exports/ (any path on the command line); default: a dated one.",
+        ),
+    ] = None
+
+
+class ExportedMemory(MemoryView):
+    """A memory with every field it has, without vectors."""
+
+    domain_scores: Mapping[str, float] | None = None
+
+
+class Exported(Wire):
+    """Where the file is, and what is in it. Tombstones, edges and documents are in portable ones only.
+
+    `note` says what was left out because no `scope` was asked for.
+    """
+
+    path: str
+    format: str
+    memories_exported: int
+    total_memories: int
+    deleted_exported: int | None = None
+    edges_exported: int | None = None
+    documents_exported: int | None = None
+    size_bytes: int
+    scope: str
+    note: str | None = None
+
+
+def render_exported(done: Exported) -> str:
+    """The export for a person."""
+    what = f"{count(done.memories_exported, 'memory')} of {done.total_memories:,} from {done.scope}"
+    beside = [
+        count(number, noun)
+        for number, noun in (
+            (done.edges_exported, "edge"),
+            (done.documents_exported, "document"),
+            (done.deleted_exported, "tombstone"),
+        )
+        if number
+    ]
+    nothing = "" if done.memories_exported else "No memory matched; the file is without any.\n"
+    note = f"\n{done.note}" if done.note else ""
+    return f"{nothing}{', '.join([what, *beside])}\n{done.path} ({done.size_bytes:,} bytes){note}"
+
+
+@registry.operation(
+    "export",
+    permission="admin",
+    effect="write",
+    example={"format": "jsonl"},
+    positional=("path",),
+    lane="long",
+    title="Export memories",
+    render=render_exported,
+)
+def export_memories(call: Call, asked: ExportArguments) -> Exported:
+    """Write memories to a new file; without a path, in the folder `exports` of the data directory.
+
+    json and jsonl are for reading: every field with the names `memory` shows, without vectors and history.
+    portable is for `import`: memories with their history, evidence, edges, documents and tombstones. The file
+    is readable by its owner only, and nothing is overwritten. Superseded, expired, suppressed and archived
+    memories are written too; `as_of` leaves out what was not true then. Without a `scope`, the caller's own
+    and what it inherits is exported.
+    """
+    form = _format(asked)
+    where = Filter(
+        tags_all=tuple(asked.tags),
+        created_from=asked.since,
+        created_to=asked.until,
+        valid_at=asked.as_of,
+        known_at=asked.known_at,
+        archived=None,
+    )
+    if form == "portable":
+        return _portable(call, asked, where)
+    if asked.vectors:
+        raise InvalidInput(
+            f"`vectors` are written to portable files only, not to {form}.", details={"argument": "vectors"}
+        )
+    path, done = export(
+        call,
+        scoped(call, where, asked.scope),
+        name=asked.path,
+        form=form,
+        write=_written(call),
+    )
+    return Exported(
+        path=_place(call, path),
+        format=form,
+        memories_exported=done,
+        total_memories=call.engine.store.count(ANYTHING, access=call.access),
+        size_bytes=path.stat().st_size,
+        scope=used(call, asked.scope),
+        note=_left_out(call, asked, where),
+    )
+
+
+def _place(call: Call, path: Path) -> str:
+    """Where the file is: in full for who may know where the data directory is."""
+    return str(path) if call.sees_installation else f"{path.parent.name}/{path.name}"
+
+
+def _portable(call: Call, asked: ExportArguments, where: Filter) -> Exported:
+    if asked.known_at is not None:
+        raise InvalidInput(
+            "A portable file holds what was known at every time; `known_at` does not go with it.",
+            hint="Leave `known_at` out, or choose json or jsonl.",
+            details={"argument": "known_at"},
+        )
+    scope = used(call, asked.scope)
+    whole = where == ANYTHING and scope == ROOT_SCOPE
+    chosen = None if whole else scoped(call, where, asked.scope)
+    path, done = export_portable(call, chosen, name=asked.path, vectors=asked.vectors)
+    return Exported(
+        path=_place(call, path),
+        format="portable",
+        memories_exported=done.memories,
+        total_memories=call.engine.store.count(ANYTHING, access=call.access),
+        deleted_exported=done.deleted,
+        edges_exported=done.edges,
+        documents_exported=done.documents,
+        size_bytes=path.stat().st_size,
+        scope=scope,
+        note=_left_out(call, asked, where),
+    )
+
+
+def _left_out(call: Call, asked: ExportArguments, where: Filter) -> str | None:
+    """How many memories in reach a caller did not get who did not say which scope he wants."""
+    wider = widening(call, call.scope, "export") if asked.scope is None else None
+    if wider is None:
+        return None
+    store = call.engine.store
+    everywhere, here = (store.count(one, access=call.access) for one in (where, scoped(call, where, None)))
+    if everywhere <= here:
+        return None
+    left = count(everywhere - here, "memory")
+    return f"{left} of other scopes {'was' if everywhere - here == 1 else 'were'} left out. {wider}"
+
+
+def _format(asked: ExportArguments) -> Format:
+    """The format asked for, or else what the name of the file tells; InvalidInput when they differ."""
+    name = (asked.path or "").lower()
+    told = next((form for ending, form in ENDINGS if name.endswith(ending)), None)
+    if asked.format and told and asked.format != told and (asked.format, told) != ("portable", "jsonl"):
+        raise InvalidInput(
+            f"`{asked.path}` is the name of a {told} file, but the format asked for is {asked.format}.",
+            hint="Leave `format` out, or give a name that ends like it.",
+            details={"argument": "format"},
+        )
+    return asked.format or told or "json"
+
+
+def _written(call: Call) -> Callable[[Record], bytes]:
+    now = call.engine.now()
+
+    def write(record: Record) -> bytes:
+        shown = view_fields(record, now, "full")
+        whole = ExportedMemory(domain_scores=record.memory.domain_scores, **shown).wire()
+        return orjson.dumps(discreet(call, whole))
+
+    return write

@@ -1,0 +1,262 @@
+"""Memories from a file: `import`."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from vestige.core.errors import InvalidInput, NotFound
+from vestige.engine.care.backup import BACKUPS
+from vestige.engine.care.filenames import check_file_name
+from vestige.engine.context import Call
+from vestige.engine.exchange.export import EXPORTS
+from vestige.engine.exchange.import_batches import Outcome, Said, Tally
+from vestige.engine.exchange.import_foreign import import_foreign
+from vestige.engine.exchange.import_portable import ImportedPortable, check_portable, import_portable
+from vestige.engine.exchange.import_secrets import Holding
+from vestige.exchange.importers.recognition import Format, recognise
+from vestige.operations.care.scan import HoldingsView, told_holdings, view_holdings
+from vestige.operations.registry.arguments import Scope, Switch, Wire
+from vestige.operations.registry.registry import registry
+from vestige.operations.shared.text import count, table
+
+SHOWN = 20
+"""Reasons and notes that are shown; the counts are of all."""
+
+
+class TallyView(Wire):
+    """What became of the records of a kind: imported + present + left = read."""
+
+    read: int
+    imported: int
+    present: int
+    left: int
+
+
+class SaidView(Wire):
+    """What is said of so many records of a kind, and where the first of them stands."""
+
+    kind: str
+    what: str
+    count: int
+    place: str
+
+
+class Imported(Wire):
+    """What became of a file. `secrets` came in with a portable one, which is taken in as it is."""
+
+    path: str
+    format: str
+    scope: str | None = None
+    dry_run: bool
+    memories_imported: int
+    read: int
+    imported: int
+    present: int
+    left: int
+    by_kind: dict[str, TallyView]
+    reasons: list[SaidView]
+    examples: list[SaidView]
+    notes: list[SaidView]
+    secrets: HoldingsView | None = None
+    embedded: int = 0
+    note: str | None = None
+
+
+def render_imported(done: Imported) -> str:
+    """The import for a person."""
+    rows = [(kind, one.read, one.imported, one.present, one.left) for kind, one in done.by_kind.items()]
+    what = "would be imported" if done.dry_run else "imported"
+    text = [
+        f"{done.path}: {done.format}",
+        table(("records", "read", what, "already here", "left"), rows),
+    ]
+    if done.embedded:
+        text.append(f"{count(done.embedded, 'memory')} embedded.")
+    for title, said in (("Left:", done.reasons), ("Changed on the way:", done.notes)):
+        if said:
+            text += [title, *(f"  {one.count:,} × {one.kind}: {one.what} ({one.place})" for one in said)]
+    text += told_holdings(done.secrets)
+    if done.note:
+        text.append(f"! {done.note}")
+    return "\n".join(text)
+
+
+@registry.operation(
+    "import",
+    permission="admin",
+    effect="write",
+    example={"path": "memories.jsonl", "dry_run": True},
+    positional=("path",),
+    lane="long",
+    title="Import memories",
+    render=render_imported,
+)
+def import_memories(
+    call: Call,
+    path: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=4096,
+            description="A file in exports/ or backups/ (any file or folder on the command line).",
+        ),
+    ],
+    from_: Annotated[
+        Format | None, Field(description="Its format; default: recognised by what is in it.")
+    ] = None,
+    scope: Annotated[
+        Scope | None, Field(description="Where its memories go; default is your own. Portable files know.")
+    ] = None,
+    dry_run: Annotated[Switch, Field(description="Say what would happen, and write nothing.")] = False,
+) -> Imported:
+    """Take in the memories of a file: an export, another memory system's store, or notes.
+
+    Formats: portable (`vestige.portable.v1`), reference (a database of the original Vestige), its JSON
+    exports, server-memory (the official MCP memory server), jsonl (objects with `content` or `text`),
+    markdown (a file or a folder). Every record is accounted for; importing a file again adds nothing.
+    """
+    file = _file(call, path)
+    form = from_ or _recognised(file)
+    if form is Format.PORTABLE:
+        return _portable(call, file, scope, dry_run=dry_run)
+    where = scope or call.scope
+    done = import_foreign(call, file, form, where, dry_run=dry_run)
+    return _told(
+        done.outcome, file, form, scope=where, dry_run=dry_run, embedded=done.embedded, note=done.note
+    )
+
+
+def _file(call: Call, path: str) -> Path:
+    """The file that is meant; a plain name may also be one in the folders of exports and backups."""
+    folders = [call.engine.settings.data_dir / name for name in (EXPORTS, BACKUPS)]
+    reach = f"{EXPORTS}/ or {BACKUPS}/ of the data directory"
+    if not call.local:
+        check_file_name(path, place=f"the file must be in {reach}", example="memories.json")
+    places = [folder / path for folder in folders if path == Path(path).name]
+    if call.local:
+        places.insert(0, _given(path))
+    for place in places:
+        if place.is_file() or (call.local and place.is_dir()):
+            return place.absolute()
+    raise NotFound(
+        f"There is no file {path}.",
+        hint=None if call.local else f"It must be in {reach}.",
+        details={"argument": "path"},
+    )
+
+
+def _given(path: str) -> Path:
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as exc:
+        raise InvalidInput(f"The home directory in {path} cannot be found.") from exc
+
+
+def _recognised(file: Path) -> Format:
+    try:
+        return recognise(file)
+    except OSError as exc:
+        raise InvalidInput(f"{file} cannot be read: {exc.strerror}.", details={"argument": "path"}) from exc
+
+
+def _portable(call: Call, file: Path, scope: str | None, *, dry_run: bool) -> Imported:
+    if scope is not None:
+        raise InvalidInput(
+            "A portable file says itself which scopes its memories belong to.",
+            hint="Leave `scope` out.",
+            details={"argument": "scope"},
+        )
+    if dry_run:
+        holds, holdings = check_portable(call, file)
+        tallies = {
+            kind: Tally(read=count, imported=count, present=0, left=0)
+            for kind, count in (
+                ("memory", holds.memories + holds.deleted),
+                ("connection", holds.edges),
+                ("document", holds.documents),
+            )
+        }
+        note = "The file is sound. How much of it is here already is seen when it is imported."
+        return _told(
+            Outcome(tallies=tallies), file, Format.PORTABLE, dry_run=True, holdings=holdings, note=note
+        )
+    done = import_portable(call, file)
+    return _told(
+        _united(done),
+        file,
+        Format.PORTABLE,
+        holdings=done.holdings,
+        embedded=done.embedded,
+        note=done.note,
+    )
+
+
+def _united(done: ImportedPortable) -> Outcome:
+    holds, waiting, dangling = done.contents, len(done.waiting), done.dangling
+    memories = done.added + done.changed + done.ended
+    # A memory that comes in also brings links to life that an earlier file told of: not this one's.
+    linked = min(done.edges, holds.edges - dangling)
+    left = (
+        Said(kind="connection", place="", what="a memory at its end is not here", count=dangling),
+        Said(kind="document", place="", what="a memory it speaks of is not here", count=waiting),
+    )
+    return Outcome(
+        tallies={
+            "memory": Tally(
+                read=memories + done.unchanged, imported=memories, present=done.unchanged, left=0
+            ),
+            "connection": Tally(
+                read=holds.edges,
+                imported=linked,
+                present=holds.edges - dangling - linked,
+                left=dangling,
+            ),
+            "document": Tally(
+                read=holds.documents,
+                imported=done.documents,
+                present=holds.documents - done.documents - waiting,
+                left=waiting,
+            ),
+        },
+        left=tuple(one for one in left if one.count),
+    )
+
+
+def _told(
+    outcome: Outcome,
+    file: Path,
+    form: Format,
+    *,
+    scope: str | None = None,
+    dry_run: bool = False,
+    holdings: Sequence[Holding] = (),
+    embedded: int = 0,
+    note: str | None = None,
+) -> Imported:
+    tallies = outcome.tallies.values()
+    memories = outcome.tallies.get("memory")
+    return Imported(
+        path=str(file),
+        format=form.value,
+        scope=scope,
+        dry_run=dry_run,
+        memories_imported=memories.imported if memories else 0,
+        read=sum(one.read for one in tallies),
+        imported=sum(one.imported for one in tallies),
+        present=sum(one.present for one in tallies),
+        left=sum(one.left for one in tallies),
+        by_kind={kind: TallyView(**asdict(one)) for kind, one in outcome.tallies.items()},
+        reasons=_said(outcome.left),
+        examples=_said(outcome.examples),
+        notes=_said(outcome.notes),
+        secrets=view_holdings(holdings),
+        embedded=embedded,
+        note=note,
+    )
+
+
+def _said(said: Sequence[Said]) -> list[SaidView]:
+    return [SaidView(**asdict(one)) for one in said[:SHOWN]]

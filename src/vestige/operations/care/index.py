@@ -1,0 +1,80 @@
+"""What vectors are searched in: `index.status`, `index.rebuild`."""
+
+from dataclasses import asdict
+
+from vestige.engine.context import Call
+from vestige.operations.registry.arguments import Wire
+from vestige.operations.registry.registry import registry
+from vestige.operations.shared.text import count, fields
+from vestige.store.contract.answers import IndexStatus
+
+
+class IndexView(Wire):
+    """What is in index files; what is not is read from the store itself."""
+
+    path: str | None = None
+    vectors: int
+    indexed: int
+    segments: int
+    dead: int
+    size_bytes: int
+    problems: dict[str, str]
+
+
+def render_index(view: IndexView) -> str:
+    """The index files for a person."""
+    text = fields(
+        (
+            ("vectors", f"{view.vectors:,}"),
+            # Without a folder it is the database's own index.
+            ("in files", f"{view.indexed:,} in {count(view.segments, 'file')}" if view.path else None),
+            ("dead in files", f"{view.dead:,}" if view.path else None),
+            ("indexed", None if view.path else f"{view.indexed:,}"),
+            ("size", f"{view.size_bytes:,} bytes"),
+            ("folder", view.path),
+        )
+    )
+    notes = [f"! {name} is not used: {problem}." for name, problem in view.problems.items()]
+    mend = ["→ Run `vestige index rebuild` to write it again."] if notes else []
+    return "\n".join([text, *notes, *mend])
+
+
+def _view(status: IndexStatus) -> IndexView:
+    return IndexView(**asdict(status))
+
+
+@registry.operation(
+    "index.status",
+    permission="admin",
+    effect="none",
+    example={},
+    title="Index status",
+    lane="long",
+    command_only=True,
+    render=render_index,
+)
+def index_status(call: Call) -> IndexView:
+    """Check the index files and say what they hold.
+
+    A small store has none. Files only save time and memory: searches give the same answers without them. A
+    store in PostgreSQL has an index of the server's instead.
+    """
+    return _view(call.engine.store.index_status())
+
+
+@registry.operation(
+    "index.rebuild",
+    permission="admin",
+    effect="write",
+    example={},
+    title="Rebuild the index",
+    lane="long",
+    command_only=True,
+    render=render_index,
+)
+def index_rebuild(call: Call) -> IndexView:
+    """Write the index files again that are damaged, missing or mostly dead.
+
+    Files that are whole stay as they are; memories and vectors are only read.
+    """
+    return _view(call.engine.store.rebuild_index())

@@ -1,0 +1,240 @@
+"""API keys for those who come over the network: `keys`."""
+
+import re
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from vestige.core.api_key import MAX_FILTERS, ApiKey
+from vestige.core.errors import InvalidInput
+from vestige.core.models import scope_filter
+from vestige.engine import keys
+from vestige.engine.context import Call
+from vestige.operations.registry.arguments import Arguments, EndMoment, Names, Scope, Wire
+from vestige.operations.registry.registry import registry
+from vestige.operations.shared.text import count, day, table
+
+EXAMPLE_KEY = "0189e1e1-0000-7000-8000-0000000000e1"
+DEFAULT_PERMISSIONS = ("read", "write")
+
+_LIFE = re.compile(r"(\d{1,5}) ?([hdw])")
+_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+_MOMENT: TypeAdapter[datetime] = TypeAdapter(EndMoment)
+
+Which = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=1000,
+        description="Id of the key, the first 12 characters of its hash, or its label.",
+    ),
+]
+
+
+class CreateKeyArguments(Arguments):
+    """Whom the key is for, and what it allows."""
+
+    label: Annotated[str, Field(min_length=1, max_length=200, description="Whom or what it is for.")]
+    permissions: Annotated[
+        Names,
+        Field(
+            description="read, write, admin; each includes those before it. Default: read and write.",
+            max_length=3,
+        ),
+    ] = list(DEFAULT_PERMISSIONS)
+    scopes: Annotated[
+        list[Scope] | None,
+        Field(description="Only these scopes and what is below them.", max_length=MAX_FILTERS),
+    ] = None
+    domains: Annotated[Names | None, Field(description="Only memories of these domains.")] = None
+    expires: Annotated[
+        str | None,
+        Field(max_length=50, description="When it stops working: 12h, 30d, 8w, or a date or time."),
+    ] = None
+
+
+class KeyView(Wire):
+    """A key without its text, which is kept nowhere."""
+
+    id: str
+    label: str
+    hash: str
+    status: Literal["active", "expired", "revoked"]
+    permissions: list[str]
+    scopes: list[str] | None = None
+    domains: list[str] | None = None
+    created_at: datetime
+    expires_at: datetime | None = None
+    last_used: datetime | None = None
+    revoked_at: datetime | None = None
+
+
+class KeyMade(KeyView):
+    """A new key. `key` is shown this once."""
+
+    key: str
+    replaces: str | None = None
+    message: str
+
+
+class KeyRevoked(KeyView):
+    """A key that opens nothing any more."""
+
+    message: str
+
+
+class KeysView(Wire):
+    """The keys, oldest first. `hidden` were revoked or have expired."""
+
+    keys: list[KeyView]
+    hidden: int | None = None
+
+
+def render_made(made: KeyMade) -> str:
+    """The key on a line of its own, then what it is good for and what to do with it."""
+    return f"{made.key}\n\n{_reach(made)}\n{made.message}"
+
+
+def render_keys(answer: KeysView) -> str:
+    """The keys for a person."""
+    hidden = f"\n\n--all shows {count(answer.hidden, 'key')} that are over." if answer.hidden else ""
+    if not answer.keys:
+        return f"There are none.{hidden}"
+    # By its hash, which is short and names it too; the id is in the JSON.
+    heads = ("hash", "label", "may", "scopes", "domains", "last used", "expires", "status")
+    return table(heads, (_cells(key) for key in answer.keys)) + hidden
+
+
+@registry.operation(
+    "keys.create",
+    permission="admin",
+    effect="write",
+    example={
+        "label": "Ada's laptop",
+        "permissions": ["read"],
+        "scopes": ["/project/vestige"],
+        "expires": "30d",
+    },
+    render=render_made,
+)
+def create_key(call: Call, wanted: CreateKeyArguments) -> KeyMade:
+    """Make a key for somebody who comes over the network. It is shown this once and kept nowhere.
+
+    It may `read` and `write` unless `permissions` says otherwise. With `scopes` or `domains` everything else
+    is to its owner as if it were not there. A label names one key that works: `keys rotate` replaces that.
+    """
+    keys.require_free_label(call, wanted.label)
+    made, text = keys.mint(
+        call,
+        wanted.label,
+        wanted.permissions,
+        scopes=wanted.scopes,
+        domains=wanted.domains,
+        expires_at=None if wanted.expires is None else _expiry(call.engine.now(), wanted.expires),
+    )
+    return KeyMade(key=text, message=_KEEP_IT, **_told(made, made.created_at))
+
+
+@registry.operation("keys.list", permission="admin", effect="none", example={}, render=render_keys)
+def list_keys(
+    call: Call,
+    all: Annotated[bool, Field(description="Those that were revoked or have expired too.")] = False,
+) -> KeysView:
+    """List the keys that work, with what each may do and when it was last used."""
+    now, known = call.engine.now(), call.engine.store.list_keys()
+    shown = [key for key in known if all or key.works_at(now)]
+    return KeysView(
+        keys=[KeyView(**_told(key, now)) for key in shown], hidden=len(known) - len(shown) or None
+    )
+
+
+@registry.operation(
+    "keys.revoke",
+    permission="admin",
+    effect="write",
+    example={"id": EXAMPLE_KEY},
+    positional=("id",),
+    render=lambda done: done.message,
+)
+def revoke_key(call: Call, id: Which) -> KeyRevoked:
+    """Let a key open nothing from now on. There is no way back; make a new one instead."""
+    revoked = keys.revoke(call, id)
+    return KeyRevoked(
+        message=f"The key “{revoked.label}” ({revoked.shown_hash}) opens nothing any more.",
+        **_told(revoked, call.engine.now()),
+    )
+
+
+@registry.operation(
+    "keys.rotate",
+    permission="admin",
+    effect="write",
+    example={"id": EXAMPLE_KEY},
+    positional=("id",),
+    render=render_made,
+)
+def rotate_key(call: Call, id: Which) -> KeyMade:
+    """Replace a key by a new one with the same label, rights and filters; the old one is revoked at once.
+
+    One that expires lives as long again.
+    """
+    old, made, text = keys.rotate(call, id)
+    message = f"{_KEEP_IT} The key {old.shown_hash} was revoked."
+    return KeyMade(key=text, replaces=old.id, message=message, **_told(made, made.created_at))
+
+
+_KEEP_IT = "Keep it now: it is not shown again. Send it as `Authorization: Bearer` or `X-API-Key`."
+
+
+def _expiry(now: datetime, told: str) -> datetime:
+    found = _LIFE.fullmatch(told.strip().lower())
+    if found:
+        return keys.later(now, timedelta(**{_UNITS[found[2]]: int(found[1])}))
+    try:
+        return _MOMENT.validate_python(told)
+    except ValidationError as exc:
+        raise InvalidInput(
+            "`expires` is neither a length of time nor a time.",
+            hint="Such as 12h, 30d, 8w, 2027-01-01 or 2027-01-01T08:00:00Z.",
+            details={"argument": "expires"},
+        ) from exc
+
+
+def _told(key: ApiKey, now: datetime) -> dict[str, Any]:  # fields of KeyView, which checks them
+    scopes = scope_filter(key.scopes)
+    return {
+        "id": key.id,
+        "label": key.label,
+        "hash": key.shown_hash,
+        "status": "revoked" if key.revoked_at else "active" if key.works_at(now) else "expired",
+        "permissions": list(key.permissions),
+        "scopes": None if scopes is None else list(scopes),
+        "domains": None if key.domains is None else list(key.domains),
+        "created_at": key.created_at,
+        "expires_at": key.expires_at,
+        "last_used": key.last_used,
+        "revoked_at": key.revoked_at,
+    }
+
+
+_VERBS = {"read": "read", "write": "write", "admin": "administer"}
+
+
+def _reach(key: KeyView) -> str:
+    """What a key may do and where, in a sentence: scopes as they were understood."""
+    *verbs, last = (_VERBS[one] for one in key.permissions)
+    may = f"{', '.join(verbs)} and {last}" if verbs else last
+    where = "everywhere" if key.scopes is None else f"in {', '.join(key.scopes)} and below"
+    parts = [f"It may {may} {where}"]
+    if key.domains:
+        parts.append(f"in the domain{'s' if len(key.domains) > 1 else ''} {', '.join(key.domains)}")
+    if key.expires_at:
+        parts.append(f"until {day(key.expires_at)}")
+    return f"{', '.join(parts)}."
+
+
+def _cells(key: KeyView) -> tuple[object, ...]:
+    reach = [", ".join(one) if one else "all" for one in (key.scopes, key.domains)]
+    may = key.permissions[-1]
+    return (key.hash, key.label, may, *reach, day(key.last_used), day(key.expires_at), key.status)

@@ -1,0 +1,236 @@
+"""Looking after the store: `system_status`, `rebuild`."""
+
+from dataclasses import asdict
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from vestige import __version__
+from vestige.embed.background import EmbedderStatus
+from vestige.engine.care.backup import last_backup
+from vestige.engine.care.health import health
+from vestige.engine.care.rebuild import rebuild
+from vestige.engine.context import Call
+from vestige.operations.registry.arguments import Wire
+from vestige.operations.registry.registry import registry
+from vestige.operations.shared.text import count, day, fields, percent
+
+
+class ModelView(Wire):
+    """The embedding model."""
+
+    state: str
+    detail: str | None = None
+    name: str | None = None
+    dimension: int | None = None
+    progress: float | None = None
+
+
+class AutopilotView(Wire):
+    """What reacts to events in this process: how much it has done and left undone, and whether this process
+    is the `leader` that also does what is done from time to time."""
+
+    running: bool
+    leader: bool
+    waiting: int
+    handled: int
+    failed: int
+    dropped: int
+    restarts: int
+    last_error: str | None = None
+
+
+class ProcessView(Wire):
+    """A process that has the store open, and whether it stays to serve."""
+
+    pid: int
+    command: str
+    since: datetime
+    server: bool
+
+
+class Status(Wire):
+    """How the memory is doing."""
+
+    status: str
+    version: str
+    node: str | None = None
+    data_dir: str | None = None
+    store: str | None = None
+    read_only: bool
+    total_memories: int
+    average_retention: float
+    state_distribution: dict[str, int]
+    due_for_review: int
+    pinned: int
+    suppressed: int
+    superseded: int
+    archived: int
+    connections: int
+    with_embeddings: int
+    embedding_coverage: float
+    embedding_model: ModelView
+    by_type: dict[str, int]
+    by_scope: dict[str, int]
+    oldest: datetime | None = None
+    newest: datetime | None = None
+    last_backup: datetime | None = None
+    autopilot: AutopilotView | None = None
+    processes: list[ProcessView] = []
+    warnings: list[str]
+    recommendations: list[str]
+
+
+class RebuiltView(Wire):
+    """What was derived again; the note tells what was left out, and why."""
+
+    success: bool = True
+    strengths: int
+    drifted: int
+    words: int
+    vectors: int
+    note: str | None = None
+
+
+def render_status(status: Status) -> str:
+    """The state of the memory for a person."""
+    text = fields(
+        (
+            ("status", status.status),
+            ("memories", f"{status.total_memories:,}"),
+            ("retention", percent(status.average_retention)),
+            ("states", ", ".join(f"{name} {n}" for name, n in status.state_distribution.items() if n)),
+            ("due for review", status.due_for_review),
+            ("pinned", status.pinned),
+            ("archived", status.archived),
+            ("connections", status.connections),
+            ("found by meaning", percent(status.embedding_coverage)),
+            ("model", f"{status.embedding_model.name or '–'} ({status.embedding_model.state})"),
+            ("scopes", ", ".join(f"{name} {n}" for name, n in status.by_scope.items())),
+            ("newest", day(status.newest)),
+            ("last backup", day(status.last_backup)),
+            ("autopilot", _autopilot(status.autopilot) if status.autopilot else None),
+            ("processes", ", ".join(f"{one.command} ({one.pid})" for one in status.processes)),
+            ("store", status.store),
+            ("data directory", status.data_dir),
+            ("version", status.version),
+        )
+    )
+    notes = [f"! {line}" for line in status.warnings] + [f"→ {line}" for line in status.recommendations]
+    return "\n".join([text, *([""] if notes else []), *notes])
+
+
+def _autopilot(seen: AutopilotView) -> str:
+    state = "leading" if seen.leader else "running" if seen.running else "between calls"
+    done = f"{state}, {count(seen.handled, 'reaction')}"
+    trouble = [f"{n} {what}" for n, what in ((seen.failed, "failed"), (seen.dropped, "dropped")) if n]
+    return ", ".join([done, *trouble])
+
+
+@registry.operation(
+    "system_status",
+    permission="read",
+    effect="none",
+    example={},
+    command="status",
+    title="Memory status",
+    render=render_status,
+)
+def system_status(call: Call) -> Status:
+    """Say how the memory is doing: counts, retention, the model, and what would help.
+
+    Who reaches a part of the store is told of that part. Where and how it runs, only those are told who may
+    do everything.
+    """
+    seen = health(call)
+    stats = seen.stats
+    return Status(
+        status=seen.status,
+        version=__version__,
+        read_only=call.engine.store.read_only,
+        total_memories=stats.memories,
+        average_retention=round(seen.average_retention, 4),
+        state_distribution={name.value: n for name, n in seen.states.items()},
+        due_for_review=stats.due,
+        pinned=stats.pinned,
+        suppressed=stats.suppressed,
+        superseded=stats.superseded,
+        archived=stats.archived,
+        connections=stats.edges,
+        with_embeddings=stats.embedded,
+        embedding_coverage=round(stats.embedded / stats.memories, 4) if stats.memories else 1.0,
+        embedding_model=_model(seen.embedder),
+        by_type=dict(stats.by_type),
+        by_scope=dict(stats.by_scope),
+        oldest=stats.oldest,
+        newest=stats.newest,
+        warnings=list(seen.warnings),
+        recommendations=list(seen.advice),
+        **(_installation(call) if call.sees_installation else {}),
+    )
+
+
+def _installation(call: Call) -> dict[str, Any]:  # fields of Status, which checks them
+    engine, backed_up = call.engine, last_backup(call)
+    return {
+        "node": engine.store.node,
+        "data_dir": str(engine.settings.data_dir),
+        "store": engine.settings.place,
+        "last_backup": backed_up.at if backed_up else None,
+        "autopilot": AutopilotView.model_validate(asdict(engine.background())),
+        "processes": [
+            ProcessView(pid=one.pid, command=one.command, since=one.since, server=one.server)
+            for one in engine.store.processes()
+        ],
+    }
+
+
+def _model(seen: EmbedderStatus) -> ModelView:
+    signature = seen.signature
+    return ModelView(
+        state=seen.state,
+        detail=seen.detail,
+        name=signature.name if signature else None,
+        dimension=signature.dimension if signature else None,
+        progress=seen.progress,
+    )
+
+
+def render_rebuilt(done: RebuiltView) -> str:
+    """What was derived again for a person."""
+    text = (
+        f"{count(done.strengths, 'strength')} replayed from the log ({done.drifted} had drifted), "
+        f"{count(done.words, 'memory')} indexed again, {count(done.vectors, 'memory')} embedded."
+    )
+    return f"{text}\n! {done.note}" if done.note else text
+
+
+@registry.operation(
+    "rebuild",
+    permission="admin",
+    effect="write",
+    example={"strengths": True, "words": True},
+    lane="long",
+    command_only=True,
+    render=render_rebuilt,
+)
+def rebuild_derived(
+    call: Call,
+    strengths: Annotated[bool, Field(description="Replay strengths from the event log.")] = False,
+    words: Annotated[bool, Field(description="Derive the lexical index again from the text.")] = False,
+    vectors: Annotated[bool, Field(description="Embed what has no vectors of the configured model.")] = False,
+) -> RebuiltView:
+    """Derive again what is derived from the log and the texts; without a choice, all of it.
+
+    Memories themselves are only read. After a change of embedding model, `vectors` moves the store
+    over to the new one. Without a choice and without a model, vectors are left out.
+    """
+    done = rebuild(call, strengths=strengths, words=words, vectors=vectors)
+    return RebuiltView(
+        strengths=done.strengths,
+        drifted=done.drifted,
+        words=done.words,
+        vectors=done.vectors,
+        note=done.note,
+    )

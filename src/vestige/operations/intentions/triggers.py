@@ -1,0 +1,351 @@
+"""What brings an intention up, as a caller gives it: read, checked and refused."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field, ValidationError
+
+from vestige.cognition.intentions.parse_time import MORNING, MOST_MINUTES, clock_in, weekday_number
+from vestige.cognition.intentions.recurrence import (
+    Daily,
+    Interval,
+    Monthly,
+    Pattern,
+    Recurrence,
+    Weekly,
+    beginning,
+    next_after,
+)
+from vestige.cognition.intentions.serialise import form_of
+from vestige.cognition.intentions.triggers import (
+    Compound,
+    Context,
+    Event,
+    Manual,
+    Recurring,
+    Time,
+    Trigger,
+    leaves,
+    words_of,
+)
+from vestige.cognition.time.calendar import WEEKDAYS
+from vestige.core.checks import check_label, utc
+from vestige.core.errors import InvalidInput
+from vestige.operations.registry.arguments import Arguments, EndMoment, Moment
+from vestige.operations.registry.errors import refusal
+
+DEEPEST = 3
+"""How deep `all` and `any` may be nested."""
+MOST_PARTS = 20
+"""How many simple triggers one may be made of."""
+MOST_STEPS = 10_000
+
+Words = Annotated[str, Field(min_length=1, max_length=300)]
+Kind = Literal["time", "duration", "context", "event", "recurring", "all", "any", "manual"]
+_UNITS = {"daily": "day", "weekly": "week", "monthly": "month", "hourly": "hour"}
+_FIELDS: dict[str, tuple[str, ...]] = {
+    "time": ("at", "in_minutes"),
+    "recurring": ("every", "interval", "at", "days", "day", "months", "start", "until"),
+    "context": ("codebase", "file_pattern", "topic"),
+    "event": ("condition",),
+    "all": ("all",),
+    "any": ("any",),
+    "manual": (),
+}
+_ALSO = {"duration": "time"}
+_EXAMPLES = {
+    "time": '{"at": "2026-03-01T14:00Z"} or {"in_minutes": 45}',
+    "recurring": '{"every": "week", "days": ["monday"], "at": "09:00"}',
+    "context": '{"codebase": "shop", "file_pattern": "*.sql"}',
+    "event": '{"condition": "deploy finished"}',
+    "all": '{"all": [{"every": "day"}, {"codebase": "shop"}]}',
+    "any": '{"any": [{"condition": "deploy finished"}, {"at": "2026-03-01T14:00Z"}]}',
+}
+_WORDS = "Give at least one word that means something: letters or digits, and not only `the` or `is`."
+_DAYS = f"Some of: {', '.join(WEEKDAYS).casefold()}."
+_SPLIT = "Set several intentions instead."
+_ONLY: dict[str, tuple[str, ...]] = {
+    "minute": (),
+    "hour": (),
+    "day": ("at",),
+    "week": ("at", "days"),
+    "month": ("at", "day", "months"),
+}
+
+
+def _unit(value: Any) -> Any:
+    """`hours` and `weekly` are units too."""
+    plain = value.strip().casefold() if isinstance(value, str) else value
+    return _UNITS.get(plain, plain.removesuffix("s")) if isinstance(plain, str) else plain
+
+
+class TriggerArguments(Arguments):
+    """What brings an intention up. The type may be left out: the fields tell it."""
+
+    # A misspelt trigger would never come up: nothing is dropped in silence.
+    tolerated: ClassVar[tuple[str, ...]] = ()
+
+    type: Annotated[Kind | None, Field(description="Told by the other fields when left out.")] = None
+    at: Annotated[
+        str | None,
+        Field(
+            max_length=40,
+            description="time: 2026-03-01T14:00Z. recurring: a clock time, 09:00 or 09:00+02:00, UTC unless "
+            "said (default 09:00).",
+        ),
+    ] = None
+    in_minutes: Annotated[
+        float | None, Field(gt=0, le=MOST_MINUTES, description="time: so long from now.")
+    ] = None
+    codebase: Annotated[Words | None, Field(description="context: name of the codebase.")] = None
+    file_pattern: Annotated[
+        Words | None, Field(description="context: the file at hand, such as auth.py, *.sql or src/**/*.ts.")
+    ] = None
+    topic: Annotated[Words | None, Field(description="context: what it is about.")] = None
+    condition: Annotated[
+        Words | None, Field(description="event: words that tell of it, all of which must be told.")
+    ] = None
+    every: Annotated[
+        Literal["minute", "hour", "day", "week", "month"] | None,
+        BeforeValidator(_unit),
+        Field(description="recurring: the unit."),
+    ] = None
+    interval: Annotated[int | None, Field(ge=1, le=MOST_STEPS, description="recurring: every so many.")] = (
+        None
+    )
+    days: Annotated[
+        list[str] | None, Field(max_length=7, description="recurring by week: monday, tuesday …")
+    ] = None
+    day: Annotated[
+        int | None, Field(ge=-1, le=31, description="recurring by month: its day, -1 for the last.")
+    ] = None
+    months: Annotated[
+        list[Annotated[int, Field(ge=1, le=12)]] | None,
+        Field(max_length=12, description="recurring by month: only in these, 1 to 12."),
+    ] = None
+    start: Annotated[Moment | None, Field(description="recurring: not before; default now.")] = None
+    until: Annotated[EndMoment | None, Field(description="recurring: until then; a date includes it.")] = None
+    all: Annotated[
+        list[dict[str, Any]] | None,
+        Field(min_length=2, max_length=MOST_PARTS, description="Triggers like this one: all of them."),
+    ] = None
+    any: Annotated[
+        list[dict[str, Any]] | None,
+        Field(min_length=2, max_length=MOST_PARTS, description="Triggers like this one: any of them."),
+    ] = None
+
+
+def trigger_from(given: TriggerArguments, now: datetime) -> Trigger:
+    """The trigger that a caller gives; InvalidInput for one that could never come up."""
+    trigger = _trigger(given, now, "trigger", 1)
+    parts = list(leaves(trigger))
+    if len(parts) > MOST_PARTS:
+        raise _refused(
+            "trigger", f"is made of {len(parts)} triggers; at most {MOST_PARTS} are taken", hint=_SPLIT
+        )
+    return trigger
+
+
+def shown(trigger: Trigger) -> dict[str, Any]:
+    """A trigger as an answer shows it, in the names that are taken too."""
+    return _shown(form_of(trigger))
+
+
+def _shown(form: Mapping[str, Any]) -> dict[str, Any]:
+    inner = {mode: [_shown(part) for part in form[mode]] for mode in ("all", "any") if mode in form}
+    # How long from now says it all: who gives this back must not be told that it says two things.
+    outer = {name: value for name, value in form.items() if name != "at" or "in_minutes" not in form}
+    return {**TriggerArguments.model_validate(outer).wire(), **inner}
+
+
+def _trigger(given: TriggerArguments, now: datetime, place: str, depth: int) -> Trigger:
+    match _kind(given, place):
+        case "time":
+            return _time(given, now, place)
+        case "context":
+            return _context(given, place)
+        case "event":
+            return _event(given, place)
+        case "recurring":
+            return _recurring(given, now, place)
+        case "all":
+            return _compound("all", given.all or (), now, place, depth)
+        case "any":
+            return _compound("any", given.any or (), now, place, depth)
+        case _:
+            return Manual()
+
+
+def _kind(given: TriggerArguments, place: str) -> str:
+    """The type that is told or that the fields tell; fields of two types are refused."""
+    fields = [name for name in TriggerArguments.model_fields if name != "type" and _has(given, name)]
+    kind = _ALSO.get(given.type, given.type) if given.type else _told_by(fields)
+    if kind is None:
+        raise _refused(place, "says nothing", hint=f"Give a type: {', '.join(_FIELDS)}.")
+    foreign = [name for name in fields if name not in _FIELDS[kind]]
+    if foreign:
+        raise _refused(
+            place,
+            f"is of the type {kind}, to which `{foreign[0]}` does not belong",
+            hint="Put two triggers that must both be there into `all`.",
+        )
+    if _FIELDS[kind] and not fields:
+        raise _refused(
+            place,
+            f"of the type {kind} needs one of: {', '.join(_FIELDS[kind])}",
+            hint=f"For example {_EXAMPLES[kind]}.",
+        )
+    return kind
+
+
+def _told_by(fields: Sequence[str]) -> str | None:
+    """The type that has such a field; `at` belongs to a rule only where there is one."""
+    return next((kind for kind, own in _FIELDS.items() if {*own} & {*fields} - {"at"}), None) or (
+        "time" if "at" in fields else None
+    )
+
+
+def _has(given: TriggerArguments, name: str) -> bool:
+    return getattr(given, name) is not None
+
+
+def _time(given: TriggerArguments, now: datetime, place: str) -> Time:
+    if given.in_minutes is not None and given.at is not None:
+        raise _refused(place, "has both `at` and `in_minutes`", hint="Give one of them.")
+    if given.in_minutes is not None:
+        return Time(at=now + timedelta(minutes=given.in_minutes), minutes=given.in_minutes)
+    try:
+        return Time(at=utc(datetime.fromisoformat((given.at or "").strip())))
+    except (ValueError, OverflowError) as exc:
+        raise _refused(
+            f"{place}.at", "is no time", hint="A date (2026-03-01) or a time (2026-03-01T14:05:00Z)."
+        ) from exc
+
+
+def _context(given: TriggerArguments, place: str) -> Context:
+    for name in ("codebase", "file_pattern", "topic"):
+        told = getattr(given, name)
+        if told is not None:
+            check_label(name, told)
+    if given.topic is not None and not words_of(given.topic):
+        raise _refused(f"{place}.topic", "holds no word to go by", hint=_WORDS)
+    return Context(codebase=given.codebase, file_pattern=given.file_pattern, topic=given.topic)
+
+
+def _event(given: TriggerArguments, place: str) -> Event:
+    condition = given.condition or ""
+    check_label("condition", condition)
+    if not words_of(condition):
+        raise _refused(f"{place}.condition", "holds no word to go by", hint=_WORDS)
+    return Event(condition=condition)
+
+
+def _compound(
+    mode: Literal["all", "any"], parts: Sequence[Mapping[str, Any]], now: datetime, place: str, depth: int
+) -> Compound:
+    if depth >= DEEPEST:
+        raise _refused(place, f"is nested deeper than {DEEPEST} levels", hint=_SPLIT)
+    made = []
+    for number, part in enumerate(parts):
+        inside = f"{place}.{mode}.{number}"
+        try:
+            given = TriggerArguments.model_validate(part)
+        except ValidationError as exc:
+            raise refusal(inside, TriggerArguments, exc) from exc
+        made.append(_trigger(given, now, inside, depth + 1))
+    if any(isinstance(part, Manual) for part in made):
+        raise _refused(place, "has a part that nothing brings up", hint="Leave out the part of type manual.")
+    kinds = {type(leaf) for part in made for _, leaf in leaves(part)}
+    if mode == "any" and {Recurring, Context} <= kinds:
+        raise _refused(
+            place,
+            "has a rule or else a context, so that it would come up all the time in that context",
+            hint="Set two intentions, or use `all`.",
+        )
+    return Compound(mode=mode, parts=tuple(made))
+
+
+# -- rules ---------------------------------------------------------------------------------------
+
+
+def _recurring(given: TriggerArguments, now: datetime, place: str) -> Recurring:
+    if given.every is None:
+        raise _refused(place, "needs `every`", hint="One of: minute, hour, day, week, month.")
+    foreign = [
+        name
+        for name in ("at", "days", "day", "months")
+        if name not in _ONLY[given.every] and _has(given, name)
+    ]
+    if foreign:
+        unit = next(unit for unit, own in _ONLY.items() if foreign[0] in own)
+        raise _refused(
+            place,
+            f"recurs by {given.every}, to which `{foreign[0]}` does not belong",
+            hint=f'`{foreign[0]}` goes with "every": "{unit}"; leave it out, or change `every`.',
+        )
+    at, offset = _clock(given.at, place) if given.every in ("day", "week", "month") else (0, 0)
+    if given.start is not None and given.until is not None and given.until <= given.start:
+        raise _refused(
+            f"{place}.until", "is not after `start`: the rule never comes up", hint="Give a later `until`."
+        )
+    rule = Recurrence(
+        pattern=_pattern(given, place),
+        start=given.start or now,
+        until=given.until,
+        at=at,
+        offset=offset,
+    )
+    # What begins at a moment that was named may come up in that very moment.
+    begun = beginning(rule, now if given.start is None else given.start - timedelta.resolution)
+    if begun is None or next_after(begun, now) is None:
+        raise _refused(
+            place, "never comes up", hint="No day fits, or it ends before its first time: see `until`, `day`."
+        )
+    return Recurring(rule=begun)
+
+
+def _pattern(given: TriggerArguments, place: str) -> Pattern:
+    every = given.interval or 1
+    match given.every:
+        case "minute":
+            return Interval(minutes=every)
+        case "hour":
+            return Interval(minutes=60 * every)
+        case "day":
+            return Daily(every=every)
+        case "week":
+            return Weekly(every=every, weekdays=_weekdays(given.days, place))
+        case _:
+            if not given.day:
+                raise _refused(place, "needs the `day` of the month", hint="1 to 31, or -1 for the last.")
+            if given.months == []:
+                raise _refused(
+                    f"{place}.months",
+                    "is empty: the rule never comes up",
+                    hint="Give some of 1 to 12, or leave it out.",
+                )
+            return Monthly(every=every, day=given.day, months=tuple(sorted(set(given.months or ()))))
+
+
+def _weekdays(names: Sequence[str] | None, place: str) -> tuple[int, ...]:
+    if not names:
+        raise _refused(f"{place}.days", "names no day: the rule never comes up", hint=_DAYS)
+    numbers: set[int] = set()
+    for name in names:
+        number = weekday_number(name)
+        if number is None:
+            raise _refused(f"{place}.days", f"names {name!r}, which is no day of the week", hint=_DAYS)
+        numbers.add(number)
+    return tuple(sorted(numbers))
+
+
+def _clock(told: str | None, place: str) -> tuple[int, int]:
+    clock = (MORNING, 0) if told is None else clock_in(told)
+    if clock is None:
+        raise _refused(f"{place}.at", "is no clock time", hint="09:00 or 09:00+02:00.")
+    return clock
+
+
+def _refused(place: str, why: str, *, hint: str) -> InvalidInput:
+    return InvalidInput(f"`{place}` {why}.", hint=hint, details={"argument": place})

@@ -1,0 +1,210 @@
+"""Intentions as they are shown: after a check, in lists, to programs and to people."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from vestige.cognition.evidence.briefing import LABEL_CHARS, gist
+from vestige.cognition.intentions.describe import in_words, moment_text
+from vestige.cognition.intentions.intention import Intention, Looked
+from vestige.cognition.intentions.triggers import Manual, repeats
+from vestige.operations.intentions.triggers import shown
+from vestige.operations.registry.arguments import Wire
+from vestige.operations.shared.text import clip, count, day, table
+
+
+class IntentionView(Wire):
+    """An intention. `priority` (1 to 4) is the one in force, which a deadline may have raised."""
+
+    id: str
+    description: str
+    said: str | None = None
+    status: str
+    priority: int
+    priority_name: str
+    escalated_from: str | None = None
+    trigger: dict[str, Any]
+    when: str
+    next_at: datetime | None = None
+    deadline: datetime | None = None
+    is_overdue: bool
+    snoozed_until: datetime | None = None
+    triggered_at: datetime | None = None
+    due_at: datetime | None = None
+    missed: int | None = None
+    reminders: int | None = None
+    created_at: datetime
+    closed_at: datetime | None = None
+    scope: str
+
+
+class ToldView(IntentionView):
+    """An intention that came up. `reminded`: this is a new reminder, not the last one shown again; `first`:
+    nobody was told before."""
+
+    reminded: bool
+    first: bool
+
+
+class IntentionSet(Wire):
+    """An intention that was set, and how it was understood."""
+
+    action: str = "set"
+    success: bool = True
+    intention_id: str
+    priority: int
+    trigger_at: datetime | None = None
+    deadline: datetime | None = None
+    understood: str
+    warning: str | None = None
+    intention: IntentionView
+
+
+class IntentionsChecked(Wire):
+    """What comes up now, the most urgent first, and what waits, the soonest first."""
+
+    action: str = "check"
+    triggered: list[ToldView]
+    pending: list[IntentionView]
+    total_triggered: int
+    total_pending: int
+    checked_at: datetime
+    scope: str
+
+
+class IntentionUpdated(Wire):
+    """An intention after a change."""
+
+    action: str = "update"
+    success: bool = True
+    intention_id: str
+    status: str
+    intention: IntentionView
+
+
+class IntentionDeleted(Wire):
+    """That an intention is gone."""
+
+    action: str = "delete"
+    success: bool = True
+    intention_id: str
+
+
+class IntentionsListed(Wire):
+    """Intentions, the soonest first."""
+
+    action: str = "list"
+    filter_status: str
+    total: int
+    intentions: list[IntentionView]
+    scope: str
+
+
+def render_set(made: IntentionSet) -> str:
+    """What was understood, for a person."""
+    warning = f"\n  {made.warning}" if made.warning else ""
+    return f"{made.intention.description}\n  {made.intention_id}\n  {made.understood}{warning}"
+
+
+def render_checked(checked: IntentionsChecked) -> str:
+    """What comes up, for a person."""
+    if not checked.triggered:
+        told = "Nothing comes up now."
+    else:
+        rows = (
+            (one.description, one.priority_name, day(one.due_at), one.missed or "", one.id)
+            for one in checked.triggered
+        )
+        told = table(("to do", "priority", "since", "missed", "id"), rows)
+    return f"{told}\n\n{count(checked.total_pending, 'intention')} waiting in {checked.scope}."
+
+
+def render_listed(found: IntentionsListed) -> str:
+    """Intentions as a table."""
+    rows = ((one.description, one.when, one.priority_name, one.status, one.id) for one in found.intentions)
+    shown_rows = (
+        table(("to do", "when", "priority", "status", "id"), rows) if found.intentions else "There are none."
+    )
+    return f"{shown_rows}\n\n{len(found.intentions)} of {count(found.total, 'intention')} in {found.scope}."
+
+
+def render_updated(done: IntentionUpdated) -> str:
+    """One intention for a person."""
+    return f"{done.intention.description}\n  {done.intention_id}  {done.status}, {done.intention.when}"
+
+
+def view(intention: Intention, now: datetime) -> IntentionView:
+    """An intention as it stands now."""
+    return IntentionView(**_fields(intention, now))
+
+
+def told_view(looked: Looked, now: datetime) -> ToldView:
+    """An intention that is told now."""
+    first = looked.counted and looked.fresh
+    return ToldView(**_fields(looked.after, now), reminded=looked.counted, first=first)
+
+
+def intention_line(looked: Looked, now: datetime) -> str:
+    """An intention on one line, as `session_context` tells it."""
+    intention = looked.after
+    facts = [intention.priority_at(now).name.casefold()]
+    if intention.overdue(now):
+        facts.append("overdue")
+    elif intention.deadline is not None:
+        facts.append(f"by {moment_text(intention.deadline)}")
+    if looked.told and intention.firing is not None:
+        facts.append(f"since {moment_text(intention.firing.due_at)}")
+    else:
+        facts.append(clip(in_words(intention.trigger), LABEL_CHARS))
+    return f"- {gist(intention.description)} ({', '.join(facts)}) [intention {intention.id}]"
+
+
+def _fields(intention: Intention, now: datetime) -> dict[str, Any]:
+    priority, firing = intention.priority_at(now), intention.firing
+    raised = priority is not intention.priority
+    return {
+        "id": intention.id,
+        "description": intention.description,
+        "said": intention.said,
+        "status": intention.stands_at(now).value,
+        "priority": int(priority),
+        "priority_name": priority.name.casefold(),
+        "escalated_from": intention.priority.name.casefold() if raised else None,
+        "trigger": shown(intention.trigger),
+        "when": in_words(intention.trigger),
+        "next_at": intention.next_at(now),
+        "deadline": intention.deadline,
+        "is_overdue": intention.overdue(now),
+        "snoozed_until": intention.snoozed_until,
+        "triggered_at": firing.at if firing else None,
+        "due_at": firing.due_at if firing else None,
+        "missed": firing.missed if firing else None,
+        "reminders": firing.reminders if firing else None,
+        "created_at": intention.created_at,
+        "closed_at": intention.closed_at,
+        "scope": intention.scope,
+    }
+
+
+def understood(intention: Intention, now: datetime) -> str:
+    """How an intention was understood, for whoever set it."""
+    said = f"Comes up {in_words(intention.trigger)}"
+    if isinstance(intention.trigger, Manual):
+        said = (
+            "Nothing brings it up by itself" if intention.deadline is None else "Comes up when it is overdue"
+        )
+    then = intention.next_at(now)
+    if repeats(intention.trigger) and then is not None:
+        said += f", next {moment_text(then)}"
+    if intention.deadline is not None:
+        said += f"; to be done by {moment_text(intention.deadline)}"
+    return f"{said}. Priority {intention.priority_at(now).name.casefold()}."
+
+
+def not_understood(words: str, now: datetime) -> str:
+    """What to do about words that look like a time and were not read as one."""
+    example = f"{now + timedelta(days=1):%Y-%m-%d}T09:00:00Z"
+    return (
+        f"Not understood as a time to come: \u201c{words}\u201d. Update it with a `trigger`, such as "
+        f'{{"at": "{example}"}} or {{"every": "week", "days": ["monday"], "at": "09:00"}}, or set it anew in '
+        "words such as `tomorrow at 9:00`, `in 2 hours` or `every monday at 10:00`."
+    )

@@ -1,0 +1,1 @@
+"""Operations on memories: store, search, read, change, link, forget."""

@@ -1,0 +1,280 @@
+"""Putting aside what has faded: `gc`, and the archive it goes to."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from vestige.cognition.fsrs.forgetting import reach
+from vestige.cognition.fsrs.strength import retention_of
+from vestige.core.documents import Document
+from vestige.core.models import Record
+from vestige.engine.context import Call
+from vestige.engine.memory.archive import LEAST, Faded, GcQuery, Restored, Run, archive, archives, faded, undo
+from vestige.operations.registry.arguments import Arguments, Scope, Switch, Wire
+from vestige.operations.registry.registry import registry
+from vestige.operations.shared.filters import used
+from vestige.operations.shared.text import clip, count, day, percent, table
+
+SAMPLE = 10
+PREVIEW_CHARS = 120
+EXAMPLE_ARCHIVED = "01890000-0000-7000-8000-0000000000a1"
+"""The id of an archived memory that examples bring back; the parity tests put it there."""
+
+
+class FadedView(Wire):
+    """A memory that would be put aside. The text of a suppressed one is not shown."""
+
+    id: str
+    content_preview: str | None = None
+    node_type: str
+    tags: list[str]
+    source: str | None = None
+    author: str | None = None
+    created_at: datetime
+    retention: float
+    accessibility: float
+
+
+class Collected(Wire):
+    """What has faded, and what was put aside (`archive_id`). `left` is for another run."""
+
+    action: str = "gc"
+    success: bool = True
+    dry_run: bool
+    scope: str
+    min_retention: float
+    max_age_days: float | None = None
+    memories: int | None = None
+    candidate_count: int
+    sample: list[FadedView] | None = None
+    archived: int
+    archive_id: str | None = None
+    left: int | None = None
+    message: str
+
+
+class ArchiveView(Wire):
+    """A run of `gc`: when, by which threshold, and which memories it took."""
+
+    id: str
+    archived_at: datetime
+    scope: str
+    min_retention: float
+    max_age_days: float | None = None
+    count: int
+    ids: list[str]
+    restored_at: datetime | None = None
+
+
+class ArchivesView(Wire):
+    """Runs of `gc`, the latest first."""
+
+    action: str = "list"
+    scope: str
+    archives: list[ArchiveView]
+
+
+class RestoredView(Wire):
+    """What came back. `missing` of the run were deleted or had come back before.
+
+    `duplicates` names, for what was told again meanwhile, the other memory with exactly the same text.
+    """
+
+    action: str = "undo"
+    success: bool = True
+    archive_id: str | None = None
+    restored: list[str]
+    missing: int | None = None
+    duplicates: dict[str, str] | None = None
+    message: str
+
+
+class GcArguments(Arguments):
+    """What to put aside, and whether to do it."""
+
+    min_retention: Annotated[
+        float,
+        Field(ge=0, le=1, description="What is less accessible than this: retention less suppression."),
+    ] = LEAST
+    max_age_days: Annotated[
+        float | None, Field(ge=0, le=100_000, description="Only what is older than so many days.")
+    ] = None
+    dry_run: Annotated[Switch, Field(description="Only show what would be put aside (default true).")] = True
+    scope: Annotated[
+        Scope | None, Field(description="This scope and what is below it; / is everything. Default: yours.")
+    ] = None
+    even_most: Annotated[
+        Switch, Field(description="Even if it is more than half of what is remembered there.")
+    ] = False
+
+
+def _render_collected(done: Collected) -> str:
+    message = done.message
+    if done.dry_run:
+        # A person has switches, not arguments.
+        message = _found(done.candidate_count, done.memories or 0, done.scope, by="--no-dry-run")
+    if not done.sample:
+        return message
+    rows = (
+        (one.id, percent(one.accessibility), day(one.created_at), clip(one.content_preview or "(suppressed)"))
+        for one in done.sample
+    )
+    return f"{table(('memory', 'reach', 'stored', 'text'), rows)}\n\n{message}"
+
+
+def _render_archives(answer: ArchivesView) -> str:
+    if not answer.archives:
+        return "There are none."
+    rows = ((one.id, day(one.archived_at), one.count, day(one.restored_at) or "") for one in answer.archives)
+    return table(("archive", "archived", "memories", "undone"), rows)
+
+
+@registry.operation(
+    "gc",
+    permission="write",
+    effect="write",
+    example={"min_retention": 0.1, "dry_run": True},
+    lane="long",
+    title="Put faded memories aside",
+    render=_render_collected,
+)
+def gc(call: Call, asked: GcArguments) -> Collected:
+    """Put aside what has faded as good as away. Nothing is deleted: `archive undo` brings it back.
+
+    Without `dry_run: false` it only shows what it would take. Never taken are pinned memories, those asked
+    for in the last 30 days or not due for review yet, and those whose suppression can be taken back. What is
+    archived comes back by its id only.
+    """
+    wanted = GcQuery(
+        scope=used(call, asked.scope),
+        below=asked.min_retention,
+        max_age_days=asked.max_age_days,
+        even_most=asked.even_most,
+    )
+    if asked.dry_run:
+        return _shown(call, wanted, faded(call, wanted))
+    return _collected(wanted, archive(call, wanted))
+
+
+def _shown(call: Call, asked: GcQuery, there: Faded) -> Collected:
+    now, found = call.engine.now(), len(there.candidates)
+    return Collected(
+        dry_run=True,
+        **_asked(asked),
+        memories=there.memories,
+        candidate_count=found,
+        sample=[_faded_view(record, now) for record in there.candidates[:SAMPLE]],
+        archived=0,
+        message=_found(found, there.memories, asked.scope),
+    )
+
+
+def _found(found: int, memories: int, scope: str, *, by: str = "dry_run: false") -> str:
+    if not found:
+        return f"Nothing in {scope} has faded so far; there is nothing to do."
+    return f"{found} of {count(memories, 'memory')} in {scope} could be put aside; `{by}` does it."
+
+
+def _collected(asked: GcQuery, run: Run) -> Collected:
+    taken = len(run.taken)
+    back = f"`archive undo {run.archive_id}` brings {'it' if taken == 1 else 'them'} back"
+    more = f" {run.left} more {'has' if run.left == 1 else 'have'} faded: run it again." if run.left else ""
+    return Collected(
+        dry_run=False,
+        **_asked(asked),
+        candidate_count=len(run.taken) + run.left,
+        archived=len(run.taken),
+        archive_id=run.archive_id,
+        left=run.left or None,
+        message=f"Put aside {count(taken, 'memory')}; {back}.{more}" if taken else _found(0, 0, asked.scope),
+    )
+
+
+def _asked(asked: GcQuery) -> dict[str, Any]:  # Any: fields of the answer
+    return {"scope": asked.scope, "min_retention": asked.below, "max_age_days": asked.max_age_days}
+
+
+def _faded_view(record: Record, now: datetime) -> FadedView:
+    memory = record.memory
+    return FadedView(
+        id=memory.id,
+        content_preview=None if memory.suppression_count else clip(memory.content, PREVIEW_CHARS),
+        node_type=memory.node_type,
+        tags=list(memory.tags),
+        source=memory.source,
+        author=memory.author,
+        created_at=memory.created_at,
+        retention=round(retention_of(record.strength, now), 4),
+        accessibility=round(reach(record, now), 4),
+    )
+
+
+@registry.operation(
+    "archive.list",
+    permission="read",
+    effect="none",
+    example={"limit": 5},
+    render=_render_archives,
+)
+def archive_list(
+    call: Call,
+    scope: Annotated[
+        Scope | None, Field(description="This scope and what is below it; / is everything. Default: yours.")
+    ] = None,
+    limit: Annotated[int, Field(ge=1, le=100, description="Most runs to return.")] = 20,
+) -> ArchivesView:
+    """List the runs of `gc` with the ids of what they put aside; `memory get` shows one of these."""
+    place = used(call, scope)
+    runs = archives(call, place, limit=limit)
+    return ArchivesView(scope=place, archives=[_archive_view(run) for run in runs])
+
+
+def _archive_view(run: Document) -> ArchiveView:
+    body, restored = run.body, run.body.get("restoredAt")
+    return ArchiveView(
+        id=run.id,
+        archived_at=run.created_at,
+        scope=run.scope,
+        min_retention=body["minRetention"],
+        max_age_days=body["maxAgeDays"],
+        count=len(body["ids"]),
+        ids=list(body["ids"]),
+        restored_at=datetime.fromisoformat(restored) if restored else None,
+    )
+
+
+@registry.operation(
+    "archive.undo",
+    permission="write",
+    effect="write",
+    example={"id": EXAMPLE_ARCHIVED},
+    positional=("id",),
+    render=lambda result: result.message,
+)
+def archive_undo(
+    call: Call,
+    id: Annotated[str, Field(min_length=1, max_length=64, description="Id of an archive, or of a memory.")],
+) -> RestoredView:
+    """Bring back everything a run of `gc` put aside, or one memory, as it was.
+
+    What was told again meanwhile is then there twice: the answer names both (`duplicates`).
+    """
+    done = undo(call, id)
+    return RestoredView(
+        archive_id=done.archive_id,
+        restored=list(done.ids),
+        missing=done.missing or None,
+        duplicates=dict(done.duplicates) or None,
+        message=f"{count(len(done.ids), 'memory')} brought back from the archive.{_told_again(done)}",
+    )
+
+
+def _told_again(done: Restored) -> str:
+    twice = len(done.duplicates)
+    if not twice:
+        return ""
+    there = (
+        "was told again meanwhile and is there twice" if twice == 1 else "were told again and are there twice"
+    )
+    return f" {twice} of them {there}: `find_duplicates` shows them, `dedup` merges them."

@@ -1,0 +1,321 @@
+"""How memories are connected: the tool `explore_connections`, and the links people make with `memory`."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from vestige.cognition.fsrs.strength import retention_of
+from vestige.cognition.graph.paths import Path
+from vestige.core.models import Edge, Record
+from vestige.engine.context import Call
+from vestige.engine.memory import link
+from vestige.engine.recall import explore
+from vestige.operations.memory.dedup import EXAMPLE_MERGED, EXAMPLE_PARTS
+from vestige.operations.memory.read import EXAMPLE_ID
+from vestige.operations.reasoning.reference_view import quoted
+from vestige.operations.registry.arguments import MemoryId, Wire
+from vestige.operations.registry.registry import registry
+from vestige.operations.shared.memory_view import EdgeView, edge_view
+from vestige.operations.shared.text import clip, count, percent, table
+
+PREVIEW_CHARS = 120
+EXAMPLE_PART = "01890000-0000-7000-8000-0000000000d3"
+"""The id of a memory that the one of the undo example was merged from."""
+
+Direction = Literal["outgoing", "incoming"]
+Limit = Annotated[int, Field(ge=1, le=100, description="Most results to return.")]
+From = Annotated[MemoryId, Field(description="Id of the memory to begin with.")]
+To = Annotated[MemoryId, Field(description="Id of the memory to get to.")]
+LinkType = Literal["user_defined", "causal", "part_of", "spatial", "contradicts"]
+
+
+class ConnectedView(Wire):
+    """A memory on the way, with its provenance."""
+
+    id: str
+    preview: str
+    node_type: str
+    scope: str
+    retention: float
+    created_at: datetime
+    source: str | None = None
+    author: str | None = None
+    superseded_by: str | None = None
+
+
+class AssociationView(Wire):
+    """A link of a memory and what is at its other end; `direction` is seen from the memory asked about."""
+
+    type: str
+    weight: float
+    direction: Direction
+    memory: ConnectedView
+
+
+class StepView(EdgeView):
+    """A link on a way; it is gone against its direction where that is `incoming`."""
+
+    direction: Direction
+
+
+class PathView(Wire):
+    """A way: ids in order, and the links between them. `confidence` is their weights' geometric mean."""
+
+    path: list[str]
+    steps: list[StepView]
+    confidence: float
+    total_hops: int
+
+
+class BridgeView(Wire):
+    """A memory on the ways between two others."""
+
+    memory: ConnectedView
+    paths: int
+    confidence: float
+
+
+class AssociationsFound(Wire):
+    """The links of a memory, the strongest first."""
+
+    action: str = "associations"
+    memory: ConnectedView
+    total: int
+    associations: list[AssociationView]
+
+
+class Chain(Wire):
+    """The ways from one memory to another, best first, and every memory on them. No way: no paths."""
+
+    action: str = "chain"
+    paths_found: int
+    confidence: float | None = None
+    total_hops: int | None = None
+    paths: list[PathView]
+    memories: list[ConnectedView]
+
+
+class BridgesFound(Wire):
+    """The memories that connect two others, those on most ways first."""
+
+    action: str = "bridges"
+    bridges: list[BridgeView]
+
+
+class LinkChanged(Wire):
+    """A link after a change."""
+
+    action: str = "link"
+    success: bool = True
+    changed: bool
+    edge: EdgeView
+
+
+class LinksCut(Wire):
+    """The links that were there and are gone."""
+
+    action: str = "unlink"
+    success: bool = True
+    changed: bool
+    edges: list[EdgeView]
+
+
+def render_associations(answer: AssociationsFound) -> str:
+    """Links for a person."""
+    rows = (
+        ("→" if one.direction == "outgoing" else "←", one.type, f"{one.weight:.2f}", one.memory.id,
+         clip(one.memory.preview, 50))
+        for one in answer.associations
+    )  # fmt: skip
+    shown = f"{len(answer.associations)} of {count(answer.total, 'link')} of {answer.memory.id}."
+    return f"{table(('', 'link', 'weight', 'memory', 'what it says'), rows)}\n\n{shown}"
+
+
+def render_chain(answer: Chain) -> str:
+    """Ways for a person, one memory a line."""
+    if not answer.paths:
+        return "No way leads from one to the other."
+    texts = {one.id: one.preview for one in answer.memories}
+    blocks = []
+    for path in answer.paths:
+        lines = [f"{count(path.total_hops, 'hop')}, confidence {percent(path.confidence)}"]
+        arrows = [
+            f"  {'→' if step.direction == 'outgoing' else '←'} {step.type} ({step.weight:.2f})"
+            for step in path.steps
+        ]
+        for memory_id, arrow in zip(path.path, [*arrows, ""], strict=True):
+            lines += [f"{quoted(texts[memory_id], 70)} [{memory_id}]", *([arrow] if arrow else [])]
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks)
+
+
+def render_bridges(answer: BridgesFound) -> str:
+    """Bridges for a person."""
+    if not answer.bridges:
+        return "No memory lies between them."
+    rows = (
+        (one.paths, percent(one.confidence), one.memory.id, clip(one.memory.preview, 50))
+        for one in answer.bridges
+    )
+    return table(("paths", "confidence", "memory", "what it says"), rows)
+
+
+def _render_cut(result: LinksCut) -> str:
+    return f"{count(len(result.edges), 'link')} cut." if result.changed else "They were not linked."
+
+
+def _render_linked(result: LinkChanged) -> str:
+    edge = result.edge
+    head = "Linked" if result.changed else "Linked already"
+    return f"{head}: {edge.source} → {edge.target} ({edge.type}, {edge.weight:.2f})."
+
+
+@registry.operation(
+    "connections.associations",
+    permission="read",
+    effect="none",
+    example={"from": EXAMPLE_MERGED, "limit": 5},
+    render=render_associations,
+)
+def connections_associations(call: Call, from_: From, limit: Limit = 10) -> AssociationsFound:
+    """Show what a memory is linked with, the strongest links first.
+
+    What was suppressed is left out; `memory` with the action `get` shows every link by its ids.
+    """
+    now = call.engine.now()
+    found = explore.associations(call, from_, limit)
+    return AssociationsFound(
+        memory=_connected(found.record, now),
+        total=found.total,
+        associations=[
+            AssociationView(
+                type=one.edge.kind,
+                weight=round(one.edge.weight, 4),
+                direction=_direction(one.edge, from_),
+                memory=_connected(one.record, now),
+            )
+            for one in found.found
+        ],
+    )
+
+
+@registry.operation(
+    "connections.chain",
+    permission="read",
+    effect="none",
+    example={"from": EXAMPLE_MERGED, "to": EXAMPLE_PART},
+    render=render_chain,
+)
+def connections_chain(call: Call, from_: From, to: To, limit: Limit = 10) -> Chain:
+    """Show how one memory is connected with another: the ways over links, best first, at most five.
+
+    Links are gone either way. Up to three hops around each end are looked at, links weaker than 0.1 and
+    suppressed memories are not.
+    """
+    now = call.engine.now()
+    found = explore.connection(call, from_, to, limit)
+    paths = [_path(path) for path in found.paths]
+    return Chain(
+        paths_found=len(paths),
+        confidence=paths[0].confidence if paths else None,
+        total_hops=paths[0].total_hops if paths else None,
+        paths=paths,
+        memories=[_connected(record, now) for record in found.records.values()],
+    )
+
+
+@registry.operation(
+    "connections.bridges",
+    permission="read",
+    effect="none",
+    example={"from": EXAMPLE_PARTS[0], "to": EXAMPLE_PARTS[1]},
+    render=render_bridges,
+)
+def connections_bridges(call: Call, from_: From, to: To, limit: Limit = 10) -> BridgesFound:
+    """Show the memories that connect two others: those that most of the ten best ways lead through."""
+    now = call.engine.now()
+    return BridgesFound(
+        bridges=[
+            BridgeView(
+                memory=_connected(one.record, now), paths=one.paths, confidence=round(one.confidence, 4)
+            )
+            for one in explore.between(call, from_, to, limit)
+        ]
+    )
+
+
+@registry.operation(
+    "memory.link",
+    permission="write",
+    effect="write",
+    example={"id": EXAMPLE_ID, "target": EXAMPLE_PARTS[0], "type": "causal"},
+    positional=("id", "target"),
+    render=_render_linked,
+)
+def memory_link(
+    call: Call,
+    id: MemoryId,
+    target: Annotated[MemoryId, Field(description="Id of the other memory.")],
+    type: Annotated[LinkType, Field(description="What the first is to the other.")] = "user_defined",
+    weight: Annotated[float, Field(gt=0, le=1, description="How strong the link is.")] = 1.0,
+) -> LinkChanged:
+    """Link two memories: a search that finds one may bring the other, and ways lead over it.
+
+    A link made by hand never fades. Linking again sets the weight.
+    """
+    made = link.link(call, id, target, type, weight)
+    return LinkChanged(changed=made.changed, edge=edge_view(made.edge))
+
+
+@registry.operation(
+    "memory.unlink",
+    permission="write",
+    effect="write",
+    example={"id": EXAMPLE_ID, "target": EXAMPLE_PARTS[0]},
+    positional=("id", "target"),
+    render=_render_cut,
+)
+def memory_unlink(
+    call: Call,
+    id: MemoryId,
+    target: Annotated[MemoryId, Field(description="Id of the other memory.")],
+    type: Annotated[
+        str | None, Field(min_length=1, max_length=64, description="Only links of this type; default all.")
+    ] = None,
+) -> LinksCut:
+    """Cut the links between two memories, in both directions.
+
+    What says that one superseded the other or was merged from it stays: that is history.
+    """
+    cut = link.unlink(call, id, target, type)
+    return LinksCut(changed=bool(cut), edges=[edge_view(edge) for edge in cut])
+
+
+def _connected(record: Record, now: datetime) -> ConnectedView:
+    memory = record.memory
+    return ConnectedView(
+        id=memory.id,
+        preview=clip(memory.content, PREVIEW_CHARS),
+        node_type=memory.node_type,
+        scope=memory.scope,
+        retention=round(retention_of(record.strength, now), 4),
+        created_at=memory.created_at,
+        source=memory.source,
+        author=memory.author,
+        superseded_by=memory.superseded_by,
+    )
+
+
+def _path(path: Path) -> PathView:
+    steps = [
+        StepView(**edge_view(edge).model_dump(), direction=_direction(edge, start))
+        for edge, start in zip(path.edges, path.ids[:-1], strict=True)
+    ]
+    return PathView(
+        path=list(path.ids), steps=steps, confidence=round(path.confidence, 4), total_hops=len(steps)
+    )
+
+
+def _direction(edge: Edge, start: str) -> Direction:
+    return "outgoing" if edge.source_id == start else "incoming"

@@ -1,0 +1,143 @@
+"""What cannot all be true: `contradictions`."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from vestige.cognition.evidence.evidence import weight
+from vestige.core.models import Filter
+from vestige.engine.access import require_scope
+from vestige.engine.context import Call
+from vestige.engine.memory.contradictions import Contradiction, contradictions
+from vestige.operations.reasoning.reference_view import quoted
+from vestige.operations.registry.arguments import Arguments, Moment, Scope, Wire
+from vestige.operations.registry.registry import registry
+from vestige.operations.shared.filters import MAX_QUERY_CHARS, check_query, scoped, used
+from vestige.operations.shared.memory_view import ContradictionView, ExhibitView, exhibit_fields
+from vestige.operations.shared.text import count, percent
+
+
+class SettledView(ContradictionView):
+    """A contradiction and how to settle it."""
+
+    settle: str
+
+
+class Contradictions(Wire):
+    """Pairs of memories that cannot both hold, the latest first, and how much was looked at.
+
+    `total` counts all that were found, `left_out` the memories that were not compared because they are too
+    long or too many.
+    """
+
+    topic: str | None = None
+    scope: str
+    total: int
+    shown: int
+    contradictions: list[SettledView]
+    memories_analyzed: int
+    pairs_checked: int
+    left_out: int | None = None
+
+
+class ContradictionsArguments(Arguments):
+    """Where to look."""
+
+    topic: Annotated[
+        str | None,
+        Field(min_length=1, max_length=MAX_QUERY_CHARS, description="Only about this; default everything."),
+    ] = None
+    scope: Annotated[
+        Scope | None, Field(description="Only this scope and what is below it; default is where you are.")
+    ] = None
+    as_of: Annotated[Moment | None, Field(description="Among what was true then; default is now.")] = None
+    limit: Annotated[int, Field(ge=1, le=1000, description="Most pairs to show.")] = 20
+
+
+def render_contradictions(answer: Contradictions) -> str:
+    """Pairs for a person."""
+    lines = []
+    for one in answer.contradictions:
+        lines.append(f"{one.kind}: {one.detail}")
+        lines += [_line(one.stronger, "stronger"), _line(one.weaker, "weaker"), f"  {one.settle}", ""]
+    about = f" about {quoted(answer.topic)}" if answer.topic else ""
+    lines.append(f"{answer.shown} of {count(answer.total, 'contradiction')}{about} in {answer.scope}.")
+    looked = (
+        f"{count(answer.memories_analyzed, 'memory')} and {count(answer.pairs_checked, 'pair')} looked at"
+    )
+    left_out = f"; {answer.left_out:,} not compared" if answer.left_out else ""
+    lines.append(f"{looked}{left_out}.")
+    return "\n".join(lines)
+
+
+def _line(side: ExhibitView, which: str) -> str:
+    origin = "".join(f", {name}" for name in (side.source, side.author) if name)
+    facts = f"{side.date:%Y-%m-%d}, trust {percent(side.trust)}{origin}"
+    return f"  {which}: {quoted(side.preview)} [{side.id}] ({facts})"
+
+
+@registry.operation(
+    "contradictions",
+    permission="read",
+    effect="none",
+    lane="long",
+    example={"limit": 5},
+    positional=("topic",),
+    title="Find contradictions",
+    render=render_contradictions,
+)
+def find_contradictions(call: Call, asked: ContradictionsArguments) -> Contradictions:
+    """List pairs of memories that are both held to be true and contradict each other.
+
+    Looks through what is true now, about a `topic` or in the whole scope, and says for each pair what the
+    two differ in, which is newer, which is stronger, and how to settle it. Nothing is changed.
+    """
+    if asked.topic is not None:
+        check_query("topic", asked.topic)
+    now = call.engine.now()
+    moment = asked.as_of or now
+    where = scoped(call, Filter(valid_at=moment, include_suppressed=False, now=now), asked.scope)
+    found = contradictions(call, where, asked.topic, moment)
+    if not found.memories:
+        require_scope(call, asked.scope)
+    shown = [_view(one) for one in found.contradictions[: asked.limit]]
+    return Contradictions(
+        topic=asked.topic,
+        scope=used(call, asked.scope),
+        total=len(found.contradictions),
+        shown=len(shown),
+        contradictions=shown,
+        memories_analyzed=found.memories,
+        pairs_checked=found.pairs,
+        left_out=found.left_out or None,
+    )
+
+
+def _view(one: Contradiction) -> SettledView:
+    sides = [(one.newer.memory, one.newer_trust), (one.older.memory, one.older_trust)]
+    weaker, stronger = sorted(sides, key=lambda side: weight(*side))
+    return SettledView(
+        stronger=ExhibitView(**exhibit_fields(*stronger)),
+        weaker=ExhibitView(**exhibit_fields(*weaker)),
+        newer=one.newer.memory.id,
+        kind=one.kind,
+        detail=one.detail,
+        topic_overlap=round(one.overlap, 4),
+        settle=_settle(one, stronger[0].id, weaker[0].id),
+    )
+
+
+def _settle(one: Contradiction, stronger: str, weaker: str) -> str:
+    """What to do about it, as far as that can be told from outside."""
+    if one.older.memory.pinned:
+        return f"{one.older.memory.id} is pinned: ask whether it still holds, and unpin it if not."
+    newer, older = one.newer.memory.id, one.older.memory.id
+    if one.corrects or stronger == newer:
+        return (
+            f"If {newer} is right, end the older one: memory set_validity id={older} with valid_until; if it "
+            f"never was true: memory demote id={older}."
+        )
+    return (
+        f"The older one is better supported. If it is right: memory demote id={weaker}; if things have "
+        f"changed: memory set_validity id={stronger} with valid_until."
+    )

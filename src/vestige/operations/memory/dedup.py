@@ -1,0 +1,340 @@
+"""Memories that say the same: `find_duplicates`, and merging them by choice with `dedup`."""
+
+from datetime import datetime
+from hashlib import blake2b
+from typing import Annotated
+
+from pydantic import Field
+
+from vestige.cognition.evidence.duplicates import MOST_MEMBERS
+from vestige.cognition.fsrs.strength import retention_of
+from vestige.core.models import Filter, Memory, Record
+from vestige.engine.access import require_scope
+from vestige.engine.context import Call
+from vestige.engine.memory import merge
+from vestige.engine.memory.duplicates import Cluster, find_duplicates
+from vestige.operations.reasoning.reference_view import quoted
+from vestige.operations.registry.arguments import Arguments, MemoryId, Scope, Switch, Tags, Wire
+from vestige.operations.registry.registry import registry
+from vestige.operations.shared.filters import scoped, used
+from vestige.operations.shared.memory_view import MemoryView, memory_card, view
+from vestige.operations.shared.text import clip, count, day, fields, percent
+
+PREVIEW_CHARS = 120
+EXAMPLE_PARTS = ["01890000-0000-7000-8000-0000000000d1", "01890000-0000-7000-8000-0000000000d2"]
+"""The ids of two memories that examples merge …"""
+EXAMPLE_PLAN = "1bcf202bda40de732bcf1c98"
+"""… the plan for that …"""
+EXAMPLE_MERGED = "01890000-0000-7000-8000-0000000000d5"
+"""… and of a merge that examples undo; the parity tests put them there."""
+
+Ids = Annotated[list[MemoryId], Field(min_length=2, max_length=MOST_MEMBERS)]
+
+
+class DuplicateView(Wire):
+    """A memory of a cluster, with its provenance."""
+
+    id: str
+    content_preview: str
+    retention: float
+    created_at: datetime
+    tags: list[str]
+    similarity_to_anchor: float
+    source: str | None = None
+    author: str | None = None
+
+
+class ClusterView(Wire):
+    """Memories of which every two are alike, the leading one (the anchor) first.
+
+    `merge_score` is of the two that merge worst; `reasons` say why to look before merging.
+    """
+
+    cluster_id: str
+    size: int
+    members: list[DuplicateView]
+    merge_score: float
+    suggested_action: str
+    reasons: list[str] | None = None
+
+
+class Duplicates(Wire):
+    """Clusters, those that merge best first, and how much was looked at.
+
+    `compared_by_words` memories have no vectors or are beyond the latest that are compared by them;
+    `left_out` ones were not compared at all.
+    """
+
+    scope: str
+    total_clusters: int
+    clusters: list[ClusterView]
+    memories_analyzed: int
+    pairs_checked: int
+    compared_by_words: int | None = None
+    left_out: int | None = None
+
+
+class DuplicatesArguments(Arguments):
+    """Where to look, and how alike duplicates are."""
+
+    similarity_threshold: Annotated[
+        float, Field(ge=0.5, le=1, description="How similar any two of a cluster are at least.")
+    ] = 0.80
+    limit: Annotated[int, Field(ge=1, le=100, description="Most clusters to return.")] = 20
+    tags: Annotated[Tags, Field(description="Only memories with any of these tags.")] = []
+    scope: Annotated[
+        Scope | None, Field(description="Only this scope and what is below it; default is where you are.")
+    ] = None
+
+
+class PartView(Wire):
+    """A memory that would end: its own text and provenance."""
+
+    id: str
+    content: str
+    tags: list[str]
+    created_at: datetime
+    source: str | None = None
+    author: str | None = None
+    valid_from: datetime | None = None
+    revision: int
+    ends_at: datetime | None = None
+
+
+class Planned(Wire):
+    """What merging would do. Nothing is stored; `plan_id` is what `apply` takes."""
+
+    action: str = "plan"
+    plan_id: str
+    scope: str
+    content: str
+    phrasings: list[str]
+    tags: list[str]
+    node_type: str
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    parts: list[PartView]
+    warning: str | None = None
+
+
+class Applied(Wire):
+    """The merged memory and the ids of its parts, which have ended."""
+
+    action: str = "apply"
+    success: bool = True
+    merged_from: list[str]
+    node: MemoryView
+
+
+class MergeUndone(Wire):
+    """The parts, which live again, and the merged memory, which has ended."""
+
+    action: str = "undo"
+    success: bool = True
+    restored: list[MemoryView]
+    node: MemoryView
+
+
+def render_duplicates(answer: Duplicates) -> str:
+    """Clusters for a person."""
+    lines = []
+    for cluster in answer.clusters:
+        lines.append(
+            f"{cluster.suggested_action}: {cluster.size} alike, score {percent(cluster.merge_score)}"
+        )
+        lines += [_member_line(member) for member in cluster.members]
+        lines += [f"  {clip(reason, 200)}" for reason in cluster.reasons or []]
+        lines.append("")
+    shown = f"{len(answer.clusters)} of {count(answer.total_clusters, 'cluster')} in {answer.scope}."
+    looked = (
+        f"{count(answer.memories_analyzed, 'memory')} and {count(answer.pairs_checked, 'pair')} looked at"
+    )
+    by_words = f"; {answer.compared_by_words:,} compared by words only" if answer.compared_by_words else ""
+    left_out = f"; {answer.left_out:,} not compared" if answer.left_out else ""
+    return "\n".join([*lines, shown, f"{looked}{by_words}{left_out}."])
+
+
+def _member_line(member: DuplicateView) -> str:
+    origin = "".join(f", {clip(name)}" for name in (member.source, member.author) if name)
+    facts = f"{day(member.created_at)}, {percent(member.similarity_to_anchor)}{origin}"
+    return f"  {quoted(member.content_preview)} [{member.id}] ({facts})"
+
+
+def render_plan(planned: Planned) -> str:
+    """A plan for a person: the merged text, then what happens to the parts."""
+    facts = fields(
+        (
+            ("plan", planned.plan_id),
+            ("scope", planned.scope),
+            ("type", planned.node_type),
+            ("tags", ", ".join(planned.tags)),
+            ("true from", day(planned.valid_from)),
+            ("until", day(planned.valid_until)),
+            ("other wordings", " | ".join(planned.phrasings)),
+            ("warning", planned.warning),
+        )
+    )
+    parts = "\n".join(f"ends: {quoted(part.content)} [{part.id}]" for part in planned.parts)
+    return f"{planned.content}\n\n{facts}\n\n{parts}"
+
+
+def _render_applied(applied: Applied) -> str:
+    return f"Merged {', '.join(applied.merged_from)}.\n\n{memory_card(applied.node)}"
+
+
+def _render_undone(undone: MergeUndone) -> str:
+    lines = [f"lives again: {quoted(part.content or '')} [{part.id}]" for part in undone.restored]
+    return "\n".join([f"Undone: {undone.node.id} has ended.", *lines])
+
+
+@registry.operation(
+    "find_duplicates",
+    permission="read",
+    effect="none",
+    lane="long",
+    example={"similarity_threshold": 0.8, "limit": 5},
+    title="Find duplicates",
+    render=render_duplicates,
+)
+def duplicates(call: Call, asked: DuplicatesArguments) -> Duplicates:
+    """Find memories that say the same, in clusters in which every two are alike.
+
+    `suggested_action` is `merge` for small clusters that nothing speaks against, else `review`. Only what is
+    true now, not pinned and in no thread is compared, each scope by itself. Nothing is changed; `dedup`
+    merges.
+    """
+    now = call.engine.now()
+    where = Filter(valid_at=now, pinned=False, include_suppressed=False, tags_any=tuple(asked.tags))
+    found = find_duplicates(
+        call, scoped(call, where, asked.scope), least=asked.similarity_threshold, limit=asked.limit
+    )
+    if not found.memories:
+        require_scope(call, asked.scope)
+    return Duplicates(
+        scope=used(call, asked.scope),
+        total_clusters=found.total,
+        clusters=[_cluster_view(cluster, now) for cluster in found.clusters],
+        memories_analyzed=found.memories,
+        pairs_checked=found.pairs,
+        compared_by_words=found.by_words or None,
+        left_out=found.left_out or None,
+    )
+
+
+def _cluster_view(cluster: Cluster, now: datetime) -> ClusterView:
+    ids = sorted(record.memory.id for record in cluster.records)
+    return ClusterView(
+        cluster_id=blake2b("\0".join(ids).encode(), digest_size=6).hexdigest(),
+        size=len(ids),
+        members=[
+            _duplicate_view(record, similarity, now)
+            for record, similarity in zip(cluster.records, cluster.similarities, strict=True)
+        ],
+        merge_score=round(cluster.score, 4),
+        suggested_action="review" if cluster.objections else "merge",
+        reasons=list(cluster.objections) or None,
+    )
+
+
+def _duplicate_view(record: Record, similarity: float, now: datetime) -> DuplicateView:
+    memory = record.memory
+    return DuplicateView(
+        id=memory.id,
+        content_preview=clip(memory.content, PREVIEW_CHARS),
+        retention=round(retention_of(record.strength, now), 4),
+        created_at=memory.created_at,
+        tags=list(memory.tags),
+        similarity_to_anchor=round(similarity, 4),
+        source=memory.source,
+        author=memory.author,
+    )
+
+
+@registry.operation(
+    "dedup.plan",
+    permission="read",
+    effect="none",
+    example={"ids": EXAMPLE_PARTS},
+    positional=("ids",),
+    render=render_plan,
+)
+def dedup_plan(
+    call: Call, ids: Annotated[Ids, Field(description="The memories to merge: 2 to 20.")]
+) -> Planned:
+    """Show what merging these memories would do, without doing it.
+
+    The longest text leads; sentences of the others that it does not have word for word follow, in the order
+    of time. Tags and other wordings are united. The answer's `plan_id` is what `apply` takes.
+    """
+    plan = merge.plan(call, ids)
+    merged = plan.merged
+    return Planned(
+        plan_id=plan.plan_id,
+        scope=merged.scope,
+        content=merged.content,
+        phrasings=list(merged.phrasings),
+        tags=list(merged.tags),
+        node_type=merged.node_type,
+        valid_from=merged.valid_from,
+        valid_until=merged.valid_until,
+        parts=[_part_view(part.memory, merged) for part in plan.parts],
+        warning="Too long to be looked through for contradictions." if plan.unchecked else None,
+    )
+
+
+def _part_view(part: Memory, merged: Memory) -> PartView:
+    return PartView(
+        id=part.id,
+        content=part.content,
+        tags=list(part.tags),
+        created_at=part.created_at,
+        source=part.source,
+        author=part.author,
+        valid_from=part.valid_from,
+        revision=part.revision,
+        ends_at=merged.valid_from,
+    )
+
+
+@registry.operation(
+    "dedup.apply",
+    permission="write",
+    effect="write",
+    example={"ids": EXAMPLE_PARTS, "plan_id": EXAMPLE_PLAN},
+    positional=("ids",),
+    render=_render_applied,
+)
+def dedup_apply(
+    call: Call,
+    ids: Annotated[Ids, Field(description="The memories that were planned to be merged.")],
+    plan_id: Annotated[str, Field(min_length=1, max_length=64, description="The `plan_id` of `plan`.")],
+) -> Applied:
+    """Merge memories as planned; refused when anything was changed since the plan.
+
+    The merged memory is new. Its parts end and stay in the history; `undo` brings them back.
+    """
+    record = merge.apply(call, ids, plan_id)
+    return Applied(merged_from=merge.part_ids(record.memory), node=view(record, call.engine.now()))
+
+
+@registry.operation(
+    "dedup.undo",
+    permission="write",
+    effect="write",
+    example={"id": EXAMPLE_MERGED},
+    positional=("id",),
+    render=_render_undone,
+)
+def dedup_undo(
+    call: Call,
+    id: MemoryId,
+    even_changed: Annotated[
+        Switch, Field(description="Undo it although the merged memory was changed since.")
+    ] = False,
+) -> MergeUndone:
+    """Take a merge back, by the id of the merged memory: its parts live again as they were before.
+
+    The merged memory ends and stays in the history. What was merged further is undone from the last merge on.
+    """
+    undone, now = merge.undo(call, id, even_changed=even_changed), call.engine.now()
+    return MergeUndone(restored=[view(part, now) for part in undone.parts], node=view(undone.merged, now))

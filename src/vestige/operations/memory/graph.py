@@ -1,0 +1,302 @@
+"""The links around a memory, with a place for each to be drawn at: `memory_graph`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Annotated, Literal
+from xml.etree import ElementTree as ET
+
+from pydantic import Field
+
+from vestige.cognition.fsrs.strength import retention_of
+from vestige.cognition.graph.kinds import CONTRADICTS, SILENT
+from vestige.cognition.graph.layout import HEIGHT, WIDTH
+from vestige.core.errors import InvalidInput
+from vestige.core.models import Filter, Record
+from vestige.engine.access import require_scope
+from vestige.engine.context import Call
+from vestige.engine.recall.explore import SHOWN, Graph, found_centre, graph, newest_centre
+from vestige.engine.revise import load
+from vestige.operations.registry.arguments import Arguments, MemoryId, Scope, Wire
+from vestige.operations.registry.registry import registry
+from vestige.operations.shared.filters import MAX_QUERY_CHARS, check_query, scoped
+from vestige.operations.shared.memory_view import EdgeView, edge_view
+from vestige.operations.shared.text import clip, count, percent, table
+
+# -- A graph of memories as a picture: SVG and Mermaid. Labels are data, so nothing in them is ever
+# obeyed.
+
+SVG_LABEL_CHARS = 24
+"""Of a label in a picture only the beginning is written; the rest shows when the pointer rests on it."""
+CENTRE, NODE, LINE, OPPOSED = "#5b21b6", "#8b5cf6", "#94a3b8", "#dc2626"
+PLAIN = frozenset(" ,")
+"""Beside letters and digits, the characters that mean nothing to Mermaid anywhere."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spot:
+    """A memory in the picture."""
+
+    id: str
+    label: str
+    x: float
+    y: float
+    retention: float
+    centre: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A link in the picture, by the numbers of its ends."""
+
+    start: int
+    end: int
+    kind: str
+    weight: float
+
+
+def svg(spots: Sequence[Spot], lines: Sequence[Line]) -> str:
+    """A picture that needs no script and loads nothing."""
+    root = ET.Element(
+        "svg",
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {WIDTH:.0f} {HEIGHT:.0f}",
+        role="img",
+        style="font: 11px sans-serif; background: white",
+    )
+    ET.SubElement(root, "title").text = "Links between memories"
+    for line in lines:
+        _draw_line(root, spots[line.start], spots[line.end], line)
+    for spot in spots:
+        _draw_spot(root, spot)
+    return ET.tostring(root, encoding="unicode")
+
+
+def _draw_line(root: ET.Element, start: Spot, end: Spot, line: Line) -> None:
+    drawn = ET.SubElement(
+        root,
+        "line",
+        x1=f"{start.x:.1f}",
+        y1=f"{start.y:.1f}",
+        x2=f"{end.x:.1f}",
+        y2=f"{end.y:.1f}",
+        stroke=OPPOSED if line.kind == CONTRADICTS else LINE,
+        attrib={"stroke-width": f"{0.5 + 2 * min(1.0, max(0.0, line.weight)):.1f}"},
+    )
+    if line.kind in SILENT:
+        drawn.set("stroke-dasharray", "4 3")
+    ET.SubElement(drawn, "title").text = f"{printable(line.kind)} ({line.weight:.2f})"
+
+
+def _draw_spot(root: ET.Element, spot: Spot) -> None:
+    group = ET.SubElement(root, "g", transform=f"translate({spot.x:.1f} {spot.y:.1f})")
+    ET.SubElement(group, "title").text = f"{printable(spot.label)} [{printable(spot.id)}]"
+    ET.SubElement(
+        group,
+        "circle",
+        r="9" if spot.centre else "6",
+        fill=CENTRE if spot.centre else NODE,
+        # What fades grows pale, and can still be seen.
+        opacity=f"{0.3 + 0.7 * spot.retention:.2f}",
+    )
+    # Near the right edge a label goes to the left of its spot, so that it is not cut off.
+    left = spot.x > WIDTH * 0.75
+    label = ET.SubElement(group, "text", x="-12" if left else "12", y="4", fill="#1e293b")
+    if left:
+        label.set("text-anchor", "end")
+    text = printable(spot.label)
+    label.text = text if len(text) <= SVG_LABEL_CHARS else text[: SVG_LABEL_CHARS - 1] + "…"
+
+
+def mermaid(spots: Sequence[Spot], lines: Sequence[Line]) -> str:
+    """The graph for whoever draws Mermaid: Markdown in many places."""
+    nodes = [
+        f'  n{number}{"((" if spot.centre else "["}"{_quoted(spot.label)}"{"))" if spot.centre else "]"}'
+        for number, spot in enumerate(spots)
+    ]
+    links = [f'  n{line.start} -->|"{_quoted(line.kind)}"| n{line.end}' for line in lines]
+    return "\n".join(["graph LR", *nodes, *links])
+
+
+def _quoted(text: str) -> str:
+    """The text with every character that Mermaid, Markdown or HTML could take as theirs as a number code."""
+    return "".join(char if char.isalnum() or char in PLAIN else f"#{ord(char)};" for char in printable(text))
+
+
+def printable(text: str) -> str:
+    """The text without what cannot be seen: control characters are forbidden in XML, and marks that turn
+    the direction of writing disguise what follows."""
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
+# -- graph
+
+LABEL_CHARS = 60
+
+Format = Literal["json", "mermaid", "svg"]
+
+
+class NodeView(Wire):
+    """A memory in the graph: its label is the beginning of its text, `x` and `y` are of 800 by 600."""
+
+    id: str
+    label: str
+    type: str
+    retention: float
+    tags: list[str]
+    scope: str
+    created_at: datetime
+    source: str | None = None
+    author: str | None = None
+    superseded_by: str | None = None
+    x: float
+    y: float
+    is_center: bool
+    # As the clients of the reference system read them.
+    suppression_count: Annotated[int, Field(alias="suppression_count")]
+    suppressed_at: Annotated[datetime | None, Field(alias="suppressed_at")] = None
+
+
+class GraphView(Wire):
+    """Memories and the links among them; `drawing` is the picture that was asked for."""
+
+    center_id: Annotated[str | None, Field(alias="center_id")] = None
+    depth: int
+    node_count: int
+    edge_count: int
+    nodes: list[NodeView]
+    edges: list[EdgeView]
+    drawing: str | None = None
+
+
+class GraphArguments(Arguments):
+    """Where to begin, and how much to show."""
+
+    center_id: Annotated[
+        MemoryId | None, Field(description="Id of the memory in the centre; default the newest.")
+    ] = None
+    query: Annotated[
+        str | None,
+        Field(min_length=1, max_length=MAX_QUERY_CHARS, description="Begin with what is found for this."),
+    ] = None
+    depth: Annotated[int, Field(ge=1, le=3, description="How many links away from the centre.")] = 2
+    max_nodes: Annotated[int, Field(ge=1, le=200, description="Most memories to show.")] = 50
+    scope: Annotated[
+        Scope | None,
+        Field(
+            description="Only this scope and what is below it. Default: around a `center_id` all that you "
+            "may see, else your own and what it inherits."
+        ),
+    ] = None
+    format: Annotated[
+        Format, Field(description="mermaid or svg: also give the graph as a picture, in `drawing`.")
+    ] = "json"
+
+
+def render_graph(answer: GraphView) -> str:
+    """The drawing, where one was asked for; else the memories, the most linked first."""
+    if answer.drawing is not None:
+        return answer.drawing
+    if not answer.nodes:
+        return "Nothing is remembered here yet."
+    links = {node.id: 0 for node in answer.nodes}
+    for edge in answer.edges:
+        links[edge.source] += 1
+        links[edge.target] += 1
+    ordered = sorted(answer.nodes, key=lambda node: (not node.is_center, -links[node.id], node.id))
+    rows = (
+        (
+            "●" if node.is_center else "",
+            links[node.id],
+            percent(node.retention),
+            node.id,
+            clip(node.label, 50),
+        )
+        for node in ordered
+    )
+    shown = f"{count(answer.node_count, 'memory')}, {count(answer.edge_count, 'link')}."
+    return f"{table(('', 'links', 'there', 'memory', 'what it says'), rows)}\n\n{shown}"
+
+
+@registry.operation(
+    "memory_graph",
+    permission="read",
+    effect="none",
+    example={"depth": 2, "max_nodes": 20, "format": "mermaid"},
+    command="graph",
+    title="Memory graph",
+    render=render_graph,
+)
+def memory_graph(call: Call, asked: GraphArguments) -> GraphView:
+    """Show the memories linked with one, over up to three links, with places to draw them at.
+
+    Begin with `center_id`, with the best hit for `query`, or with the newest memory. What was suppressed is
+    left out, unless it is the `center_id` itself.
+    """
+    if asked.center_id is not None and asked.query is not None:
+        raise InvalidInput(
+            "`center_id` and `query` both say where to begin.",
+            hint="Give one of them.",
+            details={"argument": "query"},
+        )
+    centre, where = _centre(call, asked)
+    drawn = graph(call, centre, where=where, depth=asked.depth, most=asked.max_nodes)
+    now = call.engine.now()
+    nodes = [_node(record, drawn, now) for record in drawn.records]
+    edges = [edge_view(edge) for edge in drawn.edges]
+    return GraphView(
+        center_id=nodes[0].id if nodes else None,
+        depth=asked.depth,
+        node_count=len(nodes),
+        edge_count=len(edges),
+        nodes=nodes,
+        edges=edges,
+        drawing=_drawing(asked.format, nodes, edges),
+    )
+
+
+def _centre(call: Call, asked: GraphArguments) -> tuple[Record | None, Filter]:
+    """The memory to begin with, and which others may be shown."""
+    if asked.center_id is not None:
+        return load(call, asked.center_id), replace(SHOWN, scope=asked.scope)
+    where = scoped(call, SHOWN, asked.scope)
+    if asked.query is not None:
+        check_query("query", asked.query)
+        return found_centre(call, asked.query, where), where
+    newest = newest_centre(call, where)
+    if newest is None:
+        require_scope(call, asked.scope)
+    return newest, where
+
+
+def _node(record: Record, drawn: Graph, now: datetime) -> NodeView:
+    memory = record.memory
+    x, y = drawn.places[memory.id]
+    return NodeView(
+        id=memory.id,
+        label=clip(memory.content, LABEL_CHARS),
+        type=memory.node_type,
+        retention=round(retention_of(record.strength, now), 4),
+        tags=list(memory.tags),
+        scope=memory.scope,
+        created_at=memory.created_at,
+        source=memory.source,
+        author=memory.author,
+        superseded_by=memory.superseded_by,
+        x=round(x, 1),
+        y=round(y, 1),
+        is_center=memory.id == drawn.records[0].memory.id,
+        suppression_count=memory.suppression_count,
+        suppressed_at=memory.suppressed_at,
+    )
+
+
+def _drawing(form: Format, nodes: list[NodeView], edges: list[EdgeView]) -> str | None:
+    if form == "json":
+        return None
+    number = {node.id: at for at, node in enumerate(nodes)}
+    spots = [
+        Spot(id=n.id, label=n.label, x=n.x, y=n.y, retention=n.retention, centre=n.is_center) for n in nodes
+    ]
+    lines = [Line(start=number[e.source], end=number[e.target], kind=e.type, weight=e.weight) for e in edges]
+    return svg(spots, lines) if form == "svg" else mermaid(spots, lines)

@@ -1,0 +1,351 @@
+"""Looking at memories and saying what they are worth: the reading half of the tool `memory`."""
+
+from dataclasses import asdict
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from vestige.cognition.fsrs.strength import (
+    ACTIVE_FROM,
+    DORMANT_FROM,
+    SILENT_FROM,
+    accessibility,
+    retention_of,
+    retrieval_of,
+    state,
+)
+from vestige.core.models import Filter, MemoryState, Order, Revision
+from vestige.engine.context import Call
+from vestige.engine.ingest.importance import encodings
+from vestige.engine.memory.states import transitions
+from vestige.engine.recall.as_known import in_order
+from vestige.engine.revise import load
+from vestige.operations.registry.arguments import DetailLevel, MemoryId, Moment, Wire
+from vestige.operations.registry.registry import registry
+from vestige.operations.shared.filters import FilterArguments, used
+from vestige.operations.shared.memory_view import (
+    EdgeView,
+    MemoryView,
+    edge_view,
+    memory_card,
+    memory_lines,
+    view,
+)
+from vestige.operations.shared.text import clip, count, day, fields, percent, table
+
+EXAMPLE_ID = "01890000-0000-7000-8000-000000000001"
+"""The id of the memory that examples are about; the parity tests put one there."""
+
+MOST_TRANSITIONS = 50
+"""The latest changes of state that are told."""
+
+DESCRIPTIONS = {
+    MemoryState.ACTIVE: "Comes to mind at once.",
+    MemoryState.DORMANT: "Known, and found with a fair cue.",
+    MemoryState.SILENT: "Fading; only a strong cue brings it back.",
+    MemoryState.UNAVAILABLE: "As good as forgotten; readable by its id.",
+}
+
+
+_PLAIN = ("evidence", "reason", "fields", "kind")
+"""What of an event's details fits in a table."""
+
+
+class EncodedView(Wire):
+    """How a memory was judged when it was encoded; nothing is kept of what was unremarkable."""
+
+    composite: float
+    novelty: float
+    arousal: float
+    reward: float
+    attention: float
+    boost: float
+    valence: float | None = None
+    category: str | None = None
+    flashbulb: bool = False
+
+
+class Got(Wire):
+    """One memory with its links."""
+
+    action: str = "get"
+    found: bool = True
+    node: MemoryView
+    edges: list[EdgeView]
+    importance: EncodedView | None = None
+
+
+class GotBatch(Wire):
+    """Several memories."""
+
+    action: str = "get_batch"
+    requested: int
+    found: int
+    missing: list[str]
+    results: list[MemoryView]
+
+
+class Listed(Wire):
+    """A page of memories."""
+
+    action: str = "list"
+    scope: str
+    total: int
+    offset: int
+    results: list[MemoryView]
+
+
+class TransitionView(Wire):
+    """A change of a memory's state, and why."""
+
+    at: datetime
+    before: str
+    after: str
+    reason: str
+
+
+class StateView(Wire):
+    """How easily a memory comes to mind."""
+
+    action: str = "state"
+    id: str
+    state: str
+    accessibility: float
+    description: str
+    components: dict[str, float]
+    thresholds: dict[str, float]
+    transitions: list[TransitionView]
+
+
+class RevisionView(Wire):
+    """An earlier state of a memory."""
+
+    revision: int
+    content: str
+    tags: list[str]
+    recorded_at: datetime
+    ended_at: datetime
+    ended_by: str
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+
+
+class EventView(Wire):
+    """Something that happened to a memory."""
+
+    at: datetime
+    kind: str
+    details: dict[str, Any]
+
+
+class History(Wire):
+    """A memory's past: earlier revisions and the latest things logged about it, oldest first."""
+
+    action: str = "history"
+    id: str
+    current_revision: int
+    total_events: int
+    revisions: list[RevisionView]
+    events: list[EventView]
+
+
+def _render_got(result: Got) -> str:
+    links = [(e.type, e.target if e.source == result.node.id else e.source, e.weight) for e in result.edges]
+    text = memory_card(result.node)
+    return f"{text}\n\n{table(('link', 'memory', 'weight'), links)}" if links else text
+
+
+def _render_state(result: StateView) -> str:
+    parts = {"accessibility": result.accessibility, **result.components}
+    numbers = fields((name, percent(value)) for name, value in parts.items())
+    return f"{result.state}: {result.description}\n\n{numbers}"
+
+
+def _render_history(result: History) -> str:
+    revisions = table(
+        ("revision", "from", "until", "ended by", "content"),
+        (
+            (r.revision, day(r.recorded_at), day(r.ended_at), r.ended_by, clip(r.content, 50))
+            for r in result.revisions
+        ),
+    )
+    events = table(
+        ("at", "what", "details"),
+        (
+            (
+                day(e.at),
+                e.kind,
+                ", ".join(f"{k}={v}" for k, v in e.details.items() if not isinstance(v, dict)),
+            )
+            for e in result.events
+        ),
+    )
+    return f"{revisions}\n\n{events}"
+
+
+def _render_listed(result: Listed) -> str:
+    shown = f"{len(result.results)} of {count(result.total, 'memory')} in {result.scope}."
+    return f"{memory_lines(result.results)}\n\n{shown}"
+
+
+@registry.operation(
+    "memory.get",
+    permission="read",
+    effect="none",
+    example={"id": EXAMPLE_ID},
+    positional=("id",),
+    render=_render_got,
+)
+def memory_get(call: Call, id: MemoryId) -> Got:
+    """Show one memory in full, with its links."""
+    record = load(call, id)
+    edges = call.engine.store.edges([id], access=call.access)
+    judged = encodings(call, [id]).get(id)
+    return Got(
+        node=view(record, call.engine.now()),
+        edges=[edge_view(edge) for edge in edges],
+        importance=EncodedView(**asdict(judged)) if judged else None,
+    )
+
+
+@registry.operation(
+    "memory.get_batch",
+    permission="read",
+    effect="none",
+    example={"ids": [EXAMPLE_ID]},
+    positional=("ids",),
+    render=lambda result: memory_lines(result.results),
+)
+def memory_get_batch(
+    call: Call,
+    ids: Annotated[list[str], Field(min_length=1, max_length=100, description="Ids of the memories.")],
+) -> GotBatch:
+    """Show several memories in full; ids that do not exist are named as missing."""
+    records = call.engine.store.get_many(ids, access=call.access)
+    have = {record.memory.id for record in records}
+    return GotBatch(
+        requested=len(ids),
+        found=len(records),
+        missing=[one for one in dict.fromkeys(ids) if one not in have],
+        results=[view(record, call.engine.now()) for record in records],
+    )
+
+
+class ListArguments(FilterArguments):
+    """Which memories, in which order."""
+
+    limit: Annotated[int, Field(ge=1, le=200, description="Most memories to return.")] = 20
+    offset: Annotated[int, Field(ge=0, le=10_000_000, description="How many to skip.")] = 0
+    order: Annotated[
+        Order, Field(description="newest, oldest, due (next review first) or retention (weakest first).")
+    ] = Order.NEWEST
+    as_of: Annotated[Moment | None, Field(description="Only what was true then.")] = None
+    pinned: Annotated[bool | None, Field(description="Only pinned ones, or only the others.")] = None
+    max_retention: Annotated[float | None, Field(ge=0, le=1, description="Most retention.")] = None
+    due: Annotated[bool, Field(description="Only what is true now and due for review.")] = False
+    current: Annotated[bool, Field(description="Only what is true now.")] = False
+    detail_level: Annotated[DetailLevel, Field(description="How much of each to show.")] = "summary"
+
+
+@registry.operation(
+    "memory.list",
+    permission="read",
+    effect="none",
+    example={"limit": 5, "order": "newest"},
+    render=_render_listed,
+)
+def memory_list(call: Call, asked: ListArguments) -> Listed:
+    """List memories without searching: the newest, the oldest, the due, the fading.
+
+    Without a `scope` those of the caller's own and what it inherits. Superseded and expired ones are listed
+    too; `current` leaves them out, and `as_of` what was not true then. What is suppressed or archived is not.
+    """
+    now, store = call.engine.now(), call.engine.store
+    where = asked.narrow(
+        call,
+        Filter(
+            valid_at=asked.as_of or (now if asked.due or asked.current else None),
+            pinned=asked.pinned,
+            include_suppressed=False,
+            max_retention=asked.max_retention,
+            due_by=now if asked.due else None,
+        ),
+    )
+    records = store.find(where, access=call.access, order=asked.order, limit=asked.limit, offset=asked.offset)
+    return Listed(
+        scope=used(call, asked.scope),
+        total=store.count(where, access=call.access),
+        offset=asked.offset,
+        results=[view(record, now, asked.detail_level) for record in records],
+    )
+
+
+@registry.operation(
+    "memory.state",
+    permission="read",
+    effect="none",
+    example={"id": EXAMPLE_ID},
+    positional=("id",),
+    render=_render_state,
+)
+def memory_state(call: Call, id: MemoryId) -> StateView:
+    """Say how easily a memory comes to mind, and from what that follows."""
+    record, now = load(call, id), call.engine.now()
+    kept = retention_of(record.strength, now)
+    reach = float(accessibility(kept, record.memory.suppression_count))
+    return StateView(
+        id=id,
+        state=state(reach).value,
+        accessibility=round(reach, 4),
+        description=DESCRIPTIONS[state(reach)],
+        components={
+            "retention": round(kept, 4),
+            "retrieval": round(retrieval_of(record.strength, now), 4),
+            "storage": round(min(1.0, record.strength.storage / 10), 4),
+        },
+        thresholds={"active": ACTIVE_FROM, "dormant": DORMANT_FROM, "silent": SILENT_FROM},
+        transitions=[
+            TransitionView(at=one.at, before=one.before, after=one.after, reason=one.reason)
+            for one in transitions(call, id)[-MOST_TRANSITIONS:]
+        ],
+    )
+
+
+@registry.operation(
+    "memory.history",
+    permission="read",
+    effect="none",
+    example={"id": EXAMPLE_ID},
+    positional=("id",),
+    render=_render_history,
+)
+def memory_history(
+    call: Call,
+    id: MemoryId,
+    limit: Annotated[int, Field(ge=1, le=1000, description="Most events to return: the latest ones.")] = 200,
+) -> History:
+    """Show a memory's earlier revisions and what happened to it."""
+    record = load(call, id)
+    revisions = call.engine.store.history(id, access=call.access)
+    log = in_order(call, id)
+    return History(
+        id=id,
+        current_revision=record.memory.revision,
+        total_events=len(log),
+        revisions=[_revision_view(revision) for revision in revisions],
+        events=[EventView(at=e.at, kind=e.kind, details=dict(e.payload)) for e in log[-limit:]],
+    )
+
+
+def _revision_view(revision: Revision) -> RevisionView:
+    return RevisionView(
+        revision=revision.memory.revision,
+        content=revision.memory.content,
+        tags=list(revision.memory.tags),
+        recorded_at=revision.recorded_at,
+        ended_at=revision.ended_at,
+        ended_by=revision.reason,
+        valid_from=revision.memory.valid_from,
+        valid_until=revision.memory.valid_until,
+    )

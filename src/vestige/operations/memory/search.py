@@ -1,0 +1,160 @@
+"""Finding: `search`."""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from pydantic import Field
+
+from vestige.cognition.ranking.context import Context
+from vestige.cognition.time.query_window import time_asked
+from vestige.core.models import Filter
+from vestige.engine.context import Call
+from vestige.engine.recall.candidates import Mode
+from vestige.engine.recall.recall import RecallQuery, recall, show
+from vestige.operations.memory.search_view import Found, found, render_found, shorter
+from vestige.operations.registry.arguments import DetailLevel, Moment, Names
+from vestige.operations.registry.registry import registry
+from vestige.operations.shared.budget import within
+from vestige.operations.shared.filters import MAX_QUERY_CHARS, FilterArguments, check_query, used, widening
+from vestige.operations.shared.text import day
+
+
+class SearchArguments(FilterArguments):
+    """A query, what to search among, and how to answer."""
+
+    query: Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARS, description="What to look for.")]
+    limit: Annotated[int | None, Field(ge=1, le=100, description="Most results (default 10).")] = None
+    detail_level: Annotated[
+        DetailLevel | None, Field(description="brief: no text; summary (default); full: every field.")
+    ] = None
+    retrieval_mode: Annotated[
+        Mode,
+        Field(
+            description="precise: only what is sure and near the best; balanced (default); exhaustive: "
+            "everything, and what is linked to it."
+        ),
+    ] = Mode.BALANCED
+    context_topics: Annotated[
+        Names, Field(description="What you are busy with: memories with such tags rank higher.")
+    ] = []
+    context_session: Annotated[
+        str | None,
+        Field(max_length=1000, description="Your session: what was learned in it ranks higher."),
+    ] = None
+    context_codebase: Annotated[
+        str | None, Field(max_length=200, description="The codebase you are in: its memories rank higher.")
+    ] = None
+    context_file: Annotated[
+        str | None,
+        Field(
+            max_length=1000,
+            description="The file at hand: what names it or comes from it ranks higher.",
+        ),
+    ] = None
+    context_time: Annotated[
+        Moment | None,
+        Field(description="Around when you learned it: near, or at such an hour or weekday, ranks higher."),
+    ] = None
+    as_of: Annotated[Moment | None, Field(description="What was true then; default is now.")] = None
+    known_at: Annotated[Moment | None, Field(description="What this memory knew then; default is now.")] = (
+        None
+    )
+    include_expired: Annotated[bool, Field(description="Also what is not true any more.")] = False
+    include_suppressed: Annotated[bool, Field(description="Also what was suppressed (default true).")] = True
+    min_similarity: Annotated[
+        float | None, Field(ge=0, le=1, description="Least cosine of a match by meaning.")
+    ] = None
+    min_confidence: Annotated[
+        float | None,
+        Field(ge=0, le=1, description="Answer nothing below this confidence (default by retrieval_mode)."),
+    ] = None
+    token_budget: Annotated[
+        int | None, Field(ge=100, le=100_000, description="Most tokens the answer may take.")
+    ] = None
+    explain: Annotated[bool, Field(description="Say why each result ranks where it does.")] = False
+    record: Annotated[
+        bool | None, Field(description="Whether being found strengthens what is shown (default true).")
+    ] = None
+
+    def context(self) -> Context:
+        """Where the caller says he is."""
+        return Context(
+            topics=tuple(self.context_topics),
+            session_id=self.context_session,
+            codebase=self.context_codebase,
+            file=self.context_file,
+            moment=self.context_time,
+        )
+
+    def _phrases(self) -> Iterator[str]:
+        yield from super()._phrases()
+        if self.as_of is not None:
+            yield f"true at {day(self.as_of)}"
+        if self.known_at is not None:
+            yield f"known at {day(self.known_at)}"
+        if not self.include_suppressed:
+            yield "that are not suppressed"
+
+
+@registry.operation(
+    "search",
+    permission="read",
+    effect="touch",
+    example={"query": "TypeScript", "limit": 5, "explain": True},
+    positional=("query",),
+    title="Search memories",
+    render=render_found,
+)
+def search(call: Call, asked: SearchArguments) -> Found:
+    """Find memories by meaning and by words, best first.
+
+    Only what is true now is searched, unless `as_of` or `include_expired` says otherwise, and only where
+    you are (`scope` in the answer): pass scope "/" to search everything. Write a question or key words; put
+    what must occur literally in quotes. `confidence` says how sure the answer is; when nothing is good
+    enough, `abstained` is true and there are no results. `missing` names what you asked about (names,
+    versions, days, ids, quoted text) and no memory tells of: what is found then is about something else.
+    Tell your context (`context_…`) and what was learned in a like one ranks a little higher; then, and with
+    `explain`, `contextReinstatement` tells the context of the best result. `competitionSuppressed` counts the
+    results that stand behind a rival which holds now.
+    What is shown is strengthened a little, at most once a day; `record: false` leaves no trace. Use `memory`
+    with action `get` when you already have an id.
+    """
+    check_query("query", asked.query)
+    settings, now = call.engine.settings.memory, call.engine.now()
+    valid_at = None if asked.include_expired else asked.as_of or asked.known_at or now
+    where = Filter(valid_at=valid_at, known_at=asked.known_at, include_suppressed=asked.include_suppressed)
+    mode = asked.retrieval_mode
+    wanted = RecallQuery(
+        text=asked.query,
+        where=asked.narrow(call, where),
+        limit=asked.limit or settings.limit,
+        mode=mode,
+        context=asked.context(),
+        explain=asked.explain,
+        min_similarity=-1.0 if asked.min_similarity is None else asked.min_similarity,
+        min_confidence=mode.depth.confidence if asked.min_confidence is None else asked.min_confidence,
+    )
+    recalled = recall(call, wanted)
+    level = asked.detail_level or settings.detail_level
+    hits = (*recalled.hits, *recalled.rejected)
+    scope = used(call, asked.scope)
+    answer = found(
+        wanted,
+        recalled,
+        level=level,
+        now=now,
+        scope=scope,
+        among=asked.in_words(call),
+        wider=widening(call, scope, "search"),
+        missing=recalled.missing,
+        time=time_asked(asked.query, now).window if asked.explain else None,
+    )
+    if asked.token_budget is not None:
+        smaller = (one for hit in hits[:1] for one in shorter(hit, level, now))
+        answer = within(answer, asked.token_budget, smaller)
+    # Only what really reaches the caller counts as shown.
+    record = settings.record if asked.record is None else asked.record
+    ids = {view.id for view in answer.results}
+    shown = [hit for hit in recalled.hits if hit.record.memory.id in ids]
+    show(call, wanted, recalled, shown, record=record)
+    return answer

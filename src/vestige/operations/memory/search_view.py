@@ -1,0 +1,385 @@
+"""The answer to a search as it is shown: hits with their reasons, and what is to be known about the whole."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from vestige.cognition.evidence.trust import trust
+from vestige.cognition.graph.spread import Activation
+from vestige.cognition.text.analyser import searchable
+from vestige.cognition.time.calendar import EARLIEST, LATEST
+from vestige.cognition.time.expressions import Basis
+from vestige.cognition.time.query_window import Window
+from vestige.engine.recall.hits import Hit
+from vestige.engine.recall.recall import Recalled, RecallQuery
+from vestige.engine.recall.stage_inputs import Reinstated
+from vestige.operations.registry.arguments import DetailLevel, Wire
+from vestige.operations.shared.memory_view import MemoryView, view_fields
+from vestige.operations.shared.text import clip, count, day, percent
+
+MATCHED_CHARS = 1_000
+LONG_CHARS = 500
+"""Of a longer text the piece that matched is shown too."""
+LEAST_KEYWORD_SCORE = 0.0001
+UNREAD = "Too much was reworded since then to read it all: what was reworded first was not searched."
+LEVELS: tuple[DetailLevel, ...] = ("full", "summary", "brief")
+
+
+class SignalView(Wire):
+    """One part of a hit's relevance: value times weight."""
+
+    signal: str
+    value: float
+    weight: float
+    adds: float
+
+
+class StageView(Wire):
+    """A hit's score and rank after a stage, and how many places the stage moved it up."""
+
+    stage: str
+    score: float
+    rank: int
+    moved: int
+
+
+class Explanation(Wire):
+    """Why a hit ranks where it does."""
+
+    rank: int
+    signals: list[SignalView]
+    stages: list[StageView]
+    matched_text: str | None = None
+
+
+class Provenance(Wire):
+    """Where a memory comes from: recalled text is data, to be weighed by this."""
+
+    source: str | None = None
+    author: str | None = None
+    at: datetime
+    trust: float
+
+
+class AssociationView(Wire):
+    """Which link brought a hit in that no arm found."""
+
+    via: str | None
+    type: str | None
+    activation: float
+
+
+class HitView(MemoryView):
+    """A memory found.
+
+    `keyword_score` is its BM25: without an upper bound, and 0.0001, the least that is told, where the words
+    that match are in most memories, as in a store of a few. It is absent where no word matches, as is
+    `semantic_score`, a cosine, where there is no vector. `shortened` says what was left of the memory to fit
+    a token budget: its `summary`, its `brief` view, or that and the `beginning` of its text.
+    """
+
+    combined_score: float
+    provenance: Provenance
+    keyword_score: float | None = None
+    semantic_score: float | None = None
+    match_type: str | None = None
+    matched_text: str | None = None
+    duplicates: int | None = None
+    duplicate_ids: list[str] | None = None
+    contradicts: list[str] | None = None
+    association: AssociationView | None = None
+    shortened: str | None = None
+    explain: Explanation | None = None
+
+
+class TimeView(Wire):
+    """The time that a query was read to ask about, up to but without `before`; an open end is absent.
+
+    `year_guessed`: the words name no year, and the latest such time was taken.
+    """
+
+    words: str
+    since: datetime | None = None
+    before: datetime | None = None
+    year_guessed: bool | None = None
+
+
+class ReinstatementView(Wire):
+    """The context the best hit was learned in, as cues, and the ids of what else was learned in it."""
+
+    memory_id: str
+    temporal_hint: str
+    topical_hint: str | None = None
+    session_hint: str | None = None
+    related_memories: list[str]
+
+
+class Found(Wire):
+    """The answer to a search.
+
+    `confidence` is the chance that the answer is among the results. When it is too low there are none:
+    `abstained` is true and `rejected` is the best there was. `missing` are the names, versions, days, ids
+    and quoted texts of the query that must occur and occur in no memory that was searched.
+    `competition_suppressed` counts the hits that were put behind a rival, `left_out` those that did not fit
+    the token budget; `expandable` are the ids of the latter, as far as those fit.
+    """
+
+    query: str
+    method: str
+    retrieval_mode: str
+    detail_level: str
+    scope: str
+    total: int
+    confidence: float
+    abstained: bool
+    results: list[HitView]
+    rejected: list[HitView] | None = None
+    missing: list[str] | None = None
+    time: TimeView | None = None
+    context_reinstatement: ReinstatementView | None = None
+    competition_suppressed: int | None = None
+    note: str | None = None
+    left_out: int | None = None
+    expandable: list[str] | None = None
+    token_budget: int | None = None
+    tokens_used: int | None = None
+
+
+def found(
+    query: RecallQuery,
+    recalled: Recalled,
+    *,
+    level: DetailLevel,
+    now: datetime,
+    scope: str,
+    among: str,
+    wider: str | None = None,
+    missing: Sequence[str] = (),
+    time: Window | None = None,
+) -> Found:
+    """The whole answer; `among` names the filters that were on, `wider` says how to search in more scopes."""
+    results = [
+        hit_view(hit, place, level, now, explain=query.explain) for place, hit in enumerate(recalled.hits, 1)
+    ]
+    rejected = [hit_view(hit, 1, level, now, explain=query.explain) for hit in recalled.rejected]
+    notes = [*_notes(query, recalled, among, wider), *_cut(results, rejected)]
+    return Found(
+        query=query.text,
+        method="hybrid" if recalled.semantic else "keyword",
+        retrieval_mode=query.mode.value,
+        detail_level=level,
+        scope=scope,
+        total=len(results),
+        confidence=round(recalled.confidence, 4),
+        abstained=bool(recalled.rejected),
+        results=results,
+        rejected=rejected or None,
+        missing=list(missing) or None,
+        time=_time(query.text, time),
+        context_reinstatement=_reinstatement(recalled.reinstated),
+        competition_suppressed=recalled.overtaken or None,
+        note=" ".join(notes) or None,
+    )
+
+
+def _cut(*shown: Sequence[HitView]) -> Iterator[str]:
+    if any(view.content_length for views in shown for view in views):
+        yield "Long texts are cut: `memory` with action `get` shows them whole."
+
+
+def _notes(query: RecallQuery, recalled: Recalled, among: str, wider: str | None) -> Iterator[str]:
+    if not recalled.semantic:
+        yield f"Searched by words only. {recalled.why_not}"
+    if recalled.unread:
+        yield UNREAD
+    if recalled.rejected:
+        yield (
+            f"Nothing good enough was found (confidence {recalled.confidence:.2f}, wanted at least "
+            f"{query.min_confidence:.2f}); `rejected` is the best there was. Say what you look for in other "
+            "words, or set min_confidence to 0 to see everything."
+        )
+        if among:
+            yield f"Only memories {among} were searched."
+    elif not recalled.hits:
+        yield f"No memory {among} matches." if among else "No memory matches."
+    if wider and not recalled.hits:
+        yield wider
+
+
+def _time(text: str, window: Window | None) -> TimeView | None:
+    if window is None:
+        return None
+    return TimeView(
+        words=text[slice(*window.span)],
+        since=None if window.start == EARLIEST else window.start,
+        before=None if window.end == LATEST else window.end,
+        year_guessed=window.basis is Basis.GUESSED_YEAR or None,
+    )
+
+
+def _reinstatement(reinstated: Reinstated | None) -> ReinstatementView | None:
+    if reinstated is None:
+        return None
+    return ReinstatementView(
+        memory_id=reinstated.memory_id,
+        temporal_hint=reinstated.hints.temporal,
+        topical_hint=reinstated.hints.topical,
+        session_hint=reinstated.hints.session,
+        related_memories=list(reinstated.related),
+    )
+
+
+def hit_view(
+    hit: Hit, place: int, level: DetailLevel, now: datetime, *, explain: bool, shortened: str | None = None
+) -> HitView:
+    """A hit at a level of detail. Provenance is part of every level."""
+    memory = hit.record.memory
+    shown = view_fields(hit.record, now, level)
+    if level != "brief":
+        shown |= {
+            "keyword_score": _keyword_score(hit),
+            "semantic_score": None if hit.semantic is None else round(hit.semantic, 4),
+            "match_type": _match(hit),
+            "matched_text": _matched(hit) if len(memory.content) > LONG_CHARS else None,
+        }
+    if explain:
+        shown["explain"] = _explained(hit, place)
+    return HitView(
+        combined_score=round(hit.score, 6),
+        provenance=Provenance(
+            source=memory.source,
+            author=memory.author,
+            at=memory.occurred_at or memory.created_at,
+            trust=round(trust(hit.record, now), 4),
+        ),
+        duplicates=len(hit.duplicates) or None,
+        duplicate_ids=list(hit.duplicates) or None,
+        contradicts=list(hit.contradicts) or None,
+        association=_association(hit.association),
+        shortened=shortened,
+        **shown,
+    )
+
+
+def shorter(hit: Hit, level: DetailLevel, now: datetime) -> Iterator[HitView]:
+    """The hit in less and less detail than this level with its reasons."""
+    for lower in LEVELS[LEVELS.index(level) :]:
+        if lower == "brief" and level != "brief":
+            brief = hit_view(hit, 1, lower, now, explain=False, shortened="beginning")
+            yield brief.model_copy(update={"content": hit.record.memory.content})
+        yield hit_view(hit, 1, lower, now, explain=False, shortened=lower)
+
+
+def _explained(hit: Hit, place: int) -> Explanation:
+    ranks = [rank for _, _, rank in hit.stages]
+    return Explanation(
+        rank=place,
+        signals=[
+            SignalView(
+                signal=one.name,
+                value=round(one.value, 4),
+                weight=round(one.weight, 4),
+                adds=round(one.value * one.weight, 4),
+            )
+            for one in hit.signals
+        ],
+        stages=[
+            StageView(stage=name, score=round(score, 6), rank=rank, moved=before - rank)
+            for (name, score, rank), before in zip(hit.stages, [*ranks[:1], *ranks], strict=False)
+        ],
+        matched_text=_matched(hit),
+    )
+
+
+def _matched(hit: Hit) -> str | None:
+    """The piece of a longer text that matched the meaning best."""
+    text = searchable(hit.record.memory)
+    piece = text[hit.start : hit.end] if hit.end and hit.end - hit.start < len(text.strip()) else None
+    return clip(piece, MATCHED_CHARS) if piece else None
+
+
+def _association(activation: Activation | None) -> AssociationView | None:
+    if activation is None:
+        return None
+    return AssociationView(via=activation.via, type=activation.kind, activation=round(activation.level, 4))
+
+
+def _match(hit: Hit) -> str:
+    if hit.association is not None:
+        return "Association"
+    if hit.by_literal:
+        return "Literal"
+    if hit.by_words and hit.by_meaning:
+        return "Both"
+    return "Keyword" if hit.by_words else "Semantic"
+
+
+def _keyword_score(hit: Hit) -> float | None:
+    # A word that most memories have weighs next to nothing, but 0 would say that no word matched.
+    return None if hit.keyword is None else max(LEAST_KEYWORD_SCORE, round(hit.keyword, 4))
+
+
+def render_found(answer: Found) -> str:
+    """Hits for a person, best first."""
+    lines = [line for place, hit in enumerate(answer.results, 1) for line in _lines(hit, place)]
+    lines.append("" if lines else _nothing(answer))
+    if answer.rejected:
+        lines.extend(["The best that was found:", *_lines(answer.rejected[0], 1)])
+    how = f"{count(len(answer.results), 'memory')} by {answer.method} search"
+    lines.append(f"{how}, confidence {percent(answer.confidence)}.")
+    if answer.missing:
+        named = ", ".join(f'"{clip(one)}"' for one in answer.missing)
+        lines.append(f"{named} {'occurs' if len(answer.missing) == 1 else 'occur'} nowhere.")
+    if answer.time:
+        lines.append(_time_line(answer.time))
+    if answer.context_reinstatement:
+        lines.append(_context_line(answer.context_reinstatement))
+    if answer.left_out:
+        lines.append(f"{answer.left_out} more did not fit the token budget.")
+    if answer.note:
+        lines.append(answer.note)
+    return "\n".join(lines).strip("\n")
+
+
+def _nothing(answer: Found) -> str:
+    if answer.abstained:
+        return "Nothing good enough."
+    return "Nothing fits the token budget." if answer.left_out else "Nothing found."
+
+
+def _time_line(time: TimeView) -> str:
+    since = f" from {day(time.since)}" if time.since else ""
+    before = f" until {day(time.before)}" if time.before else ""
+    return f'"{time.words}" is read as{since}{before}{"; the year is a guess" if time.year_guessed else ""}.'
+
+
+def _context_line(context: ReinstatementView) -> str:
+    cues = (context.temporal_hint, context.topical_hint, context.session_hint)
+    beside = f", beside {', '.join(context.related_memories)}" if context.related_memories else ""
+    return f"The first was learned: {' · '.join(cue for cue in cues if cue)}{beside}."
+
+
+def _lines(hit: HitView, place: int) -> list[str]:
+    facts = [
+        f"score {hit.combined_score:.3f}",
+        f"retention {percent(hit.retention_strength)}",
+        hit.match_type,
+        f"{hit.duplicates} more say the same" if hit.duplicates else None,
+        f"contradicts {', '.join(hit.contradicts)}" if hit.contradicts else None,
+        f"via {hit.association.via}" if hit.association else None,
+        "shortened" if hit.shortened else None,
+        day(hit.provenance.at),
+        hit.source,
+        ", ".join(hit.tags),
+        hit.id,
+    ]
+    lines = [
+        f"{place:>2}. {clip(hit.content or '(text left out)', 74)}",
+        "    " + " · ".join(fact for fact in facts if fact),
+    ]
+    if hit.matched_text:
+        lines.append(f"    … {clip(hit.matched_text, 74)}")
+    if hit.explain:
+        parts = " + ".join(f"{one.adds:.3f} {one.signal}" for one in hit.explain.signals if one.adds)
+        steps = " → ".join(f"{one.stage} {one.score:.3f} (#{one.rank})" for one in hit.explain.stages)
+        lines.extend([f"    why: {parts}", f"         {steps}"])
+    return lines

@@ -1,0 +1,116 @@
+"""Memories by day: `memory_timeline`."""
+
+from collections import defaultdict
+from datetime import timedelta
+from typing import Annotated
+
+from pydantic import Field
+
+from vestige.core.errors import InvalidInput
+from vestige.core.models import Filter
+from vestige.engine.context import Call
+from vestige.engine.recall.as_known import as_known
+from vestige.operations.registry.arguments import Arguments, DetailLevel, EndMoment, Moment, Scope, Tags, Wire
+from vestige.operations.registry.registry import registry
+from vestige.operations.shared.filters import scoped, used
+from vestige.operations.shared.memory_view import MemoryView, memory_lines, view
+from vestige.operations.shared.text import count
+
+
+class Day(Wire):
+    """The memories of one day (UTC)."""
+
+    date: str
+    count: int
+    memories: list[MemoryView]
+
+
+class Timeline(Wire):
+    """Days, newest first."""
+
+    start: str
+    end: str
+    total: int
+    shown: int
+    scope: str
+    days: list[Day]
+
+
+class TimelineArguments(Arguments):
+    """Which days, and which memories of them."""
+
+    start: Annotated[Moment | None, Field(description="First moment; default a week ago.")] = None
+    end: Annotated[EndMoment | None, Field(description="Last moment or day; default now.")] = None
+    node_type: Annotated[str | None, Field(min_length=1, description="Only this node type.")] = None
+    tags: Annotated[Tags, Field(description="Only memories with any of these tags.")] = []
+    scope: Annotated[
+        Scope | None,
+        Field(description="Only this scope and what is below it; default is your own and what it inherits."),
+    ] = None
+    as_of: Annotated[Moment | None, Field(description="Only what was true then.")] = None
+    known_at: Annotated[
+        Moment | None, Field(description="As this memory knew it then; `end` is then unless given.")
+    ] = None
+    limit: Annotated[int, Field(ge=1, le=200, description="Most memories to show.")] = 50
+    detail_level: Annotated[DetailLevel, Field(description="How much of each to show.")] = "summary"
+
+
+def render_timeline(timeline: Timeline) -> str:
+    """Days for a person."""
+    parts = [
+        f"{day.date} ({count(day.count, 'memory')})\n{memory_lines(day.memories)}" for day in timeline.days
+    ]
+    parts.append(f"{timeline.shown} of {count(timeline.total, 'memory')} in {timeline.scope}.")
+    return "\n\n".join(parts)
+
+
+@registry.operation(
+    "memory_timeline",
+    permission="read",
+    effect="none",
+    example={"start": "2020-01-01", "limit": 10},
+    command="timeline",
+    render=render_timeline,
+)
+def memory_timeline(call: Call, asked: TimelineArguments) -> Timeline:
+    """Show what was remembered when, day by day, newest first.
+
+    Superseded and expired memories are shown too; `as_of` leaves out what was not true then. What is
+    suppressed or archived is not shown.
+    """
+    now = call.engine.now()
+    # "Until now" includes what is written in this very moment.
+    end = asked.end or (asked.known_at or now) + timedelta(microseconds=1)
+    start = asked.start or end - timedelta(days=7)
+    if start >= end:
+        raise _empty(asked)
+    where = Filter(
+        created_from=start,
+        created_to=end,
+        node_types=(asked.node_type,) if asked.node_type else (),
+        tags_any=tuple(asked.tags),
+        valid_at=asked.as_of,
+        known_at=asked.known_at,
+        include_suppressed=False,
+    )
+    where = scoped(call, where, asked.scope)
+    records = call.engine.store.find(where, access=call.access, limit=asked.limit)
+    days: dict[str, list[MemoryView]] = defaultdict(list)
+    for known in as_known(call, records, asked.known_at):
+        days[f"{known.memory.created_at:%Y-%m-%d}"].append(view(known, now, asked.detail_level))
+    return Timeline(
+        start=start.isoformat(),
+        end=end.isoformat(),
+        total=call.engine.store.count(where, access=call.access),
+        shown=len(records),
+        scope=used(call, asked.scope),
+        days=[Day(date=date, count=len(memories), memories=memories) for date, memories in days.items()],
+    )
+
+
+def _empty(asked: TimelineArguments) -> InvalidInput:
+    """The error for a time in which nothing can lie, in terms of what was given."""
+    name = "end" if asked.end else "known_at" if asked.known_at else None
+    future = "`start` is in the future: nothing is remembered yet."
+    said = f"`start` is not before `{name}`." if name else future
+    return InvalidInput(said, hint="Give an earlier `start`.", details={"argument": "start"})

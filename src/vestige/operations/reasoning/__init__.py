@@ -1,0 +1,1 @@
+"""Operations that think over many memories: reference, session, insights, sleep, prediction."""

@@ -1,0 +1,191 @@
+"""What dreams found, and when the memory slept: the tool `insights`."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from vestige.engine.context import Call
+from vestige.engine.sleep.insights import Held, insights
+from vestige.engine.sleep.insights import dismiss as dismiss_insight
+from vestige.engine.sleep.runs import CONSOLIDATION, DREAM, Row, rows
+from vestige.operations.registry.arguments import Arguments, Scope, Wire
+from vestige.operations.registry.registry import registry
+from vestige.operations.shared.filters import used
+from vestige.operations.shared.text import count, day, percent, table
+
+EXAMPLE_INSIGHT = "00000000000000000000000000000000"
+
+
+class InsightView(Wire):
+    """Something that a dream noticed, drawn from the memories it names.
+
+    Its names are those that clients of the reference system read.
+    """
+
+    id: str
+    insight_type: Annotated[str, Field(alias="insight_type")]
+    insight: str
+    source_memories: Annotated[list[str], Field(alias="source_memories")]
+    confidence: float
+    novelty_score: Annotated[float, Field(alias="novelty_score")]
+    generated_at: Annotated[datetime, Field(alias="generated_at")]
+    scope: str
+
+
+def insight_view(held: Held) -> InsightView:
+    """An insight as it is shown."""
+    return InsightView(
+        id=held.id,
+        insight_type=held.kind,
+        insight=held.text,
+        source_memories=list(held.sources),
+        confidence=held.confidence,
+        novelty_score=held.novelty,
+        generated_at=held.at,
+        scope=held.scope,
+    )
+
+
+def insight_lines(views: Sequence[InsightView]) -> str:
+    """Insights for a person."""
+    return "\n".join(
+        f"{one.insight_type} ({percent(one.confidence)}): {one.insight}\n  {one.id}" for one in views
+    )
+
+
+class Insights(Wire):
+    """Insights, the latest first."""
+
+    scope: str
+    shown: int
+    insights: list[InsightView]
+
+
+class InsightsArguments(Arguments):
+    """Where to look, and for what."""
+
+    limit: Annotated[int, Field(ge=1, le=100, description="Most insights to return.")] = 20
+    scope: Annotated[
+        Scope | None,
+        Field(description="Where to look; default is the caller's own scope and what it inherits."),
+    ] = None
+
+
+def render_insights(answer: Insights) -> str:
+    """All of them for a person."""
+    if not answer.insights:
+        return f"No insights in {answer.scope}. `dream` may find some."
+    return f"{insight_lines(answer.insights)}\n\n{count(answer.shown, 'insight')} in {answer.scope}."
+
+
+@registry.operation(
+    "insights.list",
+    permission="read",
+    effect="none",
+    example={"limit": 5},
+    title="List insights",
+    render=render_insights,
+)
+def list_insights(call: Call, asked: InsightsArguments) -> Insights:
+    """List what dreams noticed, the latest first, each with the memories it was drawn from.
+
+    An insight is shown while its sources stand: not once one of them was edited, ended, suppressed, archived
+    or deleted.
+    """
+    scope = used(call, asked.scope)
+    found = insights(call, scope=scope, inherited=asked.scope is None, limit=asked.limit)
+    return Insights(scope=scope, shown=len(found), insights=[insight_view(one) for one in found])
+
+
+class Dismissed(Wire):
+    """An insight that is gone."""
+
+    id: str
+    insight_type: Annotated[str, Field(alias="insight_type")]
+    dismissed: bool
+
+
+@registry.operation(
+    "insights.dismiss",
+    permission="write",
+    effect="delete",
+    example={"id": EXAMPLE_INSIGHT},
+    positional=("id",),
+    title="Dismiss an insight",
+    render=lambda answer: f"The insight {answer.id} is gone and will not come back.",
+)
+def dismiss(
+    call: Call, id: Annotated[str, Field(min_length=1, max_length=64, description="Id of the insight.")]
+) -> Dismissed:
+    """Let an insight go for good: its text is removed, and no dream makes it again from the same texts."""
+    gone = dismiss_insight(call, id)
+    return Dismissed(id=gone.id, insight_type=str(gone.body["type"]), dismissed=True)
+
+
+class RunView(Wire):
+    """A dream or a consolidation that was: what it counted."""
+
+    id: str
+    kind: str
+    at: datetime
+    scope: str
+    counts: dict[str, int]
+    duration_ms: float | None = None
+
+
+class Runs(Wire):
+    """Runs, the last one first."""
+
+    shown: int
+    runs: list[RunView]
+
+
+def render_runs(answer: Runs) -> str:
+    """Runs for a person."""
+    if not answer.runs:
+        return "It has not slept yet."
+    told = ((day(one.at), one.kind, one.scope, _counts(one)) for one in answer.runs)
+    return table(("at", "what", "scope", "counts"), told)
+
+
+def _counts(run: RunView) -> str:
+    return ", ".join(f"{name} {number}" for name, number in run.counts.items() if number) or "nothing to do"
+
+
+@registry.operation(
+    "insights.runs",
+    permission="read",
+    effect="none",
+    example={"limit": 5},
+    title="When it slept",
+    render=render_runs,
+)
+def list_runs(
+    call: Call,
+    limit: Annotated[int, Field(ge=1, le=100, description="Most runs to return.")] = 20,
+    kind: Annotated[
+        Literal["dream", "consolidation"] | None, Field(description="Only these; default both.")
+    ] = None,
+) -> Runs:
+    """List the last dreams and consolidations in reach, with what each of them did."""
+    kinds = (kind,) if kind else (DREAM, CONSOLIDATION)
+    found = [row for one in kinds for row in rows(call, one, limit=limit)]
+    found.sort(key=lambda row: (row.at, row.id), reverse=True)
+    return Runs(shown=len(found[:limit]), runs=[_run_view(row) for row in found[:limit]])
+
+
+def _run_view(row: Row) -> RunView:
+    steps = {step["step"]: step["count"] for step in row.body.get("steps", ())}
+    plain = {
+        name: number for name, number in row.body.items() if name not in ("turn", "steps", "duration_ms")
+    }
+    return RunView(
+        id=row.id,
+        kind=row.kind,
+        at=row.at,
+        scope=row.scope,
+        counts={**plain, **steps},
+        duration_ms=row.body.get("duration_ms"),
+    )

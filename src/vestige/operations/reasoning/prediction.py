@@ -1,0 +1,149 @@
+"""What is likely to be needed next: `predict`."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
+
+from vestige.cognition.prediction.forecast import SUGGESTED
+from vestige.core.events import preview
+from vestige.core.models import Filter
+from vestige.engine.context import Call
+from vestige.engine.reactions.predict import Busy, LikelyQuery, Prediction, predict
+from vestige.operations.registry.arguments import Arguments, Names, Scope, Wire
+from vestige.operations.registry.registry import registry
+from vestige.operations.shared.filters import scoped, used
+from vestige.operations.shared.text import percent
+
+PREVIEW_CHARS = 200
+
+
+class PredictionContext(Arguments):
+    """What the caller is busy with."""
+
+    current_file: Annotated[str | None, Field(max_length=1000, description="The file at hand.")] = None
+    current_topics: Annotated[Names, Field(description="What it is about.")] = []
+    codebase: Annotated[str | None, Field(max_length=200, description="The codebase at hand.")] = None
+
+
+class PredictArguments(Arguments):
+    """What the caller is busy with, and how much to foretell."""
+
+    context: Annotated[PredictionContext | None, Field(description="What you are busy with.")] = None
+    limit: Annotated[int, Field(ge=1, le=20, description="Most memories to foretell.")] = 5
+    scope: Annotated[
+        Scope | None,
+        Field(description="Where to look; default is the caller's own scope and what it inherits."),
+    ] = None
+
+
+class PredictionView(Wire):
+    """A memory that is likely to be needed, and why."""
+
+    memory_id: str
+    preview: str
+    confidence: float
+    reasons: list[str]
+    node_type: str
+    scope: str
+    source: str | None = None
+    created_at: datetime
+
+
+class LikelyQueryView(Wire):
+    """A query that is likely to come, in the words it was asked in before, and what would answer it."""
+
+    query: str
+    memory_ids: list[str]
+    confidence: float
+
+
+class Interest(Wire):
+    """A word that is asked for these days; the most frequent has the weight 1."""
+
+    topic: str
+    weight: float
+
+
+class Predictions(Wire):
+    """What is likely to be needed next.
+
+    `prediction_accuracy` is the share of the last `predictions_measured` predictions of which something was
+    needed within the hour. `predict_degraded` says why these are no real predictions, when they are not.
+    """
+
+    predictions: list[PredictionView]
+    suggestions: list[PredictionView]
+    speculative: list[LikelyQueryView]
+    top_interests: list[Interest]
+    prediction_accuracy: float | None = None
+    predictions_measured: int
+    predict_degraded: str | None = None
+    scope: str
+
+
+def render_predictions(answer: Predictions) -> str:
+    """Predictions for a person."""
+    lines = [f"! {answer.predict_degraded}"] if answer.predict_degraded else []
+    for one in answer.predictions:
+        lines.append(f"{percent(one.confidence):>5}  {preview(one.preview, 70)}")
+        lines += [f"       {one.memory_id}", *(f"       {reason}" for reason in one.reasons)]
+    if answer.speculative:
+        lines.append("Likely to be asked: " + "; ".join(one.query for one in answer.speculative))
+    if answer.prediction_accuracy is not None:
+        share = percent(answer.prediction_accuracy)
+        lines.append(f"Of the last {answer.predictions_measured} predictions {share} came true.")
+    return "\n".join(lines) or "Nothing is remembered here yet."
+
+
+@registry.operation(
+    "predict",
+    permission="read",
+    effect="touch",
+    example={"limit": 3},
+    title="What comes next",
+    render=render_predictions,
+)
+def predict_next(call: Call, asked: PredictArguments) -> Predictions:
+    """Foretell which memories will be needed next, from what was searched for before.
+
+    Each prediction names its signs with their numbers: met together with something of this session, under
+    the topics, the file or the codebase in `context`, at this hour, and how often. `suggestions` are the
+    likelier ones, `speculative` the queries that are likely to come. Whether a prediction comes true within
+    the hour is kept and told as `predictionAccuracy`. Without history, `predictDegraded` says so, and the
+    newest strong memories are named instead.
+    """
+    about = asked.context or PredictionContext()
+    busy = Busy(file=about.current_file, topics=tuple(about.current_topics), codebase=about.codebase)
+    found = predict(call, busy, asked.limit, within=scoped(call, Filter(), asked.scope))
+    predictions = [_view(one) for one in found.predictions]
+    return Predictions(
+        predictions=predictions,
+        suggestions=[one for one in predictions if one.confidence >= SUGGESTED],
+        speculative=[_query(one) for one in found.speculative],
+        top_interests=[Interest(topic=word, weight=round(weight, 4)) for word, weight in found.interests],
+        prediction_accuracy=None if found.accuracy is None else round(found.accuracy, 4),
+        predictions_measured=found.measured,
+        predict_degraded=found.degraded,
+        scope=used(call, asked.scope),
+    )
+
+
+def _view(one: Prediction) -> PredictionView:
+    memory = one.record.memory
+    return PredictionView(
+        memory_id=memory.id,
+        preview=preview(memory.content, PREVIEW_CHARS),
+        confidence=round(one.confidence, 4),
+        reasons=list(one.reasons),
+        node_type=memory.node_type,
+        scope=memory.scope,
+        source=memory.source,
+        created_at=memory.created_at,
+    )
+
+
+def _query(one: LikelyQuery) -> LikelyQueryView:
+    return LikelyQueryView(
+        query=" ".join(one.words), memory_ids=list(one.memory_ids), confidence=round(one.confidence, 4)
+    )

@@ -1,0 +1,215 @@
+"""Sleep: `dream` and `consolidate`."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from vestige.cognition.dreams.replay import LINKS_EACH
+from vestige.core.models import Edge, Filter
+from vestige.engine.access import require_scope
+from vestige.engine.context import Call
+from vestige.engine.sleep.dream import Dreamed, DreamQuery
+from vestige.engine.sleep.dream import dream as dream_of
+from vestige.engine.sleep.schedule import LEAST_SIMILARITY
+from vestige.engine.sleep.schedule import sleep as consolidate_all
+from vestige.operations.reasoning.insights import InsightView, insight_lines, insight_view
+from vestige.operations.registry.arguments import Arguments, Scope, Wire
+from vestige.operations.registry.registry import registry
+from vestige.operations.shared.filters import scoped, used
+from vestige.operations.shared.text import count, table
+
+SHOWN_LINKS = 20
+
+
+class DreamArguments(Arguments):
+    """How much to dream, and where."""
+
+    memory_count: Annotated[
+        int | None,
+        Field(ge=5, le=500, description="Most memories to replay; default is the setting (50)."),
+    ] = None
+    min_similarity: Annotated[
+        float, Field(ge=0.1, le=1, description="How alike two memories must be to be linked.")
+    ] = LEAST_SIMILARITY
+    links_per_memory: Annotated[
+        int, Field(ge=0, le=10, description="Most new links of one memory; 0 makes none.")
+    ] = LINKS_EACH
+    scope: Annotated[
+        Scope | None,
+        Field(description="Where to dream; default is the caller's own scope and what it inherits."),
+    ] = None
+
+
+class LinkView(Wire):
+    """A link that a dream made."""
+
+    source: str
+    target: str
+    type: str
+    weight: float
+
+
+class DreamStats(Wire):
+    """What a dream did beside its insights.
+
+    `strengthened` memories were replayed for the first time in a day; `by_words` says that there were no
+    vectors to compare.
+    """
+
+    new_connections_found: int
+    connections_reinforced: int
+    connections_pruned: int
+    memories_strengthened: int
+    by_words: bool | None = None
+    duration_ms: Annotated[float, Field(alias="duration_ms")]
+
+
+class DreamView(Wire):
+    """What a dream has left. `connections` shows the heaviest of the new links."""
+
+    status: str
+    dream_id: str
+    scope: str
+    memories_replayed: int
+    waking_tags_processed: int
+    insights: list[InsightView]
+    insights_persisted: int
+    connections_persisted: int
+    connections: list[LinkView]
+    stats: DreamStats
+
+
+def render_dream(dreamed: DreamView) -> str:
+    """A dream for a person."""
+    stats = dreamed.stats
+    told = (
+        f"Replayed {count(dreamed.memories_replayed, 'memory')} of {dreamed.scope}: "
+        f"{count(dreamed.connections_persisted, 'new link')}, {stats.connections_reinforced} reinforced, "
+        f"{stats.connections_pruned} pruned, {count(dreamed.insights_persisted, 'insight')}."
+    )
+    return "\n\n".join(part for part in (insight_lines(dreamed.insights), told) if part)
+
+
+@registry.operation(
+    "dream",
+    permission="write",
+    effect="write",
+    lane="long",
+    example={"memory_count": 5},
+    title="Dream",
+    render=render_dream,
+)
+def dream(call: Call, asked: DreamArguments) -> DreamView:
+    """Replay memories, link what belongs together, and say what that shows.
+
+    Replays what mattered lately, the newest, and some of every age. Links each to what is near it in the
+    scope, strengthens what was replayed (at most once a day), prunes links that have faded, and draws
+    insights, which cite their sources. No text is changed; pinned memories only get links. Needs 5 memories.
+    """
+    now = call.engine.now()
+    require_scope(call, asked.scope)
+    query = DreamQuery(
+        where=scoped(call, Filter(valid_at=now, include_suppressed=False), asked.scope),
+        scope=used(call, asked.scope),
+        memories=asked.memory_count or call.engine.settings.sleep.dream_memories,
+        least=asked.min_similarity,
+        links_each=asked.links_per_memory,
+    )
+    return _dream_view(dream_of(call, query))
+
+
+def _dream_view(dreamed: Dreamed) -> DreamView:
+    heaviest = sorted(dreamed.linked, key=lambda edge: (-edge.weight, edge.source_id, edge.target_id))
+    return DreamView(
+        status="dreamed",
+        dream_id=dreamed.id,
+        scope=dreamed.scope,
+        memories_replayed=dreamed.replayed,
+        waking_tags_processed=dreamed.salient,
+        insights=[insight_view(one) for one in dreamed.insights],
+        insights_persisted=len(dreamed.insights),
+        connections_persisted=len(dreamed.linked),
+        connections=[_link_view(edge) for edge in heaviest[:SHOWN_LINKS]],
+        stats=DreamStats(
+            new_connections_found=len(dreamed.linked),
+            connections_reinforced=dreamed.reinforced,
+            connections_pruned=dreamed.pruned,
+            memories_strengthened=dreamed.strengthened,
+            by_words=dreamed.by_words or None,
+            duration_ms=dreamed.duration_ms,
+        ),
+    )
+
+
+def _link_view(edge: Edge) -> LinkView:
+    return LinkView(
+        source=edge.source_id, target=edge.target_id, type=edge.kind, weight=round(edge.weight, 4)
+    )
+
+
+class StepView(Wire):
+    """One step of a consolidation: what it counted, and what there is to say."""
+
+    step: str
+    count: int
+    note: str | None = None
+
+
+class ConsolidationView(Wire):
+    """What a consolidation did.
+
+    `decay_applied` counts memories that were seen to have changed their state, `activations_computed` links
+    that have faded, `nodes_promoted` memories that a dream strengthened. Nothing is merged or removed by
+    itself, so `duplicates_merged` and `nodes_pruned` are always 0; `duplicates_found` are worth a look.
+    """
+
+    nodes_processed: int
+    nodes_promoted: int
+    nodes_pruned: int = 0
+    decay_applied: int
+    embeddings_generated: int
+    duplicates_found: int
+    duplicates_merged: int = 0
+    activations_computed: int
+    w20_optimized: Annotated[bool, Field(alias="w20Optimized")]
+    duration_ms: float
+    steps: list[StepView]
+    dream: DreamView | None = None
+
+
+def render_consolidation(done: ConsolidationView) -> str:
+    """A consolidation for a person."""
+    steps = table(("step", "count", "note"), ((one.step, one.count, one.note) for one in done.steps))
+    return f"{steps}\n\n{count(done.nodes_processed, 'memory')} looked after."
+
+
+@registry.operation(
+    "consolidate",
+    permission="write",
+    effect="write",
+    lane="long",
+    example={},
+    title="Consolidate",
+    render=render_consolidation,
+)
+def consolidate(call: Call) -> ConsolidationView:
+    """Look after the memory: what it does by itself when it is idle.
+
+    Notes which memories have faded into another state, embeds what has no vectors, fits the forgetting curve
+    to the reviews, lets links fade, finishes suppressions, counts duplicates, dreams if a dream is due, and
+    takes a snapshot for the trend in `memory_health`. No text is changed, merged or removed. Refused while
+    another consolidation runs, in this process or another.
+    """
+    done = consolidate_all(call)
+    return ConsolidationView(
+        nodes_processed=done.memories,
+        nodes_promoted=done.dreamed.strengthened if done.dreamed else 0,
+        decay_applied=done.count("states"),
+        embeddings_generated=done.count("embeddings"),
+        duplicates_found=done.count("duplicates"),
+        activations_computed=done.count("links"),
+        w20_optimized=done.tuned,
+        duration_ms=done.duration_ms,
+        steps=[StepView(step=one.name, count=one.count, note=one.note) for one in done.steps],
+        dream=_dream_view(done.dreamed) if done.dreamed else None,
+    )

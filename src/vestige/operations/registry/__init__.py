@@ -1,0 +1,1 @@
+"""The registry of operations, and what every operation shares: arguments, schemas, routes, errors."""

@@ -1,0 +1,99 @@
+"""Every tool from one: `tools.describe`, and the gateway that runs any of them."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from vestige.engine.context import Call
+from vestige.operations.registry.arguments import Wire
+from vestige.operations.registry.registry import Tool, registry
+from vestige.operations.registry.schemas import tool_schema
+from vestige.operations.shared.text import count, fields, table
+
+
+class ToolLine(Wire):
+    """A tool in one line."""
+
+    name: str
+    summary: str
+
+
+class ToolsListed(Wire):
+    """Every tool there is."""
+
+    tools: list[ToolLine]
+    hint: str
+
+
+class ToolDescribed(Wire):
+    """One tool in full."""
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+    actions: dict[str, str] | None = None
+    examples: list[dict[str, Any]]
+
+
+def render_tools(told: ToolsListed | ToolDescribed) -> str:
+    """The tools for a person."""
+    if isinstance(told, ToolsListed):
+        rows = ((one.name, one.summary) for one in told.tools)
+        return f"{table(('tool', 'what it does'), rows)}\n\n{count(len(told.tools), 'tool')}. {told.hint}"
+    needed = told.input_schema.get("required", [])
+    arguments = (
+        (name, "required" if name in needed else "", schema.get("description", ""))
+        for name, schema in told.input_schema["properties"].items()
+    )
+    parts = [f"{told.name}\n\n{told.description}", table(("argument", "", "meaning"), arguments)]
+    if told.actions:
+        parts.append(fields(told.actions.items()))
+    return "\n\n".join(parts)
+
+
+@registry.operation(
+    "tools.describe",
+    permission="read",
+    effect="none",
+    example={"tool": "memory"},
+    positional=("tool",),
+    command="tools",
+    title="The tools",
+    render=render_tools,
+)
+def describe_tools(
+    call: Call,
+    tool: Annotated[str | None, Field(description="Name of a tool; left out: all are listed.")] = None,
+) -> ToolsListed | ToolDescribed:
+    """List every MCP tool, or show one in full: its arguments, actions and examples."""
+    if tool is not None:
+        return _described(registry.tool(registry.aliases.get(tool, (tool, {}))[0]))
+    others = (one for one in registry.tools.values() if one.name != registry.gateway)
+    return ToolsListed(
+        tools=[ToolLine(name=one.name, summary=one.summary) for one in others],
+        hint="Name one to see its arguments.",
+    )
+
+
+def _described(tool: Tool) -> ToolDescribed:
+    operations = {action: registry.operations[name] for action, name in tool.actions.items()}
+    return ToolDescribed(
+        name=tool.name,
+        description=tool.full,
+        input_schema=tool_schema(registry, tool),
+        actions={action: one.summary for action, one in operations.items()} if "" not in operations else None,
+        examples=[
+            {**({"action": action} if action else {}), **one.example} for action, one in operations.items()
+        ],
+    )
+
+
+registry.open_gateway(
+    "vestige",
+    title="Every other tool",
+    description=(
+        "Reach every tool of this memory. Without arguments it lists them; with `tool` it describes one; "
+        "with `tool` and `arguments` it runs it."
+    ),
+    describe="tools.describe",
+)

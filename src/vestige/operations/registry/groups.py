@@ -1,0 +1,265 @@
+"""Every operation, and how MCP groups, renames and exposes them. Importing this fills the registry."""
+
+from vestige.operations.care import (
+    backup,
+    changelog,
+    doctor,
+    export,
+    health,
+    import_,
+    index,
+    keys,
+    scan,
+    status,
+    sync,
+)
+from vestige.operations.intentions import intentions
+from vestige.operations.memory import (
+    archive,
+    change,
+    codebase,
+    connections,
+    contradictions,
+    dedup,
+    forget,
+    graph,
+    ingest,
+    read,
+    search,
+    timeline,
+)
+from vestige.operations.reasoning import importance, insights, prediction, reference, session, sleep
+from vestige.operations.registry import gateway, routes
+from vestige.operations.registry.registry import registry
+
+__all__ = [
+    "archive",
+    "backup",
+    "change",
+    "changelog",
+    "codebase",
+    "connections",
+    "contradictions",
+    "dedup",
+    "doctor",
+    "export",
+    "forget",
+    "gateway",
+    "graph",
+    "health",
+    "import_",
+    "importance",
+    "index",
+    "ingest",
+    "insights",
+    "intentions",
+    "keys",
+    "prediction",
+    "read",
+    "reference",
+    "registry",
+    "routes",
+    "scan",
+    "search",
+    "session",
+    "sleep",
+    "status",
+    "sync",
+    "timeline",
+]
+
+registry.group(
+    "memory",
+    title="One memory",
+    description=(
+        "Work with memories by id: get, get_batch, list, state, history; edit, tag, rename_tag, pin, "
+        "unpin, set_validity; link, unlink; promote (it was right), demote (it was wrong), useful; delete; "
+        "purge (from every file; needs confirm)."
+    ),
+    actions={
+        action: f"memory.{action}"
+        for action in (
+            "get", "get_batch", "list", "state", "history", "edit", "tag", "rename_tag", "pin", "unpin",
+            "set_validity", "link", "unlink", "promote", "demote", "useful", "delete",
+        )
+    } | {"purge": "purge"},
+)  # fmt: skip
+
+registry.group(
+    "codebase",
+    title="Codebase memory",
+    description=(
+        "Remember how a codebase does things: remember_pattern, remember_decision; get_context shows them, "
+        "with patterns of other codebases that matter here too; structure shows the files they name."
+    ),
+    actions={
+        action: f"codebase.{action}"
+        for action in ("remember_pattern", "remember_decision", "get_context", "structure")
+    },
+)
+
+registry.group(
+    "dedup",
+    title="Duplicates",
+    description=(
+        "Merge memories that say the same, by choice: scan finds them, plan shows what merging would do, "
+        "apply does it, undo takes it back; protect pins a memory against it, unprotect unpins it."
+    ),
+    actions={
+        "scan": "find_duplicates",
+        "plan": "dedup.plan",
+        "apply": "dedup.apply",
+        "undo": "dedup.undo",
+        "protect": "memory.pin",
+        "unprotect": "memory.unpin",
+    },
+)
+
+registry.group(
+    "explore_connections",
+    title="Connections",
+    description=(
+        "Follow the links between memories: associations shows those of one, chain how two are connected, "
+        "bridges what connects them."
+    ),
+    actions={action: f"connections.{action}" for action in ("chain", "associations", "bridges")},
+)
+
+registry.group(
+    "archive",
+    title="Archive",
+    description=(
+        "What `gc` has put aside: list shows the runs with the ids they took, undo brings a run or one "
+        "memory back."
+    ),
+    actions={action: f"archive.{action}" for action in ("list", "undo")},
+)
+
+registry.group(
+    "insights",
+    title="Insights",
+    description=(
+        "What dreams found: list shows insights with the memories they come from, dismiss lets one go for "
+        "good, runs tells when the memory dreamt and consolidated."
+    ),
+    actions={action: f"insights.{action}" for action in ("list", "dismiss", "runs")},
+)
+
+registry.group(
+    "intention",
+    title="What to do later",
+    description=(
+        "Remember to do something when its time, context or event comes: set it, check what comes up now, "
+        "update it (complete, snooze, cancel, resume, edit), list them, delete one with its words."
+    ),
+    actions={action: f"intention.{action}" for action in ("set", "check", "update", "list", "delete")},
+)
+
+registry.group(
+    "keys",
+    title="API keys",
+    description=(
+        "Keys for those who come over the network: create makes one, list shows them, revoke ends one, "
+        "rotate replaces one."
+    ),
+    actions={action: f"keys.{action}" for action in ("create", "list", "revoke", "rotate")},
+)
+
+registry.alias("ingest", "smart_ingest")
+registry.alias("session_checkpoint", "smart_ingest")
+registry.alias("hybrid_search", "search")
+registry.alias("semantic_search", "search")
+registry.alias("recall", "search")
+registry.alias("restore", "import")
+registry.alias("cross_reference", "deep_reference")
+registry.alias("get_knowledge", "memory", action="get")
+registry.alias("delete_knowledge", "memory", action="delete")
+registry.alias("get_memory_state", "memory", action="state")
+registry.alias("promote_memory", "memory", action="promote")
+registry.alias("demote_memory", "memory", action="demote")
+registry.alias("remember_pattern", "codebase", action="remember_pattern")
+registry.alias("remember_decision", "codebase", action="remember_decision")
+registry.alias("get_codebase_context", "codebase", action="get_context")
+registry.alias("set_intention", "intention", action="set")
+registry.alias("check_intentions", "intention", action="check")
+registry.alias("complete_intention", "intention", action="update", status="complete")
+registry.alias("snooze_intention", "intention", action="update", status="snooze")
+registry.alias("list_intentions", "intention", action="list")
+registry.alias("health_check", "system_status")
+registry.alias("stats", "system_status")
+
+registry.resource("memory://stats", "stats", "Counts, retention and the state of the model.", "system_status")
+registry.resource(
+    "memory://recent", "recent", "The newest memories, ten unless `n` says otherwise.", "memory.list",
+    query={"n": "limit"}, limit=10,
+)  # fmt: skip
+registry.resource(
+    "memory://decaying", "decaying", "What is fading, weakest first.", "memory.list",
+    query={"n": "limit"}, order="retention", max_retention=0.5, current=True,
+)  # fmt: skip
+registry.resource(
+    "memory://due", "due", "What is due for review.", "memory.list",
+    query={"n": "limit"}, order="due", due=True,
+)  # fmt: skip
+registry.resource(
+    "memory://insights", "insights", "What dreams found, the latest first.", "insights.list",
+    query={"n": "limit"},
+)  # fmt: skip
+registry.resource(
+    "memory://consolidation-log", "consolidation-log", "When the memory consolidated, and what that did.",
+    "insights.runs", query={"n": "limit"}, kind="consolidation",
+)  # fmt: skip
+registry.resource("memory://memories/{id}", "memory", "One memory in full.", "memory.get")
+registry.resource(
+    "codebase://patterns", "patterns", "The patterns of the codebase, or of `project`.",
+    "codebase.get_context", query={"project": "codebase"}, include=["patterns"], limit=50,
+)  # fmt: skip
+registry.resource(
+    "codebase://decisions", "decisions", "The decisions of the codebase, or of `project`.",
+    "codebase.get_context", query={"project": "codebase"}, include=["decisions"], limit=50,
+)  # fmt: skip
+registry.resource(
+    "codebase://structure", "structure", "The files that notes about the codebase, or `project`, name.",
+    "codebase.structure", query={"project": "codebase"},
+)  # fmt: skip
+
+registry.resource(
+    "memory://intentions", "intentions", "What is to be done later.", "intention.list",
+    query={"n": "limit"}, filter_status="open", limit=100,
+)  # fmt: skip
+registry.resource(
+    "memory://intentions/due", "intentions due", "What is to be done now.", "intention.list",
+    query={"n": "limit"}, filter_status="due", limit=100,
+)  # fmt: skip
+
+registry.recalls(
+    "search", "session_context", "deep_reference", "memory", "memory_timeline", "codebase", "contradictions",
+    "gc", "find_duplicates", "dedup", "explore_connections", "memory_graph", "predict", "intention",
+    "dream", "insights", "consolidate",
+)  # fmt: skip
+
+registry.answers_up_to("search", 300_000)
+registry.answers_up_to("memory_timeline", 200_000)
+registry.answers_up_to("memory", 100_000)
+registry.answers_up_to("codebase", 100_000)
+registry.answers_up_to("find_duplicates", 200_000)
+registry.answers_up_to("dedup", 200_000)
+registry.answers_up_to("intention", 200_000)
+registry.answers_up_to("memory_graph", 300_000)
+
+# What an agent needs at all times; the gateway leads to the rest.
+registry.list_in_core("session_context", "queries", "token_budget", "context")
+registry.list_in_core("search", "query", "limit", "scope", "tags", "as_of", "token_budget")
+registry.list_in_core("deep_reference", "query", "depth", "scope", "as_of")
+registry.list_in_core(
+    "smart_ingest", "content", "items", "tags", "node_type", "source", "scope", "valid_from", "valid_until"
+)
+registry.list_in_core("memory", "action", "id", "ids", "content", "order", "limit", "due")
+registry.list_in_core("vestige", "tool", "arguments")
+
+registry.concerns_everything(
+    "backup", "doctor", "import", "index.rebuild", "index.status", "rebuild", "scan", "sync",
+    "keys.create", "keys.list", "keys.revoke", "keys.rotate",
+)  # fmt: skip
+
+routes.declare(registry)

@@ -1,0 +1,125 @@
+"""The addresses of operations over REST. One that is not listed has a default: see `Route.default`.
+
+GET is for what changes nothing, and not for what takes a text to be judged: addresses get into logs. Only
+what makes something new answers 201.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from vestige.operations.registry.registry import Registry
+from vestige.operations.registry.route import Created, Method, always, never
+
+
+def new_memory(answer: Mapping[str, Any]) -> bool:
+    """Whether a text became a new memory: others strengthen or revise one, and a retry does nothing."""
+    if answer["replayed"]:
+        return False
+    if "summary" in answer:
+        return bool(answer["summary"]["created"])
+    return answer["decision"] not in ("update", "reinforce")
+
+
+ROUTES: dict[str, dict[str, tuple[Method, str]]] = {
+    "Memories": {
+        "smart_ingest": ("POST", "/memories"),
+        "memory.list": ("GET", "/memories"),
+        "memory.get": ("GET", "/memories/{id}"),
+        "memory.get_batch": ("GET", "/memories/batch"),
+        "memory.edit": ("PUT", "/memories/{id}"),
+        "memory.delete": ("DELETE", "/memories/{id}"),
+        "purge": ("POST", "/memories/{id}/purge"),
+        "memory.state": ("GET", "/memories/{id}/state"),
+        "memory.history": ("GET", "/memories/{id}/history"),
+        "memory.tag": ("POST", "/memories/{id}/tags"),
+        "memory.rename_tag": ("POST", "/tags/rename"),
+        "memory.pin": ("PUT", "/memories/{id}/pin"),
+        "memory.unpin": ("DELETE", "/memories/{id}/pin"),
+        "memory.set_validity": ("PUT", "/memories/{id}/validity"),
+    },
+    "Recall": {
+        "search": ("POST", "/search"),
+        "deep_reference": ("POST", "/deep-reference"),
+        "session_context": ("POST", "/session-context"),
+        "predict": ("POST", "/predict"),
+        "memory_timeline": ("GET", "/timeline"),
+        "contradictions": ("GET", "/contradictions"),
+        "importance_score": ("POST", "/importance"),
+    },
+    "Strength": {
+        "memory.promote": ("POST", "/memories/{id}/promote"),
+        "memory.demote": ("POST", "/memories/{id}/demote"),
+        "memory.useful": ("POST", "/memories/{id}/useful"),
+        "mark_reviewed": ("POST", "/memories/{id}/reviews"),
+        "suppress": ("POST", "/memories/{id}/suppress"),
+        "memory_health": ("GET", "/memory-health"),
+    },
+    "Connections": {
+        "memory.link": ("POST", "/memories/{id}/links"),
+        "memory.unlink": ("DELETE", "/memories/{id}/links/{target}"),
+        "connections.associations": ("GET", "/connections/associations"),
+        "connections.chain": ("GET", "/connections/chain"),
+        "connections.bridges": ("GET", "/connections/bridges"),
+        "memory_graph": ("GET", "/graph"),
+    },
+    "Duplicates": {
+        "find_duplicates": ("GET", "/duplicates"),
+        "dedup.plan": ("GET", "/duplicates/plan"),
+        "dedup.apply": ("POST", "/merges"),
+        "dedup.undo": ("POST", "/merges/{id}/undo"),
+    },
+    "Intentions": {
+        "intention.set": ("POST", "/intentions"),
+        "intention.list": ("GET", "/intentions"),
+        "intention.check": ("POST", "/intentions/check"),
+        "intention.update": ("PATCH", "/intentions/{id}"),
+        "intention.delete": ("DELETE", "/intentions/{id}"),
+    },
+    "Codebases": {
+        "codebase.get_context": ("GET", "/codebase"),
+        "codebase.structure": ("GET", "/codebase/structure"),
+        "codebase.remember_pattern": ("POST", "/codebase/patterns"),
+        "codebase.remember_decision": ("POST", "/codebase/decisions"),
+    },
+    "Sleep": {
+        "consolidate": ("POST", "/consolidate"),
+        "dream": ("POST", "/dream"),
+        "insights.list": ("GET", "/insights"),
+        "insights.dismiss": ("DELETE", "/insights/{id}"),
+        "insights.runs": ("GET", "/runs"),
+        "gc": ("POST", "/gc"),
+        "archive.list": ("GET", "/archive"),
+        "archive.undo": ("POST", "/archive/{id}/undo"),
+    },
+    "Administration": {
+        "system_status": ("GET", "/stats"),
+        "memory_changelog": ("GET", "/changelog"),
+        "doctor": ("POST", "/doctor"),
+        "backup": ("POST", "/backup"),
+        "export": ("POST", "/export"),
+        "import": ("POST", "/import"),
+        "tools.describe": ("GET", "/tools"),
+        "keys.create": ("POST", "/keys"),
+        "keys.list": ("GET", "/keys"),
+        "keys.revoke": ("DELETE", "/keys/{id}"),
+        "keys.rotate": ("POST", "/keys/{id}/rotate"),
+    },
+}
+"""What each is listed under, and where it is."""
+
+CREATING: dict[str, Created] = {
+    "smart_ingest": new_memory,
+    "codebase.remember_pattern": new_memory,
+    "codebase.remember_decision": new_memory,
+    "intention.set": always,
+    "dedup.apply": always,
+    "keys.create": always,
+    "keys.rotate": always,
+}
+
+
+def declare(registry: Registry) -> None:
+    """Give the operations their addresses."""
+    for tag, offered in ROUTES.items():
+        for name, (method, path) in offered.items():
+            registry.route(name, method, path, tag=tag, created=CREATING.get(name, never))

@@ -1,0 +1,1 @@
+"""Arguments and views that several operations use."""

@@ -1,0 +1,244 @@
+"""Memories as they are shown: the reference's field names, three levels of detail."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from vestige.cognition.fsrs.strength import accessibility, retention_of, retrieval_of, state
+from vestige.cognition.gate.relation import told_at
+from vestige.core.models import Edge, Memory, Record
+from vestige.operations.registry.arguments import DetailLevel, Wire
+from vestige.operations.shared.text import clip, day, fields, percent
+
+SUMMARY_CHARS = 4_000
+"""Of a longer text only the beginning is shown outside `full`: an answer must not grow with one memory."""
+
+
+class MemoryView(Wire):
+    """A memory; what a detail level leaves out is absent.
+
+    Where `content_length` is told, `content` is only the beginning of a text of so many characters: `memory`
+    with the action `get` shows all of it.
+    """
+
+    id: str
+    content: str | None = None
+    content_length: int | None = None
+    node_type: str
+    tags: list[str]
+    scope: str | None = None
+    retention_strength: float
+    state: str | None = None
+    source: str | None = None
+    author: str | None = None
+    agent_id: str | None = None
+    session_id: str | None = None
+    thread: str | None = None
+    position: int | None = None
+    occurred_at: datetime | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    superseded_by: str | None = None
+    pinned: bool | None = None
+    suppression_count: int | None = None
+    suppressed_at: datetime | None = None
+    archived_at: datetime | None = None
+    revision: int | None = None
+    phrasings: list[str] | None = None
+    domains: list[str] | None = None
+    metadata: Mapping[str, Any] | None = None
+    retrieval_strength: float | None = None
+    storage_strength: float | None = None
+    accessibility: float | None = None
+    stability: float | None = None
+    difficulty: float | None = None
+    learning_state: str | None = None
+    reps: int | None = None
+    lapses: int | None = None
+    last_accessed: datetime | None = None
+    next_review: datetime | None = None
+    times_retrieved: int | None = None
+    times_useful: int | None = None
+    has_embedding: bool | None = None
+
+
+class EdgeView(Wire):
+    """A link of a memory."""
+
+    source: str
+    target: str
+    type: str
+    weight: float
+
+
+def view(record: Record, now: datetime, level: DetailLevel = "full") -> MemoryView:
+    """A record at a level of detail. Provenance is part of every level that shows text."""
+    return MemoryView(**view_fields(record, now, level))
+
+
+def view_fields(record: Record, now: datetime, level: DetailLevel) -> dict[str, Any]:
+    """The fields of a view, for views that add their own."""
+    memory, strength = record.memory, record.strength
+    shown: dict[str, Any] = {
+        "id": memory.id,
+        "node_type": memory.node_type,
+        "tags": list(memory.tags),
+        "retention_strength": round(retention_of(strength, now), 4),
+    }
+    if level == "brief":
+        return shown
+    shown |= {
+        **(_beginning(memory.content) if level == "summary" else {"content": memory.content}),
+        "scope": memory.scope,
+        "source": memory.source,
+        "author": memory.author,
+        "thread": memory.thread,
+        "position": memory.position,
+        "occurred_at": memory.occurred_at,
+        "created_at": memory.created_at,
+        "updated_at": memory.updated_at,
+        "valid_from": memory.valid_from,
+        "valid_until": memory.valid_until,
+        "superseded_by": memory.superseded_by,
+        "pinned": memory.pinned or None,
+    }
+    return shown if level == "summary" else shown | _full(record, now)
+
+
+def _beginning(content: str) -> dict[str, Any]:  # Any: as view_fields
+    if len(content) <= SUMMARY_CHARS:
+        return {"content": content}
+    return {"content": f"{content[:SUMMARY_CHARS].rstrip()}…", "content_length": len(content)}
+
+
+def _full(record: Record, now: datetime) -> dict[str, Any]:
+    memory, strength = record.memory, record.strength
+    reach = float(accessibility(retention_of(strength, now), memory.suppression_count))
+    return {
+        "state": state(reach).value,
+        "agent_id": memory.agent_id,
+        "session_id": memory.session_id,
+        "pinned": memory.pinned,
+        "suppression_count": memory.suppression_count,
+        "suppressed_at": memory.suppressed_at,
+        "archived_at": memory.archived_at,
+        "revision": memory.revision,
+        "phrasings": list(memory.phrasings),
+        "domains": list(memory.domains),
+        "metadata": memory.metadata,
+        "retrieval_strength": round(retrieval_of(strength, now), 4),
+        "storage_strength": round(strength.storage, 4),
+        "accessibility": round(reach, 4),
+        "stability": round(strength.stability, 4),
+        "difficulty": round(strength.difficulty, 4),
+        "learning_state": strength.learning_state.value,
+        "reps": strength.reps,
+        "lapses": strength.lapses,
+        "last_accessed": strength.last_accessed,
+        "next_review": strength.due_at,
+        "times_retrieved": strength.times_retrieved,
+        "times_useful": strength.times_useful,
+        "has_embedding": record.embedded,
+    }
+
+
+def edge_view(edge: Edge) -> EdgeView:
+    """An edge on the wire."""
+    return EdgeView(
+        source=edge.source_id, target=edge.target_id, type=edge.kind, weight=round(edge.weight, 4)
+    )
+
+
+def memory_lines(memories: list[MemoryView]) -> str:
+    """Memories for a person, two lines each, fit for a narrow terminal."""
+    lines = []
+    for memory in memories:
+        facts = [
+            day(memory.created_at),
+            percent(memory.retention_strength),
+            memory.node_type,
+            "superseded" if memory.superseded_by else "ended" if memory.valid_until else None,
+            "pinned" if memory.pinned else None,
+            memory.source,
+            ", ".join(memory.tags),
+        ]
+        lines.append(clip(memory.content or "(text left out)", 78))
+        lines.append(f"  {memory.id}  " + " · ".join(fact for fact in facts if fact))
+    return "\n".join(lines)
+
+
+def memory_card(memory: MemoryView) -> str:
+    """One memory for a person, in full."""
+    facts = fields(
+        (
+            ("id", memory.id),
+            ("type", memory.node_type),
+            ("tags", ", ".join(memory.tags)),
+            ("scope", memory.scope),
+            ("source", memory.source),
+            ("author", memory.author),
+            ("created", day(memory.created_at)),
+            ("updated", day(memory.updated_at)),
+            ("valid", _window(memory)),
+            ("superseded by", memory.superseded_by),
+            ("pinned", "yes" if memory.pinned else None),
+            ("suppressed", day(memory.suppressed_at)),
+            ("archived", day(memory.archived_at)),
+            ("state", memory.state),
+            ("retention", percent(memory.retention_strength)),
+            ("next review", day(memory.next_review)),
+            ("revision", memory.revision),
+            ("other wordings", " | ".join(memory.phrasings or [])),
+        )
+    )
+    return f"{memory.content or ''}\n\n{facts}"
+
+
+def _window(memory: MemoryView) -> str | None:
+    if memory.valid_from is None and memory.valid_until is None:
+        return None
+    return f"{day(memory.valid_from) or '…'} – {day(memory.valid_until) or '…'}"
+
+
+# -- Memories as evidence on the wire: with provenance and trust, alone and in contradiction.
+
+PREVIEW_CHARS = 200
+
+
+class ExhibitView(Wire):
+    """A memory with its provenance and how far it is trusted."""
+
+    id: str
+    preview: str
+    trust: float
+    date: datetime
+    source: str | None = None
+    author: str | None = None
+
+
+class ContradictionView(Wire):
+    """Two memories that cannot both hold, and what they differ in."""
+
+    stronger: ExhibitView
+    weaker: ExhibitView
+    newer: str
+    kind: str
+    detail: str
+    # As the clients of the reference system read it.
+    topic_overlap: Annotated[float, Field(alias="topic_overlap")]
+
+
+def exhibit_fields(memory: Memory, trusted: float) -> dict[str, Any]:  # Any: as views.view_fields
+    """The fields of a memory as evidence, for views that add their own."""
+    return {
+        "id": memory.id,
+        "preview": clip(memory.content, PREVIEW_CHARS),
+        "trust": round(trusted, 4),
+        "date": told_at(memory),
+        "source": memory.source,
+        "author": memory.author,
+    }

@@ -1,0 +1,400 @@
+"""Settings: built-in defaults, then `vestige.toml`, then `VESTIGE_*`, then flags; the last one wins.
+
+This is the only module that reads the environment. A `vestige.toml` that comes with a project (a
+data directory called `.vestige`, or any inside a version-controlled tree) may only set what cannot
+send memories elsewhere or run anything: a cloned repository must not redirect anybody's memories.
+"""
+
+import os
+import re
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal, get_args
+from urllib.parse import parse_qsl, unquote
+
+from pydantic import BaseModel, Field, PrivateAttr, ValidationError
+from pydantic.fields import FieldInfo
+
+from vestige.core.errors import ConfigError, InvalidInput
+from vestige.core.nearest import nearest_name
+from vestige.settings.directories import default_data_directory
+from vestige.settings.schema_words import in_words
+from vestige.settings.sections import (
+    FROM_PROJECT,
+    AuthSettings,
+    BackupSettings,
+    BridgeSettings,
+    EmbeddingSettings,
+    McpSettings,
+    MechanismSettings,
+    MemorySettings,
+    SearchSettings,
+    Section,
+    ServerSettings,
+    SleepSettings,
+    StorageSettings,
+)
+
+CONFIG_NAME = "vestige.toml"
+DATABASE_NAME = "vestige.db"
+PROJECT_DIRECTORY = ".vestige"
+NOT_SETTINGS = ("VESTIGE_TEST_", "VESTIGE_MODEL_DIR", "VESTIGE_KEY")
+"""Variables of the test suite and of clients; they share the prefix and set nothing here."""
+
+OLD_NAMES = {
+    "VESTIGE_SYSTEM_PROMPT_MODE": "mcp.instructions",
+    "VESTIGE_RETENTION_TARGET": "memory.retention_target",
+    "VESTIGE_STATE_TTL_DAYS": "memory.state_ttl_days",
+    "VESTIGE_CONSOLIDATION_INTERVAL_HOURS": "sleep.interval_hours",
+    "VESTIGE_AUTOPILOT_ENABLED": "mechanisms.autopilot",
+    "VESTIGE_HTTP_BIND": "server.bind",
+    "VESTIGE_SESSION_SECRET": "auth.session_secret",
+    "VESTIGE_ALLOW_ANONYMOUS": "bridge.allow_anonymous",
+    "VESTIGE_BINARY": "bridge.binary",
+    "VESTIGE_REQUEST_TIMEOUT": "bridge.request_timeout",
+}
+"""Variables of the reference that set the same thing; ours wins where both are there."""
+DATABASE_URL = "VESTIGE_DATABASE_URL"
+"""Sets `storage.postgres.url`, and the backend where nobody says which one."""
+OTHERS = 0o077
+"""What the mode of a file gives to others than its owner."""
+OTHER_NAMES = {**OLD_NAMES, DATABASE_URL: "storage.postgres.url"}
+
+# Up to the last @: who forgets to write %40 for one in a password must not see half of it told.
+_CREDENTIALS = re.compile(r"(?<=://)([^:@/?]*):.*@|(?<=://)([^:@/?\[]*):(?!\d*(?:[,/?]|$)).*", re.DOTALL)
+_PASS_PARAMETER = re.compile(r"([?&][^=&]*pass[^=&]*=)[^&]*", re.IGNORECASE)
+
+
+class Settings(Section):
+    """Everything that can be set. Frozen; built once, in app.py."""
+
+    data_dir: Path = Field(description="The data directory: the database, backups and `vestige.toml`.")
+    offline: bool = Field(
+        False,
+        description="Never use the network: nothing is fetched, only local endpoints are asked.",
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "warning", description="What is logged to standard error.", json_schema_extra=FROM_PROJECT
+    )
+    memory: MemorySettings = MemorySettings()
+    mcp: McpSettings = McpSettings()
+    embeddings: EmbeddingSettings = EmbeddingSettings()
+    search: SearchSettings = SearchSettings()
+    storage: StorageSettings = StorageSettings()
+    backup: BackupSettings = BackupSettings()
+    mechanisms: MechanismSettings = MechanismSettings()
+    sleep: SleepSettings = SleepSettings()
+    server: ServerSettings = ServerSettings()
+    auth: AuthSettings = AuthSettings()
+    bridge: BridgeSettings = BridgeSettings()
+    _file: Path | None = PrivateAttr(None)
+
+    @property
+    def database(self) -> Path:
+        """The SQLite file."""
+        return self.data_dir / DATABASE_NAME
+
+    @property
+    def place(self) -> str | None:
+        """Where memories are, for people; None where they end with the process."""
+        server = self.storage.postgres
+        there = _server_place(server.url.get_secret_value(), server.schema_name)
+        places = {"sqlite": str(self.database), "postgres": there}
+        return places.get(self.storage.backend)
+
+    @property
+    def exposed_file(self) -> Path | None:
+        """The file these settings were read from, if it holds a secret and others than its owner may read
+        it."""
+        url = self.storage.postgres.url.get_secret_value()
+        secrets = [
+            self.embeddings.api_key,
+            url if url != without_password(url) else "",
+            self.auth.token.get_secret_value(),
+            self.auth.session_secret.get_secret_value(),
+        ]
+        if self._file is None or os.name == "nt":  # there are no such permissions
+            return None
+        with suppress(OSError, UnicodeDecodeError):
+            if self._file.stat().st_mode & OTHERS:
+                text = self._file.read_text(encoding="utf-8")
+                return self._file if any(one and one in text for one in secrets) else None
+        return None
+
+    @property
+    def model_cache(self) -> Path:
+        """Where embedding models are kept, outside any memory directory."""
+        return Path(self.embeddings.cache_dir)
+
+
+def load_settings(
+    flags: Mapping[str, Any] | None = None, *, environ: Mapping[str, str] | None = None
+) -> Settings:
+    """The settings in force. `flags` are `data_dir`, `config` and dotted names such as `memory.scope`."""
+    environ = os.environ if environ is None else environ
+    flags = {name: value for name, value in (flags or {}).items() if value is not None}
+    data_dir = _directory(flags.pop("data_dir", environ.get("VESTIGE_DATA_DIR")), environ)
+    explicit = flags.pop("config", None) or environ.get("VESTIGE_CONFIG")
+    merged: dict[str, Any] = {}
+    path = _expanded(explicit) if explicit else data_dir / CONFIG_NAME
+    for layer in (
+        _from_file(path, data_dir, named=bool(explicit)),
+        _from_environment(environ),
+        _nested(flags),
+    ):
+        _merge(merged, layer)
+    merged["data_dir"] = data_dir
+    storage = merged.setdefault("storage", {})
+    if environ.get(DATABASE_URL, "").strip() and isinstance(storage, dict):
+        storage.setdefault("backend", "postgres")
+    chosen = merged.setdefault("embeddings", {})
+    if isinstance(chosen, dict):
+        given = chosen.get("cache_dir")
+        chosen["cache_dir"] = str(_expanded(given) if given else _cache_root(environ) / "models")
+    try:
+        settings = Settings.model_validate(merged)
+    except ValidationError as exc:
+        raise _refusal(exc) from exc
+    except InvalidInput as exc:
+        raise ConfigError(f"The setting `memory.scope` cannot be used: {exc.message}", hint=exc.hint) from exc
+    settings._file = path
+    return settings
+
+
+def without_password(url: str) -> str:
+    """The address of a server as it may be shown."""
+    bare = _CREDENTIALS.sub(lambda found: f"{found[1]}@" if found[1] is not None else f"{found[2]}", url)
+    return _PASS_PARAMETER.sub(r"\1***", bare)
+
+
+def _server_place(url: str, schema: str) -> str:
+    """A store on a server, spelt as the store itself does, with the user. This works without the driver."""
+    address, _, query = without_password(url).partition("?")
+    where, _, database = address.partition("://")[2].partition("/")
+    named, _, hosts = where.rpartition("@")
+    told = dict(parse_qsl(query))
+    user = told.get("user") or unquote(named)
+    host = told.get("host") or told.get("hostaddr") or hosts or "local"
+    port = f":{told['port']}" if "port" in told else ""
+    who = f"{user}@" if user else ""
+    return f"postgresql://{who}{host}{port}/{told.get('dbname') or unquote(database)}, schema {schema}"
+
+
+def forget_own_store() -> None:
+    """Keep what makes up memories, such as a benchmark, out of the store that the environment names."""
+    stores = [name for name in os.environ if name.startswith("VESTIGE_STORAGE_")]
+    for name in (DATABASE_URL, "VESTIGE_CONFIG", *stores):
+        os.environ.pop(name, None)
+
+
+def forbid_telemetry() -> None:
+    """Keep libraries from reporting home. To be called before they are imported.
+
+    onnxruntime makes a device id and queues usage reports as soon as it is imported; nobody asked for that.
+    """
+    for name in ("ORT_DISABLE_TELEMETRY", "HF_HUB_DISABLE_TELEMETRY", "DO_NOT_TRACK"):
+        os.environ[name] = "1"
+
+
+def calm_blas() -> None:
+    """Keep numpy's matrix library to one thread. To be called before numpy is imported.
+
+    Its helper threads spin while they wait for work, which costs more than they save on matrices of our
+    size and takes the cores from the embedding model. Only our own processes do this; a program that
+    uses Vestige as a library keeps its settings.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def is_project_directory(data_dir: Path) -> bool:
+    """Whether a data directory belongs to a project rather than to the user."""
+    # A link must not hide where the directory really is.
+    real = data_dir.resolve()
+    if PROJECT_DIRECTORY in real.parts:
+        return True
+    return any(is_repository(place) for place in (real, *real.parents))
+
+
+def is_repository(folder: Path) -> bool:
+    """Whether a folder is the root of a version-controlled tree."""
+    return any((folder / mark).exists() for mark in (".git", ".hg", ".svn"))
+
+
+def documented_fields(
+    section: type[BaseModel] = Settings, prefix: str = ""
+) -> Iterator[tuple[str, FieldInfo]]:
+    """Every setting with its dotted name, for the reference page and the tests."""
+    for name, field in section.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from documented_fields(kind, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{field.alias or name}", field
+
+
+def unknown_variables(environ: Mapping[str, str] | None = None) -> list[str]:
+    """Complaints about `VESTIGE_*` variables that set nothing, each with the nearest one that would."""
+    environ = os.environ if environ is None else environ
+    known = {environment_name(name) for name, _ in documented_fields()} | {"VESTIGE_CONFIG", *OTHER_NAMES}
+    complaints = []
+    if not environ.get(DATABASE_URL, "x").strip():
+        complaints.append(f"{DATABASE_URL} is blank: unless other settings say so, memories are in SQLite.")
+    for name in sorted(environ):
+        if name.startswith("VESTIGE_") and name not in known and not name.startswith(NOT_SETTINGS):
+            close = nearest_name(name, known)
+            complaints.append(f"{name} is no setting" + (f"; did you mean {close}?" if close else "."))
+    return complaints
+
+
+def is_empty_variable(name: str) -> bool:
+    """Whether a variable is set to nothing, which counts as not set everywhere else."""
+    return not os.environ.get(name, "x").strip()
+
+
+def is_set(name: str) -> bool:
+    """Whether a variable holds anything: for what another program takes from it."""
+    return bool(os.environ.get(name, "").strip())
+
+
+def environment_name(dotted: str) -> str:
+    """The environment variable of a setting."""
+    return "VESTIGE_" + dotted.upper().replace(".", "_")
+
+
+def variables_of(dotted: str) -> list[str]:
+    """Every environment variable of a setting; the first one that is there wins."""
+    return [environment_name(dotted), *(name for name, setting in OTHER_NAMES.items() if setting == dotted)]
+
+
+def allowed_in_project(field: FieldInfo) -> bool:
+    """Whether a project's own file may set this."""
+    extra = field.json_schema_extra
+    return isinstance(extra, dict) and bool(extra.get("project"))
+
+
+def _expanded(path: str) -> Path:
+    """The path with its tilde expanded: MCP clients start us without a shell, so nobody else does."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as exc:
+        raise ConfigError(f"The home directory in {path} cannot be found.", hint="Write it out.") from exc
+
+
+def _directory(given: str | None, environ: Mapping[str, str]) -> Path:
+    if given is not None:
+        if not str(given).strip():
+            raise ConfigError("The data directory is empty.", hint="Leave --data-dir out, or name one.")
+        return _expanded(given).absolute()
+    return Path(default_data_directory(environ, sys.platform))
+
+
+def _cache_root(environ: Mapping[str, str]) -> Path:
+    home = Path(environ.get("HOME") or Path.home())
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches" / "vestige"
+    if sys.platform == "win32":
+        return Path(environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "vestige" / "cache"
+    return _absolute(environ.get("XDG_CACHE_HOME"), home / ".cache") / "vestige"
+
+
+def _absolute(given: str | None, otherwise: Path) -> Path:
+    """A directory of the XDG standard, which says that a relative one is to be ignored."""
+    return Path(given) if given and Path(given).is_absolute() else otherwise
+
+
+def _from_file(path: Path, data_dir: Path, *, named: bool) -> dict[str, Any]:
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError as exc:
+        if named:
+            raise ConfigError(f"There is no settings file {path}.", hint="Check --config.") from exc
+        return {}
+    except NotADirectoryError as exc:
+        raise ConfigError(
+            f"The data directory {data_dir} is not a directory.", hint="Give another --data-dir."
+        ) from exc
+    except OSError as exc:
+        raise ConfigError(f"The settings file {path} cannot be read: {exc.strerror}.") from exc
+    try:
+        values = tomllib.loads(raw.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
+        raise ConfigError(f"{path} is not valid TOML: {exc}.") from exc
+    if "data_dir" in values:
+        raise ConfigError(
+            f"{path} sets `data_dir`, but it is found by way of it.",
+            hint="Use --data-dir or VESTIGE_DATA_DIR.",
+        )
+    if not named and is_project_directory(data_dir):
+        _check_project_file(path, values)
+    return values
+
+
+def _check_project_file(path: Path, values: Mapping[str, Any]) -> None:
+    allowed = {name for name, field in documented_fields() if allowed_in_project(field)}
+    forbidden = sorted(name for name in _dotted(values) if name not in allowed)
+    if forbidden:
+        raise ConfigError(
+            f"{path} comes with a project and may not set {', '.join(forbidden)}.",
+            hint=f"A project may set {', '.join(sorted(allowed))}. Set the others with --config, "
+            "VESTIGE_* or in your own data directory.",
+            details={"settings": forbidden},
+        )
+
+
+def _dotted(values: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    for name, value in values.items():
+        if isinstance(value, Mapping) and value:
+            yield from _dotted(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}"
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    found = {}
+    for name, field in documented_fields():
+        text = next(filter(None, (environ.get(one, "").strip() for one in variables_of(name))), "")
+        if text and name != "data_dir":
+            # A choice between words is taken in any case.
+            found[name] = text.lower() if get_args(field.annotation) else text
+    return _nested(found)
+
+
+def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for dotted, value in flat.items():
+        *sections, name = dotted.split(".")
+        level = tree
+        for section in sections:
+            level = level.setdefault(section, {})
+        level[name] = value
+    return tree
+
+
+def _merge(into: dict[str, Any], layer: Mapping[str, Any]) -> None:
+    for name, value in layer.items():
+        if isinstance(value, Mapping) and isinstance(into.get(name), dict):
+            _merge(into[name], value)
+        else:
+            into[name] = dict(value) if isinstance(value, Mapping) else value
+
+
+def _refusal(exc: ValidationError) -> ConfigError:
+    first = exc.errors()[0]
+    name = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        close = nearest_name(name, [dotted for dotted, _ in documented_fields()])
+        return ConfigError(
+            f"There is no setting `{name}`.",
+            hint=f"Did you mean `{close}`?" if close else "See `vestige docs settings`.",
+            details={"setting": name},
+        )
+    # The value is not repeated: it could be a key.
+    hint = (in_words(Settings.model_json_schema(), first["loc"]) or "").replace("An object", "A section")
+    return ConfigError(
+        f"The setting `{name}` has a value that cannot be used.",
+        hint=hint or f"{first['msg'].rstrip('.')}.",
+        details={"setting": name},
+    )

@@ -1,0 +1,131 @@
+"""What a store answers with beside records, and what every store says alike."""
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from vestige.core.errors import InvalidInput, ModelMismatch
+from vestige.core.models import Evidence, LogEvent
+from vestige.embed.protocol import Signature
+from vestige.store.filter_rule import in_scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """A memory with one arm's score; for vectors, the piece that matched best."""
+
+    memory_id: str
+    score: float
+    start: int = 0
+    end: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexStatus:
+    """How much of the vectors is in index files (`path` is None for a store that has none).
+
+    Of `vectors`, `indexed` are in `segments` files of `size_bytes`, beside `dead` ones; the others are read
+    from the store itself. `problems` says by name which files are not used, and why.
+    """
+
+    path: str | None = None
+    vectors: int
+    segments: int = 0
+    indexed: int = 0
+    dead: int = 0
+    size_bytes: int = 0
+    problems: Mapping[str, str] = field(default_factory=dict)
+
+
+class ProfileState(enum.StrEnum):
+    """What a store does with the vectors of a signature: it searches them, it waits for the rest of them, or
+    it keeps them because there may be a way back."""
+
+    IN_USE = "in use"
+    COMING = "coming"
+    FORMER = "former"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileStatus:
+    """A signature with how many memories have vectors of it, and in how many pieces."""
+
+    signature: Signature
+    state: ProfileState
+    memories: int
+    pieces: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """What a process told the others: a message in JSON. Ids only grow."""
+
+    id: int
+    process: str
+    message: str
+
+
+MOST_NOTICES = 1_000
+
+
+def other_model(held: Signature, offered: Signature) -> ModelMismatch:
+    """Every store's refusal of vectors of another signature, with what to do."""
+    return ModelMismatch(
+        f"This store holds vectors of {held.profile}, not of {offered.profile}.",
+        hint=f"Set the embeddings back to {held.name}, or run `vestige rebuild --vectors` to embed every "
+        f"memory with {offered.name}.",
+        details={"held": held.profile, "offered": offered.profile},
+    )
+
+
+def still_in_use(held: Signature) -> InvalidInput:
+    """Every store's refusal to drop the vectors that it searches."""
+    return InvalidInput(
+        f"The vectors of {held.profile} are in use.",
+        hint="Put another signature in use first.",
+        details={"held": held.profile},
+    )
+
+
+# -- Which events of the log are asked for, when it is read backwards.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogQuery:
+    """Which events; what is unset does not filter.
+
+    `since` is inclusive and `until` exclusive, both over an event's own time; `before` is exclusive and over
+    its position, which no two events share. `scope` and `inherited` mean
+    what they do in a `Filter`, over the event's scope. `kinds` are the kinds of event wanted, `evidence` the
+    kinds of remark. Without `exposures` it is left out that a memory was merely shown.
+    """
+
+    memory_id: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    before: int | None = None
+    scope: str | None = None
+    inherited: bool = False
+    kinds: tuple[str, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    exposures: bool = True
+
+    def takes(self, event: LogEvent) -> bool:
+        """Whether an event is asked for: the one definition every store obeys."""
+        if self.memory_id not in (None, event.memory_id) or not self._in_time(event.at):
+            return False
+        if self.before is not None and event.position >= self.before:
+            return False
+        if not self._of_kind(event):
+            return False
+        return self.scope is None or in_scope(event.scope, self.scope, inherited=self.inherited)
+
+    def _of_kind(self, event: LogEvent) -> bool:
+        said = event.payload.get("evidence")
+        if (self.kinds and event.kind not in self.kinds) or (self.evidence and said not in self.evidence):
+            return False
+        return self.exposures or said != Evidence.EXPOSED
+
+    def _in_time(self, at: datetime) -> bool:
+        return (self.since is None or at >= self.since) and (self.until is None or at < self.until)

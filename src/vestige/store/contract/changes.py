@@ -1,0 +1,313 @@
+"""What can be done to a store: the changes that `commit` takes, and what they carry."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from math import isfinite
+from typing import Any, assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vestige.cognition.fsrs import strength
+from vestige.core.checks import (
+    MAX_DOCUMENT_ID_BYTES,
+    check_json,
+    check_name,
+    check_short,
+    check_text,
+)
+from vestige.core.documents import Document
+from vestige.core.errors import Forbidden, InvalidInput
+from vestige.core.models import (
+    EVERYTHING,
+    LABELS,
+    NO_METADATA,
+    Access,
+    Edge,
+    Evidence,
+    Memory,
+    MemoryState,
+    Strength,
+)
+from vestige.embed.protocol import Signature
+
+CREATED = "memory.created"
+REVISED = "memory.revised"
+DELETED = "memory.deleted"
+REMARKED = "memory.remarked"
+STATE = "memory.state"
+CARRIED = "memory.carried"
+LINKED = "edge.linked"
+UNLINKED = "edge.unlinked"
+PUT = "document.put"
+DROPPED = "document.dropped"
+TUNED = "curve.tuned"
+"""Kinds of event that are looked for in the log, not only shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """The vector of characters `start`..`end` of a memory's searchable text."""
+
+    start: int
+    end: int
+    vector: NDArray[np.float32]
+    tokens: "Tokens | None" = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tokens:
+    """The token states of a piece, one sign bit per dimension (`numpy.packbits` of `state > 0`), and for
+    each token whether it stands in a question."""
+
+    bits: NDArray[np.uint8]
+    asked: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embedded:
+    """The vectors of one memory, guarded by the hash of the text they were made from.
+
+    `text_hash` is `cognition.text.text_hash(memory)`. A store drops vectors whose hash is not the
+    memory's present one, and refuses (ModelMismatch) those of another signature than its own.
+    """
+
+    signature: Signature
+    text_hash: str
+    pieces: tuple[Piece, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Add:
+    """A new memory, encoded at its `created_at`. An id that exists, or existed, is a Conflict."""
+
+    memory: Memory
+    embedded: Embedded | None = None
+
+    def __post_init__(self) -> None:
+        check_memory(self.memory)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revise:
+    """A memory's next revision; the present one moves to its history.
+
+    `memory.revision` must be the present revision + 1, else Conflict (load again and retry).
+    `created_at` stays what it was. Vectors are kept while the text hash is the same. The earlier
+    revision is kept as recorded from its `updated_at` until the new one's, ended by `reason`.
+    """
+
+    memory: Memory
+    reason: str
+    embedded: Embedded | None = None
+
+    def __post_init__(self) -> None:
+        check_memory(self.memory)
+        check_text("reason", self.reason)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remark:
+    """Evidence about a memory. Its strength is folded forward inside the transaction.
+
+    `amount` (0 to 1) is how much of it there is, where the evidence comes in degrees.
+    """
+
+    memory_id: str
+    evidence: Evidence
+    at: datetime
+    amount: float = 1.0
+    details: Mapping[str, Any] = field(default_factory=lambda: NO_METADATA)
+
+    def __post_init__(self) -> None:
+        check_text("memory_id", self.memory_id)
+        if self.details:
+            check_json("details", self.details)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """An edge, created or given a new weight (`created_at` stays). Both ends must exist; a loop is
+    InvalidInput."""
+
+    edge: Edge
+
+    def __post_init__(self) -> None:
+        check_text("source", self.edge.source_id)
+        check_text("target", self.edge.target_id)
+        check_name("kind", self.edge.kind)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unlink:
+    """The end of an edge; NotFound when there is none."""
+
+    source_id: str
+    target_id: str
+    kind: str
+    at: datetime
+
+    def __post_init__(self) -> None:
+        check_text("source", self.source_id)
+        check_text("target", self.target_id)
+        check_text("kind", self.kind)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settle:
+    """That a memory's state was seen to have changed, and why. The strength stays what it is; only the
+    snapshot of its retention is taken anew."""
+
+    memory_id: str
+    at: datetime
+    before: MemoryState
+    after: MemoryState
+    reason: str
+
+    def __post_init__(self) -> None:
+        check_text("memory_id", self.memory_id)
+        check_text("reason", self.reason)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carry:
+    """The strength that a memory brings along from another memory system, in place of the one it has. Its
+    curve stays the store's."""
+
+    memory_id: str
+    strength: Strength
+    at: datetime
+
+    def __post_init__(self) -> None:
+        check_text("memory_id", self.memory_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tune:
+    """Another curve of forgetting: from now on every memory fades on it, also those that come later. It is
+    the whole store's, so it takes an unlimited access (else Forbidden)."""
+
+    w20: float
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Put:
+    """A document, new (version 1) or in its next version (the present one + 1); any other version is a
+    Conflict (load again and retry). `created_at` stays. Memories it cites must exist and be in reach.
+
+    Without `logged` there is no event: for what every search changes.
+    """
+
+    document: Document
+    logged: bool = True
+
+    def __post_init__(self) -> None:
+        check_document(self.document)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drop:
+    """The end of a document; NotFound when there is none. Its id may be used again."""
+
+    kind: str
+    id: str
+    at: datetime
+
+    def __post_init__(self) -> None:
+        check_text("kind", self.kind)
+        check_text("id", self.id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forget:
+    """The end of a memory: text, revisions, phrasings, vectors, lexical rows, edges and the documents that
+    cite it go, and a tombstone without content stays. Its events stay too; they never held text. Claims
+    whose answer quotes it go as well."""
+
+    memory_id: str
+    at: datetime
+    reason: str
+
+    def __post_init__(self) -> None:
+        check_text("memory_id", self.memory_id)
+        check_text("reason", self.reason)
+
+
+Change = Add | Revise | Remark | Link | Unlink | Settle | Carry | Tune | Put | Drop | Forget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """An idempotency key with the digest of its request and the answer given to it."""
+
+    key: str
+    digest: str
+    answer: str
+    at: datetime
+
+
+def check_memory(memory: Memory) -> None:
+    """Refuse a memory with a label that some database could not index: TooLarge."""
+    check_name("id", memory.id)
+    for name in LABELS:
+        label = getattr(memory, name)
+        if label is not None:
+            check_short(name, label)
+    for tag in (*memory.tags, *memory.domains):
+        check_short("tags", tag)
+    check_short("scope", memory.scope)
+
+
+def check_document(document: Document) -> None:
+    """Refuse a document with a name that some database could not index: TooLarge."""
+    check_name("kind", document.kind)
+    check_short("id", document.id, MAX_DOCUMENT_ID_BYTES)
+    check_short("scope", document.scope)
+
+
+def check_claim(claim: Claim | None) -> None:
+    """Refuse a claim that no store can keep."""
+    if claim is not None:
+        check_name("key", claim.key)
+        check_text("digest", claim.digest)
+        check_text("answer", claim.answer)
+
+
+def about(change: Change) -> tuple[str, ...]:
+    """The ids of the memories that a change is about."""
+    match change:
+        case Add() | Revise():
+            return (change.memory.id,)
+        case Remark() | Settle() | Carry() | Forget():
+            return (change.memory_id,)
+        case Link():
+            return (change.edge.source_id, change.edge.target_id)
+        case Unlink():
+            return (change.source_id, change.target_id)
+        case Put():
+            return change.document.cites
+        case Drop() | Tune():
+            return ()
+        case _:
+            assert_never(change)
+
+
+def told(change: Remark, before: Strength, after: Strength, suppressions: int) -> dict[str, Any]:
+    """What the log says of a remark."""
+    payload: dict[str, Any] = {"evidence": change.evidence.value, "details": dict(change.details)}
+    if change.amount != 1.0:
+        payload["amount"] = change.amount
+    moved = strength.moved(before, after, suppressions)
+    if moved is not None:
+        payload["state"] = list(moved)
+    return payload
+
+
+def check_tune(change: Tune, access: Access) -> None:
+    """Refuse a curve that is none, or from somebody who does not reach the whole store."""
+    if access != EVERYTHING:
+        raise Forbidden("Only a caller who reaches the whole store may change how all of it fades.")
+    if not (isfinite(change.w20) and change.w20 > 0):
+        raise InvalidInput("The w20 of a curve is a finite number above 0.", details={"w20": change.w20})

@@ -1,0 +1,94 @@
+"""The processes at work on a store: who they are, and what is said to one that must wait for another."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import PurePath
+from typing import Any
+
+from vestige.core.errors import StoreBusy
+
+BRIEF = frozenset({"purge"})
+"""What is done alone but takes a moment only. Such things wait for each other as writes do, and for nothing
+else that is done alone."""
+
+_WITH_VALUE = frozenset({"--data-dir", "--config"})
+_WORD = re.compile(r"[a-z][a-z-]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Who:
+    """A process: what it was started as, when, and where, if there is more than one machine. No other server
+    starts beside an `exclusive` one."""
+
+    pid: int
+    command: str
+    since: datetime
+    server: bool = False
+    exclusive: bool = False
+    host: str = ""
+
+    def __str__(self) -> str:
+        where = f" on {self.host}" if self.host else ""
+        since = f"since {self.since:%Y-%m-%d %H:%M:%S %Z}"
+        return f"{self.command or 'a process'} (pid {self.pid}{where}, {since})"
+
+    def details(self) -> dict[str, Any]:
+        """The same for a program."""
+        told = {"pid": self.pid, "command": self.command, "since": self.since.isoformat()}
+        return {**told, "host": self.host} if self.host else told
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """Who has a store alone, and for what."""
+
+    who: Who
+    purpose: str
+
+    def details(self) -> dict[str, Any]:
+        """The same for a program."""
+        return {**self.who.details(), "purpose": self.purpose}
+
+
+def kept(holder: Holder | None, *, details: Mapping[str, Any] | None = None) -> StoreBusy:
+    """The refusal of what can only be done alone, while another process or thread has the store alone."""
+    if holder is None:
+        message, stop = "Another process has the store alone.", "that process"
+    else:
+        message, stop = f"{holder.who} has the store alone: {holder.purpose}.", f"process {holder.who.pid}"
+    return StoreBusy(
+        message,
+        hint=f"Reading and ordinary writing go on. Wait until it is done and try again, or stop {stop}.",
+        details={**(details or {}), **(holder.details() if holder else {})},
+    )
+
+
+def refuse_beside(who: Who, others: Iterable[Who], *, elsewhere: str) -> None:
+    """StoreBusy for a server beside an exclusive one, and for an exclusive server beside any other.
+    `elsewhere` says what to give this one to have a store of its own."""
+    for other in others:
+        if other.server and (who.exclusive or other.exclusive):
+            wanted = "This server wants" if who.exclusive else "That server was started to have"
+            raise StoreBusy(
+                f"A server is at work on this store: {other}.",
+                hint=f"{wanted} the store for itself (storage.exclusive). Stop process {other.pid} first, "
+                f"or give this server {elsewhere}. Commands work all the while.",
+                details={**other.details(), "exclusive": other.exclusive},
+            )
+
+
+def command_of(arguments: Sequence[str]) -> str:
+    """What a command line runs: the program and its command, never its values, which may be memories."""
+    if not arguments:
+        return ""
+    path = PurePath(arguments[0])
+    program = path.parent.name if path.stem == "__main__" else path.stem
+    words = iter(arguments[1:])
+    for word in words:
+        if word in _WITH_VALUE:
+            next(words, None)
+        elif not word.startswith("-"):
+            return f"{program} {word}" if _WORD.fullmatch(word) else program
+    return program

@@ -1,0 +1,243 @@
+"""Everything canonical of an in-memory store as lives, and lives taken in."""
+
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from vestige.cognition.fsrs.strength import encode
+from vestige.cognition.text.analyser import text_hash
+from vestige.core.documents import LOCAL
+from vestige.core.models import ANYTHING, EVERYTHING, Access, Filter, LogEvent, Memory, Tombstone
+from vestige.store.contract.changes import Embedded, Piece
+from vestige.store.inmemory import search
+from vestige.store.inmemory.profiles import take_vectors
+from vestige.store.inmemory.state import Buried, Held, State, apart, as_json, fingerprints_of, words_of
+from vestige.store.merge import absorb as absorbing
+from vestige.store.merge.absorb import Meeting, Plan
+from vestige.store.merge.histories import (
+    Absorbed,
+    CurveLife,
+    DocumentLife,
+    EdgeLife,
+    Life,
+    MemoryLife,
+    ever_within,
+    stamp,
+    successors,
+)
+from vestige.store.merge.strength_log import Curves
+from vestige.store.merge.union import Key, edge, ending, name, revisions, subject, two_events
+
+CURVE: Key = ("curve",)
+Story = Mapping[Key, Sequence[LogEvent]]
+
+
+def tell(state: State, where: Filter | None, access: Access, *, vectors: bool) -> Iterator[Life]:
+    """Every life, or those that pass the filter within the access."""
+    story = _story(state)
+    whole = where is None and access == EVERYTHING
+    if whole:
+        told = sorted({*state.held, *state.buried})
+        yield from _curve(story)
+    else:
+        told = sorted(held.memory.id for held in search.select(state, where or ANYTHING, access))
+    names: set[str] = set()
+    for memory_id in told:
+        memory = _memory(state, story, memory_id, vectors=vectors)
+        if ever_within(memory, access) and not _names_beyond(state, memory, access):
+            names.add(memory_id)
+            yield memory
+    for life in _edges(story):
+        if whole or ({life.source_id, life.target_id} <= names and edge(life) is not None):
+            yield life
+    for document in _documents(state, story):
+        if whole or _is_told(state, document, where, access, names):
+            yield document
+
+
+def absorb(state: State, lives: Sequence[Life], node: str, access: Access) -> Absorbed:
+    """Unite lives with what is here."""
+    given = absorbing.gathered(lives, access)
+    arriving = absorbing.mentioned(given) - state.held.keys()
+    mine = _mine(state, given, arriving)
+    plan = absorbing.plan(given, mine, held=state.held.keys(), buried=state.buried.keys())
+    _log(state, plan, node)
+    for one in plan.memories:
+        _place(state, one)
+    _rewire(state, plan)
+    _file(state, plan)
+    _weigh(state, plan)
+    for memory_id, embedded in plan.embedded.items():
+        if state.signature in (None, embedded.signature) and not state.held[memory_id].pieces:
+            take_vectors(state, memory_id, embedded)
+    return plan.absorbed()
+
+
+# -- telling -------------------------------------------------------------------------------------------
+
+
+def _story(state: State) -> Story:
+    """The log by what it is about, each part by stamp and without positions."""
+    found: dict[Key, list[LogEvent]] = defaultdict(list)
+    for event in sorted(state.log, key=stamp):
+        found[subject(event)].append(replace(event, position=0, payload=as_json(event.payload)))
+    return found
+
+
+def _curve(story: Story) -> Iterator[CurveLife]:
+    if CURVE in story:
+        yield CurveLife(events=tuple(story[CURVE]))
+
+
+def _memory(state: State, story: Story, memory_id: str, *, vectors: bool) -> MemoryLife:
+    held = state.held.get(memory_id)
+    versions = () if held is None else (*(one.memory for one in held.past), held.memory)
+    return MemoryLife(
+        memory_id=memory_id,
+        events=tuple(story["memory", memory_id]),
+        versions=tuple(apart(version) for version in versions),
+        embedded=_embedded(state, held) if vectors and held is not None else None,
+    )
+
+
+def _embedded(state: State, held: Held) -> Embedded | None:
+    """The vectors of a memory. The tokens of all pieces are told with the first one."""
+    if not held.pieces or state.signature is None:
+        return None
+    first, *rest = (Piece(start=one.start, end=one.end, vector=one.vector.copy()) for one in held.pieces)
+    pieces = (replace(first, tokens=held.tokens()), *rest)
+    return Embedded(signature=state.signature, text_hash=text_hash(held.memory), pieces=pieces)
+
+
+def _edges(story: Story) -> Iterator[EdgeLife]:
+    for key in sorted(key for key in story if key[0] == "edge"):
+        _, source_id, target_id, kind = key
+        yield EdgeLife(source_id=source_id, target_id=target_id, kind=kind, events=tuple(story[key]))
+
+
+def _documents(state: State, story: Story) -> Iterator[DocumentLife]:
+    logged = {(key[1], key[2]) for key in story if key[0] == "document"}
+    for kind, document_id in sorted(logged | state.documents.keys()):
+        if kind not in LOCAL:
+            yield _document(state, story, kind, document_id)
+
+
+def _document(state: State, story: Story, kind: str, document_id: str) -> DocumentLife:
+    document = state.documents.get((kind, document_id))
+    clock, node = state.stamps.get((kind, document_id), (0, ""))
+    return DocumentLife(
+        kind=kind,
+        id=document_id,
+        events=tuple(story.get(("document", kind, document_id), ())),
+        document=None if document is None else replace(document, body=as_json(document.body)),
+        clock=clock,
+        node=node,
+    )
+
+
+def _names_beyond(state: State, life: MemoryLife, access: Access) -> bool:
+    """Whether a life names a memory out of reach."""
+    return any(name in state.held and not state.reach(name, access) for name in successors(life))
+
+
+def _is_told(
+    state: State, life: DocumentLife, where: Filter | None, access: Access, told: Container[str]
+) -> bool:
+    if life.document is None or not state.reaches(life.document, access):
+        return False
+    cites = life.document.cites
+    return all(memory_id in told for memory_id in cites) and (where is None or bool(cites))
+
+
+# -- taking in -----------------------------------------------------------------------------------------
+
+
+def _mine(state: State, given: Iterable[Key], arriving: Container[str]) -> dict[Key, Life]:
+    """What is told here of the same entities, and of edges at memories that come in."""
+    story = _story(state)
+    found: dict[Key, Life] = {
+        ("edge", life.source_id, life.target_id, life.kind): life
+        for life in _edges(story)
+        if life.source_id in arriving or life.target_id in arriving
+    }
+    for key in given:
+        match key:
+            case ("curve",) if key in story:
+                found[key] = CurveLife(events=tuple(story[key]))
+            case ("memory", memory_id) if key in story:
+                found[key] = _memory(state, story, memory_id, vectors=False)
+            case ("edge", source_id, target_id, kind) if key in story:
+                events = tuple(story[key])
+                found[key] = EdgeLife(source_id=source_id, target_id=target_id, kind=kind, events=events)
+            case ("document", kind, document_id) if key in story or (kind, document_id) in state.documents:
+                found[key] = _document(state, story, kind, document_id)
+    return found
+
+
+def _log(state: State, plan: Plan, node: str) -> None:
+    names = {name(event) for event in state.log}
+    for event in plan.events:
+        if name(event) in names:
+            raise two_events(event)
+        at_end = replace(event, position=len(state.log) + 1, payload=as_json(event.payload))
+        state.log.append(at_end)
+        state.seq = max(state.seq, event.seq) if event.node == node else state.seq
+    state.clock = max(state.clock, plan.reading)
+
+
+def _place(state: State, one: Meeting) -> None:
+    memory_id, held = one.life.memory_id, state.held.get(one.life.memory_id)
+    end = ending(one.life)
+    if end is not None:
+        if held is not None:
+            state.end(held)
+        tombstone = Tombstone(memory_id=memory_id, deleted_at=end.at)
+        state.buried[memory_id] = Buried(tombstone=tombstone, scope=end.scope)
+    elif one.after is not None:
+        state.held[memory_id] = _held(state, held, apart(one.after), one)
+
+
+def _held(state: State, known: Held | None, memory: Memory, one: Meeting) -> Held:
+    """The memory with what is derived from it, but for its strength."""
+    if known is None:
+        state.arrivals += 1
+    kept = known is not None and text_hash(known.memory) == text_hash(memory)
+    return Held(
+        arrival=state.arrivals if known is None else known.arrival,
+        memory=memory,
+        strength=encode(memory.created_at, state.curve) if known is None else known.strength,
+        words=words_of(memory),
+        fingerprints=fingerprints_of(memory),
+        past=tuple(replace(past, memory=apart(past.memory)) for past in revisions(one.life)),
+        pieces=known.pieces if known is not None and kept else (),
+        beside=known.beside if known is not None and kept else {},
+    )
+
+
+def _rewire(state: State, plan: Plan) -> None:
+    for key, linked in plan.edges.items():
+        state.edges.pop(key, None)
+        if linked is not None:
+            state.edges[key] = linked
+
+
+def _file(state: State, plan: Plan) -> None:
+    for life in plan.documents:
+        key = (life.kind, life.id)
+        if life.document is not None:
+            state.documents[key] = replace(life.document, body=as_json(life.document.body))
+            state.stamps[key] = (life.clock, life.node)
+        elif key in state.documents:
+            state.lose(*key)
+
+
+def _weigh(state: State, plan: Plan) -> None:
+    """Fold strengths again where evidence came in, or everywhere on a curve that came in."""
+    story = _story(state)
+    curves = Curves.told(story.get(CURVE, ()))
+    state.curve = curves.present
+    anew = {one.life.memory_id for one in plan.memories if one.weighed}
+    for memory_id in anew if plan.curve is None else list(state.held):
+        held = state.held[memory_id]
+        folded = curves.folded(held.memory.created_at, story["memory", memory_id])
+        state.held[memory_id] = replace(held, strength=folded.strength)

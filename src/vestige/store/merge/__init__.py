@@ -1,0 +1,1 @@
+"""Merging the histories of two stores: pure rules that every store applies."""

@@ -1,0 +1,229 @@
+"""What two tellings of a life make together, and what a life comes to. Pure, and the same for every store.
+
+Uniting is a union of events, so it does not matter who tells what first, how often, or in which order.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import assert_never
+
+from vestige.core.documents import Document
+from vestige.core.errors import InvalidInput
+from vestige.core.models import Edge, LogEvent, Memory, Revision
+from vestige.store.contract.changes import CREATED, DELETED, DROPPED, LINKED, PUT, REVISED, TUNED, UNLINKED
+from vestige.store.merge.histories import CurveLife, DocumentLife, EdgeLife, Life, MemoryLife, stamp
+
+GROUPS = (
+    ("content",),
+    ("phrasings",),
+    ("tags",),
+    ("valid_from", "valid_until", "superseded_by"),
+    ("pinned",),
+    ("scope",),
+    ("suppression_count", "suppressed_at"),
+    ("archived_at",),
+    ("domains", "domain_scores"),
+    (
+        *("node_type", "source", "author", "agent_id", "session_id", "thread", "position"),
+        *("occurred_at", "metadata"),
+    ),
+)
+"""Fields of a memory that belong together: whoever changes one of them last decides all of a group."""
+GROUPED = frozenset(name for group in GROUPS for name in group)
+
+Name = tuple[str, int]
+Key = tuple[str, ...]
+Filed = tuple[tuple[int, str], Document]
+"""A document with the stamp of its put."""
+
+
+def name(event: LogEvent) -> Name:
+    """What an event is called everywhere."""
+    return (event.node, event.seq)
+
+
+def subject(event: LogEvent) -> Key:
+    """Which entity an event is about."""
+    if event.kind in (LINKED, UNLINKED):
+        return ("edge", event.memory_id or "", str(event.payload["target"]), str(event.payload["kind"]))
+    if event.kind in (PUT, DROPPED):
+        return ("document", str(event.payload["kind"]), str(event.payload["id"]))
+    return ("curve",) if event.kind == TUNED else ("memory", event.memory_id or "")
+
+
+def key_of(life: Life) -> Key:
+    """Which entity a life is of."""
+    match life:
+        case MemoryLife():
+            return ("memory", life.memory_id)
+        case EdgeLife():
+            return ("edge", life.source_id, life.target_id, life.kind)
+        case DocumentLife():
+            return ("document", life.kind, life.id)
+        case CurveLife():
+            return ("curve",)
+        case _:
+            assert_never(life)
+
+
+def united(mine: Life, theirs: Life) -> Life:
+    """The life that both tell of, without vectors; InvalidInput where they cannot both be true."""
+    events = _union(mine.events, theirs.events)
+    match mine, theirs:
+        case MemoryLife(), MemoryLife():
+            return _united_memory(events, mine, theirs)
+        case DocumentLife(), DocumentLife():
+            return _united_document(events, mine, theirs)
+        case _:
+            return replace(mine, events=events)
+
+
+# -- memories ------------------------------------------------------------------------------------------
+
+
+def writes(events: Iterable[LogEvent]) -> list[LogEvent]:
+    """Those of the events, by stamp, that made a memory what it is, in the order in which they count.
+
+    Where a memory was made in several places, the first time counts: the others are put before it, so that
+    what they told is in the past and undoes nothing that was done since.
+    """
+    told = list(events)
+    made = [event for event in told if event.kind == CREATED]
+    return [*reversed(made), *(event for event in told if event.kind == REVISED)]
+
+
+def ending(life: MemoryLife) -> LogEvent | None:
+    """The event that ended a memory: the first of its deletions."""
+    return next((event for event in life.events if event.kind == DELETED), None)
+
+
+def present(life: MemoryLife) -> Memory | None:
+    """A memory as it is; None when it was deleted."""
+    return life.versions[-1] if life.versions else None
+
+
+def revisions(life: MemoryLife) -> list[Revision]:
+    """What a memory was before, oldest first."""
+    ended = zip(life.versions, life.versions[1:], writes(life.events)[1:], strict=False)
+    return [
+        Revision(
+            memory=old,
+            recorded_at=old.updated_at,
+            ended_at=new.updated_at,
+            reason=str(event.payload.get("reason", "created twice")),
+        )
+        for old, new, event in ended
+    ]
+
+
+def folded(events: Sequence[LogEvent], told: Mapping[Name, Memory]) -> tuple[Memory, ...]:
+    """The versions that these writes make one after the other: each takes over the groups that it changed
+    from what is told of it, and leaves the others as they were."""
+    made = [told[name(event)] for event in events if event.kind == CREATED]
+    versions = [replace(made[0], created_at=made[-1].created_at)]
+    for event in events[1:]:
+        version = told[name(event)]
+        changed = {field: getattr(version, field) for field in _touched(event)}
+        before = versions[-1]
+        versions.append(
+            replace(before, **changed, updated_at=version.updated_at, revision=before.revision + 1)
+        )
+    return tuple(versions)
+
+
+def _touched(event: LogEvent) -> Iterable[str]:
+    if event.kind == CREATED:
+        return GROUPED
+    changed = frozenset(event.payload["fields"])
+    return [field for group in GROUPS if not changed.isdisjoint(group) for field in group]
+
+
+def _united_memory(events: tuple[LogEvent, ...], mine: MemoryLife, theirs: MemoryLife) -> MemoryLife:
+    if any(event.kind == DELETED for event in events):
+        return MemoryLife(memory_id=mine.memory_id, events=events, versions=())
+    written = writes(events)
+    for one in (mine, theirs):
+        if len(one.versions) == len(written):  # the other one wrote nothing of its own
+            return MemoryLife(memory_id=mine.memory_id, events=events, versions=one.versions)
+    told = versions_of(theirs) | versions_of(mine)
+    return MemoryLife(memory_id=mine.memory_id, events=events, versions=folded(written, told))
+
+
+def versions_of(life: MemoryLife) -> dict[Name, Memory]:
+    """What a life tells of each of its writes."""
+    return {name(event): one for event, one in zip(writes(life.events), life.versions, strict=True)}
+
+
+# -- edges ---------------------------------------------------------------------------------------------
+
+
+def edge(life: EdgeLife) -> Edge | None:
+    """An edge as it is, if it is there. It was made when it was first linked since it was last unlinked."""
+    found: Edge | None = None
+    for event in life.events:
+        if event.kind == UNLINKED:
+            found = None
+            continue
+        weight = float(event.payload["weight"])
+        found = (
+            replace(found, weight=weight)
+            if found is not None
+            else Edge(
+                source_id=life.source_id,
+                target_id=life.target_id,
+                kind=life.kind,
+                weight=weight,
+                created_at=event.at,
+            )
+        )
+    return found
+
+
+# -- documents -----------------------------------------------------------------------------------------
+
+
+def filed(life: DocumentLife) -> Filed | None:
+    """The document of a life with its stamp, if there is one."""
+    return None if life.document is None else ((life.clock, life.node), life.document)
+
+
+def last(events: Iterable[LogEvent], kind: str) -> tuple[int, str]:
+    """When an event of a kind was last logged; before everything if never."""
+    return max(((event.clock, event.node) for event in events if event.kind == kind), default=(0, ""))
+
+
+def without(life: DocumentLife) -> DocumentLife:
+    """The life of a document that is gone."""
+    return replace(life, document=None, clock=0, node="")
+
+
+def _united_document(events: tuple[LogEvent, ...], mine: DocumentLife, theirs: DocumentLife) -> DocumentLife:
+    dropped = last(events, DROPPED)
+    told = [one for one in (filed(mine), filed(theirs)) if one is not None and one[0] > dropped]
+    bare = without(replace(mine, events=events))
+    if not told:
+        return bare
+    put, document = max(told, key=lambda one: one[0])
+    if put < last(events, PUT):  # a later one was here: it went with a memory that it cited
+        return bare
+    return replace(bare, document=document, clock=put[0], node=put[1])
+
+
+# -- events --------------------------------------------------------------------------------------------
+
+
+def _union(mine: Sequence[LogEvent], theirs: Sequence[LogEvent]) -> tuple[LogEvent, ...]:
+    known = {name(event): event for event in mine}
+    for event in theirs:
+        if known.setdefault(name(event), event) != event:
+            raise two_events(event)
+    return tuple(mine) if len(known) == len(mine) else tuple(sorted(known.values(), key=stamp))
+
+
+def two_events(event: LogEvent) -> InvalidInput:
+    """The error for two events of one name: two installations wrote under one node id."""
+    return InvalidInput(
+        f"Event {event.seq} of the installation {event.node} is told in two ways.",
+        hint="One of the two stores is a copy that kept the other's identity. Open it once where it is now.",
+        details={"node": event.node, "seq": event.seq},
+    )

@@ -1,0 +1,103 @@
+"""Numbered SQL files and which of them a database still needs. Backends apply them.
+
+A migration is a file `NNNN_name.sql`, never edited once released: its checksum is recorded with it.
+Each is applied in one transaction together with its row in `schema_migrations`.
+"""
+
+import re
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from importlib.resources.abc import Traversable
+
+from vestige.core.errors import StoreError, StoreTooNew
+
+FILE_NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migration:
+    """One step of a schema."""
+
+    version: int
+    name: str
+    sql: str
+
+    @property
+    def label(self) -> str:
+        """The name of its file, without the ending."""
+        return f"{self.version:04}_{self.name}"
+
+    @property
+    def checksum(self) -> str:
+        """The hash of the text, whatever line ends it was checked out with."""
+        text = self.sql.replace("\r\n", "\n")
+        return blake2b(text.encode("utf-8"), digest_size=16).hexdigest()
+
+    def statements(self) -> Iterator[str]:
+        """The single statements, in order (`executescript` would commit before it starts)."""
+        pending = ""
+        for line in self.sql.splitlines(keepends=True):
+            pending += line
+            if sqlite3.complete_statement(pending):
+                yield pending.strip()
+                pending = ""
+        if _without_comments(pending).strip():
+            raise StoreError(f"The migration {self.label} ends inside a statement.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """A row of `schema_migrations`: what was applied, and which Vestige did it."""
+
+    version: int
+    name: str
+    checksum: str
+    written_by: str
+
+
+def load(folder: Traversable) -> list[Migration]:
+    """The migrations in a package's folder, by version; a gap or a repeat is an error."""
+    found = []
+    for file in folder.iterdir():
+        if match := FILE_NAME.fullmatch(file.name):
+            sql = file.read_text(encoding="utf-8")
+            found.append(Migration(version=int(match[1]), name=match[2], sql=sql))
+    found.sort(key=lambda migration: migration.version)
+    if [migration.version for migration in found] != list(range(1, len(found) + 1)):
+        raise StoreError("The migrations are not numbered 0001, 0002, … without gaps or repeats.")
+    return found
+
+
+def pending(
+    migrations: Sequence[Migration], applied: Sequence[Applied], *, elsewhere: str = "data directory"
+) -> list[Migration]:
+    """What is still to do. StoreTooNew for a database from the future, StoreError for a strange one. What is
+    `elsewhere` another one, there could be another store."""
+    known = {migration.version: migration for migration in migrations}
+    for row in applied:
+        if row.version not in known:
+            newest = max(applied, key=lambda one: one.version)
+            raise StoreTooNew(
+                f"This database has schema {newest.version}, written by Vestige {newest.written_by};"
+                f" this Vestige knows schema {len(migrations)}.",
+                hint=f"Upgrade Vestige (`git pull` in its checkout), or use another {elsewhere}.",
+                details={
+                    "schema": newest.version,
+                    "known": len(migrations),
+                    "written_by": newest.written_by,
+                },
+            )
+        if row.checksum != known[row.version].checksum:
+            raise StoreError(
+                f"Step {row.version} ({row.name}) of this database's schema is not the one this Vestige has.",
+                hint="The database was made by a modified Vestige; open it with that one and export it.",
+                details={"schema": row.version, "written_by": row.written_by},
+            )
+    done = {row.version for row in applied}
+    return [migration for migration in migrations if migration.version not in done]
+
+
+def _without_comments(sql: str) -> str:
+    return re.sub(r"--[^\n]*", "", sql)

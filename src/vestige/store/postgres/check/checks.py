@@ -1,0 +1,140 @@
+"""What a PostgreSQL store finds wrong in itself: every check by name, each a function over one snapshot."""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+
+import psycopg
+
+from vestige.core.errors import StoreError
+from vestige.store import migrations
+from vestige.store.contract.trouble import Trouble
+from vestige.store.postgres.check import schema as parts
+from vestige.store.postgres.connection import Connections, Session
+from vestige.store.postgres.opening import applied, schema
+from vestige.store.sql.check import log, rows, text, vectors
+from vestige.store.sql.check import schema as blueprint
+
+WORD_KEY = "key"
+UNCOUNTED = (
+    "SELECT count(*) FROM ("
+    " (SELECT term, count(*) AS memories, sum(count)::bigint AS occurrences FROM postings GROUP BY term"
+    " EXCEPT SELECT term, memories, occurrences FROM terms)"
+    " UNION ALL (SELECT term, memories, occurrences FROM terms"
+    " EXCEPT SELECT term, count(*), sum(count)::bigint FROM postings GROUP BY term)) differing"
+)
+UNPOSTED = (
+    "WITH said AS (SELECT t.term, w.key, count(*)::integer AS count"
+    " FROM words w, unnest(string_to_array(w.terms, ' ')) AS t(term) WHERE t.term <> '' GROUP BY 1, 2)"
+    " SELECT count(*) FROM ((SELECT * FROM said EXCEPT SELECT term, key, count FROM postings)"
+    " UNION ALL (SELECT term, key, count FROM postings EXCEPT SELECT * FROM said)) differing"
+)
+INVALID = (
+    "SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid"
+    " JOIN pg_class t ON t.oid = i.indrelid WHERE t.relnamespace = current_schema()::regnamespace"
+    " AND NOT (i.indisvalid AND i.indisready)"
+)
+AMCHECK = "SELECT 1 FROM pg_extension WHERE extname = 'amcheck'"
+TREES = (
+    "SELECT c.oid, c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid"
+    " JOIN pg_am a ON a.oid = c.relam JOIN pg_class t ON t.oid = i.indrelid"
+    " WHERE a.amname = 'btree' AND i.indisvalid AND t.relnamespace = current_schema()::regnamespace"
+)
+
+Look = Callable[[Session], Iterator[Trouble]]
+
+
+def examine(connections: Connections, now: datetime, *, deep: bool) -> list[Trouble]:
+    """Everything that is wrong, in the order of the checks."""
+    troubles: list[Trouble] = []
+    with connections.reading() as db:
+        db.command("SET LOCAL statement_timeout = 0")  # it reads everything there is
+        for name, look in _checks(deep=deep).items():
+            troubles.extend(_found(db, name, look))
+    return troubles
+
+
+def _checks(*, deep: bool) -> dict[str, Look]:
+    checks: dict[str, Look] = {
+        "schema": _schema,
+        "values": rows.values,
+        "strays": lambda db: rows.strays(db, WORD_KEY),
+        "missing rows": lambda db: rows.missing(db, WORD_KEY),
+        "tags": rows.tags,
+        "citations": rows.citations,
+        "texts": lambda db: text.texts(db, WORD_KEY),
+        "words": _words,
+        "vectors": vectors.vectors,
+        "tokens": vectors.tokens,
+        "indexes": _indexes,
+        "log": log.log,
+        "clock": log.clock,
+        "deletions": log.deletions,
+        "memories": log.lost,
+    }
+    return checks | ({"pages": _pages} if deep else {})
+
+
+def _found(db: Session, name: str, look: Look) -> Iterator[Trouble]:
+    """What a check finds. One that stumbles over damage says so, and the others go on."""
+    db.command("SAVEPOINT looking")
+    try:
+        yield from look(db)
+    except (psycopg.Error, StoreError, ValueError) as exc:
+        if isinstance(exc, psycopg.OperationalError) and db.connection.broken:
+            raise
+        db.command("ROLLBACK TO SAVEPOINT looking")
+        yield Trouble(check=name, message=f"This cannot be read to its end: {str(exc).splitlines()[0]}.")
+
+
+def _schema(db: Session) -> Iterator[Trouble]:
+    try:
+        pending = migrations.pending(schema(), applied(db.connection))
+    except StoreError as exc:  # of the future, or another's
+        yield Trouble(check="schema", message=exc.message)
+        return
+    if pending:
+        names = ", ".join(step.label for step in pending)
+        yield Trouble(check="schema", message=f"The schema lacks {names}.")
+        return
+    yield from blueprint.troubles(lacking(db))
+
+
+def lacking(db: Session) -> list[blueprint.Planned]:
+    """What the migrations made and is not there."""
+    names = [name for (name,) in db.execute(parts.NAMES)]
+    return parts.lacking(names, db.execute(parts.HELD_RULES).fetchall())
+
+
+def _words(db: Session) -> Iterator[Trouble]:
+    """Who has a term and how common it is, against the terms of the memories."""
+    for sql, message in (
+        (UNPOSTED, "Memories are found by other words than they have."),
+        (UNCOUNTED, "Words are counted otherwise than they occur."),
+    ):
+        number = db.execute(sql).fetchone()[0]
+        if number:
+            yield Trouble(check="words", message=message, count=number, repair="words")
+
+
+def _indexes(db: Session) -> Iterator[Trouble]:
+    """Indexes that are not used, such as one whose making was cut off."""
+    for (name,) in db.execute(INVALID):
+        yield Trouble(
+            check="indexes",
+            message=f"The index {name} is not whole and not used: its making was cut off, or is under way.",
+            severity="warning",
+            repair="index",
+        )
+
+
+def _pages(db: Session) -> Iterator[Trouble]:
+    """PostgreSQL's own verdict on its trees, where its extension for that (`amcheck`) is there."""
+    if db.execute(AMCHECK).fetchone() is None:
+        return
+    for oid, name in db.execute(TREES).fetchall():
+        db.command("SAVEPOINT tree")
+        try:
+            db.execute("SELECT bt_index_check(CAST(? AS oid)::regclass, TRUE)", (oid,))
+        except psycopg.Error as exc:
+            db.command("ROLLBACK TO SAVEPOINT tree")
+            yield Trouble(check="pages", message=f"The index {name} is damaged: {str(exc).splitlines()[0]}.")

@@ -1,0 +1,1 @@
+"""The processes that share one PostgreSQL store: peers and locks."""

@@ -1,0 +1,167 @@
+"""A PostgreSQL store among the processes that share it: who they are, doing something alone, and news."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import psycopg
+from psycopg import Connection
+
+from vestige.core.errors import StoreError, StoreReadOnly
+from vestige.store.contract.answers import Notice
+from vestige.store.contract.processes import BRIEF, Who
+from vestige.store.fair_lock import Line
+from vestige.store.postgres.connection import Connections
+from vestige.store.postgres.processes import presence
+from vestige.store.postgres.processes.presence import Present, Staying
+from vestige.store.postgres.server.errors import HINTS, translated
+from vestige.store.sql.database import Database
+from vestige.store.sql.rows import notices
+
+PATIENCE_SECONDS = 0.2
+"""How long notices wait for other writers: late ones are worth little."""
+LOOK_UP_SECONDS = 0.2
+"""How soon one who waits for news sees that the store was closed."""
+SETTLING_SECONDS = 60.0
+"""How long after a restart of the server others may not be back: all notice a lost connection in a minute."""
+
+
+class Company:
+    """What concerns other processes. What each method promises is said in `MemoryStore`."""
+
+    def __init__(self, connections: Connections, who: Who) -> None:
+        self._shared = connections
+        self._who = who
+        self._line = Line(who, {"store": str(connections.place)})
+        self._here: Staying | None = None
+        self._ended = threading.Event()
+        if not connections.read_only:
+            self._here = Staying(connections, who)
+        elif who.exclusive:
+            raise StoreError(
+                f"The store cannot be had exclusively: it can only be read here. ({connections.place})",
+                hint="Connect to the primary server, or start without --exclusive (storage.exclusive).",
+                details={"store": str(connections.place)},
+            )
+
+    @contextmanager
+    def alone(self, purpose: str) -> Iterator[None]:
+        """Hold what only one process at a time may do; StoreBusy while another does. A server that is
+        restarted forgets it."""
+        self._shared.check_open()
+        if self._shared.read_only:
+            raise StoreReadOnly(hint=HINTS[StoreReadOnly], details={"store": str(self._shared.place)})
+        with ExitStack() as held:
+            if purpose in BRIEF:  # threads wait here: a session for each of them would be many
+                held.enter_context(self._line.turn(purpose, self._shared.wait_seconds))
+            held.callback(presence.take(self._shared, self._who, purpose).close)
+            yield
+
+    def processes(self) -> list[Who]:
+        """Who has this store open, the one that came first before the others."""
+        here = self._here
+        number = -1 if here is None else here.id
+        found = self._present()
+        if here is not None and all(one.id != number for one in found):
+            here.come_back(number)
+            found = self._present()
+        return [one.who for one in found if not one.purpose]
+
+    def has_company(self) -> bool:
+        """Whether others may have this store open. After a restart of the server they may not be back yet."""
+        others = len(self.processes()) > 1
+        return others or self._shared.pool.renewed_within(SETTLING_SECONDS)
+
+    def leading(self) -> bool:
+        """Whether this process leads, or does from now on because nobody did."""
+        self._shared.check_open()
+        here = self._here
+        return here is not None and here.leads()
+
+    @property
+    def lingers_in(self) -> str | None:
+        """None: what the server keeps of deleted rows is its own affair, and nobody finds it."""
+        return None
+
+    def notify(self, process: str, messages: Sequence[str]) -> None:
+        """Tell the other processes at work on this store."""
+
+        def tell(db: Database) -> None:
+            notices.add(db, process, messages)
+            # That there are some, not what they say: whoever may connect to the database may listen.
+            db.execute(f"NOTIFY {self._channel}")
+
+        self._shared.written(tell, PATIENCE_SECONDS)
+
+    def notices(self, after: int) -> list[Notice]:
+        """What was told after a notice, oldest first."""
+        with self._shared.reading(snapshot=False) as db:
+            return notices.after(db, after)
+
+    @contextmanager
+    def listening(self) -> Iterator[Callable[[float], bool]]:
+        """The server wakes whoever waits for news; a standby does not."""
+        self._shared.check_open()
+        if self._shared.read_only:
+            yield lambda seconds: not self._ended.wait(seconds)
+            return
+        ears = Ears(self._shared, self._channel, self._ended)
+        try:
+            yield ears.wait
+        finally:
+            ears.close()
+
+    @property
+    def _channel(self) -> str:
+        return f"vestige_{self._shared.schema_oid}"
+
+    def _present(self) -> list[Present]:
+        with self._shared.reading(snapshot=False) as db:
+            return presence.present(db.execute(presence.question(self._shared.schema_oid)))
+
+    def _leave(self) -> None:
+        """Be seen no more by the others."""
+        self._ended.set()
+        here, self._here = self._here, None
+        if here is not None:
+            here.close()
+
+
+class Ears:
+    """A session that is told when there are notices. It is made when it is needed, also again."""
+
+    def __init__(self, connections: Connections, channel: str, ended: threading.Event) -> None:
+        self._connections = connections
+        self._channel = channel
+        self._ended = ended
+        self._db: Connection[Any] | None = None
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for a notice for so long; whether there may be one. The first time, and after a restart of the
+        server, there may: nobody listened before."""
+        self._connections.check_open()
+        with translated(self._connections.place):
+            if self._db is None:
+                self._db = self._connections.pool.connect()
+                self._db.execute(f"LISTEN {self._channel}".encode())
+                return True
+            try:
+                return self._heard(self._db, seconds)
+            except psycopg.Error:
+                self.close()
+                raise
+
+    def close(self) -> None:
+        """Listen no more."""
+        db, self._db = self._db, None
+        if db is not None:
+            db.close()
+
+    def _heard(self, db: Connection[Any], seconds: float) -> bool:
+        left = seconds
+        while left > 0 and not self._ended.is_set():
+            for _ in db.notifies(timeout=min(left, LOOK_UP_SECONDS), stop_after=1):
+                return True
+            left -= LOOK_UP_SECONDS
+        return False

@@ -1,0 +1,127 @@
+"""What every search of a process holds in memory: the directory of places, the ids that decide ties, and the
+tokens it read last."""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vestige.cognition.ranking.bm25 import Integers
+from vestige.store.sql.search.threads import Directory
+from vestige.store.sql.search.tokens import TokenCache
+
+FIRST_CAPACITY = 1_024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """How far a store has come: where it is, the last `seq` of its places, how many vectors have gone."""
+
+    where: str
+    seq: int = 0
+    deaths: int = 0
+
+    def leads_to(self, later: "Past") -> bool:
+        """Whether what was known here still holds there. It does not after a restore, a fail-over to a server
+        that lags, or in tables that were made anew."""
+        return self.where == later.where and self.seq <= later.seq and self.deaths <= later.deaths
+
+
+class News(Protocol):
+    """What was written after a `seq`."""
+
+    @property
+    def past(self) -> Past:
+        """How far the store has come with it."""
+
+    @property
+    def changed(self) -> Integers:
+        """Rows of `directory.LOAD`."""
+
+    @property
+    def ids(self) -> Sequence[str | None]:
+        """The id of each row's memory; None for one that is gone."""
+
+
+Told = TypeVar("Told", bound=News)
+
+
+@dataclass(slots=True)
+class Names:
+    """The ids of memories by key. A key never gets another id, so all readers share them."""
+
+    _held: NDArray[np.bytes_] = field(default_factory=lambda: np.empty(0, dtype="S36"))
+
+    def take(self, keys: Integers, ids: Sequence[str | None]) -> None:
+        """Note the ids of keys, but for those that are gone."""
+        there = np.array([one is not None for one in ids], dtype=np.bool_)
+        if not there.any():
+            return
+        named = np.array([one.encode("utf-8") for one in ids if one is not None])
+        size, width = int(keys.max()) + 1, max(named.itemsize, self._held.itemsize)
+        if size > len(self._held) or width > self._held.itemsize:
+            wider = np.zeros(max(size + size // 8, len(self._held), FIRST_CAPACITY), dtype=f"S{width}")
+            wider[: len(self._held)] = self._held
+            self._held = wider
+        self._held[keys[there]] = named
+
+    def of(self, keys: Iterable[int]) -> Mapping[int, str]:
+        """The ids of these keys."""
+        asked = np.fromiter(keys, dtype=np.int64)
+        found = self._held[asked].tolist()
+        return {key: one.decode("utf-8") for key, one in zip(asked.tolist(), found, strict=True)}
+
+
+@dataclass(slots=True)
+class Edition:
+    """A directory, how many searches use it, and what it shares with those made of it."""
+
+    directory: Directory = field(default_factory=Directory)
+    names: Names = field(default_factory=Names)
+    tokens: TokenCache = field(default_factory=TokenCache)
+    readers: int = 0
+
+    def copy(self) -> "Edition":
+        """Another one with a directory that goes its own way."""
+        return Edition(directory=self.directory.copy(), names=self.names, tokens=self.tokens)
+
+
+@dataclass(slots=True)
+class Shelf:
+    """The directory of a store, shared by its threads.
+
+    Searches run side by side, each with the directory of its own transaction's moment: it changes only while
+    nobody uses it. Otherwise a copy is made that does. Where the store has another past than was known, a new
+    one is begun.
+    """
+
+    _past: Past | None = None
+    _edition: Edition = field(default_factory=Edition)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @contextmanager
+    def caught_up(self, look: Callable[[int], Told]) -> Iterator[tuple[Edition, Told]]:
+        """The directory as of a transaction. `look` runs the first statements of it and tells what is new
+        since a `seq`; no other thread's transaction begins meanwhile, so none is older than the directory."""
+        with self._lock:
+            news = look(self._edition.directory.seq)
+            if self._past is not None and not self._past.leads_to(news.past):
+                self._edition = Edition()
+                news = look(0)
+            self._past = news.past
+            if len(news.changed):
+                if self._edition.readers:
+                    self._edition = self._edition.copy()
+                self._edition.directory.take(news.changed, news.past.seq)
+                self._edition.names.take(news.changed[:, 0], news.ids)
+            edition = self._edition
+            edition.readers += 1
+        try:
+            yield edition, news
+        finally:
+            with self._lock:
+                edition.readers -= 1

@@ -1,0 +1,153 @@
+"""The first statement of every search: what was written since the last one, how common the terms are, which
+memories the filter lets through, and which vectors there are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import orjson
+
+from vestige.cognition.ranking.bm25 import Frequency, Integers
+from vestige.embed.protocol import Signature
+from vestige.store.postgres.search import words
+from vestige.store.postgres.search.cache import Past
+from vestige.store.postgres.search.statement import Part
+from vestige.store.postgres.server.values import integers, sent_keys
+from vestige.store.sql.database import Database
+from vestige.store.sql.filters import Clause
+from vestige.store.sql.rows import memories
+from vestige.store.sql.rows.store_facts import Profile
+from vestige.store.sql.search.bm25 import NO_KEYS, Mask
+from vestige.store.sql.search.threads import TOLD
+from vestige.store.sql.search.tokens import Version
+
+# The server's start, the database and the table: another one is another past, or one that goes on elsewhere.
+PAST = (
+    "SELECT concat_ws(' ', pg_postmaster_start_time(), d.oid, 'places'::regclass::oid,"
+    " pg_relation_filenode('places'::regclass)), (SELECT coalesce(max(p.seq), 0) FROM places p),"
+    " (SELECT coalesce(max(v.position), 0) FROM dead_vectors v)"
+    " FROM pg_database d WHERE d.datname = current_database()"
+)
+# The id of each by its key: a join would read all memories where the server expects many to have changed.
+CHANGED = (
+    "SELECT array_send(array_agg(ARRAY[key, coalesce(thread, 0), coalesce(source, 0),"
+    " coalesce(position, 0), length, speaker,"
+    " 256 * form + 2 * flags + CASE WHEN position IS NULL THEN 1 ELSE 0 END, born])),"
+    " array_agg((SELECT m.id FROM memories m WHERE m.key = p.key)) FROM places p WHERE seq > ?"
+)
+KEYS = "SELECT array_send(array_agg(m.key)) FROM memories m WHERE {where}"
+PROFILE = (
+    "SELECT p.id, p.signature,"
+    " (SELECT i.indisvalid FROM pg_index i WHERE i.indexrelid = to_regclass('vectors_near_' || p.id)"
+    " AND i.indrelid = 'vectors'::regclass),"
+    " (SELECT c.reltuples FROM pg_class c WHERE c.oid = 'vectors'::regclass),"
+    " set_config('hnsw.ef_search', ?::text, TRUE),"
+    " set_config('hnsw.iterative_scan', 'relaxed_order', TRUE)"
+    " FROM profiles p WHERE p.active = 1"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Space:
+    """The vectors in use: their profile, whether an index finds them, about how many the table holds, and how
+    many have gone so far."""
+
+    profile: Profile
+    indexed: bool
+    rows: int
+    deaths: int
+
+    @property
+    def version(self) -> Version:
+        """By which a cache knows that what it holds is still so."""
+        return self.profile.id, self.deaths
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passing:
+    """What a filter lets through: these keys (None: all), less those that are left out."""
+
+    keys: Integers | None
+    left_out: Integers
+
+    def mask(self, size: int) -> Mask | None:
+        """By key, which pass, of those below `size`; None when all do. One beyond has lost its place, which a
+        search leaves to the doctor."""
+        if self.keys is None and not len(self.left_out):
+            return None
+        mask = np.full(size, self.keys is None, dtype=np.bool_)
+        if self.keys is not None:
+            mask[self.keys[self.keys < size]] = True
+        mask[self.left_out[self.left_out < size]] = False
+        return mask
+
+    def condition(self, column: str) -> Part:
+        """That a column is a key which passes."""
+        if self.keys is not None:
+            kept = np.setdiff1d(self.keys, self.left_out) if len(self.left_out) else self.keys
+            return Part(sql=f"{column} = ANY(?::bigint[])", params=(sent_keys(kept),))
+        if len(self.left_out):
+            return Part(sql=f"{column} <> ALL(?::bigint[])", params=(sent_keys(self.left_out),))
+        return Part(sql="TRUE")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class News:
+    """What the first statement tells; `past`, `changed` and `ids` are for the shelf."""
+
+    past: Past
+    changed: Integers
+    ids: Sequence[str | None]
+    space: Space | None
+    common: dict[str, Frequency]
+    passing: Passing
+
+
+def look(db: Database, since: int, terms: Sequence[str], wanted: Clause, *, reach: int) -> News:
+    """Read what is new since a `seq`. A filter by retention takes a statement more. An HNSW index will keep
+    `reach` rows in mind while this transaction searches it, and go on where a filter leaves too few."""
+    plain, begun = words.counting(terms)
+    through, few = wanted.parted()
+    allowed = _keys(through)
+    left_out = [Part(sql=KEYS.format(where=one.excluded), params=one.params) for one in few]
+    columns = [plain, begun, allowed, *left_out]
+    selected = ", ".join(f"({one.sql})" for one in columns)
+    row = db.execute(
+        f"SELECT b.*, n.*, p.*, {selected} FROM ({PAST}) b CROSS JOIN ({CHANGED}) n"
+        f" LEFT JOIN ({PROFILE}) p ON TRUE",
+        (*(param for one in columns for param in one.params), since, reach),
+    ).fetchone()
+    past = Past(where=row[0], seq=row[1], deaths=row[2])
+    changed, ids, *space = row[3:11]
+    frequencies, prefixes, keys, *gone = row[11:]
+    limited = bool(through.conditions) or through.retained is not None
+    if through.retained is not None:
+        passed: Integers | None = memories.keys(db, through)
+    else:
+        passed = integers(keys) if limited else None
+    return News(
+        past=past,
+        changed=integers(changed).reshape(-1, 1 + TOLD),
+        ids=ids or (),
+        space=None if space[0] is None else _space(*space[:4], deaths=past.deaths),
+        common=words.frequencies(terms, frequencies, prefixes),
+        passing=Passing(keys=passed, left_out=np.concatenate((NO_KEYS, *map(integers, gone)))),
+    )
+
+
+def _keys(through: Clause) -> Part:
+    """The keys of what is let through; nothing where that is all, or is not for SQL to say."""
+    if not through.conditions or through.retained is not None:
+        return Part(sql="SELECT NULL::bytea")
+    only = through.conditions[0].keys if len(through.conditions) == 1 else None
+    sql = (
+        KEYS.format(where=through.sql)
+        if only is None
+        else f"SELECT array_send(array_agg(key)) FROM ({only}) m"
+    )
+    return Part(sql=sql, params=through.params)
+
+
+def _space(number: int, signature: str, indexed: bool | None, rows: float, *, deaths: int) -> Space:
+    profile = Profile(id=number, signature=Signature(**orjson.loads(signature)))
+    return Space(profile=profile, indexed=bool(indexed), rows=round(max(rows, 0)), deaths=deaths)

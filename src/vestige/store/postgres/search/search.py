@@ -1,0 +1,250 @@
+"""The search arms of a PostgreSQL store. A method is a transaction around a sibling module."""
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vestige.cognition.ranking.bm25 import Integers
+from vestige.core.candidates import Pool, Sketch, Worded
+from vestige.core.errors import InvalidInput
+from vestige.core.models import ANYTHING, EVERYTHING, Access, Filter
+from vestige.embed.protocol import Signature
+from vestige.store.contract.answers import IndexStatus, Scored
+from vestige.store.contract.search import POSTINGS_BUDGET, Probe, Reworded, Voices
+from vestige.store.postgres.connection import Connections
+from vestige.store.postgres.search import changes_since, hnsw, literals, signals, vectors, words
+from vestige.store.postgres.search import vectors as dense
+from vestige.store.postgres.search.cache import Edition, Shelf
+from vestige.store.postgres.search.changes_since import News, Space
+from vestige.store.postgres.search.hnsw import Tending
+from vestige.store.postgres.search.literals import Sought as Literals
+from vestige.store.postgres.search.statement import together
+from vestige.store.postgres.search.vectors import Query
+from vestige.store.sql.columns import natural
+from vestige.store.sql.database import Database, Row
+from vestige.store.sql.rows import history, store_facts
+from vestige.store.sql.search import bm25, pool, tokens
+from vestige.store.sql.search.bm25 import Lexical, Mask, Sought
+from vestige.store.sql.search.threads import Directory
+from vestige.store.sql.search.tokens import Entry
+from vestige.store.sql.search.vectors import Closest, check_queries
+
+# -- Gathering the candidates of a search in three statements: what is new, the arms, every signal of
+# their union; in one more where the index of vectors found too few. What is decided between them is
+# decided by the same functions as in SQLite.
+
+
+def gather(db: Database, held: Edition, news: News, query: Query | None, probe: Probe) -> Pool:
+    """The candidates of all arms that are allowed, with every signal."""
+    directory = held.directory
+    arms = _arms(db, held, news, query, probe, news.passing.mask(directory.size))
+    beside = tokens.around(directory, arms.keys)
+    told = signals.read(db, held.tokens, query, probe.literals, arms.keys, beside)
+    ordered = pool.tell(directory, told.traits)
+    return pool.pool(
+        directory,
+        probe,
+        arms,
+        ordered,
+        closest=_closest(query, probe, ordered.keys, told.pieces),
+        literals=np.array([told.literals.get(key, 0) for key in ordered.keys.tolist()], dtype=np.int64),
+        sketch=_sketch(query, directory, ordered.keys, told.entries),
+    )
+
+
+def _arms(
+    db: Database, held: Edition, news: News, query: Query | None, probe: Probe, mask: Mask | None
+) -> pool.Arms:
+    """What each arm finds, from the second statement."""
+    directory, names = held.directory, held.names
+    sought = Sought.of(probe.terms)
+    common = None
+    if sought.must_choose(directory.total, probe.postings):
+        common = [news.common[term] for term in sought.indexable]
+    terms = bm25.looked_up(sought, common, probe.postings)
+    parts = [*words.postings(terms)]
+    parts += literals.arm(
+        literals.Sought(literals=probe.literals, common=news.common), directory, news.passing, mask
+    )
+    most, pieces = pool.most_near(probe, directory), vectors.reach(probe.per_arm)
+    if query is not None and most:
+        parts.append(vectors.arm(query, news.passing, most, pieces=pieces))
+    answers = list(together(db, parts))
+    close = vectors.found(answers, pieces=pieces)
+    if query is not None and close.lacking:
+        close = vectors.found(together(db, [vectors.scanned(query, news.passing, most)]), pieces=pieces)
+    near, nearby = pool.nearest(names.of, close.keys, close.scores, probe, directory, sampled=close.sampled)
+    literal = literals.best(names.of, literals.held(probe.literals, answers), probe.per_arm)
+    found = bm25.score(
+        sought, common, words.occurrences(terms, answers), directory, np.concatenate((near, literal))
+    )
+    return pool.Arms(
+        near=near,
+        literal=literal,
+        worded=pool.worded(names.of, found, mask, probe.per_arm),
+        nearby=nearby,
+        lexical=found,
+    )
+
+
+def _closest(query: Query | None, probe: Probe, keys: Integers, pieces: list[Row]) -> Closest:
+    if query is None:
+        return Closest.none(len(keys), 0 if probe.vector is None else len(probe.vector))
+    return vectors.closest(keys, pieces, query.vector)
+
+
+def _sketch(
+    query: Query | None, directory: Directory, keys: Integers, entries: dict[int, Entry]
+) -> Sketch | None:
+    if query is None:
+        return None
+    dimension = query.space.profile.signature.dimension
+    return tokens.sketch(dimension, tokens.around(directory, keys), entries)
+
+
+# -- arms
+
+
+class SearchArms:
+    """What finds candidates. What each method promises is said in `MemoryStore`."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._shelf = Shelf()
+        self._tending = Tending(connections=connections)
+
+    def reworded(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> Reworded:
+        """What passes the filter and was worded otherwise at `where.known_at`, as it was then."""
+        most = natural(limit)
+        sought = Sought.of(terms)
+
+        def look() -> Reworded:
+            with self._looking(sought.indexable) as (db, held, seen):
+                found = _score(db, held.directory, sought, POSTINGS_BUDGET, seen)
+                return history.reworded(db, where, access, most, bm25.statistics(found, held.directory))
+
+        return self._connections.repeated(look)
+
+    def lexical(
+        self,
+        terms: Sequence[str],
+        where: Filter,
+        *,
+        access: Access,
+        limit: int,
+        postings: int | None = POSTINGS_BUDGET,
+    ) -> list[Worded]:
+        """The best memories by BM25 with their neighbours."""
+        most = natural(limit)
+        sought = Sought.of(terms)
+
+        def look() -> list[Worded]:
+            with self._looking(sought.indexable, where, access) as (db, held, seen):
+                found = _score(db, held.directory, sought, postings, seen)
+                mask = seen.passing.mask(held.directory.size)
+                return bm25.best(held.names.of, found.scores, mask, most)
+
+        return self._connections.repeated(look)
+
+    def nearest(
+        self,
+        vectors: NDArray[np.float32],
+        signature: Signature,
+        where: Filter,
+        *,
+        access: Access,
+        limit: int,
+    ) -> list[list[Scored]]:
+        """For each row of `vectors`, the memories whose best piece has the highest cosine, exactly."""
+        most = natural(limit)
+
+        def look() -> list[list[Scored]]:
+            with self._looking((), where, access) as (db, _, seen):
+                store_facts.require(_profile(seen.space), signature)
+                queries = check_queries(vectors, signature)
+                if seen.space is None:
+                    return [[] for _ in queries]
+                return dense.nearest(db, seen.space, queries, seen.passing, most)
+
+        return self._connections.repeated(look)
+
+    def voices(self, names: Collection[int], *, access: Access) -> Voices:
+        """Which of these names speak in a talk in reach, and whether any note is in reach."""
+        if access != EVERYTHING:  # what is out of reach must not show
+            return Voices(speakers=frozenset(), notes=True)
+        with self._looking((), snapshot=False) as (_, held, _):
+            return held.directory.voices(names)
+
+    def gather(self, probe: Probe, *, access: Access) -> Pool:
+        """The candidates of all arms with every signal, from one snapshot."""
+        natural(probe.per_arm)
+        terms = dict.fromkeys((*Sought.of(probe.terms).indexable, *Literals.terms(probe.literals)))
+        reach = dense.reach(probe.per_arm)
+
+        def look() -> Pool:
+            with self._looking(tuple(terms), probe.where, access, reach=reach) as (db, held, seen):
+                query = _query(probe, seen.space)
+                if query is not None:
+                    self._tending.look_after(seen.space, held.directory.memories)
+                return gather(db, held, seen, query, probe)
+
+        return self._connections.repeated(look)
+
+    def index_status(self) -> IndexStatus:
+        """How much of the vectors in use is in an index."""
+        return self._connections.read(hnsw.status)
+
+    def rebuild_index(self) -> IndexStatus:
+        """Build the index if it is missing and needed, and remove what is left of others."""
+        if not self._connections.read_only:
+            self._tending.join()
+            self._tending.tend()
+        return self.index_status()
+
+    @contextmanager
+    def _looking(
+        self,
+        terms: Sequence[str],
+        where: Filter = ANYTHING,
+        access: Access = EVERYTHING,
+        *,
+        reach: int = dense.REACH,
+        snapshot: bool = True,
+    ) -> Iterator[tuple[Database, Edition, News]]:
+        """A snapshot of the store, what is held of the same moment, and what the first statement tells. Who
+        asks nothing more needs no `snapshot`."""
+        with self._connections.reading(snapshot=snapshot) as db:
+
+            def look(since: int) -> News:
+                wanted = history.clause_at(db, where, access, worded=True)
+                return changes_since.look(db, since, terms, wanted, reach=reach)
+
+            with self._shelf.caught_up(look) as (held, seen):
+                yield db, held, seen
+
+
+def _score(db: Database, directory: Directory, sought: Sought, budget: int | None, seen: News) -> Lexical:
+    """The scores of every memory that matches, with store-wide statistics."""
+    common = None
+    if sought.must_choose(directory.total, budget):
+        common = [seen.common[term] for term in sought.indexable]
+    chosen = bm25.looked_up(sought, common, budget)
+    found = words.occurrences(chosen, together(db, words.postings(chosen)))
+    return bm25.score(sought, common, found, directory)
+
+
+def _query(probe: Probe, space: Space | None) -> Query | None:
+    """What the dense arm of a probe searches by; None without vectors here or there."""
+    if probe.vector is None:
+        return None
+    if probe.signature is None:
+        raise InvalidInput("A probe with a vector needs the signature of its space.")
+    store_facts.require(_profile(space), probe.signature)
+    vector = check_queries(probe.vector[np.newaxis], probe.signature)[0]
+    return None if space is None else Query(space=space, vector=vector)
+
+
+def _profile(space: Space | None) -> store_facts.Profile | None:
+    return None if space is None else space.profile

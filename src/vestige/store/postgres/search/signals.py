@@ -1,0 +1,151 @@
+"""The last statement of a search: what the tables tell of its candidates, and of their neighbours' tokens."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from vestige.cognition.ranking.bm25 import Integers
+from vestige.core import candidates as limits
+from vestige.store.postgres.search import literals
+from vestige.store.postgres.search.statement import Part
+from vestige.store.postgres.search.vectors import ROUNDING, SENT, Query
+from vestige.store.postgres.server.values import SentKeys, sent_keys
+from vestige.store.sql.columns import vector_bytes
+from vestige.store.sql.database import Database, Row
+from vestige.store.sql.search import pool, tokens
+from vestige.store.sql.search.tokens import Entry, TokenCache
+
+# Each table is looked up key by key (OFFSET 0 keeps it so): a join might read all of it for a few hundred.
+TRAITS = (
+    f"CROSS JOIN LATERAL (SELECT {pool.TRAITS} FROM memories m JOIN strengths s ON s.key = m.key"
+    " WHERE m.key = a.key OFFSET 0) t"
+)
+WIDTH = pool.TRAITS.count(",") + 1
+# The pieces of a memory that may be its best one: the numbers are computed again, in float64.
+PIECES = (
+    f'LEFT JOIN LATERAL (SELECT v.id, v.start, v."end", {SENT} AS vector FROM (SELECT v.id, v.start, v."end",'
+    " v.vector, v.vector <#> ? AS far, min(v.vector <#> ?) OVER () AS least FROM vectors v"
+    " WHERE v.key = a.key AND v.profile = ? OFFSET 0) v"
+    f" WHERE v.far <= v.least + {ROUNDING}) v ON TRUE"
+)
+NO_PIECES = (
+    'LEFT JOIN (SELECT NULL::bigint AS id, NULL::bigint AS start, NULL::bigint AS "end",'
+    " NULL::bytea AS vector) v ON FALSE"
+)
+TEXTS = (
+    "LEFT JOIN LATERAL (SELECT row_to_json(m)::text AS told, w.terms FROM memories m JOIN words w"
+    " ON w.key = m.key WHERE m.key = a.key AND m.key IN (SELECT key FROM readable) OFFSET 0) x ON TRUE"
+)
+NO_TEXTS = "LEFT JOIN (SELECT NULL AS told, NULL AS terms) x ON FALSE"
+CANDIDATES = (
+    'SELECT t.*, a.key, v.id, v.start, v."end", v.vector, NULL::int, NULL::bytea, NULL::bytea, x.told,'
+    " x.terms FROM unnest(?::bigint[]) a(key)"
+)
+# Each memory's tokens are looked up once, whoever asks for them, and come in rows of their own.
+TOKENS = (
+    "SELECT a.key, b.* FROM unnest(?::bigint[]) a(key) CROSS JOIN LATERAL"
+    " (SELECT least(octet_length(b.asked), ?) AS length, b.bits, b.asked FROM token_bits b"
+    " WHERE b.key = a.key AND b.profile = ? AND octet_length(b.asked) > 0 OFFSET 0) b"
+)
+# How many tokens of each memory a sketch holds (`pool.tokens_kept`), with those that are here already.
+MOST = (
+    "SELECT CASE WHEN coalesce(sum(length), 0) + ? > ? THEN greatest(?::bigint, ?::bigint / (count(*) + ?))"
+    " ELSE ? END::int AS tokens FROM tokens"
+)
+KEPT = (
+    f"SELECT {'NULL, ' * WIDTH}b.key, NULL, NULL, NULL, NULL, b.length,"
+    " substr(b.bits, 1, ?::int * most.tokens), substr(b.asked, 1, most.tokens), NULL, NULL"
+    " FROM tokens b CROSS JOIN most"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signals:
+    """The traits of candidates (`pooling.tell`), their pieces (`dense.closest`), the tokens of all owners,
+    and how many literals each candidate holds."""
+
+    traits: list[Row] = field(default_factory=list)
+    pieces: list[Row] = field(default_factory=list)
+    entries: dict[int, Entry] = field(default_factory=dict)
+    literals: dict[int, int] = field(default_factory=dict)
+
+
+def read(
+    db: Database,
+    cache: TokenCache,
+    query: Query | None,
+    sought: Sequence[str],
+    keys: Integers,
+    beside: Integers,
+) -> Signals:
+    """The signals of these candidates; `beside` are the keys whose tokens are compared (`tokens.around`)."""
+    if not len(keys):
+        return Signals()
+    owners = [] if query is None else np.unique(beside[beside >= 0]).tolist()
+    held = _held(cache, query, owners)
+    chosen = sent_keys(keys)
+    lacking = np.array([key for key in owners if key not in held], dtype=np.int64)
+    tables = _tables(query, held, sought, chosen, sent_keys(lacking))
+    selects = _selects(query, sought, chosen)
+    given = f"WITH {', '.join(part.sql for part in tables)} " if tables else ""
+    sql = given + " UNION ALL ".join(part.sql for part in selects)
+    rows = db.execute(sql, [param for part in (*tables, *selects) for param in part.params]).fetchall()
+    fresh = {
+        row[WIDTH]: Entry(length=row[WIDTH + 5], bits=row[WIDTH + 6], asked=row[WIDTH + 7])
+        for row in rows
+        if row[WIDTH + 5] is not None
+    }
+    if fresh and query is not None:
+        cache.keep(query.space.version, fresh, (*held, *fresh))
+    return Signals(
+        traits=list({row[WIDTH]: row[:WIDTH] for row in rows if row[0] is not None}.values()),
+        pieces=[row[WIDTH : WIDTH + 5] for row in rows if row[WIDTH + 1] is not None],
+        entries=held | fresh,
+        literals=_literals(rows, sought),
+    )
+
+
+def _held(cache: TokenCache, query: Query | None, owners: Sequence[int]) -> dict[int, Entry]:
+    """The tokens that are here; one that is here in part is read again, because it may be too short."""
+    if query is None:
+        return {}
+    known = cache.held(query.space.version, owners)
+    return {key: entry for key, entry in known.items() if entry.has(entry.length)}
+
+
+def _tables(
+    query: Query | None, held: dict[int, Entry], sought: Sequence[str], chosen: SentKeys, lacking: SentKeys
+) -> list[Part]:
+    """The tables that are selected from, each made once."""
+    parts = []
+    if query is not None:
+        most, longest = limits.MOST_TOKENS, limits.LONGEST_TOKENS
+        here = sum(entry.length for entry in held.values())
+        read = (lacking, longest, query.space.profile.id)
+        counted = (here, most, limits.LEAST_TOKENS, most, len(held), longest)
+        parts.append(Part(sql=f"tokens AS MATERIALIZED ({TOKENS})", params=read))
+        parts.append(Part(sql=f"most AS MATERIALIZED ({MOST})", params=counted))
+    if sought:
+        readable = literals.readable(literals.GIVEN)
+        parts.append(Part(sql=f"readable AS MATERIALIZED ({readable})", params=(chosen,)))
+    return parts
+
+
+def _selects(query: Query | None, sought: Sequence[str], chosen: SentKeys) -> list[Part]:
+    texts = TEXTS if sought else NO_TEXTS
+    if query is None:
+        return [Part(sql=f"{CANDIDATES} {TRAITS} {NO_PIECES} {texts}", params=(chosen,))]
+    vector, profile = vector_bytes(query.vector), query.space.profile
+    return [
+        Part(
+            sql=f"{CANDIDATES} {TRAITS} {PIECES} {texts}",
+            params=(chosen, vector, vector, profile.id),
+        ),
+        Part(sql=KEPT, params=(tokens.width(profile.signature.dimension),)),
+    ]
+
+
+def _literals(rows: Sequence[Row], sought: Sequence[str]) -> dict[int, int]:
+    distinct = list(dict.fromkeys(sought))
+    return {row[WIDTH]: literals.count_in(distinct, row[-2], row[-1]) for row in rows if row[-2] is not None}

@@ -1,0 +1,43 @@
+"""A statement that is put together from parts, each of which answers with rows of its own kind."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from vestige.store.postgres.server.values import SentKeys
+from vestige.store.sql import filters
+from vestige.store.sql.columns import VectorBytes
+from vestige.store.sql.database import Database
+
+Param = filters.Param | VectorBytes | SentKeys
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A select and its values. As a part of `together` it selects what an `Answer` has."""
+
+    sql: str
+    params: tuple[Param, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A row: whose answer it is, and what that kind has to tell."""
+
+    kind: str
+    number: int
+    keys: bytes | None
+    numbers: bytes | None
+    told: str | None
+    terms: str | None
+
+
+def together(db: Database, parts: Iterable[Part]) -> Iterator[Answer]:
+    """The answers of all parts, from one statement; none without parts."""
+    several = list(parts)
+    if not several:
+        return
+    sql = " UNION ALL ".join(f"({one.sql})" for one in several)
+    for kind, number, keys, numbers, told, terms in db.execute(
+        sql, [param for one in several for param in one.params]
+    ):
+        yield Answer(kind=kind, number=number, keys=keys, numbers=numbers, told=told, terms=terms)

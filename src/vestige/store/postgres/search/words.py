@@ -1,0 +1,179 @@
+"""The index of words in PostgreSQL: who has a term and how often. What else it keeps in its own way."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from vestige.cognition.ranking.bm25 import Frequency, Integers, is_prefix
+from vestige.store.postgres.search.statement import Answer, Part
+from vestige.store.postgres.server.values import integers
+from vestige.store.sql.columns import Listed, listed
+from vestige.store.sql.database import Database
+from vestige.store.sql.search.bm25 import LAST_CHARACTER, Occurrences
+from vestige.store.sql.search.word_rows import Analysis
+
+COUNT = (
+    "INSERT INTO terms (term, memories, occurrences)"
+    " SELECT * FROM unnest(?::text[], ?::bigint[], ?::bigint[]) ON CONFLICT (term) DO UPDATE"
+    " SET memories = terms.memories + excluded.memories,"
+    " occurrences = terms.occurrences + excluded.occurrences"
+)
+# One statement for all rows: half the time of one for each.
+POST = "INSERT INTO postings (term, key, count) SELECT * FROM unnest(?::text[], ?::bigint[], ?::integer[])"
+TAKE_OUT = (
+    "DELETE FROM postings p USING unnest(?::text[], ?::bigint[]) AS gone(term, key)"
+    " WHERE p.term = gone.term AND p.key = gone.key"
+)
+LAST_KEY = "SELECT greatest(0, (SELECT max(key) FROM places), (SELECT max(key) FROM memories))"
+FORGET = "DELETE FROM terms WHERE term = ANY(?) AND memories <= 0"
+
+
+class PostgresSurfaces:
+    """What is kept in PostgreSQL's own way; `store.sql.database.Surfaces` says what each method promises."""
+
+    def next_key(self, db: Database) -> int:
+        """The key a new memory gets. The place of a deleted one stays, so the last key is always there; and
+        that of a memory which has lost its place is not given twice."""
+        (last,) = db.execute(LAST_KEY).fetchone()
+        return int(last) + 1
+
+    def put_words(self, db: Database, analysed: Mapping[int, Analysis]) -> None:
+        """Write the terms of memories, replacing what is there."""
+        counted = {key: Counter(one.terms.split()) for key, one in analysed.items()}
+        gone = self._take_out(db, list(analysed))
+        db.execute(
+            "INSERT INTO words (key, terms) SELECT * FROM unnest(?::bigint[], ?::text[])",
+            (listed(analysed), listed(one.terms for one in analysed.values())),
+        )
+        posted = [(term, key, often) for key, terms in counted.items() for term, often in terms.items()]
+        if posted:
+            db.execute(POST, tuple(map(listed, zip(*posted, strict=True))))
+        _count(db, counted.values(), gone)
+
+    def delete_words(self, db: Database, keys: Sequence[int]) -> None:
+        """Remove the terms of memories."""
+        _count(db, (), self._take_out(db, keys))
+
+    def empty_words(self, db: Database) -> None:
+        """Make the index empty, in a transaction that may take as long as it takes."""
+        db.execute("SET LOCAL statement_timeout = 0")
+        for table in ("words", "postings", "terms"):
+            db.execute(f"DELETE FROM {table}")
+
+    def erase(self, db: Database, keys: Sequence[int] = ()) -> None:
+        """Nothing is left outside the tables. What the server keeps of deleted rows is its own affair."""
+
+    def _take_out(self, db: Database, keys: Sequence[int]) -> list[Counter[str]]:
+        """Remove the terms of memories; what they were."""
+        rows = db.execute(
+            "DELETE FROM words WHERE key = ANY(?) RETURNING key, terms", (listed(keys),)
+        ).fetchall()
+        counted = {key: Counter(terms.split()) for key, terms in rows}
+        posted = [(term, key) for key, terms in counted.items() for term in terms]
+        if posted:
+            db.execute(TAKE_OUT, tuple(map(listed, zip(*posted, strict=True))))
+        return list(counted.values())
+
+
+def _count(db: Database, come: Iterable[Counter[str]], gone: Iterable[Counter[str]]) -> None:
+    """Keep how common terms are."""
+    memories: Counter[str] = Counter()
+    occurrences: Counter[str] = Counter()
+    for sign, several in ((1, come), (-1, gone)):
+        for terms in several:
+            for term, often in terms.items():
+                memories[term] += sign
+                occurrences[term] += sign * often
+    changed = sorted(term for term in occurrences if memories[term] or occurrences[term])
+    if changed:
+        counts = (listed(memories[term] for term in changed), listed(occurrences[term] for term in changed))
+        db.execute(COUNT, (listed(changed), *counts))
+    fewer = [term for term in changed if memories[term] < 0]
+    if fewer:
+        db.execute(FORGET, (listed(fewer),))
+
+
+# -- The lexical arm: how common terms are, and their postings, as parts of a search's statements.
+
+WORD, BEGINNING = "word", "beginning"
+
+# For each term, in order: in how many memories it is and how often. A prefix adds up what it begins.
+FREQUENCIES = (
+    "SELECT array_send(array_agg(ARRAY[coalesce(t.memories, 0), coalesce(t.occurrences, 0)] ORDER BY w.at))"
+    " FROM unnest(?::text[]) WITH ORDINALITY w(term, at)"
+    " LEFT JOIN LATERAL (SELECT memories, occurrences FROM terms WHERE term = w.term OFFSET 0) t ON TRUE"
+)
+BEGUN = (
+    "SELECT array_send(array_agg(ARRAY[t.memories, t.occurrences] ORDER BY w.at))"
+    " FROM unnest(?::text[], ?::text[]) WITH ORDINALITY w(first, last, at) CROSS JOIN LATERAL"
+    " (SELECT coalesce(sum(memories), 0)::bigint AS memories, coalesce(sum(occurrences), 0)::bigint"
+    " AS occurrences FROM terms WHERE term >= w.first AND term < w.last) t"
+)
+# A key and a count share a number: to put arrays together and to send them is half of the work. A count is an
+# INTEGER, so it fits; a key that does not is refused by the server.
+COUNT_BITS = 31
+POSTINGS = (
+    f"SELECT '{WORD}', w.at, p.found, NULL::bytea, NULL, NULL"
+    " FROM unnest(?::text[]) WITH ORDINALITY w(term, at) CROSS JOIN LATERAL"
+    f" (SELECT array_send(array_agg(key * {1 << COUNT_BITS} + count)) AS found FROM postings"
+    " WHERE term = w.term) p"
+)
+BEGUN_POSTINGS = (
+    f"SELECT '{BEGINNING}', w.at, p.found, NULL::bytea, NULL, NULL"
+    " FROM unnest(?::text[], ?::text[]) WITH ORDINALITY w(first, last, at) CROSS JOIN LATERAL"
+    f" (SELECT array_send(array_agg(key * {1 << COUNT_BITS} + often)) AS found FROM"
+    " (SELECT key, sum(count)::integer AS often FROM postings WHERE term >= w.first AND term < w.last"
+    " GROUP BY key) g) p"
+)
+
+
+def counting(terms: Sequence[str]) -> tuple[Part, Part]:
+    """How common the terms are, and the prefixes: for `frequencies`."""
+    plain, begun = _parted(terms)
+    prefixes = Part(sql=BEGUN, params=_ranges(begun)) if begun else Part(sql="SELECT NULL::bytea")
+    return Part(sql=FREQUENCIES, params=(listed(plain),)), prefixes
+
+
+def frequencies(terms: Sequence[str], sent: bytes | None, begun: bytes | None) -> dict[str, Frequency]:
+    """What `counting` answers."""
+    found = np.concatenate((integers(sent), integers(begun))).reshape(-1, 2).tolist()
+    plain, prefixes = _parted(terms)
+    return {
+        term: Frequency(term=term, memories=memories, occurrences=occurrences)
+        for term, (memories, occurrences) in zip((*plain, *prefixes), found, strict=True)
+    }
+
+
+def postings(terms: Sequence[str]) -> Iterable[Part]:
+    """Who has the terms: for `occurrences`."""
+    plain, begun = _parted(terms)
+    if plain:
+        yield Part(sql=POSTINGS, params=(listed(plain),))
+    if begun:
+        yield Part(sql=BEGUN_POSTINGS, params=_ranges(begun))
+
+
+def occurrences(terms: Sequence[str], answers: Iterable[Answer]) -> dict[str, Occurrences]:
+    """What `postings` answers, in the order of the terms."""
+    plain, begun = _parted(terms)
+    asked = {WORD: plain, BEGINNING: begun}
+    found = {
+        asked[one.kind][one.number - 1]: _postings(integers(one.keys)) for one in answers if one.kind in asked
+    }
+    return {term: found[term] for term in terms}
+
+
+def _postings(found: Integers) -> Occurrences:
+    return found >> COUNT_BITS, found & (1 << COUNT_BITS) - 1
+
+
+def _parted(terms: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Those that are whole, and those that only begin a term."""
+    every = list(terms)
+    return [one for one in every if not is_prefix(one)], [one for one in every if is_prefix(one)]
+
+
+def _ranges(prefixes: Iterable[str]) -> tuple[Listed, Listed]:
+    firsts = [one[:-1] for one in prefixes]
+    return listed(firsts), listed(f"{one}{LAST_CHARACTER}" for one in firsts)

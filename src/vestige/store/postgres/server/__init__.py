@@ -1,0 +1,1 @@
+"""The PostgreSQL server: address, connections to lend, dialect, values, errors."""

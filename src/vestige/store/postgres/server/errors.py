@@ -1,0 +1,133 @@
+"""The driver's errors as ours, in this one place. What is told holds no password."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+from psycopg import errors
+
+from vestige.core.errors import (
+    InvalidInput,
+    StoreBusy,
+    StoreCorrupt,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnavailable,
+)
+from vestige.store.postgres.server.address import Place
+from vestige.store.postgres.server.pool import Lost, Refused, Unreachable
+
+HINTS = {
+    StoreError: "Look into the server's log. `vestige db status` tells what this store has and lacks.",
+    StoreBusy: "Try again. Nothing was half-written.",
+    StoreUnavailable: "Check that the server runs and try again. Nothing was half-written.",
+    StoreFull: "Free some disk space on the server; nothing was half-written.",
+    StoreReadOnly: "Reading works. To write, connect to the primary as a user with rights to the tables.",
+    StoreCorrupt: "Look into the server's log, check its disk, and restore a backup.",
+}
+NO_CONNECTION = (
+    "Check storage.postgres.url (VESTIGE_DATABASE_URL): the host and port, the database, the user and the "
+    "password; and that the server runs and lets this machine in (pg_hba.conf)."
+)
+NOT_LET_IN = (
+    "Check the user and the password in storage.postgres.url (VESTIGE_DATABASE_URL), or in the password file"
+    " (~/.pgpass), and that the server lets this user in from here (pg_hba.conf)."
+)
+# A server that does not let anybody in gives its code (53300) to the log only, and the driver these words.
+TOO_MANY = ("too many connections", "too many clients", "connection slots are reserved")
+FULL_HOUSE = (
+    "The server has no room for one more. Lower storage.postgres.max_connections of each process, stop some "
+    "of them, or let an administrator raise the limit of the role (ALTER ROLE … CONNECTION LIMIT), of the "
+    "database, or of the server (max_connections)."
+)
+TOO_LONG = "Try again; raise storage.postgres.statement_seconds if it lasts. Nothing was half-written."
+NO_ENTRY = (Refused, errors.InvalidPassword, errors.InvalidAuthorizationSpecification)
+KINDS: dict[type[psycopg.Error], type[StoreError]] = {
+    Lost: StoreUnavailable,
+    errors.LockNotAvailable: StoreBusy,
+    errors.SerializationFailure: StoreBusy,
+    errors.DeadlockDetected: StoreBusy,
+    errors.DiskFull: StoreFull,
+    errors.ReadOnlySqlTransaction: StoreReadOnly,
+    errors.DataCorrupted: StoreCorrupt,
+    errors.IndexCorrupted: StoreCorrupt,
+}
+
+ENDINGS = ("08", "57")
+"""How the codes begin by which a server says that a connection failed, or was ended by an administrator, a
+shutdown or a crash."""
+
+
+GONE = (errors.UndefinedTable, errors.InvalidSchemaName)
+RIGHTS = (
+    "Let the owner of the tables run: GRANT USAGE ON SCHEMA {schema} TO <user>; GRANT SELECT, INSERT, "
+    "UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO <user>; GRANT USAGE ON ALL SEQUENCES IN SCHEMA "
+    "{schema} TO <user>; to read, GRANT SELECT is enough."
+)
+
+
+@contextmanager
+def translated(place: Place) -> Iterator[None]:
+    """Turn the driver's errors into ours."""
+    try:
+        yield
+    except psycopg.Error as exc:
+        raise store_error(exc, place) from exc
+    except (UnicodeEncodeError, OverflowError) as exc:
+        raise InvalidInput(f"A value cannot be stored: {exc}.") from exc
+    except ValueError as exc:  # a date, a number or JSON that was written whole and is none any more
+        raise StoreCorrupt(
+            f"A stored value cannot be read: it is damaged. ({place}: {type(exc).__name__})",
+            hint=HINTS[StoreCorrupt],
+            details={"store": str(place)},
+        ) from exc
+
+
+def other_schema(place: Place) -> StoreUnavailable:
+    """The error for a store whose tables are not there any more, or are those of another one."""
+    return StoreUnavailable(
+        f"The schema {place.schema} is not the one that was opened: it was removed or made anew. ({place})",
+        hint="Restart this process, so that it opens what is there now; `vestige db status` tells what that"
+        " is. Nothing was written.",
+        details={"store": str(place)},
+    )
+
+
+def store_error(exc: psycopg.Error, place: Place) -> StoreError | InvalidInput:
+    """Our error for one of the driver's, with what to do about it."""
+    said = place.without_secrets(next(iter(str(exc).strip().splitlines()), type(exc).__name__))
+    if isinstance(exc, psycopg.DataError):
+        return InvalidInput(f"A value cannot be stored: {said}.")
+    details = {"store": str(place), "cause": said}
+    if isinstance(exc, NO_ENTRY):
+        return StoreUnavailable(
+            f"The server does not let this user in. ({place}: {said})", hint=NOT_LET_IN, details=details
+        )
+    if isinstance(exc, Unreachable):
+        hint = FULL_HOUSE if any(words in said for words in TOO_MANY) else NO_CONNECTION
+        return StoreUnavailable(f"No connection to {place}: {said}", hint=hint, details=details)
+    if isinstance(exc, errors.QueryCanceled):  # by the time limit, or by an administrator
+        return StoreBusy(
+            f"The server cancelled a statement. ({place}: {said})", hint=TOO_LONG, details=details
+        )
+    if isinstance(exc, errors.InsufficientPrivilege):
+        return StoreError(
+            f"This user may not do that in the database. ({place}: {said})",
+            hint=RIGHTS.format(schema=place.schema),
+            details=details,
+        )
+    if isinstance(exc, GONE):
+        return other_schema(place)
+    kind = next((ours for theirs, ours in KINDS.items() if isinstance(exc, theirs)), None)
+    if kind is None:
+        kind = StoreUnavailable if _tells_of_an_end(exc) else StoreError
+    first = (kind.__doc__ or "").strip() if kind is not StoreError else "The database failed."
+    return kind(f"{first} ({place}: {said})", hint=HINTS[kind], details=details)
+
+
+def _tells_of_an_end(exc: psycopg.Error) -> bool:
+    """Whether a connection is gone. Without a code it is the driver that says so."""
+    if exc.sqlstate is None:
+        return isinstance(exc, psycopg.OperationalError)
+    return exc.sqlstate[:2] in ENDINGS

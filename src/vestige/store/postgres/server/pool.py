@@ -1,0 +1,162 @@
+"""Connections to lend. Whoever needs one and finds none makes it, and waits for a server that is restarting.
+
+The pool that psycopg offers connects in threads of its own. Whoever waits in vain is not told why, and after
+a restart it lends each of its dead connections once, or asks the server before every use whether it is there.
+A child made by `fork` must open a store of its own: two processes on one connection break it.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+from psycopg import Connection
+from psycopg.pq import TransactionStatus
+
+from vestige.core.errors import StoreBusy, StoreError
+
+RETRY_SECONDS = 0.05
+IDLE_SECONDS = 600.0
+"""A connection that nobody used for so long is not used again: a firewall may have forgotten it."""
+
+
+class Unreachable(psycopg.OperationalError):
+    """No connection could be made. The driver's error would hold the password, this one does not."""
+
+
+class Refused(Unreachable):
+    """The server is there, and does not let this user in."""
+
+
+class Lost(psycopg.OperationalError):
+    """The server ended a session before what was under way was committed: nothing of it was kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """How to wait for a server or for another process."""
+
+    sleep: Callable[[float], None]
+    monotonic: Callable[[], float]
+
+    def turns(self, seconds: float) -> Callable[[], bool]:
+        """Asked between two tries: naps and says yes, until so many seconds have passed."""
+        deadline = self.monotonic() + seconds
+
+        def again() -> bool:
+            if self.monotonic() >= deadline:
+                return False
+            self.sleep(RETRY_SECONDS)
+            return True
+
+        return again
+
+
+@dataclass(slots=True, kw_only=True)
+class Pool:
+    """At most `most` connections, each lent to one thread at a time."""
+
+    connect: Callable[[], Connection[Any]]
+    most: int
+    waiting: Waiting
+    _idle: list[tuple[float, Connection[Any]]] = field(default_factory=list)
+    _made: int = 0
+    _closed: bool = False
+    _renewed: float | None = None
+    _changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def borrow(self, patience_seconds: float) -> Connection[Any]:
+        """A connection to give back. StoreBusy when all stay in use, Unreachable when none can be made."""
+        again = self.waiting.turns(patience_seconds)
+        idle = self._take(patience_seconds)
+        if idle is not None:
+            return idle
+        try:
+            while True:
+                self.check_open()
+                try:
+                    return self.connect()
+                except Unreachable:
+                    if not again():
+                        raise
+        except BaseException:
+            self._discard([None])
+            raise
+
+    def give_back(self, db: Connection[Any]) -> None:
+        """Keep a connection for the next one; one that is dead or in a transaction is closed."""
+        usable = not db.closed and db.info.transaction_status == TransactionStatus.IDLE
+        with self._changed:
+            if usable and not self._closed:
+                self._idle.append((self.waiting.monotonic(), db))
+                self._changed.notify()
+                return
+        self._discard([db])
+
+    def add(self, db: Connection[Any]) -> None:
+        """Take a connection that was made elsewhere."""
+        with self._changed:
+            self._made += 1
+        self.give_back(db)
+
+    def renew(self) -> None:
+        """Close what is idle: one session has died, and others may have with it."""
+        with self._changed:
+            idle, self._idle = self._idle, []
+            self._renewed = self.waiting.monotonic()
+        self._discard([db for _, db in idle])
+
+    def renewed_within(self, seconds: float) -> bool:
+        """Whether a session died so short a time ago."""
+        return self._renewed is not None and self.waiting.monotonic() - self._renewed < seconds
+
+    def close(self) -> None:
+        """Close what is idle now, and what is lent when it comes back. Safe to call twice."""
+        with self._changed:
+            self._closed = True
+        self.renew()
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._closed
+
+    def check_open(self) -> None:
+        """StoreError once it was closed."""
+        if self._closed:
+            raise StoreError("The store is closed.", hint="Open it again.")
+
+    def _take(self, patience_seconds: float) -> Connection[Any] | None:
+        """An idle connection; None when one is to be made."""
+        stale: list[Connection[Any] | None] = []
+        try:
+            with self._changed:
+                if not self._changed.wait_for(self._available, patience_seconds):
+                    raise StoreBusy(
+                        f"All {self.most} connections of this process are in use.",
+                        hint="Try again. If it lasts, raise storage.postgres.max_connections.",
+                        details={"max_connections": self.most, "waited_seconds": patience_seconds},
+                    )
+                self.check_open()
+                oldest = self.waiting.monotonic() - IDLE_SECONDS
+                while self._idle:
+                    since, db = self._idle.pop()  # the one used last: the others may go
+                    if since >= oldest and not db.closed:
+                        return db
+                    stale.append(db)
+                self._made += 1
+                return None
+        finally:
+            self._discard(stale)
+
+    def _available(self) -> bool:
+        return self._closed or bool(self._idle) or self._made < self.most
+
+    def _discard(self, gone: Sequence[Connection[Any] | None]) -> None:
+        with self._changed:
+            self._made -= len(gone)
+            self._changed.notify(len(gone))
+        for db in gone:
+            if db is not None:
+                db.close()

@@ -1,0 +1,1 @@
+"""Checks and repairs that every relational store shares."""

@@ -1,0 +1,107 @@
+"""Repairs of what a store derives, each in one transaction. Nothing that is canonical is written here."""
+
+from collections.abc import Callable, Mapping
+
+from vestige.cognition.fsrs.strength import encode
+from vestige.store.merge.strength_log import Curves
+from vestige.store.merge.union import edge, ending
+from vestige.store.sql.check.log import HIGHEST, UNBURIED
+from vestige.store.sql.check.rows import TAGGED
+from vestige.store.sql.check.vectors import BARE, STALE, USED, misshapen, missized
+from vestige.store.sql.database import Database, Surfaces
+from vestige.store.sql.merge import histories
+from vestige.store.sql.rows import history, log, memories, strengths
+from vestige.store.sql.rows.edges import replace as put_edges
+from vestige.store.sql.search import vectors as dense
+
+BATCH = 500
+CITES = (
+    "INSERT INTO document_cites (memory, document) SELECT DISTINCT m.key, d.key"
+    " FROM documents d, json_each(d.cites) c JOIN memories m ON m.id = c.value"
+)
+
+
+def _tags(db: Database, surfaces: Surfaces) -> None:
+    db.execute("DELETE FROM memory_tags")
+    db.execute(f"INSERT INTO memory_tags (key, tag) SELECT DISTINCT key, tag FROM ({TAGGED}) t")
+
+
+def _citations(db: Database, surfaces: Surfaces) -> None:
+    db.execute("DELETE FROM document_cites")
+    db.execute(CITES)
+
+
+def _strengths(db: Database, surfaces: Surfaces) -> None:
+    """Give a strength to the memories that lack one: what all their evidence makes."""
+    rows = db.execute("SELECT id FROM memories WHERE key NOT IN (SELECT key FROM strengths)").fetchall()
+    lacking = [row[0] for row in rows]
+    keys, curves = memories.keys_of(db, lacking), Curves.told(histories.of_curve(db).events)
+    made = {one.id: encode(one.created_at) for one in memories.present(db, lacking)}
+    for life in histories.of_memories(db, lacking):
+        if life.versions:
+            made[life.memory_id] = curves.folded(life.versions[-1].created_at, life.events).strength
+    strengths.put(db, {keys[memory_id]: strength for memory_id, strength in made.items()})
+
+
+def _vectors(db: Database, surfaces: Surfaces) -> None:
+    """Remove the vectors that are not of their memory's text and of the model in use."""
+    wrong = {row[0] for sql in (STALE, BARE) for row in db.execute(sql)} | misshapen(db)
+    wrong.update(missized(db))
+    keys = sorted(memories.keys_of(db, wrong).values())
+    surfaces.erase(db, keys)
+    dense.delete(db, keys)
+    for table in ("token_bits", "vectors"):
+        db.execute(f"DELETE FROM {table} WHERE profile NOT IN {USED}")
+
+
+# -- what the log tells ----------------------------------------------------------------------------
+
+
+def _edges(db: Database, surfaces: Surfaces) -> None:
+    """Make the edges those that the log tells of, between memories that are there."""
+    names = db.execute(histories.EVERY_EDGE).fetchall()
+    db.execute("DELETE FROM edges")
+    for start in range(0, len(names), BATCH):
+        told = [edge(life) for life in histories.of_edges(db, names[start : start + BATCH])]
+        there = [one for one in told if one is not None]
+        keys = memories.keys_of(db, {end for one in there for end in (one.source_id, one.target_id)})
+        held = {(keys.get(one.source_id), keys.get(one.target_id), one.kind): one for one in there}
+        put_edges(db, {(s, t, kind): one for (s, t, kind), one in held.items() if s and t})
+
+
+def _tombstones(db: Database, surfaces: Surfaces) -> None:
+    ids = [row[0] for row in db.execute(UNBURIED)]
+    ended = [(life.memory_id, ending(life)) for life in histories.of_memories(db, ids)]
+    history.bury(
+        db,
+        [
+            history.Buried(memory_id=memory_id, scope=end.scope, at=end.at)
+            for memory_id, end in ended
+            if end is not None
+        ],
+    )
+
+
+def _curve(db: Database, surfaces: Surfaces) -> None:
+    w20 = Curves.told(histories.of_curve(db).events).present
+    db.execute(
+        "INSERT INTO curve (one, w20) VALUES (1, ?) ON CONFLICT (one) DO UPDATE SET w20 = excluded.w20",
+        (w20,),
+    )
+
+
+def _clock(db: Database, surfaces: Surfaces) -> None:
+    db.execute("INSERT INTO clock (one, reading) VALUES (1, 0) ON CONFLICT DO NOTHING")
+    log.advance(db, int(db.execute(HIGHEST).fetchone()[0]))
+
+
+REPAIRS: Mapping[str, Callable[[Database, Surfaces], None]] = {
+    "tags": _tags,
+    "citations": _citations,
+    "strengths": _strengths,
+    "vectors": _vectors,
+    "edges": _edges,
+    "tombstones": _tombstones,
+    "curve": _curve,
+    "clock": _clock,
+}

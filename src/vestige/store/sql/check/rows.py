@@ -1,0 +1,107 @@
+"""Whether the rows of a store belong together: none without its memory, none missing."""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+
+from vestige.store.contract.trouble import Trouble, about
+from vestige.store.sql.columns import json_mapping, json_strings
+from vestige.store.sql.database import Database
+from vestige.store.sql.search.thread_rows import GONE
+
+READERS: dict[str, Callable[[str], object]] = {
+    **dict.fromkeys(
+        (
+            *("created_at", "updated_at", "occurred_at", "valid_from", "valid_until"),
+            *("suppressed_at", "archived_at"),
+        ),
+        datetime.fromisoformat,
+    ),
+    **dict.fromkeys(("tags", "domains", "phrasings"), json_strings),
+    **dict.fromkeys(("domain_scores", "metadata"), json_mapping),
+}
+"""The columns of a memory that are not text as it is, and what reads them."""
+BATCH = 500
+VALUES = f"SELECT key, id, {', '.join(READERS)} FROM memories WHERE key > ? ORDER BY key LIMIT ?"
+STRAYS = {
+    "words": "SELECT count(*) FROM words WHERE {word_key} NOT IN (SELECT key FROM memories)",
+    "places": f"SELECT count(*) FROM places WHERE length <> {GONE} AND key NOT IN (SELECT key FROM memories)",
+}
+MISSING = {
+    "strengths": ("strengths", "SELECT id FROM memories WHERE key NOT IN (SELECT key FROM strengths)"),
+    "words": ("words", "SELECT id FROM memories WHERE key NOT IN (SELECT {word_key} FROM words)"),
+    "places": (
+        "words",
+        f"SELECT id FROM memories WHERE key NOT IN (SELECT key FROM places WHERE length <> {GONE})",
+    ),
+    "fingerprints": ("words", "SELECT id FROM memories WHERE key NOT IN (SELECT key FROM fingerprints)"),
+}
+TAGGED = "SELECT m.key, t.value AS tag FROM memories m, json_each(m.tags) t"
+UNTAGGED = (
+    "SELECT m.id FROM memories m WHERE m.key IN ("
+    f"SELECT key FROM (SELECT key, tag FROM ({TAGGED}) a EXCEPT SELECT key, tag FROM memory_tags) b"
+    f" UNION SELECT key FROM (SELECT key, tag FROM memory_tags EXCEPT SELECT key, tag FROM ({TAGGED}) c) d)"
+)
+CITED = (
+    "SELECT d.key, m.key FROM documents d, json_each(d.cites) c JOIN memories m ON m.id = c.value"
+    " {but} SELECT document, memory FROM document_cites"
+)
+"""Which memories documents say they cite, and what `document_cites` says."""
+
+
+def values(db: Database) -> Iterator[Trouble]:
+    """Memories with a value that cannot be read: they stand in the way of most other checks."""
+    wrong: dict[str, list[str]] = {}
+    reached = 0
+    while rows := db.execute(VALUES, (reached, BATCH)).fetchall():
+        reached = rows[-1][0]
+        for _, memory_id, *columns in rows:
+            for column, value in zip(READERS, columns, strict=True):
+                if not _reads(READERS[column], value):
+                    wrong.setdefault(column, []).append(memory_id)
+    for column, ids in wrong.items():
+        yield from about("values", f"The {column} of memories cannot be read: it is damaged.", ids)
+
+
+def _reads(read: Callable[[str], object], value: str | None) -> bool:
+    try:
+        return value is None or read(value) is not None
+    except (ValueError, TypeError):
+        return False
+
+
+def strays(db: Database, word_key: str) -> Iterator[Trouble]:
+    """Lexical rows of memories that are not there: deleted words must not be counted any more. `word_key` is
+    the column of the table `words` that holds the memory's key."""
+    for table, sql in STRAYS.items():
+        number = db.execute(sql.format(word_key=word_key)).fetchone()[0]
+        if number:
+            yield Trouble(
+                check="strays", message=f"Rows of {table} are of no memory.", count=number, repair="words"
+            )
+
+
+def missing(db: Database, word_key: str) -> Iterator[Trouble]:
+    """Memories that lack a row every memory has."""
+    for table, (repair, sql) in MISSING.items():
+        lacking = [row[0] for row in db.execute(sql.format(word_key=word_key))]
+        yield from about("missing rows", f"Memories have no row in {table}.", lacking, repair=repair)
+
+
+def tags(db: Database) -> Iterator[Trouble]:
+    """The tags by which memories are found, against those they have."""
+    wrong = [row[0] for row in db.execute(UNTAGGED)]
+    yield from about("tags", "Memories are found by other tags than they have.", wrong, repair="tags")
+
+
+def citations(db: Database) -> Iterator[Trouble]:
+    """Documents that would not go with a memory they cite, or would go with one they do not."""
+    said, kept = CITED.split(" {but} ")
+    wrong = {row[0] for row in db.execute(f"{said} EXCEPT {kept}")}
+    wrong |= {row[0] for row in db.execute(f"{kept} EXCEPT {said}")}
+    if wrong:
+        yield Trouble(
+            check="citations",
+            message="Documents are listed under other memories than they cite.",
+            count=len(wrong),
+            repair="citations",
+        )

@@ -1,0 +1,100 @@
+"""Whether what a store derived from texts is what the present texts give."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from vestige.cognition.text.analyser import text_hash
+from vestige.core.models import Memory
+from vestige.store.contract.trouble import Trouble, about
+from vestige.store.sql.columns import listed
+from vestige.store.sql.database import Database
+from vestige.store.sql.rows import memories
+from vestige.store.sql.search import word_rows
+from vestige.store.sql.search.thread_rows import Place
+
+BATCH = 500
+AMONG = "IN (SELECT value FROM json_each(?))"
+PLACE = "SELECT key, thread, source, position, length, form, flags, speaker, born FROM places WHERE key"
+
+
+@dataclass(slots=True, kw_only=True)
+class Wrong:
+    """The memories whose derived rows are not those of their text."""
+
+    hashes: list[str] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
+    places: list[str] = field(default_factory=list)
+    fingerprints: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """The derived rows of some memories, by key. A row that is missing altogether is another trouble."""
+
+    hashes: Mapping[int, str]
+    terms: Mapping[int, str]
+    places: Mapping[int, Place]
+    fingerprints: Mapping[int, frozenset[str]]
+
+
+def texts(db: Database, word_key: str) -> Iterator[Trouble]:
+    """Every text is analysed again, a batch at a time."""
+    wrong, reached = Wrong(), 0
+    while True:
+        some, end = memories.texts_after(db, reached, BATCH)
+        if end is None:
+            break
+        _compare(wrong, some, _kept(db, [key for key, _ in some], word_key))
+        reached = end
+    yield from about(
+        "texts",
+        "The text is not the one that was stored: the database was damaged, or changed by another program.",
+        wrong.hashes,
+    )
+    for message, found in (
+        ("The words that memories are found by are not those of their text.", wrong.words),
+        ("The places that memories are listed at are not theirs.", wrong.places),
+        ("The fingerprints of memories are not those of their text.", wrong.fingerprints),
+    ):
+        yield from about("texts", message, found, repair="words")
+
+
+def _compare(wrong: Wrong, some: Sequence[tuple[int, Memory]], kept: Kept) -> None:
+    for key, memory in some:
+        right = word_rows.analyse(memory)
+        if kept.hashes[key] != text_hash(memory):
+            wrong.hashes.append(memory.id)
+        if kept.terms.get(key, right.terms) != right.terms:
+            wrong.words.append(memory.id)
+        if kept.places.get(key, right.place) != right.place:
+            wrong.places.append(memory.id)
+        if kept.fingerprints.get(key, right.fingerprints) != right.fingerprints:
+            wrong.fingerprints.append(memory.id)
+
+
+def _kept(db: Database, keys: Sequence[int], word_key: str) -> Kept:
+    asked = (listed(keys),)
+    prints: dict[int, set[str]] = defaultdict(set)
+    for key, one in db.execute(f"SELECT key, fingerprint FROM fingerprints WHERE key {AMONG}", asked):
+        prints[key].add(one)
+    return Kept(
+        hashes=dict(db.execute(f"SELECT key, text_hash FROM memories WHERE key {AMONG}", asked)),
+        terms=dict(db.execute(f"SELECT {word_key}, terms FROM words WHERE {word_key} {AMONG}", asked)),
+        places={row[0]: _place(row[1:]) for row in db.execute(f"{PLACE} {AMONG} AND length >= 0", asked)},
+        fingerprints={key: frozenset(several) for key, several in prints.items()},
+    )
+
+
+def _place(row: Sequence[int]) -> Place:
+    thread, source, position, length, form, flags, speaker, born = row
+    return Place(
+        thread=thread,
+        source=source,
+        position=position,
+        length=length,
+        form=form,
+        flags=flags,
+        speaker=speaker,
+        born=born,
+    )

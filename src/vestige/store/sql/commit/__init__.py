@@ -1,0 +1,1 @@
+"""One commit: changes become rows inside one transaction."""

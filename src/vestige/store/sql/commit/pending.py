@@ -1,0 +1,217 @@
+"""Memories as a transaction leaves them, and what of them must be written or removed."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from vestige.cognition.text.analyser import text_hash
+from vestige.core.documents import Document
+from vestige.core.errors import Conflict, Forbidden, NotFound
+from vestige.core.models import Access, Edge, Memory, Revision, Strength, covers
+from vestige.store.contract.changes import Change, Drop, Embedded, Put, Unlink
+from vestige.store.sql.database import Database, Surfaces
+from vestige.store.sql.rows import documents, edges, history, memories, notices, store_facts
+from vestige.store.sql.rows.documents import Name
+from vestige.store.sql.rows.edges import EdgeKey
+from vestige.store.sql.search import vectors, word_rows
+
+
+@dataclass(slots=True, kw_only=True)
+class Draft:
+    """A memory as it will be, and what of it must be written; `past` are the revisions to keep."""
+
+    key: int
+    memory: Memory
+    strength: Strength
+    text_hash: str
+    is_new: bool = False
+    row: memories.Row | None = None
+    analysis: word_rows.Analysis | None = None
+    embedded: Embedded | None = None
+    lost_vectors: bool = False
+    remarked: bool = False
+    past: list[Revision] = field(default_factory=list)
+
+
+def row_of(memory: Memory, fingerprints: frozenset[str]) -> memories.Row:
+    """A memory as it is written."""
+    return memories.Row(
+        columns=memories.to_row(memory),
+        text_hash=text_hash(memory),
+        tags=memory.tags,
+        fingerprints=fingerprints,
+    )
+
+
+def write_texts(
+    db: Database, profile: store_facts.Profile | None, drafts: Sequence[Draft], surfaces: Surfaces
+) -> None:
+    """Write the memories that are new or changed, with all that is derived from their text."""
+    worded = [one for one in drafts if one.row is not None]
+    if not worded:
+        return
+    memories.insert(db, {one.key: one.row for one in worded if one.is_new and one.row})
+    memories.update(db, {one.key: one.row for one in worded if not one.is_new and one.row})
+    word_rows.put(db, {one.key: one.analysis for one in worded if one.analysis is not None}, surfaces)
+    vectors.delete(db, [one.key for one in worded if one.lost_vectors])
+    if profile is not None:
+        again = [one.key for one in worded if one.embedded and not one.is_new]
+        vectors.delete(db, again, profile)
+    vectors.write(db, profile, {one.key: one.embedded for one in worded if one.embedded})
+    history.keep(db, [(one.key, past) for one in worded for past in one.past])
+
+
+def write_endings(db: Database, forgotten: Sequence[Draft], surfaces: Surfaces) -> None:
+    """Remove memories with everything that is derived from their text or quotes it."""
+    if not forgotten:
+        return
+    gone = [one for one in forgotten if not one.is_new]
+    surfaces.erase(db, [one.key for one in gone])
+    notices.clear(db)
+    for one in gone:
+        texts = {one.memory.content, *one.memory.phrasings} | history.texts(db, one.key)
+        texts.update(text for past in one.past for text in (past.memory.content, *past.memory.phrasings))
+        store_facts.drop_quoting(db, one.key, texts)
+    if gone:
+        keys = [one.key for one in gone]
+        documents.drop_citing(db, keys)
+        vectors.delete(db, keys)
+        word_rows.delete(db, keys, surfaces)
+        memories.delete(db, keys)
+
+
+# -- The documents of one commit, as it leaves them.
+
+
+@dataclass(slots=True, kw_only=True)
+class Filing:
+    """The documents a commit touches: as they were, and (None: gone) as they will be."""
+
+    access: Access
+    known: Mapping[Name, Document]
+    drafts: dict[Name, Document | None] = field(default_factory=dict)
+    stamps: dict[Name, documents.PutStamp] = field(default_factory=dict)
+
+    @classmethod
+    def begin(cls, db: Database, changes: Iterable[Change], access: Access) -> "Filing":
+        """Load what the changes touch."""
+        return cls(access=access, known=documents.stored(db, {name for c in changes for name in _named(c)}))
+
+    def cited(self) -> list[str]:
+        """The memories that the known documents cite: they decide who reaches them."""
+        return [memory_id for one in self.known.values() for memory_id in one.cites]
+
+    def put(self, change: Put) -> Document:
+        """File a document; the memories it cites have been found in reach."""
+        given, name = change.document, (change.document.kind, change.document.id)
+        self._check_writable(given)
+        present = self._present(name)
+        version = 0 if present is None else present.version
+        if given.version != version + 1:
+            raise Conflict(
+                f"The {given.kind} {given.id} is at version {version}; {given.version} cannot follow it.",
+                hint="Load it again and repeat the change.",
+                details={"kind": given.kind, "id": given.id, "version": version},
+            )
+        made = given if present is None else replace(given, created_at=present.created_at)
+        self.drafts[name] = made
+        return made
+
+    def stamped(self, made: Document, stamp: documents.PutStamp) -> None:
+        """Note when a document was filed."""
+        self.stamps[made.kind, made.id] = stamp
+
+    def drop(self, change: Drop, memory_of: Callable[[str], Memory | None]) -> Document:
+        """Mark a document as gone."""
+        present = self._present((change.kind, change.id))
+        if present is None or not self._reaches(present, memory_of):
+            raise NotFound(f"There is no {change.kind} {change.id}.", details={"id": change.id})
+        self.drafts[change.kind, change.id] = None
+        return present
+
+    def forget(self, memory_id: str) -> None:
+        """What is filed in this commit and cites a memory that is deleted in it goes too."""
+        for name, one in self.drafts.items():
+            if one is not None and memory_id in one.cites:
+                self.drafts[name] = None
+
+    def write(self, db: Database, key_of: Callable[[str], int], surfaces: Surfaces) -> None:
+        """Write the drafts."""
+        documents.drop(db, [name for name, one in self.drafts.items() if one is None], surfaces)
+        for name, one in self.drafts.items():
+            if one is not None:
+                cited = [key_of(memory_id) for memory_id in dict.fromkeys(one.cites)]
+                documents.put(db, one, self.stamps[name], cited)
+
+    def _present(self, name: Name) -> Document | None:
+        return self.drafts[name] if name in self.drafts else self.known.get(name)
+
+    def _reaches(self, document: Document, memory_of: Callable[[str], Memory | None]) -> bool:
+        if not self._covered(document.scope) or (self.access.domains is not None and not document.cites):
+            return False
+        cited = [memory_of(memory_id) for memory_id in document.cites]
+        return all(memory is not None and self.access.allows(memory) for memory in cited)
+
+    def _check_writable(self, document: Document) -> None:
+        if not self._covered(document.scope) or (self.access.domains is not None and not document.cites):
+            raise Forbidden(
+                f"This caller may not write into the scope {document.scope}.",
+                details={"scope": document.scope},
+            )
+
+    def _covered(self, scope: str) -> bool:
+        return self.access.scopes is None or any(covers(one, scope) for one in self.access.scopes)
+
+
+def _named(change: Change) -> Iterable[Name]:
+    if isinstance(change, Put):
+        return [(change.document.kind, change.document.id)]
+    return [(change.kind, change.id)] if isinstance(change, Drop) else []
+
+
+# -- The edges of one commit, as it leaves them.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """An edge that the commit ends; `fresh` when it was made in the same one."""
+
+    change: Unlink
+    fresh: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class Wiring:
+    """The edges a commit makes, or gives a new weight, after those that it ends."""
+
+    made: dict[EdgeKey, Edge] = field(default_factory=dict)
+    ended: dict[EdgeKey, Ended] = field(default_factory=dict)
+
+    def link(self, key: EdgeKey, edge: Edge) -> None:
+        """Make an edge or give it a new weight."""
+        known = self.made.get(key)
+        self.made[key] = edge if known is None else replace(known, weight=edge.weight)
+
+    def unlink(self, key: EdgeKey, change: Unlink) -> None:
+        """End an edge; whether the store has it shows when it is written."""
+        fresh = self.made.pop(key, None) is not None
+        if key in self.ended and not fresh:
+            raise _no_edge(change)
+        self.ended.setdefault(key, Ended(change=change, fresh=fresh))
+
+    def forget(self, key: int) -> None:
+        """What was made at a memory that is deleted in the same commit goes too."""
+        self.made = {ends: edge for ends, edge in self.made.items() if key not in ends[:2]}
+
+    def write(self, db: Database) -> None:
+        """Write what ended, then what was made."""
+        for key, ended in self.ended.items():
+            if not edges.delete(db, key) and not ended.fresh:
+                raise _no_edge(ended.change)
+        edges.put(db, self.made)
+
+
+def _no_edge(change: Unlink) -> NotFound:
+    return NotFound(
+        f"There is no {change.kind} link from {change.source_id} to {change.target_id}.",
+        details={"source": change.source_id, "target": change.target_id, "kind": change.kind},
+    )

@@ -1,0 +1,1 @@
+"""Histories read from and absorbed into a relational store."""

@@ -1,0 +1,299 @@
+"""Lives taken into a SQLite store: in one transaction, written as a commit writes."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from vestige.cognition.fsrs.strength import encode
+from vestige.core.models import Access, LogEvent, Memory, Strength
+from vestige.store.contract.changes import TUNED
+from vestige.store.merge import absorb as absorbing
+from vestige.store.merge.absorb import Meeting, Plan
+from vestige.store.merge.histories import Absorbed, DocumentLife, Life, MemoryLife
+from vestige.store.merge.strength_log import EVIDENCE, Curves, Folded
+from vestige.store.merge.union import (
+    Key,
+    Name,
+    ending,
+    key_of,
+    name,
+    present,
+    revisions,
+    two_events,
+    united,
+)
+from vestige.store.sql.commit import pending
+from vestige.store.sql.commit.pending import Draft
+from vestige.store.sql.database import Database, Surfaces, Transactions
+from vestige.store.sql.merge import histories
+from vestige.store.sql.rows import (
+    documents,
+    history,
+    log,
+    memories,
+    store_facts,
+    strengths,
+)
+from vestige.store.sql.rows import (
+    edges as graph,
+)
+from vestige.store.sql.search import thread_rows, vectors, word_rows
+
+BATCH = 500
+"""So many strengths are folded at once."""
+KINDS = ", ".join("?" * len(EVIDENCE))
+EVIDENT_SINCE = f"SELECT DISTINCT e.memory_id FROM events e WHERE e.clock >= ? AND e.kind IN ({KINDS})"
+MOVED_SINCE = "SELECT DISTINCT e.memory_id FROM events e WHERE e.position > ? AND e.memory_id IS NOT NULL"
+CURVE: Key = ("curve",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weighed:
+    """A folded strength as it is written, with what it was around each remark, by node and number."""
+
+    strength: Strength
+    around: Mapping[Name, tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brought:
+    """What is derived from a memory that is told of, where nothing else is known of it."""
+
+    memory: Memory
+    analysis: word_rows.Analysis
+    weighed: Weighed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """Lives that may change something, one for each entity, and what is derived from them on these curves.
+
+    `refolded` are memories here whose evidence falls on another curve than was known, as the log told them
+    up to a position.
+    """
+
+    given: Mapping[Key, Life]
+    curves: Curves
+    brought: Mapping[str, Brought]
+    refolded: Mapping[str, Weighed]
+    position: int
+
+
+def absorb(connections: Transactions, told: Sequence[Life], access: Access, surfaces: Surfaces) -> Absorbed:
+    """Unite lives with what is here."""
+    given = absorbing.gathered(told, access)
+    with connections.reading(snapshot=False) as db:
+        prepared = _prepare(db, given)
+    if not prepared.given:
+        return Absorbed()
+    return connections.written(lambda db: _unite(db, prepared, surfaces).absorbed())
+
+
+def _prepare(db: Database, given: Mapping[Key, Life]) -> Prepared:
+    """Do the slow part before the write lock is taken."""
+    position = log.last_position(db)  # first: what is logged from here on is looked at again
+    new = _news(db, given)
+    curve = histories.of_curve(db)
+    curves = Curves.told((united(curve, new[CURVE]) if CURVE in new else curve).events)
+    return Prepared(
+        given=new,
+        curves=curves,
+        brought={
+            life.memory_id: Brought(
+                memory=memory,
+                analysis=word_rows.analyse(memory),
+                weighed=_weighed(curves.folded(memory.created_at, life.events)),
+            )
+            for life in new.values()
+            if isinstance(life, MemoryLife) and (memory := present(life)) is not None
+        },
+        refolded=dict(_refolded(db, _evident(db, new[CURVE].events), curves)) if CURVE in new else {},
+        position=position,
+    )
+
+
+def _unite(db: Database, prepared: Prepared, surfaces: Surfaces) -> Plan:
+    given = prepared.given
+    mine = _mine(db, given)
+    named = absorbing.mentioned(given) | absorbing.mentioned(mine)
+    held, buried = memories.keys_of(db, named).keys(), history.buried_among(db, named)
+    plan = absorbing.plan(given, mine, held=held, buried=buried)
+    for event in log.known(db, map(name, plan.events)):
+        raise two_events(event)
+    _write_memories(db, plan, prepared, surfaces)
+    log.take(db, plan.events)
+    log.advance(db, plan.reading)
+    _rewire(db, plan)
+    _file(db, plan, surfaces)
+    _weigh(db, plan, prepared)
+    _embed(db, plan)
+    return plan
+
+
+def _news(db: Database, given: Mapping[Key, Life]) -> dict[Key, Life]:
+    """Those of the lives that may change something: not those whose events are all here, nor documents that
+    are here as they are told."""
+    names = [name(event) for life in given.values() for event in life.events]
+    known = {name(event): replace(event, position=0) for event in log.known(db, names)}
+    filed = {key_of(life): life for life in histories.of_documents(db, _documents(given))}
+    return {
+        key: life
+        for key, life in given.items()
+        if any(known.get(name(event)) != event for event in life.events)
+        or (isinstance(life, DocumentLife) and filed.get(key) != life)
+        or (isinstance(life, MemoryLife) and life.embedded is not None)
+    }
+
+
+def _documents(given: Collection[Key]) -> list[documents.Name]:
+    return [(key[1], key[2]) for key in given if key[0] == "document"]
+
+
+def _mine(db: Database, given: Collection[Key]) -> dict[Key, Life]:
+    """What is told here of the same entities, and of edges at memories that come in."""
+    told = [key[1] for key in given if key[0] == "memory"]
+    edges = {(key[1], key[2], key[3]) for key in given if key[0] == "edge"}
+    edges.update(histories.edges_at(db, set(told) - memories.keys_of(db, told).keys()))
+    found: list[Life] = [
+        *histories.of_memories(db, told),
+        *histories.of_edges(db, sorted(edges)),
+        *histories.of_documents(db, _documents(given)),
+        *([histories.of_curve(db)] if CURVE in given else []),
+    ]
+    return {key_of(life): life for life in found}
+
+
+def _write_memories(db: Database, plan: Plan, prepared: Prepared, surfaces: Surfaces) -> None:
+    """Write and remove memories with all that is derived from their text, but for their strength."""
+    known = memories.stored(db, [one.life.memory_id for one in plan.memories])
+    key = surfaces.next_key(db)
+    changed: list[Draft] = []
+    ended: list[Draft] = []
+    buried: list[history.Buried] = []
+    for one in plan.memories:
+        stored = known.get(one.life.memory_id)
+        end = ending(one.life)
+        if end is not None:
+            buried.append(history.Buried(memory_id=one.life.memory_id, scope=end.scope, at=end.at))
+            ended.extend([] if stored is None else [_known(stored)])
+        elif one.after is not None and one.after != one.before:
+            draft = _new(one.after, key) if stored is None else _known(stored)
+            key += draft.is_new
+            _revise(draft, one.after, one, prepared)
+            changed.append(draft)
+    pending.write_endings(db, ended, surfaces)
+    history.bury(db, buried)
+    history.drop(db, [draft.key for draft in changed if not draft.is_new])
+    pending.write_texts(db, None, changed, surfaces)
+
+
+def _known(stored: memories.Stored) -> Draft:
+    return Draft(
+        key=stored.key,
+        memory=stored.record.memory,
+        strength=stored.record.strength,
+        text_hash=stored.text_hash,
+    )
+
+
+def _new(memory: Memory, key: int) -> Draft:
+    return Draft(key=key, memory=memory, strength=encode(memory.created_at), text_hash="", is_new=True)
+
+
+def _revise(draft: Draft, memory: Memory, one: Meeting, prepared: Prepared) -> None:
+    """Make the draft this memory, with its whole past."""
+    brought = prepared.brought.get(memory.id)
+    fits = brought is not None and brought.memory == memory
+    analysis = brought.analysis if brought is not None and fits else word_rows.analyse(memory)
+    before = draft.memory
+    if draft.is_new or any(getattr(before, part) != getattr(memory, part) for part in thread_rows.MADE_FROM):
+        draft.analysis = analysis
+    draft.row = pending.row_of(memory, analysis.fingerprints)
+    draft.lost_vectors = not draft.is_new and draft.row.text_hash != draft.text_hash
+    draft.memory, draft.text_hash = memory, draft.row.text_hash
+    draft.past = revisions(one.life)
+
+
+def _rewire(db: Database, plan: Plan) -> None:
+    keys = memories.keys_of(db, {end for ends in plan.edges for end in ends[:2]})
+    graph.replace(
+        db,
+        {(keys[source], keys[target], kind): edge for (source, target, kind), edge in plan.edges.items()},
+    )
+
+
+def _file(db: Database, plan: Plan, surfaces: Surfaces) -> None:
+    documents.drop(db, [(life.kind, life.id) for life in plan.documents if life.document is None], surfaces)
+    filed = [(life, life.document) for life in plan.documents if life.document is not None]
+    keys = memories.keys_of(db, {memory_id for _, document in filed for memory_id in document.cites})
+    for life, document in filed:
+        cited = [keys[memory_id] for memory_id in dict.fromkeys(document.cites)]
+        documents.put(db, document, (life.clock, life.node), cited)
+
+
+def _weigh(db: Database, plan: Plan, prepared: Prepared) -> None:
+    """Fold strengths again where evidence came in, or was given on another curve than was known."""
+    curves = Curves.told(histories.of_curve(db).events)
+    met = {one.life.memory_id: one for one in plan.memories if one.weighed}
+    _write_strengths(db, ((memory_id, _folded(one, curves, prepared)) for memory_id, one in met.items()))
+    if plan.curve is None:
+        return
+    strengths.tune(db, curves.present)
+    others = [one for one in _evident(db, plan.events) if one not in met]
+    ready = prepared.refolded if curves == prepared.curves else {}
+    moved = {row[0] for row in db.execute(MOVED_SINCE, (prepared.position,))}
+    again = [one for one in others if one in moved or one not in ready]
+    _write_strengths(db, ((one, ready[one]) for one in others if one in ready and one not in moved))
+    _write_strengths(db, _refolded(db, again, curves))
+
+
+def _evident(db: Database, events: Iterable[LogEvent]) -> list[str]:
+    """The memories that there is evidence of since the first change of the curve among these events."""
+    first = min(event.clock for event in events if event.kind == TUNED)
+    return [row[0] for row in db.execute(EVIDENT_SINCE, (first, *EVIDENCE))]
+
+
+def _refolded(db: Database, memory_ids: Sequence[str], curves: Curves) -> Iterator[tuple[str, Weighed]]:
+    for start in range(0, len(memory_ids), BATCH):
+        for life in histories.of_memories(db, memory_ids[start : start + BATCH]):
+            memory = present(life)
+            if memory is not None:
+                yield life.memory_id, _weighed(curves.folded(memory.created_at, life.events))
+
+
+def _folded(one: Meeting, curves: Curves, prepared: Prepared) -> Weighed:
+    memory_id = one.life.memory_id
+    brought, told = prepared.brought.get(memory_id), prepared.given["memory", memory_id]
+    if brought is not None and curves == prepared.curves and told.events == one.life.events:
+        return brought.weighed
+    return _weighed(curves.folded(one.life.versions[0].created_at, one.life.events))
+
+
+def _weighed(folded: Folded) -> Weighed:
+    around: dict[Name, tuple[str, str]] = {}
+    last: tuple[Strength, str] | None = None  # what one remark leaves is mostly what the next one finds
+    for told, (old, new) in folded.around.items():
+        before = last[1] if last is not None and last[0] is old else strengths.as_json(old)
+        last = (new, strengths.as_json(new))
+        around[told] = (before, last[1])
+    return Weighed(strength=folded.strength, around=around)
+
+
+def _write_strengths(db: Database, weighed: Iterable[tuple[str, Weighed]]) -> None:
+    coming = iter(weighed)
+    while some := dict(islice(coming, BATCH)):
+        keys = memories.keys_of(db, some)
+        strengths.put(db, {keys[memory_id]: one.strength for memory_id, one in some.items()})
+        log.note_strengths(db, {told: both for one in some.values() for told, both in one.around.items()})
+
+
+def _embed(db: Database, plan: Plan) -> None:
+    """Take the vectors of memories that have none."""
+    if not plan.embedded:
+        return
+    profile = store_facts.profile(db)
+    bare = {one for one, stored in memories.stored(db, plan.embedded).items() if not stored.record.embedded}
+    signature = next(iter(plan.embedded.values())).signature if profile is None else profile.signature
+    vectors.put_by_id(
+        db, {key: one for key, one in plan.embedded.items() if key in bare and one.signature == signature}
+    )

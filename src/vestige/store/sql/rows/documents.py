@@ -1,0 +1,149 @@
+"""Documents: what mechanisms keep beside the memories."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from vestige.core.documents import Document
+from vestige.core.models import ANYTHING, Access
+from vestige.store.sql.columns import json_mapping, json_text, listed, moment_text
+from vestige.store.sql.database import Database, Surfaces
+from vestige.store.sql.filters import Clause, Condition, clause, in_scope, within
+
+SELECT = (
+    "SELECT d.kind, d.id, d.scope, d.version, d.created_at, d.updated_at, d.cites, d.body, d.clock, d.node"
+    " FROM documents d"
+)
+PUT = (
+    "INSERT INTO documents (kind, id, scope, version, created_at, updated_at, cites, body, clock, node)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (kind, id) DO UPDATE SET scope = excluded.scope,"
+    " version = excluded.version, created_at = excluded.created_at, updated_at = excluded.updated_at,"
+    " cites = excluded.cites, body = excluded.body, clock = excluded.clock, node = excluded.node"
+    " RETURNING key"
+)
+CITED = "SELECT c.document FROM document_cites c WHERE c.memory IN (SELECT value FROM json_each(?))"
+
+Name = tuple[str, str]
+"""Kind and id."""
+PutStamp = tuple[int, str]
+"""Clock and node of the last put."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which documents are asked for; unset fields do not narrow it down."""
+
+    kind: str
+    ids: Sequence[str] | None = None
+    citing: Sequence[str] | None = None
+    terms: Sequence[str] | None = None
+    scope: str | None = None
+    inherited: bool = False
+
+
+def page(db: Database, wanted: Wanted, access: Access, limit: int, offset: int) -> list[Document]:
+    """A page of what is asked for and in reach."""
+    asked = Clause(conditions=(*_asked(wanted), *reached_by(access)))
+    rows = db.execute(
+        f"{SELECT} WHERE {asked.sql} ORDER BY d.updated_at DESC, d.id LIMIT ? OFFSET ?",
+        (*asked.params, limit, offset),
+    )
+    return [_document(row) for row in rows]
+
+
+def stored(db: Database, names: Collection[Name]) -> dict[Name, Document]:
+    """Those of these documents that exist."""
+    return {name: document for name, (document, _) in stamped(db, names).items()}
+
+
+def stamped(db: Database, names: Collection[Name]) -> dict[Name, tuple[Document, PutStamp]]:
+    """Those of these documents that exist, with the stamps of their last put."""
+    found: dict[Name, tuple[Document, PutStamp]] = {}
+    for name in names:
+        row = db.execute(f"{SELECT} WHERE d.kind = ? AND d.id = ?", name).fetchone()
+        if row is not None:
+            found[name] = (_document(row), (row[8], row[9]))
+    return found
+
+
+def reached(db: Database, access: Access) -> set[Name]:
+    """Every document in reach."""
+    within_reach = Clause(conditions=tuple(reached_by(access)))
+    rows = db.execute(f"SELECT d.kind, d.id FROM documents d WHERE {within_reach.sql}", within_reach.params)
+    return set(rows.fetchall())
+
+
+def put(db: Database, document: Document, stamp: PutStamp, cited: Sequence[int]) -> None:
+    """Write a document, new or in place of its earlier version; `cited` are the keys of its memories."""
+    moments = (moment_text(document.created_at), moment_text(document.updated_at))
+    told = (json_text(list(document.cites)), json_text(document.body))
+    name = (document.kind, document.id, document.scope, document.version)
+    (key,) = db.execute(PUT, (*name, *moments, *told, *stamp)).fetchone()
+    db.execute("DELETE FROM document_cites WHERE document = ?", (key,))
+    db.executemany(
+        "INSERT INTO document_cites (memory, document) VALUES (?, ?)", [(memory, key) for memory in cited]
+    )
+
+
+def drop(db: Database, names: Collection[Name], surfaces: Surfaces) -> None:
+    """Delete documents, so that their words leave the files."""
+    if not names:
+        return
+    surfaces.erase(db)
+    db.executemany("DELETE FROM documents WHERE kind = ? AND id = ?", list(names))
+
+
+def drop_citing(db: Database, keys: Sequence[int]) -> None:
+    """Delete the documents that cite any of these memories."""
+    db.execute(f"DELETE FROM documents WHERE key IN ({CITED})", (listed(keys),))
+
+
+def _asked(wanted: Wanted) -> Iterator[Condition]:
+    yield Condition(sql="d.kind = ?", params=(wanted.kind,))
+    if wanted.ids is not None:
+        sql = "d.id IN (SELECT value FROM json_each(?))"
+        yield Condition(sql=sql, params=(listed(wanted.ids),))
+    if wanted.citing is not None:
+        named = "SELECT m.key FROM memories m WHERE m.id IN (SELECT value FROM json_each(?))"
+        yield Condition(
+            sql=f"d.key IN (SELECT c.document FROM document_cites c WHERE c.memory IN ({named}))",
+            params=(listed(wanted.citing),),
+        )
+    if wanted.terms is not None:
+        named = "SELECT 1 FROM json_each(d.body, '$.terms') t"
+        yield Condition(
+            sql=f"EXISTS ({named} WHERE t.key IN (SELECT value FROM json_each(?)))",
+            params=(listed(wanted.terms),),
+        )
+    if wanted.scope is not None:
+        yield in_scope("d.scope", wanted.scope, inherited=wanted.inherited)
+
+
+def reached_by(access: Access) -> Iterator[Condition]:
+    """What lets an access reach a document `d`: its scope and every memory it cites."""
+    if access.scopes is not None:
+        yield within("d.scope", access.scopes)
+    reach = clause(ANYTHING, access)
+    if not reach.conditions:
+        return
+    cited = "SELECT 1 FROM document_cites c JOIN memories m ON m.key = c.memory WHERE c.document = d.key"
+    yield Condition(sql=f"NOT EXISTS ({cited} AND NOT ({reach.sql}))", params=reach.params)
+    if access.domains is not None:
+        yield Condition(sql="EXISTS (SELECT 1 FROM document_cites c WHERE c.document = d.key)")
+
+
+def _document(row: Sequence[Any]) -> Document:  # a row of the driver
+    body: Mapping[str, Any] = json_mapping(row[7])
+    return Document(
+        kind=row[0],
+        id=row[1],
+        scope=row[2],
+        version=row[3],
+        created_at=datetime.fromisoformat(row[4]),
+        updated_at=datetime.fromisoformat(row[5]),
+        cites=tuple(orjson.loads(row[6])),
+        body=body,
+    )

@@ -1,0 +1,124 @@
+"""Edges between memories, by their integer keys."""
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from vestige.core.errors import InvalidInput
+from vestige.core.models import ANYTHING, Access, Edge
+from vestige.store.sql.columns import MAX_INTEGER, listed, moment_text
+from vestige.store.sql.database import Database
+from vestige.store.sql.filters import Clause, clause
+
+# An edge keeps the time it was created; linking again changes its weight.
+PUT = (
+    "INSERT INTO edges (source, target, kind, weight, created_at) VALUES (?, ?, ?, ?, ?)"
+    " ON CONFLICT (source, target, kind) DO UPDATE SET weight = excluded.weight"
+)
+ASKED = "SELECT key FROM memories WHERE id IN (SELECT value FROM json_each(?))"
+
+EdgeKey = tuple[int, int, str]
+FIRST: EdgeKey = (0, 0, "")
+"""Before every edge."""
+
+
+def check(edge: Edge) -> None:
+    """Refuse a loop and a weight that is not a number."""
+    if edge.source_id == edge.target_id:
+        raise InvalidInput("A memory cannot be linked to itself.", details={"memory_id": edge.source_id})
+    if not math.isfinite(edge.weight):
+        raise InvalidInput("The weight of an edge is a finite number.")
+
+
+def put(db: Database, edges: Mapping[EdgeKey, Edge]) -> None:
+    """Create edges, or give them a new weight."""
+    db.executemany(
+        PUT,
+        [
+            (source, target, kind, edge.weight, moment_text(edge.created_at))
+            for (source, target, kind), edge in edges.items()
+        ],
+    )
+
+
+def replace(db: Database, edges: Mapping[EdgeKey, Edge | None]) -> None:
+    """Write edges as they are to be, or remove them."""
+    db.executemany("DELETE FROM edges WHERE source = ? AND target = ? AND kind = ?", list(edges))
+    put(db, {key: edge for key, edge in edges.items() if edge is not None})
+
+
+def delete(db: Database, key: EdgeKey) -> bool:
+    """Delete an edge; whether it was there."""
+    gone = db.execute("DELETE FROM edges WHERE source = ? AND target = ? AND kind = ? RETURNING source", key)
+    return gone.fetchone() is not None
+
+
+def after_key(
+    db: Database, kinds: Sequence[str] | None, access: Access, after: EdgeKey, limit: int
+) -> tuple[list[Edge], EdgeKey | None]:
+    """The next edges with both ends in reach, by their keys, and where to go on (None: nowhere)."""
+    reach = clause(ANYTHING, access)
+    of_kind = "TRUE" if kinds is None else "e.kind IN (SELECT value FROM json_each(?))"
+    named = () if kinds is None else (listed(kinds),)
+    rows = db.execute(
+        "SELECT a.id, b.id, e.kind, e.weight, e.created_at, e.source, e.target FROM edges e"
+        " JOIN memories a ON a.key = e.source JOIN memories b ON b.key = e.target"
+        f" WHERE (e.source, e.target, e.kind) > (?, ?, ?) AND {of_kind}"
+        f" AND {_reaches('e.source', reach)} AND {_reaches('e.target', reach)}"
+        " ORDER BY e.source, e.target, e.kind LIMIT ?",
+        (*after, *named, *reach.params, *reach.params, limit),
+    ).fetchall()
+    reached = (rows[-1][5], rows[-1][6], rows[-1][2]) if len(rows) == limit else None
+    return [_edge(row) for row in rows], reached
+
+
+def touching(
+    db: Database,
+    memory_ids: Sequence[str],
+    access: Access,
+    *,
+    among: bool = False,
+    heaviest: int | None = None,
+) -> list[Edge]:
+    """Edges at any of the ids with both ends in reach, sorted by (source, target, kind)."""
+    reach = clause(ANYTHING, access)
+    edges = "SELECT source, target, kind, weight, created_at FROM edges WHERE"
+    # The + keeps SQLite from looking up every pair of a source and a target.
+    both = "AND +" if among else f"UNION {edges} "
+    rows = db.execute(
+        f"WITH asked AS MATERIALIZED ({ASKED}),"
+        f" touched AS ({edges} source IN (SELECT key FROM asked) {both}target IN (SELECT key FROM asked))"
+        " SELECT a.id, b.id, e.kind, e.weight, e.created_at FROM touched e"
+        " JOIN memories a ON a.key = e.source JOIN memories b ON b.key = e.target"
+        f" WHERE {_reaches('e.source', reach)} AND {_reaches('e.target', reach)}"
+        f" ORDER BY {'e.weight DESC, ' if heaviest is not None else ''}a.id, b.id, e.kind LIMIT ?",
+        (listed(memory_ids), *reach.params, *reach.params, MAX_INTEGER if heaviest is None else heaviest),
+    )
+    return sorted(map(_edge, rows), key=lambda edge: (edge.source_id, edge.target_id, edge.kind))
+
+
+def _edge(row: Sequence[Any]) -> Edge:  # a row of the driver
+    return Edge(
+        source_id=row[0],
+        target_id=row[1],
+        kind=row[2],
+        weight=row[3],
+        created_at=datetime.fromisoformat(row[4]),
+    )
+
+
+def count(db: Database, access: Access) -> int:
+    """How many edges have both ends in reach."""
+    reach = clause(ANYTHING, access)
+    row = db.execute(
+        f"SELECT count(*) FROM edges e WHERE {_reaches('e.source', reach)} AND {_reaches('e.target', reach)}",
+        (*reach.params, *reach.params),
+    ).fetchone()
+    return int(row[0])
+
+
+def _reaches(column: str, reach: Clause) -> str:
+    if not reach.conditions:
+        return "TRUE"
+    return f"EXISTS (SELECT 1 FROM memories m WHERE m.key = {column} AND {reach.sql})"

@@ -1,0 +1,217 @@
+"""What was: earlier revisions of a memory, and what is left of a deleted one."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import numpy as np
+import orjson
+
+from vestige.cognition.text.analyser import text_hash
+from vestige.core.errors import NotFound
+from vestige.core.models import ANYTHING, Access, Filter, Memory, Revision, Tombstone
+from vestige.store.contract.search import Reworded, TermStatistics
+from vestige.store.filter_rule import passed, stands
+from vestige.store.sql.columns import json_text, listed, moment_text
+from vestige.store.sql.database import Database
+from vestige.store.sql.filters import Clause, clause, within
+from vestige.store.sql.rows import memories, strengths
+
+# A memory's last revision by then, or its first one when even that was written with a later time.
+IN_FORCE = (
+    "coalesce("
+    "(SELECT r.memory FROM revisions r WHERE r.key = m.key AND r.recorded_at <= ? ORDER BY r.revision DESC"
+    " LIMIT 1),"
+    " (SELECT r.memory FROM revisions r WHERE r.key = m.key ORDER BY r.revision LIMIT 1))"
+)
+REVISED_SINCE = (
+    f"SELECT m.key, {IN_FORCE}, m.text_hash FROM memories m"
+    " WHERE m.created_at <= ? AND m.updated_at > ? AND {reach}"
+)
+EARLIER = (
+    f"SELECT m.id, {IN_FORCE} FROM memories m"
+    " WHERE m.id IN (SELECT value FROM json_each(?)) AND m.updated_at > ? AND {reach}"
+)
+
+EVERY_REVISION = (
+    "SELECT m.id, r.memory FROM memories m JOIN revisions r ON r.key = m.key"
+    " WHERE m.id IN (SELECT value FROM json_each(?)) ORDER BY m.key, r.revision"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Buried:
+    """A memory that ends: where it was and when."""
+
+    memory_id: str
+    scope: str
+    at: datetime
+
+
+def keep(db: Database, revisions: Iterable[tuple[int, Revision]]) -> None:
+    """Write earlier revisions under their memories' keys."""
+    db.executemany(
+        "INSERT INTO revisions (key, revision, recorded_at, ended_at, reason, memory)"
+        " VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            (
+                key,
+                past.memory.revision,
+                moment_text(past.recorded_at),
+                moment_text(past.ended_at),
+                past.reason,
+                _as_json(past.memory),
+            )
+            for key, past in revisions
+        ],
+    )
+
+
+def drop(db: Database, keys: Iterable[int]) -> None:
+    """Remove the earlier revisions of memories."""
+    db.executemany("DELETE FROM revisions WHERE key = ?", [(key,) for key in keys])
+
+
+def versions(db: Database, memory_ids: Collection[str]) -> dict[str, tuple[Memory, ...]]:
+    """Every state that these memories had, the present one last; unknown ones are left out."""
+    asked = (listed(memory_ids),)
+    found: dict[str, list[Memory]] = defaultdict(list)
+    for memory_id, text in db.execute(EVERY_REVISION, asked):
+        found[memory_id].append(_from_json(text))
+    for memory in memories.present(db, memory_ids):
+        found[memory.id].append(memory)
+    return {memory_id: tuple(several) for memory_id, several in found.items()}
+
+
+def of(db: Database, memory_id: str, access: Access) -> list[Revision]:
+    """A memory's earlier revisions, oldest first."""
+    reach = clause(ANYTHING, access)
+    found = db.execute(
+        f"SELECT m.key FROM memories m WHERE m.id = ? AND {reach.sql}", (memory_id, *reach.params)
+    ).fetchone()
+    if found is None:
+        raise NotFound(f"There is no memory {memory_id}.", details={"memory_id": memory_id})
+    rows = db.execute(
+        "SELECT memory, recorded_at, ended_at, reason FROM revisions WHERE key = ? ORDER BY revision", found
+    )
+    past = (
+        Revision(
+            memory=_from_json(memory),
+            recorded_at=datetime.fromisoformat(recorded_at),
+            ended_at=datetime.fromisoformat(ended_at),
+            reason=reason,
+        )
+        for memory, recorded_at, ended_at, reason in rows
+    )
+    return [revision for revision in past if access.allows(revision.memory)]
+
+
+def earlier(db: Database, memory_ids: Sequence[str], moment: datetime, access: Access) -> dict[str, Memory]:
+    """Those of these memories that were revised after a moment, as they were then."""
+    reach, then = clause(ANYTHING, access), moment_text(moment)
+    rows = db.execute(EARLIER.format(reach=reach.sql), (then, listed(memory_ids), then, *reach.params))
+    were = (_from_json(memory) for _, memory in rows if memory is not None)
+    return {memory.id: memory for memory in were if access.allows(memory)}
+
+
+def clause_at(db: Database, where: Filter, access: Access, *, worded: bool = False) -> Clause:
+    """The SQL of a filter that may look back: what was revised after `known_at` is judged by the revision
+    that was in force then. Both that and the present memory must be within the access. `worded` leaves out
+    what had other words then."""
+    if where.known_at is None:
+        return clause(where, access)
+    then = [one.key for one in _then(db, where, access) if not (worded and one.reworded)]
+    return clause(where, access, then=then)
+
+
+def reworded(db: Database, where: Filter, access: Access, limit: int, statistics: TermStatistics) -> Reworded:
+    """What passes the filter and had other words at `known_at`, as it was; the one revised last first."""
+    then = {one.key: one.memory for one in _then(db, where, access) if one.reworded}
+    keys = np.array(list(then), dtype=np.int64)
+    retained = clause(where, access).retained
+    found = [
+        (record, then[key])
+        for key, record in zip(keys.tolist(), memories.by_key(db, keys), strict=True)
+        if stands(record.memory, where)
+        and (where.due_by is None or record.strength.due_at <= where.due_by)
+        and (retained is None or strengths.is_retained(record.strength, retained))
+    ]
+    found.sort(key=lambda pair: pair[0].memory.id)
+    found.sort(key=lambda pair: pair[0].memory.updated_at, reverse=True)
+    return Reworded(
+        records=tuple(replace(record, memory=memory) for record, memory in found[:limit]),
+        statistics=statistics,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Then:
+    """A memory as it was at a moment; `reworded`: its text is another one now."""
+
+    key: int
+    memory: Memory
+    reworded: bool
+
+
+def _then(db: Database, where: Filter, access: Access) -> Iterator[_Then]:
+    """What was revised after `known_at` and passed the filter as it was then."""
+    if where.known_at is None:
+        return
+    reach, moment = clause(ANYTHING, access), moment_text(where.known_at)
+    rows = db.execute(
+        REVISED_SINCE.format(reach=reach.sql), (moment, moment, moment, *reach.params)
+    ).fetchall()
+    first = np.array([key for key, memory, _ in rows if memory is None], dtype=np.int64)
+    only = {
+        key: record.memory for key, record in zip(first.tolist(), memories.by_key(db, first), strict=True)
+    }
+    for key, text, present in rows:
+        memory = only[key] if text is None else _from_json(text)
+        if passed(memory, where, access):
+            yield _Then(key=key, memory=memory, reworded=text_hash(memory) != present)
+
+
+def texts(db: Database, key: int) -> set[str]:
+    """Every wording a memory ever had in its earlier revisions."""
+    rows = db.execute("SELECT memory FROM revisions WHERE key = ?", (key,))
+    earlier = [_from_json(row[0]) for row in rows]
+    return {text for memory in earlier for text in (memory.content, *memory.phrasings)}
+
+
+def bury(db: Database, buried: Iterable[Buried]) -> None:
+    """Write tombstones."""
+    db.executemany(
+        "INSERT INTO tombstones (id, scope, deleted_at) VALUES (?, ?, ?)"
+        " ON CONFLICT (id) DO UPDATE SET scope = excluded.scope, deleted_at = excluded.deleted_at",
+        [(one.memory_id, one.scope, moment_text(one.at)) for one in buried],
+    )
+
+
+def buried_among(db: Database, memory_ids: Iterable[str]) -> set[str]:
+    """Which of these ids were deleted."""
+    rows = db.execute(
+        "SELECT id FROM tombstones WHERE id IN (SELECT value FROM json_each(?))",
+        (listed(memory_ids),),
+    )
+    return {row[0] for row in rows}
+
+
+def tombstone(db: Database, memory_id: str, access: Access) -> Tombstone | None:
+    """A tombstone within the access. It has no domains, so limited domains never reach one."""
+    if access.domains is not None:
+        return None
+    reach = within("scope", ("/",) if access.scopes is None else access.scopes)
+    row = db.execute(
+        f"SELECT deleted_at FROM tombstones WHERE id = ? AND ({reach.sql})", (memory_id, *reach.params)
+    ).fetchone()
+    return Tombstone(memory_id=memory_id, deleted_at=datetime.fromisoformat(row[0])) if row else None
+
+
+def _as_json(memory: Memory) -> str:
+    return json_text(dict(zip(memories.COLUMNS, memories.to_row(memory), strict=True)))
+
+
+def _from_json(text: str) -> Memory:
+    columns = orjson.loads(text)  # an older Vestige wrote fewer of them
+    return memories.from_row([columns.get(name) for name in memories.COLUMNS])

@@ -1,0 +1,363 @@
+"""Memory rows: writing them, and reading records by id, by key, by filter."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vestige.core.models import ANYTHING, Access, Filter, Memory, Order, Record
+from vestige.store.sql.columns import (
+    json_mapping,
+    json_strings,
+    json_text,
+    keys_from_text,
+    listed,
+    moment_text,
+    optional_moment,
+    optional_text,
+)
+from vestige.store.sql.database import Database
+from vestige.store.sql.filters import Clause, clause
+from vestige.store.sql.rows import store_facts, strengths
+
+COLUMNS = (
+    "id",
+    "scope",
+    "created_at",
+    "updated_at",
+    "node_type",
+    "source",
+    "author",
+    "agent_id",
+    "session_id",
+    "thread",
+    "position",
+    "occurred_at",
+    "valid_from",
+    "valid_until",
+    "superseded_by",
+    "pinned",
+    "suppression_count",
+    "suppressed_at",
+    "archived_at",
+    "revision",
+    "tags",
+    "domains",
+    "domain_scores",
+    "metadata",
+    "content",
+    "phrasings",
+)
+WIDTH = len(COLUMNS)
+MEMORY = ", ".join(f"m.{column}" for column in COLUMNS)
+RECORD = (
+    f"SELECT m.key, {MEMORY}, {strengths.STRENGTH}, {store_facts.HAS_VECTORS}"
+    " FROM memories m JOIN strengths s ON s.key = m.key"
+)
+KEYS = "SELECT group_concat(m.key) FROM memories m"
+INSERT = (
+    f"INSERT INTO memories (key, text_hash, {', '.join(COLUMNS)}) VALUES (?, ?, {', '.join('?' * WIDTH)})"
+)
+UPDATE = (
+    f"UPDATE memories SET text_hash = ?, {', '.join(f'{column} = ?' for column in COLUMNS)} WHERE key = ?"
+)
+ORDERS = {
+    Order.NEWEST: "m.created_at DESC, m.id",
+    Order.OLDEST: "m.created_at, m.id",
+    Order.DUE: "s.due_at, m.id",
+    Order.RETENTION: "m.id",  # the rest is numpy's
+}
+
+MemoryRow = tuple[Any, ...]  # what the driver takes and gives for the columns above
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A memory as it is written: its columns, and what is derived from its text."""
+
+    columns: MemoryRow
+    text_hash: str
+    tags: tuple[str, ...]
+    fingerprints: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """A record with its key and the hash of its text, as a commit needs it."""
+
+    key: int
+    record: Record
+    text_hash: str
+
+
+def to_row(memory: Memory) -> MemoryRow:
+    """The columns of a memory."""
+    return (
+        memory.id,
+        memory.scope,
+        moment_text(memory.created_at),
+        moment_text(memory.updated_at),
+        memory.node_type,
+        memory.source,
+        memory.author,
+        memory.agent_id,
+        memory.session_id,
+        memory.thread,
+        memory.position,
+        optional_text(memory.occurred_at),
+        optional_text(memory.valid_from),
+        optional_text(memory.valid_until),
+        memory.superseded_by,
+        int(memory.pinned),
+        memory.suppression_count,
+        optional_text(memory.suppressed_at),
+        optional_text(memory.archived_at),
+        memory.revision,
+        json_text(memory.tags),
+        json_text(memory.domains),
+        json_text(memory.domain_scores),
+        json_text(memory.metadata),
+        memory.content,
+        json_text(memory.phrasings),
+    )
+
+
+def from_row(row: Sequence[Any]) -> Memory:
+    """The memory back from its columns."""
+    return Memory(
+        id=row[0],
+        scope=row[1],
+        created_at=datetime.fromisoformat(row[2]),
+        updated_at=datetime.fromisoformat(row[3]),
+        node_type=row[4],
+        source=row[5],
+        author=row[6],
+        agent_id=row[7],
+        session_id=row[8],
+        thread=row[9],
+        position=row[10],
+        occurred_at=optional_moment(row[11]),
+        valid_from=optional_moment(row[12]),
+        valid_until=optional_moment(row[13]),
+        superseded_by=row[14],
+        pinned=bool(row[15]),
+        suppression_count=row[16],
+        suppressed_at=optional_moment(row[17]),
+        archived_at=optional_moment(row[18]),
+        revision=row[19],
+        tags=json_strings(row[20]),
+        domains=json_strings(row[21]),
+        domain_scores=json_mapping(row[22]),
+        metadata=json_mapping(row[23]),
+        content=row[24],
+        phrasings=json_strings(row[25]),
+    )
+
+
+def insert(db: Database, rows: Mapping[int, Row]) -> None:
+    """New memories under their keys."""
+    db.executemany(INSERT, [(key, row.text_hash, *row.columns) for key, row in rows.items()])
+    _insert_labels(db, rows)
+
+
+def update(db: Database, rows: Mapping[int, Row]) -> None:
+    """The present state of memories that exist."""
+    db.executemany(UPDATE, [(row.text_hash, *row.columns, key) for key, row in rows.items()])
+    keys = [(key,) for key in rows]
+    db.executemany("DELETE FROM memory_tags WHERE key = ?", keys)
+    db.executemany("DELETE FROM fingerprints WHERE key = ?", keys)
+    _insert_labels(db, rows)
+
+
+def delete(db: Database, keys: Iterable[int]) -> None:
+    """Remove memories, and with them everything that refers to their keys."""
+    db.executemany("DELETE FROM memories WHERE key = ?", [(key,) for key in keys])
+
+
+def by_id(db: Database, memory_ids: Iterable[str], access: Access) -> dict[str, Record]:
+    """The records of these ids within the access."""
+    reach = clause(ANYTHING, access)
+    rows = db.execute(
+        f"{RECORD} WHERE m.id IN (SELECT value FROM json_each(?)) AND {reach.sql}",
+        (listed(memory_ids), *reach.params),
+    )
+    return {row[1]: _record(row) for row in rows}
+
+
+def stored(db: Database, memory_ids: Iterable[str]) -> dict[str, Stored]:
+    """What a commit needs to know about these ids, whatever the access."""
+    rows = db.execute(
+        RECORD.replace("SELECT m.key", "SELECT m.text_hash, m.key", 1)
+        + " WHERE m.id IN (SELECT value FROM json_each(?))",
+        (listed(memory_ids),),
+    )
+    return {row[2]: Stored(key=row[1], record=_record(row[1:]), text_hash=row[0]) for row in rows}
+
+
+def present(db: Database, memory_ids: Iterable[str]) -> list[Memory]:
+    """Those of these memories that exist, whatever the access."""
+    rows = db.execute(
+        f"SELECT {MEMORY} FROM memories m WHERE m.id IN (SELECT value FROM json_each(?))",
+        (listed(memory_ids),),
+    )
+    return [from_row(row) for row in rows]
+
+
+def keys_of(db: Database, memory_ids: Iterable[str]) -> dict[str, int]:
+    """The keys of those of these ids that exist."""
+    rows = db.execute(
+        "SELECT id, key FROM memories WHERE id IN (SELECT value FROM json_each(?))",
+        (listed(memory_ids),),
+    )
+    return dict(rows.fetchall())
+
+
+def by_key(db: Database, keys: NDArray[np.int64]) -> list[Record]:
+    """The records of these keys, in the order given."""
+    rows = db.execute(f"{RECORD} WHERE m.key IN (SELECT value FROM json_each(?))", (listed(keys),))
+    records = {row[0]: _record(row) for row in rows}
+    return [records[key] for key in keys.tolist() if key in records]
+
+
+def ids_of(db: Database, keys: Iterable[int]) -> dict[int, str]:
+    """The public ids of keys."""
+    rows = db.execute(
+        "SELECT key, id FROM memories WHERE key IN (SELECT value FROM json_each(?))", (listed(list(keys)),)
+    )
+    return dict(rows.fetchall())
+
+
+def page(
+    db: Database, wanted: Clause, order: Order, now: datetime | None, limit: int, offset: int
+) -> list[Record]:
+    """A page of the records that match; `now` is needed by retention only."""
+    if wanted.retained is None and order is not Order.RETENTION:
+        rows = db.execute(
+            f"{RECORD} WHERE {wanted.sql} ORDER BY {ORDERS[order]} LIMIT ? OFFSET ?",
+            (*wanted.params, limit, offset),
+        )
+        return [_record(row) for row in rows]
+    keys, retentions = strengths.retentions(db, wanted, ORDERS[order], now)
+    if order is Order.RETENTION:
+        keys = keys[np.argsort(retentions, kind="stable")]
+    return by_key(db, keys[offset : offset + limit])
+
+
+def after_key(db: Database, wanted: Clause, key: int, limit: int) -> tuple[list[Record], int | None]:
+    """The next matching records in the order of arrival, and the key reached (None at the end)."""
+    rows = db.execute(
+        f"{RECORD} WHERE m.key > ? AND {wanted.sql} ORDER BY m.key LIMIT ?", (key, *wanted.params, limit)
+    ).fetchall()
+    records = [_record(row) for row in rows]
+    if wanted.retained is not None:
+        records = [record for record in records if strengths.is_retained(record.strength, wanted.retained)]
+    return records, rows[-1][0] if rows else None
+
+
+def texts_after(db: Database, key: int, limit: int) -> tuple[list[tuple[int, Memory]], int | None]:
+    """The next memories with their keys in the order of arrival, and the key reached (None at the end)."""
+    rows = db.execute(
+        f"SELECT m.key, {MEMORY} FROM memories m WHERE m.key > ? ORDER BY m.key LIMIT ?", (key, limit)
+    ).fetchall()
+    return [(row[0], from_row(row[1:])) for row in rows], rows[-1][0] if rows else None
+
+
+def keys(db: Database, wanted: Clause) -> NDArray[np.int64]:
+    """The keys of everything that matches."""
+    if wanted.retained is not None:
+        return strengths.retentions(db, wanted, "m.key", wanted.retained.now)[0]
+    found = db.execute(f"{KEYS} WHERE {wanted.sql}", wanted.params)
+    return keys_from_text(found.fetchone()[0])
+
+
+def allowed(db: Database, wanted: Clause, size: int) -> NDArray[np.bool_] | None:
+    """By key, which memories match, all keys being below `size`; None when all do."""
+    through, few = wanted.parted()
+    # Each of the few is found by an index of its own; what is let through, often by one without the rows.
+    found = [db.execute(f"{KEYS} WHERE {one.excluded}", one.params).fetchone()[0] for one in few]
+    left_out = np.concatenate([keys_from_text(text) for text in (None, *found)])
+    unlimited = not through.conditions and through.retained is None
+    if unlimited and not len(left_out):
+        return None
+    mask = np.full(size, unlimited, dtype=np.bool_)
+    if not unlimited:
+        mask[keys(db, through)] = True
+    mask[left_out] = False
+    return mask
+
+
+def count(db: Database, wanted: Clause) -> int:
+    """How many match."""
+    if wanted.retained is not None:
+        return len(keys(db, wanted))
+    return int(db.execute(f"SELECT count(*) FROM memories m WHERE {wanted.sql}", wanted.params).fetchone()[0])
+
+
+def tag_counts(db: Database, access: Access) -> dict[str, int]:
+    """Every tag with the number of memories in reach that carry it and are not archived."""
+    reach = clause(Filter(), access)
+    return dict(
+        db.execute(
+            "SELECT t.tag, count(*) FROM memory_tags t JOIN memories m ON m.key = t.key"
+            f" WHERE {reach.sql} GROUP BY t.tag",
+            reach.params,
+        ).fetchall()
+    )
+
+
+def same_text(db: Database, fingerprints: Sequence[str], scope: str, wanted: Clause) -> dict[str, str]:
+    """The oldest matching memory of exactly this scope for each fingerprint."""
+    rows = db.execute(
+        "SELECT f.fingerprint, m.id FROM fingerprints f CROSS JOIN memories m ON m.key = f.key"
+        " WHERE f.fingerprint IN (SELECT value FROM json_each(?)) AND m.scope = ?"
+        f" AND {wanted.sql} ORDER BY m.created_at DESC, m.id DESC",
+        (listed(fingerprints), scope, *wanted.params),
+    )
+    return dict(rows.fetchall())  # the last one written for a fingerprint is the oldest
+
+
+def refresh_fingerprints(db: Database, fingerprints: Mapping[int, frozenset[str]]) -> None:
+    """Derive the fingerprints of memories again."""
+    db.executemany("DELETE FROM fingerprints WHERE key = ?", [(key,) for key in fingerprints])
+    db.executemany(
+        "INSERT INTO fingerprints (key, fingerprint) VALUES (?, ?)",
+        [(key, one) for key, several in fingerprints.items() for one in sorted(several)],
+    )
+
+
+# The + keeps SQLite from looking through all vectors of the profile for every memory.
+WITHOUT_VECTORS = "NOT EXISTS (SELECT 1 FROM vectors v WHERE v.key = m.key AND +v.profile = ?)"
+WITHOUT_TOKENS = "NOT EXISTS (SELECT 1 FROM token_bits t WHERE t.key = m.key AND t.profile = ?)"
+
+
+def unembedded(db: Database, profile: int | None, limit: int, *, tokens: bool = False) -> list[Memory]:
+    """Memories without vectors of this profile, or without tokens where those are asked for, oldest first;
+    vectors of an earlier text are gone."""
+    lacking = f"({WITHOUT_VECTORS} OR {WITHOUT_TOKENS})" if tokens else WITHOUT_VECTORS
+    rows = db.execute(
+        f"SELECT {MEMORY} FROM memories m WHERE {lacking} ORDER BY m.created_at, m.id LIMIT ?",
+        (*[profile] * lacking.count("?"), limit),
+    )
+    return [from_row(row) for row in rows]
+
+
+def _insert_labels(db: Database, rows: Mapping[int, Row]) -> None:
+    db.executemany(
+        "INSERT INTO memory_tags (key, tag) VALUES (?, ?)",
+        [(key, tag) for key, row in rows.items() for tag in dict.fromkeys(row.tags)],
+    )
+    db.executemany(
+        "INSERT INTO fingerprints (key, fingerprint) VALUES (?, ?)",
+        [(key, one) for key, row in rows.items() for one in sorted(row.fingerprints)],
+    )
+
+
+def _record(row: Sequence[Any]) -> Record:
+    return Record(
+        memory=from_row(row[1 : 1 + WIDTH]),
+        strength=strengths.from_row(row[1 + WIDTH : -1]),
+        embedded=bool(row[-1]),
+    )

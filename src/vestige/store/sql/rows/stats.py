@@ -1,0 +1,63 @@
+"""Counts over what an access reaches."""
+
+from datetime import datetime
+
+import numpy as np
+
+from vestige.cognition.fsrs.strength import accessibility
+from vestige.core.models import Access, Filter, StoreStats
+from vestige.store.sql.columns import moment_text, optional_moment
+from vestige.store.sql.database import Database
+from vestige.store.sql.filters import Clause, clause
+from vestige.store.sql.rows import edges, store_facts, strengths
+from vestige.store.sql.rows.memories import count
+
+TOTALS = (
+    f"SELECT count(*), count(*) FILTER (WHERE {store_facts.HAS_VECTORS}),"
+    " count(*) FILTER (WHERE m.pinned = 1), count(*) FILTER (WHERE m.suppression_count > 0),"
+    " count(*) FILTER (WHERE m.superseded_by IS NOT NULL),"
+    " count(*) FILTER (WHERE s.due_at <= ?"
+    " AND (m.valid_from IS NULL OR m.valid_from <= ?) AND (m.valid_until IS NULL OR m.valid_until > ?)),"
+    " min(m.created_at), max(m.created_at)"
+    " FROM memories m JOIN strengths s ON s.key = m.key WHERE {where}"
+)
+
+
+def stats(db: Database, access: Access, now: datetime) -> StoreStats:
+    """The counts, and how much of each memory is there at `now`."""
+    reach = clause(Filter(), access)
+    totals = db.execute(TOTALS.format(where=reach.sql), (*3 * (moment_text(now),), *reach.params)).fetchone()
+    memories, embedded, pinned, suppressed, superseded, due, oldest, newest = totals
+    keys, retentions = strengths.retentions(db, reach, "m.key", now)
+    suppressions = _suppressions(db, keys)
+    return StoreStats(
+        memories=memories,
+        embedded=embedded,
+        pinned=pinned,
+        suppressed=suppressed,
+        archived=count(db, clause(Filter(archived=True), access)),
+        superseded=superseded,
+        edges=edges.count(db, access),
+        due=due,
+        retentions=tuple(np.sort(retentions).tolist()),
+        retrievals=tuple(np.sort(strengths.retrievals(db, reach, now)).tolist()),
+        accessibilities=tuple(np.sort(accessibility(retentions, suppressions)).tolist()),
+        oldest=optional_moment(oldest),
+        newest=optional_moment(newest),
+        by_type=_counted(db, "node_type", reach),
+        by_scope=_counted(db, "scope", reach),
+    )
+
+
+def _suppressions(db: Database, keys: strengths.Keys) -> list[int]:
+    """How often each of these memories was suppressed; an index finds the few that were."""
+    rows = db.execute("SELECT key, suppression_count FROM memories WHERE suppression_count > 0")
+    counts: dict[int, int] = dict(rows.fetchall())
+    return [counts.get(key, 0) for key in keys.tolist()]
+
+
+def _counted(db: Database, column: str, reach: Clause) -> dict[str, int]:
+    rows = db.execute(
+        f"SELECT m.{column}, count(*) FROM memories m WHERE {reach.sql} GROUP BY m.{column}", reach.params
+    )
+    return dict(rows.fetchall())

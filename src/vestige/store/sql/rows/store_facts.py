@@ -1,0 +1,174 @@
+"""What a store knows about itself: its node, the signature of its vectors, the claims made on it."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+import orjson
+
+from vestige.core.errors import IdempotencyConflict
+from vestige.embed.protocol import Signature
+from vestige.store.contract.answers import ProfileState, other_model
+from vestige.store.contract.changes import Claim, check_claim
+from vestige.store.sql.columns import json_text, moment_text
+from vestige.store.sql.database import Database
+
+# -- the signature ---------------------------------------------------------------------------------
+
+
+HAS_VECTORS = (
+    "EXISTS (SELECT 1 FROM vectors v WHERE v.key = m.key"
+    " AND +v.profile = (SELECT p.id FROM profiles p WHERE p.active = 1))"
+)
+"""Whether a memory `m` has vectors of the profile in use."""
+
+
+STATES = {1: ProfileState.IN_USE, 0: ProfileState.COMING, 2: ProfileState.FORMER}
+"""What the column `active` says. One of 0 that is not the newest was given up for another; -1 is gone."""
+KEPT = (
+    "(SELECT id FROM profiles WHERE active IN (1, 2) OR active = 0 AND id = (SELECT max(id) FROM profiles))"
+)
+"""The ids of the profiles whose vectors are there for a reason; those of others only wait to be removed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """A signature under the id its vectors are stored with."""
+
+    id: int
+    signature: Signature
+
+
+def profile(db: Database) -> Profile | None:
+    """The profile in use; None before the first vector."""
+    row = db.execute("SELECT id, signature FROM profiles WHERE active = 1").fetchone()
+    return None if row is None else _profile(*row)
+
+
+def from_row(number: int | None, told: str | None) -> Profile | None:
+    """The profile of two columns, None where they hold none."""
+    return None if number is None or told is None else _profile(number, told)
+
+
+def kept(db: Database) -> dict[ProfileState, Profile]:
+    """The profiles whose vectors are kept, by what they are kept for."""
+    rows = db.execute(f"SELECT active, id, signature FROM profiles WHERE id IN {KEPT}").fetchall()
+    return {STATES[active]: _profile(number, told) for active, number, told in rows}
+
+
+def unkept(db: Database) -> Profile | None:
+    """A profile that is not kept, and has vectors still."""
+    row = db.execute(
+        f"SELECT p.id, p.signature FROM profiles p WHERE p.id NOT IN {KEPT}"
+        " AND EXISTS (SELECT 1 FROM vectors v WHERE v.profile = p.id) LIMIT 1"
+    ).fetchone()
+    return None if row is None else _profile(*row)
+
+
+def of_signature(db: Database, signature: Signature) -> Profile | None:
+    """The kept profile of a signature."""
+    return next((one for one in kept(db).values() if one.signature == signature), None)
+
+
+def enlist(db: Database, signature: Signature) -> Profile:
+    """A new profile, which is the coming one now."""
+    row = db.execute(
+        "INSERT INTO profiles (profile, signature, active) VALUES (?, ?, 0) RETURNING id",
+        (signature.profile, json_text(asdict(signature))),
+    ).fetchone()
+    return Profile(id=row[0], signature=signature)
+
+
+def activate(db: Database, chosen: Profile) -> None:
+    """Put a profile in use. The one that was becomes the former, in place of any other."""
+    db.execute("UPDATE profiles SET active = -1 WHERE active = 2")
+    db.execute("UPDATE profiles SET active = 2 WHERE active = 1")
+    db.execute("UPDATE profiles SET active = 1 WHERE id = ?", (chosen.id,))
+
+
+def give_up_coming(db: Database) -> None:
+    """Wait for no other profile any longer."""
+    db.execute("UPDATE profiles SET active = -1 WHERE active = 0")
+
+
+def give_up(db: Database, left: Profile) -> None:
+    """Keep a profile no longer."""
+    db.execute("UPDATE profiles SET active = -1 WHERE id = ?", (left.id,))
+
+
+def _profile(number: int, told: str) -> Profile:
+    return Profile(id=number, signature=Signature(**orjson.loads(told)))
+
+
+def require(held: Profile | None, signature: Signature) -> None:
+    """Refuse a signature other than the one in use."""
+    if held is not None and held.signature != signature:
+        raise other_model(held.signature, signature)
+
+
+# -- claims ----------------------------------------------------------------------------------------
+
+
+def claimed(db: Database, key: str) -> Claim | None:
+    """The claim made under a key."""
+    row = db.execute("SELECT key, digest, answer, at FROM claims WHERE key = ?", (key,)).fetchone()
+    if row is None:
+        return None
+    return Claim(key=row[0], digest=row[1], answer=row[2], at=datetime.fromisoformat(row[3]))
+
+
+def claim(db: Database, made: Claim) -> None:
+    """Write a claim; IdempotencyConflict when its key is taken."""
+    check_claim(made)
+    if claimed(db, made.key) is not None:
+        raise IdempotencyConflict(details={"key": made.key})
+    db.execute(
+        "INSERT INTO claims (key, digest, answer, at) VALUES (?, ?, ?, ?)",
+        (made.key, made.digest, made.answer, moment_text(made.at)),
+    )
+
+
+def attach(db: Database, claim_key: str, keys: Iterable[int]) -> None:
+    """Note which memories a claimed request touched."""
+    db.executemany(
+        "INSERT INTO claim_memories (key, claim) VALUES (?, ?) ON CONFLICT DO NOTHING",
+        [(key, claim_key) for key in keys],
+    )
+
+
+def drop_quoting(db: Database, key: int, texts: Iterable[str]) -> None:
+    """Delete the claims on a memory whose answer quotes it: deleted text must not survive there."""
+    quotes = [quote for text in texts for quote in (text, json_text(text)[1:-1])]
+    rows = db.execute(
+        "SELECT c.key, c.answer FROM claim_memories l JOIN claims c ON c.key = l.claim WHERE l.key = ?",
+        (key,),
+    )
+    quoting = [(name,) for name, answer in rows.fetchall() if any(quote in answer for quote in quotes)]
+    db.executemany("DELETE FROM claims WHERE key = ?", quoting)
+
+
+# -- What every commit must know of its store before it writes, in one statement.
+
+STANDING = (
+    "SELECT c.reading, f.w20, (SELECT coalesce(max(position), 0) FROM events),"
+    " (SELECT coalesce(max(seq), 0) FROM events WHERE node = ?), p.id, p.signature"
+    " FROM clock c CROSS JOIN curve f LEFT JOIN profiles p ON p.active = 1"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """The last reading of the clock, the curve of forgetting, the last position of the log, the last number
+    of this node in it, and the profile in use."""
+
+    clock: int
+    curve: float
+    position: int
+    seq: int
+    profile: Profile | None
+
+
+def read(db: Database, node: str) -> Standing:
+    """How things stand. Nobody changes it while the write transaction lasts."""
+    clock, curve, position, seq, *profile = db.execute(STANDING, (node,)).fetchone()
+    return Standing(clock=clock, curve=curve, position=position, seq=seq, profile=from_row(*profile))

@@ -1,0 +1,169 @@
+"""Strengths: the narrow table of scheduling state, and retention computed over its columns."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vestige.cognition.fsrs import strength as cognition
+from vestige.core.errors import InvalidInput
+from vestige.core.models import LearningState, Strength
+from vestige.store.merge.strength_log import FOLDED_FROM
+from vestige.store.sql.columns import (
+    from_microseconds,
+    json_text,
+    listed,
+    microseconds,
+    moment_text,
+    optional_moment,
+    optional_text,
+)
+from vestige.store.sql.database import Database
+from vestige.store.sql.filters import Clause, Retained
+
+COLUMNS = (
+    "stability",
+    "difficulty",
+    "decay_from",
+    "due_at",
+    "last_accessed",
+    "retention",
+    "retention_at",
+    "retrieval",
+    "storage",
+    "learning_state",
+    "reps",
+    "lapses",
+    "exposed_at",
+    "times_retrieved",
+    "times_useful",
+)
+CURVE = "(SELECT w20 FROM curve)"
+STRENGTH = ", ".join([*(f"s.{column}" for column in COLUMNS), CURVE])
+PUT = (
+    f"INSERT INTO strengths (key, {', '.join(COLUMNS)}) VALUES (?, {', '.join('?' * len(COLUMNS))})"
+    f" ON CONFLICT (key) DO UPDATE SET {', '.join(f'{column} = excluded.{column}' for column in COLUMNS)}"
+)
+MICROSECONDS_PER_DAY = 86_400_000_000
+
+Keys = NDArray[np.int64]
+Levels = NDArray[np.float64]
+
+
+def to_row(strength: Strength) -> tuple[Any, ...]:  # what the driver takes for the columns above
+    """The columns of a strength."""
+    return (
+        strength.stability,
+        strength.difficulty,
+        microseconds(strength.decay_from),
+        moment_text(strength.due_at),
+        moment_text(strength.last_accessed),
+        strength.retention,
+        moment_text(strength.retention_at),
+        strength.retrieval,
+        strength.storage,
+        strength.learning_state.value,
+        strength.reps,
+        strength.lapses,
+        optional_text(strength.exposed_at),
+        strength.times_retrieved,
+        strength.times_useful,
+    )
+
+
+def from_row(row: Sequence[Any]) -> Strength:
+    """The strength back from its columns and the curve."""
+    return Strength(
+        stability=row[0],
+        difficulty=row[1],
+        decay_from=from_microseconds(row[2]),
+        due_at=datetime.fromisoformat(row[3]),
+        last_accessed=datetime.fromisoformat(row[4]),
+        retention=row[5],
+        retention_at=datetime.fromisoformat(row[6]),
+        retrieval=row[7],
+        storage=row[8],
+        learning_state=LearningState(row[9]),
+        reps=row[10],
+        lapses=row[11],
+        exposed_at=optional_moment(row[12]),
+        times_retrieved=row[13],
+        times_useful=row[14],
+        curve=row[15],
+    )
+
+
+def as_json(strength: Strength) -> str:
+    """The scheduling numbers as `review_events` shows them."""
+    return json_text(
+        dict(zip(COLUMNS, to_row(strength), strict=True)) | {"decay_from": moment_text(strength.decay_from)}
+    )
+
+
+def put(db: Database, strengths: Mapping[int, Strength]) -> None:
+    """Write strengths under their memories' keys, replacing what is there."""
+    db.executemany(PUT, [(key, *to_row(strength)) for key, strength in strengths.items()])
+
+
+def put_by_id(db: Database, strengths: Mapping[str, Strength], after: int) -> int:
+    """Write strengths of those memories that exist and of which nothing was logged after a position that they
+    are folded from; how many."""
+    rows = db.execute(
+        "SELECT m.id, m.key FROM memories m WHERE m.id IN (SELECT value FROM json_each(?))"
+        " AND NOT EXISTS (SELECT 1 FROM events e"
+        f" WHERE e.memory_id = m.id AND e.position > ? AND e.kind IN ({', '.join('?' * len(FOLDED_FROM))}))",
+        (listed(strengths), after, *FOLDED_FROM),
+    ).fetchall()
+    put(db, {key: strengths[memory_id] for memory_id, key in rows})
+    return len(rows)
+
+
+def curve(db: Database) -> float:
+    """The curve on which all memories fade."""
+    w20: float = db.execute("SELECT w20 FROM curve").fetchone()[0]
+    return w20
+
+
+def tune(db: Database, w20: float) -> None:
+    """Let all memories fade on this curve."""
+    db.execute("UPDATE curve SET w20 = ?", (w20,))
+
+
+def retentions(db: Database, wanted: Clause, order: str, now: datetime | None) -> tuple[Keys, Levels]:
+    """The keys of everything that matches, in this order, with their retention at `now`."""
+    if now is None:
+        raise InvalidInput("A filter or an order by retention needs `now`, the moment to judge it at.")
+    rows = db.execute(
+        f"SELECT m.key, s.stability, s.retrieval, s.storage, s.decay_from, {CURVE}"
+        f" FROM memories m JOIN strengths s ON s.key = m.key WHERE {wanted.sql} ORDER BY {order}",
+        wanted.params,
+    ).fetchall()
+    if not rows:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64)
+    keys, stability, retrieval, storage, decay_from, curve = zip(*rows, strict=True)
+    elapsed = np.maximum(microseconds(now) - np.array(decay_from, dtype=np.int64), 0)
+    levels = cognition.retention(stability, retrieval, storage, elapsed / MICROSECONDS_PER_DAY, curve)
+    found = np.array(keys, dtype=np.int64)
+    if wanted.retained is None:
+        return found, levels
+    kept = (levels >= wanted.retained.low) & (levels <= wanted.retained.high)
+    return found[kept], levels[kept]
+
+
+def retrievals(db: Database, wanted: Clause, now: datetime) -> Levels:
+    """The chance of everything that matches to be recalled at `now`."""
+    rows = db.execute(
+        f"SELECT s.stability, s.retrieval, s.decay_from, {CURVE}"
+        f" FROM memories m JOIN strengths s ON s.key = m.key WHERE {wanted.sql}",
+        wanted.params,
+    ).fetchall()
+    stability, retrieval, decay_from, curve = np.array(rows, dtype=np.float64).reshape(-1, 4).T
+    elapsed = np.maximum(microseconds(now) - decay_from, 0)
+    return cognition.recall_chance(stability, retrieval, elapsed / MICROSECONDS_PER_DAY, curve)
+
+
+def is_retained(strength: Strength, bounds: Retained) -> bool:
+    """Whether one strength is within the bounds."""
+    return bounds.low <= cognition.retention_of(strength, bounds.now) <= bounds.high

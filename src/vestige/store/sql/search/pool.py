@@ -1,0 +1,222 @@
+"""The pool of a search, from what its arms found and the tables told. Pure: no database is asked here."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+
+import numpy as np
+
+from vestige.cognition.ranking import bm25
+from vestige.cognition.ranking.bm25 import Floats, Integers, idf, mass
+from vestige.core.candidates import NEARBY, Flags, Pool, Sketch, Traits
+from vestige.store.contract.search import Probe
+from vestige.store.sql.database import Row
+from vestige.store.sql.rows import strengths
+from vestige.store.sql.search.bm25 import Ids, Lexical, Mask, best_rows, highest
+from vestige.store.sql.search.thread_rows import ASKS, FIRST_PERSON, TIMED
+from vestige.store.sql.search.threads import Directory
+from vestige.store.sql.search.vectors import Closest
+
+MICROSECONDS = 1e-6
+WITHOUT_ZONE = len("2026-01-01T00:00:00.000000")
+TRAITS = (
+    "m.key, m.id, m.created_at, m.occurred_at, m.suppression_count, s.stability,"
+    f" s.decay_from, s.retrieval, s.storage, s.times_retrieved, s.times_useful, {strengths.CURVE}"
+)
+"""The narrow columns that `told` reads of `memories m` and `strengths s`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arms:
+    """The keys each arm found, the lexical scores, and the keys in whose company words are counted (None:
+    all of them)."""
+
+    near: Integers
+    literal: Integers
+    worded: Integers
+    nearby: Integers | None
+    lexical: Lexical
+
+    @property
+    def keys(self) -> Integers:
+        """All candidates, ascending."""
+        # A few hundred: numpy's sets take ten times as long.
+        every = {*self.near.tolist(), *self.literal.tolist(), *self.worded.tolist()}
+        return np.array(sorted(every), dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What the tables say about the candidates, in the order of their ids."""
+
+    ids: tuple[str, ...]
+    keys: Integers
+    traits: Traits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """In how many of so many memories each term is."""
+
+    frequencies: Mapping[str, int]
+    memories: int
+
+
+def most_near(probe: Probe, directory: Directory) -> int:
+    """How many memories the dense arm must find: for itself, and to tell the neighbourhood from the rest."""
+    return max(probe.per_arm, NEARBY + 1 if directory.memories > NEARBY else 0)
+
+
+def nearest(
+    ids_of: Ids, keys: Integers, scores: Floats, probe: Probe, directory: Directory, *, sampled: bool = False
+) -> tuple[Integers, Integers | None]:
+    """Of the `most_near` nearest, those the dense arm finds, and those in whose company words are counted.
+    `sampled`: they are fewer although there are more, and stand for all of the neighbourhood."""
+    close = np.flatnonzero(scores >= probe.least_cosine)
+    near = keys[close][highest(ids_of, keys[close], (scores[close],), probe.per_arm)]
+    few = directory.memories <= NEARBY or len(keys) <= NEARBY
+    if not len(keys) or (few and not sampled):
+        return near, None
+    return near, keys[highest(ids_of, keys, (scores,), NEARBY)]
+
+
+def worded(ids_of: Ids, found: Lexical, allowed: Mask | None, limit: int) -> Integers:
+    """The keys the lexical arm finds."""
+    return found.scores.rows[best_rows(ids_of, found.scores, allowed, limit)]
+
+
+def pool(
+    directory: Directory,
+    probe: Probe,
+    arms: Arms,
+    told: Told,
+    *,
+    closest: Closest,
+    literals: Integers,
+    sketch: Sketch | None,
+) -> Pool:
+    """The candidates with every signal; `closest` and `literals` are in the order of `told`."""
+    counted = _counted(arms, directory)
+    own, window, thread, covered = _levels(arms.lexical, counted, told.keys)
+    return Pool(
+        ids=told.ids,
+        own=own,
+        window=window,
+        thread=thread,
+        cosine=closest.cosine,
+        starts=closest.starts,
+        ends=closest.ends,
+        vectors=closest.vectors,
+        literals=literals,
+        covered=covered,
+        dated=_dated(directory, arms.lexical, probe.date_terms, told.keys),
+        present=directory.spoken_by(told.keys, probe.names),
+        by_words=_among(told.keys, arms.worded),
+        by_meaning=_among(told.keys, arms.near),
+        by_literal=_among(told.keys, arms.literal),
+        traits=told.traits,
+        sketch=sketch,
+        frequencies=counted.frequencies,
+        memories=counted.memories,
+    )
+
+
+def tell(directory: Directory, rows: Sequence[Row]) -> Told:
+    """Ids and traits of the candidates, from rows of `TRAITS`."""
+    ordered = sorted(rows, key=itemgetter(1))  # by id; faster here than in SQL
+    columns = list(zip(*ordered, strict=True)) or [()] * 12
+    keys = np.array(columns[0], dtype=np.int64)
+    flags = directory.flags(keys)
+    traits = Traits(
+        created=_seconds(columns[2]),
+        happened=_seconds(columns[3]),
+        suppressions=np.array(columns[4], dtype=np.int64),
+        stability=np.array(columns[5], dtype=np.float64),
+        decay_from=np.array(columns[6], dtype=np.float64) * MICROSECONDS,
+        retrieval=np.array(columns[7], dtype=np.float64),
+        storage=np.array(columns[8], dtype=np.float64),
+        retrieved=np.array(columns[9], dtype=np.int64),
+        useful=np.array(columns[10], dtype=np.int64),
+        curve=np.array(columns[11], dtype=np.float64),
+        thread=directory.threads(keys),
+        form=directory.forms(keys),
+        first_person=flags & FIRST_PERSON > 0,
+        asks=flags & ASKS > 0,
+        timed=flags & TIMED > 0,
+        speaker=directory.speakers(keys),
+    )
+    return Told(ids=tuple(columns[1]), keys=keys, traits=traits)
+
+
+def _among(keys: Integers, found: Integers) -> Flags:
+    """Which of the keys an arm found."""
+    there = set(found.tolist())
+    return np.array([key in there for key in keys.tolist()], dtype=np.bool_)
+
+
+def _counted(arms: Arms, directory: Directory) -> Counted:
+    found, nearby = arms.lexical, arms.nearby
+    if nearby is None:
+        return Counted(frequencies=found.frequencies, memories=directory.memories)
+    inside = np.zeros(int(max(nearby.max(), found.postings.rows.max(initial=0))) + 1, dtype=np.bool_)
+    inside[nearby] = True
+    counts = np.bincount(found.postings.terms, inside[found.postings.rows], len(found.terms))
+    # What the budget left out is as common here as anywhere.
+    frequencies = {
+        term: round(count * NEARBY / directory.memories) for term, count in found.frequencies.items()
+    }
+    shares = np.rint(counts * (NEARBY / len(nearby)))
+    frequencies |= {term: int(count) for term, count in zip(found.terms, shares, strict=True)}
+    return Counted(frequencies=frequencies, memories=NEARBY)
+
+
+def _dated(directory: Directory, found: Lexical, date_terms: Sequence[str], keys: Integers) -> Floats:
+    """The windows' BM25 for some of the terms alone."""
+    chosen = [number for number, term in enumerate(found.terms) if term in date_terms]
+    if not chosen:
+        return np.zeros(len(keys))
+    kept = np.isin(found.postings.terms, chosen)
+    postings = bm25.Postings(
+        terms=found.postings.terms[kept],
+        rows=found.postings.rows[kept],
+        counts=found.postings.counts[kept],
+        weights=found.postings.weights,
+    )
+    known = keys[directory.standing(keys)]
+    scores = bm25.score(postings, directory.collection(), known)
+    return _at_keys(scores.rows, scores.window, keys)
+
+
+def _levels(found: Lexical, counted: Counted, keys: Integers) -> tuple[Floats, Floats, Floats, Floats]:
+    """The BM25 of these keys at the three levels, and the share of the query their windows hold."""
+    scores = found.scores
+    left_out = counted.frequencies.keys() - set(found.terms)
+    sought = [*found.terms, *(term for term in left_out if not found.frequencies[term])]
+    whole = mass(sought, counted.frequencies, counted.memories)
+    weights = np.array([idf(counted.frequencies[term], counted.memories) for term in found.terms])
+    terms, places = scores.held
+    held = np.zeros(len(scores.rows))
+    if whole:
+        held += np.bincount(places, weights[terms] / whole, len(scores.rows))
+    own, window, thread, covered = (
+        _at_keys(scores.rows, level, keys) for level in (scores.own, scores.window, scores.thread, held)
+    )
+    return own, window, thread, covered
+
+
+def _at_keys(rows: Integers, level: Floats, keys: Integers) -> Floats:
+    """The numbers of these keys, 0 for one that has none; rows ascend."""
+    if not len(rows):
+        return np.zeros(len(keys))
+    at = np.minimum(np.searchsorted(rows, keys), len(rows) - 1)
+    return np.where(rows[at] == keys, level[at], 0.0)
+
+
+def _seconds(moments: Sequence[str | None]) -> Floats:
+    """Times as seconds since 1970; NaN for one that was not told."""
+    seconds = np.full(len(moments), np.nan)
+    told = [one[:WITHOUT_ZONE] for one in moments if one is not None]
+    if told:
+        there = np.array([one is not None for one in moments])
+        seconds[there] = np.array(told, dtype="datetime64[us]").astype(np.int64) * MICROSECONDS
+    return seconds

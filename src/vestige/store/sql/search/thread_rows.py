@@ -1,0 +1,107 @@
+"""Where a memory stands and what form it has, as rows that every search's directory is made of."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from vestige.cognition.text.form import features
+from vestige.core.models import Memory
+from vestige.store.sql.columns import json_text, listed, microseconds, optional_text
+from vestige.store.sql.database import Database
+
+FIRST_PERSON, ASKS, TIMED = 1, 2, 4
+GONE = -1
+"""The length of a deleted memory."""
+
+MADE_FROM = frozenset({
+    "content", "phrasings", "tags", "occurred_at", "author", "scope", "thread", "source", "position",
+    "domains", "valid_from", "valid_until", "suppression_count", "archived_at", "created_at",
+})  # fmt: skip
+"""The fields that terms and place are made from; a change of any other leaves them as they are."""
+
+PUT = (
+    "INSERT INTO places (key, thread, source, position, length, form, flags, speaker, born)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A row of `places`. `thread` is None outside any thread, `born` is when it was made, in microseconds."""
+
+    thread: int | None
+    source: int | None
+    position: int | None
+    length: int
+    form: int
+    flags: int
+    speaker: int
+    born: int
+
+
+def of(memory: Memory, length: int) -> Place:
+    """The place of a memory with so many terms."""
+    told = features(memory)
+    return Place(
+        thread=thread_hash(memory),
+        source=None if memory.source is None else source_hash(memory.source),
+        position=memory.position,
+        length=length,
+        form=int(told.form),
+        flags=FIRST_PERSON * told.first_person | ASKS * told.asks | TIMED * told.timed,
+        speaker=told.speaker,
+        born=microseconds(memory.created_at),
+    )
+
+
+def thread_hash(memory: Memory) -> int | None:
+    """A number that memories of the same thread, scope and visibility share; None outside any thread."""
+    if memory.suppression_count > 0 or memory.archived_at is not None:
+        return None
+    if memory.thread is not None:
+        named = ("thread", memory.thread)
+    elif memory.source is not None and memory.position is not None:
+        named = ("source", memory.source)
+    else:
+        return None
+    window = (optional_text(memory.valid_from), optional_text(memory.valid_until))
+    return _hash(json_text((*named, memory.scope, sorted(set(memory.domains)), *window)))
+
+
+def source_hash(source: str) -> int:
+    """A number for a source."""
+    return _hash(source)
+
+
+def put(db: Database, places: Mapping[int, Place]) -> None:
+    """Write the places of memories, replacing what is there under a new `seq`."""
+    db.execute("DELETE FROM places WHERE key IN (SELECT value FROM json_each(?))", (listed(places),))
+    db.executemany(
+        PUT,
+        [
+            (
+                *(key, one.thread, one.source, one.position, one.length),
+                *(one.form, one.flags, one.speaker, one.born),
+            )
+            for key, one in places.items()
+        ],
+    )
+
+
+def bury(db: Database, keys: Iterable[int]) -> None:
+    """Note that memories are gone, so that every directory learns it."""
+    gone = Place(thread=None, source=None, position=None, length=GONE, form=0, flags=0, speaker=0, born=0)
+    put(db, dict.fromkeys(keys, gone))
+
+
+def bury_strays(db: Database) -> None:
+    """Do so for places whose memory is not there."""
+    rows = db.execute(
+        "SELECT key FROM places WHERE length <> ? AND key NOT IN (SELECT key FROM memories)", (GONE,)
+    ).fetchall()
+    bury(db, [row[0] for row in rows])
+
+
+def _hash(text: str) -> int:
+    """A signed 64-bit number that is never 0, which stands for nothing."""
+    return int.from_bytes(blake2b(text.encode("utf-8"), digest_size=8).digest(), "big", signed=True) or 1

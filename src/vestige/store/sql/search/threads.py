@@ -1,0 +1,266 @@
+"""All places of a store in memory, as arrays by memory key: lengths, threads, neighbours, forms.
+
+It is kept up with the database by the `seq` of its rows, whoever wrote them. A change touches the threads it
+belongs to and no others.
+"""
+
+import threading
+from collections.abc import Collection as Collection_
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vestige.cognition.ranking.bm25 import Collection
+from vestige.cognition.text.form import Form
+from vestige.core.candidates import Voices
+from vestige.store.sql.database import Database
+
+Integers = NDArray[np.int64]
+
+FIRST_CAPACITY = 1_024
+FEW_THREADS = 16
+"""So many are looked for one by one; more are worth sorting."""
+NOBODY = -1
+
+# The key, then the columns of the directory in its order. Small numbers share one: fewer are read.
+LOAD = (
+    "SELECT key, coalesce(thread, 0), coalesce(source, 0), coalesce(position, 0), length, speaker,"
+    " 256 * form + 2 * flags + CASE WHEN position IS NULL THEN 1 ELSE 0 END, born FROM places WHERE seq > ?"
+)
+TOLD = 7
+THREAD, SOURCE, POSITION, LENGTH, SPEAKER, SMALL, BORN = range(TOLD)
+
+
+@dataclass(slots=True)
+class Directory:
+    """The cache of one store; shared by its threads.
+
+    `group` numbers threads as the contract has them, `before` and `after` are keys; NOBODY where there is
+    none. A key without a memory has the length -1.
+    """
+
+    memories: int = 0
+    total: int = 0
+    seq: int = 0
+    _window_total: int = 0
+    _thread_total: int = 0
+    _size: int = 0
+    _told: Integers = field(default_factory=lambda: np.empty((TOLD, 0), dtype=np.int64))
+    _beside: Integers = field(default_factory=lambda: np.empty((2, 0), dtype=np.int64))
+    _group: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    _group_lengths: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    _groups: int = 0
+    _free: list[int] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the directory while a read transaction begins, `catch_up` runs in it, and as long as its
+        arrays are used: then they are of exactly that transaction's moment."""
+        with self._lock:
+            yield
+
+    def catch_up(self, db: Database) -> None:
+        """Take over what has been written since. Call it under `locked`."""
+        # Number by number into an array: rows of Python's numbers would take six times the room.
+        numbers = chain.from_iterable(db.execute(LOAD, (self.seq,)))
+        changed = np.fromiter(numbers, dtype=np.int64).reshape(-1, 1 + TOLD)
+        if len(changed):
+            self.take(changed, db.execute("SELECT max(seq) FROM places").fetchone()[0])
+
+    def take(self, changed: Integers, seq: int) -> None:
+        """Take over rows of `LOAD`, all that have been written since up to `seq`."""
+        self._take(changed[:, 0], changed[:, 1:].T)
+        self.seq = seq
+
+    def copy(self) -> "Directory":
+        """Another one of the same moment, which goes its own way from here."""
+        return replace(
+            self,
+            _told=self._told.copy(),
+            _beside=self._beside.copy(),
+            _group=self._group.copy(),
+            _group_lengths=self._group_lengths.copy(),
+            _free=list(self._free),
+            _lock=threading.Lock(),
+        )
+
+    @property
+    def size(self) -> int:
+        """All keys are below it."""
+        return self._size
+
+    def collection(self) -> Collection:
+        """The arrays by which words are scored."""
+        return Collection(
+            lengths=self._told[LENGTH, : self._size],
+            before=self._beside[0, : self._size],
+            after=self._beside[1, : self._size],
+            threads=self._group[: self._size],
+            thread_lengths=self._group_lengths[: self._groups],
+            memories=self.memories,
+            total=self.total,
+            window_total=self._window_total,
+            thread_count=self._groups - len(self._free),
+            thread_total=self._thread_total,
+        )
+
+    def standing(self, keys: Integers) -> NDArray[np.bool_]:
+        """Which of the keys are here. One is missing where another program wrote the index."""
+        return self._look_up(self._told[LENGTH], keys, -1) >= 0
+
+    def forms(self, keys: Integers) -> Integers:
+        """The form of each key."""
+        return self._look_up(self._told[SMALL], keys, 0) >> 8
+
+    def flags(self, keys: Integers) -> Integers:
+        """The flags of each key."""
+        return self._look_up(self._told[SMALL], keys, 0) >> 1 & 0x7F
+
+    def speakers(self, keys: Integers) -> Integers:
+        """The speaker's hash of each key, 0 for nobody."""
+        return self._look_up(self._told[SPEAKER], keys, 0)
+
+    def voices(self, names: Collection_[int]) -> Voices:
+        """Which of the names speak in a talk, and whether there are notes."""
+        noted = self._told[SMALL, : self._size] >> 8 == Form.NOTE
+        living = self._told[LENGTH, : self._size] >= 0
+        heard = np.where(living & ~noted, self._told[SPEAKER, : self._size], 0)
+        return Voices(
+            speakers=frozenset(name for name in names if (heard == name).any()),
+            notes=bool((living & noted).any()),
+        )
+
+    def spoken_by(self, keys: Integers, names: Collection_[int]) -> NDArray[np.bool_]:
+        """Which of the keys stand in a thread in which one of these speaks."""
+        if not names:
+            return np.zeros(len(keys), dtype=np.bool_)
+        there = np.isin(self._told[SPEAKER, : self._size], np.array(sorted(names), dtype=np.int64))
+        heard = np.zeros(self._groups + 1, dtype=np.bool_)
+        heard[self._group[: self._size][there]] = True
+        heard[NOBODY] = False
+        return heard[self.threads(keys)]
+
+    def threads(self, keys: Integers) -> Integers:
+        """The number of each key's thread."""
+        return self._look_up(self._group, keys, NOBODY)
+
+    def beside(self, keys: Integers, side: int) -> Integers:
+        """The key before (side -1) or after (side 1) each key."""
+        return self._look_up(self._beside[(side + 1) // 2], keys, NOBODY)
+
+    def of_source(self, source: int) -> Integers:
+        """The keys of the memories with this source's hash."""
+        return np.flatnonzero(
+            (self._told[SOURCE, : self._size] == source) & (self._told[LENGTH, : self._size] >= 0)
+        )
+
+    def _look_up(self, column: Integers, keys: Integers, missing: int) -> Integers:
+        inside = (keys >= 0) & (keys < self._size)
+        if inside.all():
+            return column[keys]
+        found = np.full(len(keys), missing, dtype=np.int64)
+        found[inside] = column[keys[inside]]
+        return found
+
+    def _take(self, keys: Integers, told: Integers) -> None:
+        """Write new columns and link the threads they leave and join again."""
+        self._make_room(int(keys.max()) + 1)
+        left = self._told[THREAD, keys]
+        hashes = np.unique(np.concatenate((left, told[THREAD])))
+        # A key that was in a thread is one of the members of what it leaves.
+        touched = np.concatenate((self._members(hashes[hashes != 0]), keys[left == 0]))
+        self._count(touched, -1)
+        self._release(self._group[touched])
+        self._told[:, keys] = told
+        self._group[touched] = NOBODY
+        self._beside[:, touched] = NOBODY
+        self._link(touched[self._told[THREAD, touched] != 0])
+        self._count(touched, 1)
+
+    def _members(self, hashes: Integers) -> Integers:
+        """The keys that have one of these thread hashes."""
+        if not self.memories:
+            return np.empty(0, dtype=np.int64)
+        threads = self._told[THREAD, : self._size]
+        if len(hashes) > FEW_THREADS:
+            return np.flatnonzero(np.isin(threads, hashes))
+        found = [np.flatnonzero(threads == one) for one in hashes]
+        return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+
+    def _link(self, keys: Integers) -> None:
+        """Make threads of whole threads' keys, and neighbours of those that follow each other."""
+        if not len(keys):
+            return
+        labels = _labels(self._told[THREAD, keys], self._told[SOURCE, keys])
+        unplaced = self._told[SMALL, keys] & 1
+        born = self._told[BORN, keys]
+        order = np.lexsort((keys, born, self._told[POSITION, keys], unplaced, labels))
+        ordered, labels = keys[order], labels[order]
+        follows = labels[1:] == labels[:-1]
+        self._beside[0, ordered[1:][follows]] = ordered[:-1][follows]
+        self._beside[1, ordered[:-1][follows]] = ordered[1:][follows]
+        starts = np.flatnonzero(np.concatenate(([True], ~follows)))
+        groups = self._allot(len(starts))
+        self._group[ordered] = np.repeat(groups, np.diff(np.append(starts, len(ordered))))
+        self._group_lengths[groups] = np.add.reduceat(self._told[LENGTH, ordered], starts)
+
+    def _count(self, keys: Integers, sign: int) -> None:
+        """Add the keys to the totals, or take them away."""
+        living = keys[self._told[LENGTH, keys] >= 0]
+        lengths = self._told[LENGTH, living]
+        neighbours = (self._beside[:, living] >= 0).sum(axis=0)
+        self.memories += sign * len(living)
+        self.total += sign * int(lengths.sum())
+        self._window_total += sign * int((lengths * (1 + neighbours)).sum())
+        self._thread_total += sign * int(lengths[self._group[living] >= 0].sum())
+
+    def _allot(self, count: int) -> Integers:
+        """Numbers for new threads, those of threads that are gone first."""
+        used = [self._free.pop() for _ in range(min(count, len(self._free)))]
+        fresh = count - len(used)
+        if self._groups + fresh > len(self._group_lengths):
+            larger = np.zeros(max(2 * len(self._group_lengths), self._groups + fresh), dtype=np.int64)
+            larger[: self._groups] = self._group_lengths[: self._groups]
+            self._group_lengths = larger
+        self._groups += fresh
+        return np.array([*used, *range(self._groups - fresh, self._groups)], dtype=np.int64)
+
+    def _release(self, groups: Integers) -> None:
+        gone = np.unique(groups[groups >= 0])
+        self._group_lengths[gone] = 0
+        self._free.extend(gone.tolist())
+
+    def _make_room(self, size: int) -> None:
+        if size > self._told.shape[1]:
+            capacity = max(size + size // 8, FIRST_CAPACITY)  # the next write must not copy it all again
+            self._told = _widened(self._told, capacity, 0)
+            self._told[LENGTH, self._size :] = -1
+            self._beside = _widened(self._beside, capacity, NOBODY)
+            self._group = _widened(self._group, capacity, NOBODY)
+        self._size = max(self._size, size)
+
+
+def _labels(threads: Integers, sources: Integers) -> Integers:
+    """A number per thread. Where the members of one have different sources with at least two members on
+    average, each source is a thread of its own."""
+    if (threads == threads[0]).all() and (sources == sources[0]).all():
+        return np.zeros(len(threads), dtype=np.int64)
+    by_thread = np.unique(threads, return_inverse=True)[1]
+    by_source = np.unique(sources, return_inverse=True)[1]
+    count = int(by_source.max()) + 1
+    pairs, by_pair = np.unique(by_thread * count + by_source, return_inverse=True)
+    several = np.bincount(pairs // count)
+    apart = (several > 1) & (np.bincount(by_thread) >= 2 * several)
+    labels: Integers = np.where(apart[by_thread], by_pair, -1 - by_thread)
+    return labels
+
+
+def _widened(array: Integers, capacity: int, blank: int) -> Integers:
+    wider = np.full((*array.shape[:-1], capacity), blank, dtype=np.int64)
+    wider[..., : array.shape[-1]] = array
+    return wider

@@ -1,0 +1,1 @@
+"""Checks and repairs of a SQLite store."""

@@ -1,0 +1,208 @@
+"""What a SQLite store finds wrong in itself: every check by name, each a function over one snapshot."""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from vestige.core.errors import StoreBusy, StoreCorrupt, StoreError
+from vestige.store import migrations
+from vestige.store.contract.trouble import MOST_IDS, Trouble
+from vestige.store.sql.check import log, rows, text, vectors
+from vestige.store.sql.check import schema as blueprint
+from vestige.store.sqlite.check import files
+from vestige.store.sqlite.check.schema import lacking
+from vestige.store.sqlite.connection import Connections, primary_code
+from vestige.store.sqlite.opening import applied, schema
+from vestige.store.sqlite.search import segments
+
+# -- Rows of a SQLite file that belong to a row which is not there: another program may have deleted it.
+
+DERIVED = frozenset({
+    "memory_tags", "fingerprints", "strengths", "edges", "vectors", "token_bits", "segments",
+    "document_cites", "claim_memories",
+})  # fmt: skip
+"""The tables whose rows can be made again, so that one without its parent may go. The log tells the edges."""
+
+
+def references(db: sqlite3.Connection) -> Iterator[Trouble]:
+    """Rows that belong to a row which is not there."""
+    found = Counter((str(row[0]), str(row[2])) for row in db.execute("PRAGMA foreign_key_check"))
+    for (table, parent), number in sorted(found.items()):
+        yield Trouble(
+            check="references",
+            message=f"Rows of {table} belong to none of {parent}.",
+            count=number,
+            repair="references" if table in DERIVED else None,
+        )
+
+
+def drop(db: sqlite3.Connection) -> None:
+    """Remove derived rows whose parent is not there. A row may lack more than one."""
+    for table in sorted(DERIVED):
+        for parent, column, target in _parents(db, table):
+            db.execute(f'DELETE FROM {table} WHERE "{column}" NOT IN (SELECT {target} FROM {parent})')
+
+
+def _parents(db: sqlite3.Connection, table: str) -> list[tuple[str, str, str]]:
+    """The tables a table refers to: (parent, its own column, the parent's key)."""
+    referred = db.execute(f"PRAGMA foreign_key_list({table})").fetchall()
+    return [(row[2], row[3], _primary(db, row[2])) for row in referred]
+
+
+def _primary(db: sqlite3.Connection, table: str) -> str:
+    return str(next(row[1] for row in db.execute(f"PRAGMA table_info({table})") if row[5]))
+
+
+# -- Whether the word index of a SQLite store is whole: the tables that FTS5 keeps for itself.
+
+# FTS5's own check goes from page to page: it does not see that the way to a page is lost. A search does.
+UNREACHED = (
+    "SELECT count(*) FROM words_seen s WHERE NOT EXISTS"
+    " (SELECT 1 FROM words_seen t WHERE t.term = s.term AND t.doc = s.doc)"
+)
+READ_THROUGH = "INSERT INTO words (words) VALUES ('integrity-check')"
+"""FTS5's own check. It changes nothing, but SQLite takes it for a write."""
+OF_THE_INDEX = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR})
+"""What FTS5 answers where its tables do not fit together. Other errors are of the disk, or of the file."""
+
+
+def word_index(connections: Connections) -> Iterator[Trouble]:
+    """Whether every word is found where it is indexed, and the index is that of the rows it was made from."""
+    try:
+        wrong = _not_found(connections) or _not_whole(connections)
+    except StoreBusy:
+        yield Trouble(
+            check="word index",
+            message="The index of words was not read through: others were writing all the time. Look again.",
+            severity="warning",
+        )
+        return
+    if wrong is not None:
+        yield Trouble(check="word index", message=f"The index of words is damaged: {wrong}.", repair="words")
+
+
+def _not_found(connections: Connections) -> str | None:
+    with connections.reading(snapshot=False) as db:
+        try:
+            (number,) = db.execute(UNREACHED).fetchone()
+        except sqlite3.Error as exc:
+            return _fault(exc)
+    return f"{number:,} words are in it and are not found" if number else None
+
+
+def _not_whole(connections: Connections) -> str | None:
+    """Other writers wait for this, about 0.1 s with 10,000 memories; a store that is only read is spared."""
+    if connections.read_only:
+        return None
+    with connections.writing() as db:
+        try:
+            db.execute(READ_THROUGH)
+        except sqlite3.Error as exc:
+            return _fault(exc)
+    return None
+
+
+def _fault(exc: sqlite3.Error) -> str:
+    if primary_code(exc) not in OF_THE_INDEX:
+        raise exc
+    return str(exc)
+
+
+# -- checkup
+
+Look = Callable[[sqlite3.Connection], Iterator[Trouble]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing that is looked at."""
+
+    name: str
+    look: Look
+
+
+def examine(connections: Connections, now: datetime, *, deep: bool) -> list[Trouble]:
+    """Everything that is wrong, in the order of the checks."""
+    troubles: list[Trouble] = []
+    try:
+        with connections.reading() as db:
+            for check in checks(connections.path, now, deep=deep):
+                troubles.extend(found(db, check))
+        if all(one.check != "pages" for one in troubles):  # it takes the writer, and nothing is written then
+            troubles.extend(word_index(connections))
+    except StoreCorrupt:
+        if not troubles:  # else the same damage has also spoilt the end of the transaction
+            raise
+    return troubles
+
+
+def checks(path: Path, now: datetime, *, deep: bool) -> tuple[Check, ...]:
+    """All there is to look at in the store at a path."""
+    return (
+        Check(name="pages", look=lambda db: _pages(db, deep=deep)),
+        Check(name="schema", look=_schema),
+        Check(name="references", look=references),
+        Check(name="values", look=rows.values),
+        Check(name="strays", look=lambda db: rows.strays(db, "rowid")),
+        Check(name="missing rows", look=lambda db: rows.missing(db, "rowid")),
+        Check(name="tags", look=rows.tags),
+        Check(name="citations", look=rows.citations),
+        Check(name="texts", look=lambda db: text.texts(db, "rowid")),
+        Check(name="vectors", look=vectors.vectors),
+        Check(name="tokens", look=vectors.tokens),
+        Check(name="index files", look=_index),
+        Check(name="log", look=log.log),
+        Check(name="clock", look=log.clock),
+        Check(name="deletions", look=log.deletions),
+        Check(name="memories", look=log.lost),
+        Check(name="permissions", look=lambda db: files.permissions(path)),
+        Check(name="leftovers", look=lambda db: files.leftovers(path, now)),
+        Check(name="journal", look=lambda db: files.journal(path)),
+        Check(name="disk", look=lambda db: files.disk(path)),
+    )
+
+
+def found(db: sqlite3.Connection, check: Check) -> Iterator[Trouble]:
+    """What a check finds. One that stumbles over damage says so, and the others go on."""
+    try:
+        yield from check.look(db)
+    except (sqlite3.Error, StoreError, OSError, ValueError) as exc:
+        yield Trouble(check=check.name, message=f"This cannot be read to its end: {exc}.")
+
+
+def _pages(db: sqlite3.Connection, *, deep: bool) -> Iterator[Trouble]:
+    """SQLite's own verdict; the quick one does not compare indexes with their tables."""
+    how = "integrity_check" if deep else "quick_check"
+    told = [str(row[0]) for row in db.execute(f"PRAGMA {how}({MOST_IDS})") if row[0] != "ok"]
+    # From 3.44 on SQLite also asks FTS5. The word index is derived, and looked at by itself.
+    verdict = [line for line in told if "fts5" not in line.casefold()]
+    if verdict:
+        yield Trouble(
+            check="pages", message=f"The file is damaged: {'; '.join(verdict[:3])}.", count=len(verdict)
+        )
+
+
+def _schema(db: sqlite3.Connection) -> Iterator[Trouble]:
+    try:
+        pending = migrations.pending(schema(), applied(db))
+    except StoreError as exc:  # of the future, or another's
+        yield Trouble(check="schema", message=exc.message)
+        return
+    if pending:
+        names = ", ".join(step.label for step in pending)
+        yield Trouble(check="schema", message=f"The schema lacks {names}.")
+        return
+    yield from blueprint.troubles(lacking(db))
+
+
+def _index(db: sqlite3.Connection) -> Iterator[Trouble]:
+    for name, problem in segments.status(db).problems.items():
+        yield Trouble(
+            check="index files",
+            message=f"{name} is not used: {problem}. Its vectors are read from the database.",
+            severity="warning",
+            repair="index",
+        )

@@ -1,0 +1,105 @@
+"""The files around a SQLite store: who may read them, what was left behind, whether there is room."""
+
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from vestige.store.contract.trouble import Trouble
+from vestige.store.sqlite.backup.replace_file import beside
+from vestige.store.sqlite.backup.restore import STAGING
+from vestige.store.sqlite.opening import BACKUPS
+from vestige.store.sqlite.processes.presence import FOLDER
+
+OTHERS = 0o077
+OTHERS_WRITE = 0o022
+LONG_JOURNAL = 128 << 20
+ABANDONED = timedelta(days=1)
+"""What is unfinished for so long was left by a process that is gone."""
+PARTIAL = ".partial"
+
+
+def permissions(path: Path) -> Iterator[Trouble]:
+    """Files that others than their owner may read or write."""
+    if os.name == "nt":  # there are no such permissions
+        return
+    named = [one.name for one in exposed(path)]
+    if named:
+        yield Trouble(
+            check="permissions",
+            message=f"Other users of this machine may open {', '.join(named[:5])}.",
+            severity="warning",
+            count=len(named),
+            repair="permissions",
+        )
+    folder = path.parent.stat().st_mode
+    if folder & OTHERS_WRITE and not folder & stat.S_ISVTX:
+        yield Trouble(
+            check="permissions",
+            # Not ours to change: it may be a directory that is shared on purpose.
+            message=f"Other users of this machine may put files into {path.parent}.",
+            severity="warning",
+        )
+
+
+def exposed(path: Path) -> Iterator[Path]:
+    """What belongs to the store and is open to others than its owner."""
+    files = [path, *beside(path), *path.parent.glob(f"{path.name}.*")]
+    inside = (BACKUPS, FOLDER, f"{path.name}.index")
+    folders = [path.parent / name for name in inside]
+    copies = list((path.parent / BACKUPS).glob("*"))
+    for one in dict.fromkeys([*files, *folders, *copies]):
+        with suppress(FileNotFoundError):  # SQLite removes its journals when the last connection closes
+            if not one.is_symlink() and one.stat().st_mode & OTHERS:
+                yield one
+
+
+def leftovers(path: Path, now: datetime) -> Iterator[Trouble]:
+    """Unfinished files of processes that ended in the middle."""
+    named = [one.name for one in abandoned(path, now)]
+    if named:
+        yield Trouble(
+            check="leftovers",
+            message=f"Unfinished files were left behind: {', '.join(named[:5])}.",
+            severity="warning",
+            count=len(named),
+            repair="leftovers",
+        )
+
+
+def abandoned(path: Path, now: datetime) -> Iterator[Path]:
+    """Unfinished files and folders that nobody has written to for a day."""
+    folder = path.parent
+    for place in (folder, folder / BACKUPS, Path(f"{path}.index")):
+        for one in sorted(place.iterdir()) if place.is_dir() else ():
+            if one.name.endswith(PARTIAL) or one.name.startswith(STAGING):
+                with suppress(FileNotFoundError):
+                    changed = datetime.fromtimestamp(one.lstat().st_mtime, UTC)
+                    if now - changed > ABANDONED:
+                        yield one
+
+
+def journal(path: Path) -> Iterator[Trouble]:
+    """A write-ahead log that some reader keeps from being emptied."""
+    with suppress(FileNotFoundError):
+        size = Path(f"{path}-wal").stat().st_size
+        if size > LONG_JOURNAL:
+            yield Trouble(
+                check="journal",
+                message=f"The write-ahead log has {size >> 20} MB: a process reads without end. Stop it.",
+                severity="warning",
+            )
+
+
+def disk(path: Path) -> Iterator[Trouble]:
+    """Room for a backup and some more."""
+    size, (total, _, free) = path.stat().st_size, shutil.disk_usage(path.parent)
+    if total and free < 2 * size:  # some file systems do not say
+        yield Trouble(
+            check="disk",
+            message=f"{free >> 20} MB of disk are free, and the database has {size >> 20} MB. Free some.",
+            severity="warning",
+        )

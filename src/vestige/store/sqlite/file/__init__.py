@@ -1,0 +1,1 @@
+"""The database file itself: write-ahead log, identity, damage."""

@@ -1,0 +1,203 @@
+"""Which installation a file belongs to, and whether it is the state that installation left it in.
+
+A node numbers its events once and for all, so a file that is put back in an earlier state must not go on
+under the same node: other events would get numbers that are taken. A file that was moved or copied shows by
+its inode. One that was copied over the store in place (`cp old.db vestige.db`) has the right inode and the
+right node id; only its log ends too early. So how far the log of each node has come is kept beside the file
+as well, in a mark. It is written after the commit and read before the log: it may be behind the log, and is
+ahead only of a log that has lost something.
+
+The mark has a record for each node that was ever at home here, which is overwritten in its place by one call.
+So whoever is killed leaves the old record or the new one, and the records of nodes do not touch each other.
+"""
+
+import logging
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+from hashlib import blake2b
+from pathlib import Path
+
+from vestige.core.errors import StoreError
+from vestige.store.sql.columns import moment_text
+
+logger = logging.getLogger(__name__)
+
+
+# -- The node id in a file: it belongs to an installation, so a copy needs another one.
+
+
+def installed_at(path: Path, machine: str) -> str:
+    """A fingerprint of this file on this machine: a copy has another one."""
+    stat = path.stat()
+    return blake2b(f"{machine}\0{stat.st_dev}\0{stat.st_ino}".encode(), digest_size=16).hexdigest()
+
+
+def known_node(db: sqlite3.Connection) -> tuple[str, str] | None:
+    """The node id with the fingerprint it belongs to."""
+    row = db.execute("SELECT node, fingerprint FROM installation").fetchone()
+    return None if row is None else (row[0], row[1])
+
+
+def settle_node(db: sqlite3.Connection, fingerprint: str, new_id: Callable[[], str], now: datetime) -> str:
+    """The node id of this installation; a new one when the file was copied here."""
+    known = known_node(db)
+    if known is not None and known[1] == fingerprint:
+        return known[0]
+    fresh = new_id()
+    db.execute(
+        "INSERT OR REPLACE INTO installation (one, node, fingerprint, since) VALUES (1, ?, ?, ?)",
+        (fresh, fingerprint, moment_text(now)),
+    )
+    return fresh
+
+
+def unsettle(db: sqlite3.Connection) -> None:
+    """Make sure that whoever opens this copy gets a node of its own, wherever it is put."""
+    db.execute("UPDATE installation SET fingerprint = ''")
+
+
+# -- installation
+
+SUFFIX = ".mark"
+NAME, SEQ, CHECK = 32, 20, 16
+RECORD = NAME + SEQ + CHECK + 3
+"""Bytes of a record: the node's name, its last number and a checksum, with what separates them."""
+MOST_BYTES = 4096 * RECORD
+
+FileId = tuple[int, int]
+"""Device and inode."""
+
+
+def file_at(path: Path) -> FileId:
+    """Which file is at a place."""
+    stat = os.stat(path)  # noqa: PTH116 - asked with every write, and a Path would cost more than the call
+    return stat.st_dev, stat.st_ino
+
+
+def require_in_place(path: Path, opened: FileId) -> None:
+    """StoreError when the file that was opened is at its place no more: what is written to it is lost.
+
+    SQLite itself looks for that only while there is no write-ahead log.
+    """
+    try:
+        in_place = file_at(path) == opened
+    except FileNotFoundError:
+        in_place = False
+    if not in_place:
+        raise StoreError(
+            f"{path.name} was removed or replaced while this process had it open. Nothing was written.",
+            hint="Start this process again, so that it opens the file that is there now.",
+            details={"path": str(path)},
+        )
+
+
+def node_in(db: sqlite3.Connection) -> str:
+    """The node id that the events of a settled file are written under."""
+    row = db.execute("SELECT node FROM installation").fetchone()
+    return str(row[0])
+
+
+def settled(db: sqlite3.Connection, path: Path, fingerprint: str) -> str | None:
+    """The node id of this installation; None if the file is of another one, or an earlier state of it."""
+    marks = _read(path)  # before the log, which grows meanwhile
+    known = known_node(db)
+    if known is None or known[1] != fingerprint:
+        return None
+    return known[0] if _last(db, known[0]) >= _seq(marks, known[0]) else None
+
+
+def settle(
+    db: sqlite3.Connection, path: Path, fingerprint: str, new_id: Callable[[], str], now: datetime
+) -> str:
+    """The node id of this installation, a new one if need be; inside a write transaction."""
+    known = settled(db, path, fingerprint)
+    if known is not None:
+        return known
+    _tell_missing(db, path, fingerprint)
+    unsettle(db)
+    fresh = settle_node(db, fingerprint, new_id, now)
+    keep_mark(path, fresh, 0)
+    return fresh
+
+
+def keep_mark(path: Path, node: str, seq: int) -> None:
+    """Note how far the log of a node has come. It never fails: what was committed is committed."""
+    with suppress(OSError):
+        handle = os.open(f"{path}{SUFFIX}", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            place = _place(os.read(handle, MOST_BYTES), node)
+            os.lseek(handle, place, os.SEEK_SET)
+            os.write(handle, _record(node, seq))
+        finally:
+            os.close(handle)
+
+
+def is_marked(path: Path) -> bool:
+    """Whether there was a store at this place."""
+    return _mark(path).exists()
+
+
+def _tell_missing(db: sqlite3.Connection, path: Path, fingerprint: str) -> None:
+    """Say that writes are gone which were acknowledged here, if that can be told."""
+    known = known_node(db)
+    if known is None or known[1] != fingerprint:
+        return
+    missing = _seq(_read(path), known[0]) - _last(db, known[0])
+    if missing > 0:
+        logger.warning(
+            "%s lacks the last %d events that were written here: an earlier copy was put in its place, its"
+            " log was lost or damaged, or the power failed. If that was not meant, restore a backup.",
+            path,
+            missing,
+        )
+
+
+def _last(db: sqlite3.Connection, node: str) -> int:
+    row = db.execute("SELECT coalesce(max(seq), 0) FROM events WHERE node = ?", (node,)).fetchone()
+    return int(row[0])
+
+
+def _mark(path: Path) -> Path:
+    return Path(f"{path}{SUFFIX}")
+
+
+def _read(path: Path) -> bytes:
+    """The records; none if they cannot be read."""
+    try:
+        with _mark(path).open("rb") as file:
+            return file.read(MOST_BYTES)
+    except OSError:
+        return b""
+
+
+def _place(marks: bytes, node: str) -> int:
+    """Where the record of a node is, or would be."""
+    name = _name(node)
+    whole = len(marks) - len(marks) % RECORD
+    places = range(0, whole, RECORD)
+    return next((place for place in places if marks.startswith(name, place)), whole)
+
+
+def _seq(marks: bytes, node: str) -> int:
+    """How far the log of a node had come: 0 if nothing is told of it. A record that does not fit its checksum
+    tells nothing: it was read while it was written, or is damaged."""
+    place = _place(marks, node)
+    found = marks[place : place + RECORD]
+    told = found[NAME + 1 : NAME + 1 + SEQ]
+    return int(told) if told.isdigit() and found == _record(node, int(told)) else 0
+
+
+def _record(node: str, seq: int) -> bytes:
+    told = b"%s %0*d" % (_name(node), SEQ, seq)
+    return b"%s %s " % (told, _hash(told, CHECK))  # no new line, which Windows would make two bytes
+
+
+def _name(node: str) -> bytes:
+    return _hash(node.encode(), NAME)
+
+
+def _hash(data: bytes, length: int) -> bytes:
+    return blake2b(data, digest_size=length // 2).hexdigest().encode()

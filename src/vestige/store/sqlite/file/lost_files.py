@@ -1,0 +1,51 @@
+"""What is left of a store whose file was emptied, lost or overwritten must not be taken for a new store.
+
+SQLite makes a new database of an empty file, and throws away the log beside a file that is no database, with
+every write that is only there. So that is looked at before SQLite gets to open the file for writing.
+"""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from vestige.core.errors import StoreCorrupt
+from vestige.store.sqlite.connection import connect, primary_code
+from vestige.store.sqlite.file import identity
+
+HEADER_BYTES = 100
+
+
+def check(path: Path) -> None:
+    """Refuse a file that held a store and does not any more: StoreCorrupt. Nothing is changed."""
+    journal = Path(f"{path}-wal")
+    logged = journal.exists() and journal.stat().st_size > 0
+    size = path.stat().st_size if path.exists() else None
+    if size is None:
+        if logged:
+            raise _lost(path, f"{path.name} is gone, but its log {journal.name} is there")
+    elif size == 0:
+        if logged or identity.is_marked(path):
+            raise _lost(path, f"{path.name} is empty, but it held a store")
+    elif size < HEADER_BYTES or (logged and not _is_database(path)):
+        raise _lost(path, f"{path.name} is not a database")
+
+
+def _is_database(path: Path) -> bool:
+    """Asked of SQLite: to open and close the file ourselves would end the locks that other connections of
+    this process have on it."""
+    uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+    try:
+        with closing(connect(path, uri=uri)) as db:
+            db.execute("PRAGMA schema_version").fetchone()
+    except sqlite3.Error as exc:
+        return primary_code(exc) != sqlite3.SQLITE_NOTADB
+    return True
+
+
+def _lost(path: Path, what: str) -> StoreCorrupt:
+    return StoreCorrupt(
+        f"{what}. It was left as it is.",
+        hint=f"Restore a backup (vestige-restore). To start a new store, move {path.name} and the files "
+        f"whose names begin so to another place.",
+        details={"path": str(path)},
+    )

@@ -1,0 +1,130 @@
+"""Reading a database of the reference system: any of its schemas, and never a byte of it changed.
+
+A table or column that a schema lacks is just absent. What came after the last schema we know is read as far
+as it has the same names.
+"""
+
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from vestige.core.errors import InvalidInput
+
+HEADER = b"SQLite format 3\0"
+NODES = "knowledge_nodes"
+OURS = "schema_migrations"
+INDEX = ("knowledge_fts", "sqlite_")
+"""Tables whose names begin so hold nothing that is not elsewhere."""
+ROWS_AT_ONCE = 500
+
+Row = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceFile:
+    """An open database of the reference system: its schema, and how many rows each table has."""
+
+    path: Path
+    version: int
+    counts: dict[str, int]
+    db: sqlite3.Connection
+
+    def rows(self, table: str) -> Iterator[Row]:
+        """Every row of a table in the order of arrival, by column; none where there is no such table."""
+        if table not in self.counts:
+            return
+        with _reading(self.path):
+            cursor = self.db.execute(f'SELECT * FROM "{table}"')
+            names = [column[0] for column in cursor.description]
+            while found := cursor.fetchmany(ROWS_AT_ONCE):
+                yield from (dict(zip(names, row, strict=True)) for row in found)
+
+
+def is_database(path: Path) -> bool:
+    """Whether a file says of itself that it is an SQLite database."""
+    with path.open("rb") as file:
+        return file.read(len(HEADER)) == HEADER
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[ReferenceFile]:
+    """The database for reading; InvalidInput for one of another kind or a damaged one.
+
+    What its last writer left in a write-ahead log belongs to it. Only who may write beside the file can
+    read that in place, so then a copy is read.
+    """
+    log = Path(f"{path}-wal")
+    if log.is_file() and log.stat().st_size:
+        with tempfile.TemporaryDirectory(prefix="vestige-import-") as folder:
+            copy = Path(folder) / "reference.db"
+            shutil.copyfile(path, copy)
+            shutil.copyfile(log, f"{copy}-wal")
+            with _connected(copy, "mode=rw", path) as file:
+                yield file
+        return
+    with _connected(path, "mode=ro&immutable=1", path) as file:
+        yield file
+
+
+@contextmanager
+def _connected(path: Path, how: str, named: Path) -> Iterator[ReferenceFile]:
+    with _reading(named):
+        db = sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True)
+    with closing(db):
+        # A text that is no UTF-8 must cost one record, not the import: it is refused later, by name.
+        db.text_factory = lambda told: told.decode("utf-8", "surrogateescape")
+        with _reading(named):
+            file = _described(db, named)
+        yield file
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """The driver's errors as ours. The damage is in the foreign file, so ours need not be restored."""
+    try:
+        yield
+    except sqlite3.Error as exc:
+        raise _damaged(path, str(exc)) from exc
+
+
+def _damaged(path: Path, how: str) -> InvalidInput:
+    return InvalidInput(
+        f"{path} cannot be read through: {how}.",
+        hint="Import a backup of it, or what `sqlite3 FILE .recover` makes of it.",
+    )
+
+
+def _described(db: sqlite3.Connection, path: Path) -> ReferenceFile:
+    tables = [
+        row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+    ]
+    if OURS in tables:
+        raise InvalidInput(
+            f"{path} is a database of this Vestige, not something to import.",
+            hint="`vestige restore` puts it in the place of the store; to unite two, import an export of it.",
+        )
+    if NODES not in tables:
+        raise InvalidInput(
+            f"{path} is a database, but not one of Vestige.", hint=f"It has no table `{NODES}`."
+        )
+    verdict = [row[0] for row in db.execute("PRAGMA quick_check(3)")]
+    if verdict != ["ok"]:
+        raise _damaged(path, "; ".join(verdict))
+    counts = {
+        name: db.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0]
+        for name in tables
+        if not name.startswith(INDEX)
+    }
+    return ReferenceFile(path=path, version=_version(db, tables), counts=counts, db=db)
+
+
+def _version(db: sqlite3.Connection, tables: list[str]) -> int:
+    """The schema it says it has; 0 where it says nothing."""
+    if "schema_version" not in tables:
+        return 0
+    told = db.execute("SELECT max(version) FROM schema_version").fetchone()[0]
+    return told if isinstance(told, int) else 0

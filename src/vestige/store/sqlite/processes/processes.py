@@ -1,0 +1,122 @@
+"""A SQLite store among the processes that share its file: who they are, and doing something alone."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+
+from vestige.core.errors import StoreReadOnly
+from vestige.store.contract.answers import Notice
+from vestige.store.contract.processes import BRIEF, Holder, Who
+from vestige.store.fair_lock import Line
+from vestige.store.sql.rows import notices
+from vestige.store.sqlite.connection import HINTS, Connections, translated
+from vestige.store.sqlite.processes import locks
+from vestige.store.sqlite.processes.presence import Presence, join, lead, not_exclusive, present
+
+PATIENCE_SECONDS = 0.2
+"""How long notices wait for other writers: late ones are worth little."""
+
+
+class Company:
+    """What concerns other processes. What each method promises is said in `MemoryStore`.
+
+    `who` this process is can be left out by one that only reads.
+    """
+
+    def __init__(self, connections: Connections, who: Who | None) -> None:
+        self._shared = connections
+        self._hasty = _hasty(connections)
+        self._who = who
+        self._line = Line(who, {"path": str(connections.path)})
+        self._here: Presence | None = None
+        self._lead: int | None = None
+        self._leading = threading.Lock()
+        self._ended = threading.Event()
+        if who is not None and who.exclusive and connections.read_only:
+            raise not_exclusive(connections.path, "it can only be read")
+        if who is not None and not connections.read_only:
+            waiting = connections.waiting
+            self._here = join(connections.path, who, waiting.turns(waiting.deadline_seconds))
+
+    @contextmanager
+    def alone(self, purpose: str) -> Iterator[None]:
+        """Hold what only one process at a time may do; StoreBusy while another does."""
+        self._shared.check_open()
+        path, waiting = self._shared.path, self._shared.waiting
+        if self._who is None or self._shared.read_only:
+            raise StoreReadOnly(hint=HINTS[StoreReadOnly], details={"path": str(path)})
+        with ExitStack() as held:
+            seconds = waiting.deadline_seconds
+            waited = purpose in BRIEF and held.enter_context(self._line.turn(purpose, seconds))
+            more = waiting.turns(seconds)
+            if waited:
+                more()  # naps as those in other processes do: else none of them would ever come in between
+
+            def again(holder: Holder | None) -> bool:
+                # Nobody is named while somebody takes it or looks who has it: that too is over in a moment.
+                return (holder is None or holder.purpose in BRIEF) and more()
+
+            with translated(path):
+                handle = locks.take(path, purpose, self._who, again=again)
+            held.callback(locks.release, handle)
+            yield
+
+    def processes(self) -> list[Who]:
+        """Who has this store open, the one that came first before the others."""
+        self._shared.check_open()
+        return present(self._shared.path)
+
+    def has_company(self) -> bool:
+        """Whether another process has this store open."""
+        return len(self.processes()) > 1
+
+    def leading(self) -> bool:
+        """Whether this process leads, or does from now on because nobody did."""
+        with self._leading:
+            self._shared.check_open()
+            if self._lead is None and self._who is not None and not self._shared.read_only:
+                try:
+                    self._lead = lead(self._shared.path)
+                except OSError:  # work that is done twice is better than none
+                    return True
+            return self._lead is not None
+
+    @property
+    def lingers_in(self) -> str | None:
+        """The file in which deleted text still lies because somebody reads; None when there is none."""
+        return self._shared.journal.lingers_in
+
+    def notify(self, process: str, messages: Sequence[str]) -> None:
+        """Tell the other processes at work on this store."""
+        with self._hasty.writing() as db:
+            notices.add(db, process, messages)
+
+    def notices(self, after: int) -> list[Notice]:
+        """What was told after a notice, oldest first."""
+        with self._shared.reading(snapshot=False) as db:
+            return notices.after(db, after)
+
+    @contextmanager
+    def listening(self) -> Iterator[Callable[[float], bool]]:
+        """Nobody is woken by a file: whoever waits looks again when the time is over."""
+        self._shared.check_open()
+        yield lambda seconds: not self._ended.wait(seconds)
+
+    def _leave(self) -> None:
+        """Be seen no more by the others."""
+        self._ended.set()
+        self._hasty.close()
+        here, self._here = self._here, None
+        if here is not None:
+            here.close()
+        with self._leading:
+            held, self._lead = self._lead, None
+        if held is not None:
+            locks.unlock(held)
+
+
+def _hasty(connections: Connections) -> Connections:
+    """Connections of their own for notices: nobody who writes waits behind one that waits."""
+    waiting = replace(connections.waiting, deadline_seconds=PATIENCE_SECONDS)
+    return Connections(path=connections.path, waiting=waiting, uri=connections.uri)

@@ -1,0 +1,1 @@
+"""The search arms of a SQLite store."""

@@ -1,0 +1,200 @@
+"""The search arms of a SQLite store. A method is a transaction around a sibling module."""
+
+import sqlite3
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vestige.cognition.ranking.bm25 import Floats, Integers
+from vestige.core.candidates import Pool, Sketch, Vectors, Worded
+from vestige.core.errors import InvalidInput
+from vestige.core.models import EVERYTHING, Access, Filter
+from vestige.embed.protocol import Signature
+from vestige.store.contract.answers import Scored
+from vestige.store.contract.search import POSTINGS_BUDGET, Probe, Reworded, Voices
+from vestige.store.sql.columns import listed, natural
+from vestige.store.sql.rows import history, memories, store_facts
+from vestige.store.sql.rows.store_facts import Profile
+from vestige.store.sql.search import pool
+from vestige.store.sql.search.bm25 import NO_KEYS, Mask
+from vestige.store.sql.search.threads import Directory
+from vestige.store.sql.search.tokens import TokenCache
+from vestige.store.sql.search.vectors import Closest, check_queries
+from vestige.store.sqlite.connection import Connections
+from vestige.store.sqlite.search import literals, segments, tokens, vectors, words
+from vestige.store.sqlite.search import vectors as scan
+from vestige.store.sqlite.search.vector_cache import Matrix, View
+from vestige.store.sqlite.search.words import next_key
+
+# -- Gathering the candidates of a search: three arms over one snapshot, and every signal for their union.
+
+NO_SCORES: Floats = np.empty(0)
+TRAITS = (
+    f"SELECT {pool.TRAITS} FROM json_each(?) asked CROSS JOIN memories m ON m.key = asked.value"
+    " CROSS JOIN strengths s ON s.key = asked.value"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dense:
+    """The vectors to search, and the query as a checked row of their space."""
+
+    view: View
+    profile: Profile
+    query: Vectors
+
+
+def gather(
+    db: sqlite3.Connection,
+    directory: Directory,
+    cache: TokenCache,
+    dense: Dense | None,
+    probe: Probe,
+    allowed: Mask | None,
+) -> Pool:
+    """The candidates of all arms that are allowed, with every signal."""
+    ids_of = partial(memories.ids_of, db)
+    near, nearby = pool.nearest(ids_of, *_top(directory, dense, probe, allowed), probe, directory)
+    literal = literals.find(db, directory, probe.literals, allowed, probe.per_arm)
+    found = words.score(db, directory, probe.terms, probe.postings, np.union1d(near, literal))
+    arms = pool.Arms(
+        near=near,
+        literal=literal,
+        worded=pool.worded(ids_of, found, allowed, probe.per_arm),
+        nearby=nearby,
+        lexical=found,
+    )
+    told = pool.tell(directory, db.execute(TRAITS, (listed(arms.keys),)).fetchall())
+    return pool.pool(
+        directory,
+        probe,
+        arms,
+        told,
+        closest=_closest(dense, probe, told.keys),
+        literals=literals.count(db, probe.literals, told.keys),
+        sketch=_sketch(db, directory, cache, dense, told.keys),
+    )
+
+
+def _top(
+    directory: Directory, dense: Dense | None, probe: Probe, allowed: Mask | None
+) -> tuple[Integers, Floats]:
+    most = pool.most_near(probe, directory)
+    if dense is None or not most:
+        return NO_KEYS, NO_SCORES
+    return vectors.top(dense.view, dense.query, allowed, most)
+
+
+def _closest(dense: Dense | None, probe: Probe, keys: Integers) -> Closest:
+    if dense is None:
+        return Closest.none(len(keys), 0 if probe.vector is None else len(probe.vector))
+    return vectors.closest(dense.view, keys, dense.query)
+
+
+def _sketch(
+    db: sqlite3.Connection, directory: Directory, cache: TokenCache, dense: Dense | None, keys: Integers
+) -> Sketch | None:
+    return None if dense is None else tokens.sketch(db, cache, dense.profile, directory, keys)
+
+
+# -- arms
+
+
+class SearchArms:
+    """What finds candidates. What each method promises is said in `MemoryStore`."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._matrix = Matrix()
+        self._directory = Directory()
+        self._tokens = TokenCache()
+
+    def reworded(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> Reworded:
+        """What passes the filter and was worded otherwise at `where.known_at`, as it was then."""
+        most = natural(limit)
+        with self._connections.reading() as db, self._directory.locked():
+            self._directory.catch_up(db)
+            statistics = words.statistics(db, self._directory, terms, POSTINGS_BUDGET)
+            return history.reworded(db, where, access, most, statistics)
+
+    def lexical(
+        self,
+        terms: Sequence[str],
+        where: Filter,
+        *,
+        access: Access,
+        limit: int,
+        postings: int | None = POSTINGS_BUDGET,
+    ) -> list[Worded]:
+        """The best memories by BM25 with their neighbours."""
+        most = natural(limit)
+        with self._connections.reading() as db, self._directory.locked():
+            self._directory.catch_up(db)
+            allowed = memories.allowed(db, history.clause_at(db, where, access, worded=True), next_key(db))
+            return words.lexical(db, self._directory, terms, allowed, most, postings)
+
+    def nearest(
+        self,
+        vectors: NDArray[np.float32],
+        signature: Signature,
+        where: Filter,
+        *,
+        access: Access,
+        limit: int,
+    ) -> list[list[Scored]]:
+        """For each row of `vectors`, the memories whose best piece has the highest cosine, exactly."""
+        most = natural(limit)
+        self._tend_index()
+        with self._connections.reading() as db:
+            with self._matrix.locked():
+                profile = store_facts.profile(db)
+                store_facts.require(profile, signature)
+                queries = check_queries(vectors, signature)
+                if profile is None:
+                    return [[] for _ in queries]
+                view = self._matrix.catch_up(db, profile)
+            allowed = memories.allowed(db, history.clause_at(db, where, access, worded=True), next_key(db))
+            return scan.nearest(db, view, queries, allowed, most)
+
+    def voices(self, names: Collection[int], *, access: Access) -> Voices:
+        """Which of these names speak in a talk in reach, and whether any note is in reach."""
+        if access != EVERYTHING:  # what is out of reach must not show
+            return Voices(speakers=frozenset(), notes=True)
+        with self._connections.reading() as db, self._directory.locked():
+            self._directory.catch_up(db)
+            return self._directory.voices(names)
+
+    def gather(self, probe: Probe, *, access: Access) -> Pool:
+        """The candidates of all arms with every signal, from one snapshot."""
+        natural(probe.per_arm)
+        if probe.vector is not None:
+            self._tend_index()
+        with self._connections.reading() as db, self._directory.locked():
+            with self._matrix.locked():
+                dense = self._dense(db, probe)
+            self._directory.catch_up(db)
+            allowed = memories.allowed(
+                db, history.clause_at(db, probe.where, access, worded=True), next_key(db)
+            )
+            return gather(db, self._directory, self._tokens, dense, probe, allowed)
+
+    def _dense(self, db: sqlite3.Connection, probe: Probe) -> Dense | None:
+        """What the dense arm of a probe searches; None without vectors here or there."""
+        if probe.vector is None:
+            return None
+        if probe.signature is None:
+            raise InvalidInput("A probe with a vector needs the signature of its space.")
+        profile = store_facts.profile(db)
+        store_facts.require(profile, probe.signature)
+        query = check_queries(probe.vector[np.newaxis], probe.signature)[0]
+        if profile is None:
+            return None
+        return Dense(view=self._matrix.catch_up(db, profile), profile=profile, query=query)
+
+    def _tend_index(self) -> None:
+        """Before a dense search: publish what has grown large enough."""
+        if not self._connections.read_only and self._matrix.overgrown():
+            segments.publish(self._connections)

@@ -1,0 +1,201 @@
+"""One file of vectors: how it is laid out, written, checked and mapped into memory.
+
+    header ─ ids ─ keys ─ spans ─ scales ─ rests ─ codes ─ vectors
+
+Each part starts at a multiple of 64 bytes; all numbers are little-endian. A file is written once, under a
+passing name, and never changes after it has got its own, which holds a digest of its content.
+"""
+
+import mmap
+import os
+import tempfile
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from struct import Struct
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vestige.store.sqlite.search.int8 import Coded
+
+Vectors = NDArray[np.float32]
+Integers = NDArray[np.int64]
+
+HEADER = Struct("<16sQQQQQQdQ")
+MAGIC = b"vestige vectors1"
+ALIGNMENT = 64
+SUFFIX = ".vectors"
+PARTIAL = ".partial"
+DIGEST_BYTES = 16
+READ_BYTES = 1 << 20
+
+
+class Damaged(Exception):
+    """The file is not what was written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """A file as the database lists it."""
+
+    id: int
+    profile: int
+    first_id: int
+    last_id: int
+    rows: int
+    file: str
+    checksum: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """What a file holds: the vectors of a profile that lived at the death `deaths`, in the order of ids.
+
+    `spans` has a start and an end for each. `image` is the mapped file; None for what is still to be written.
+    """
+
+    profile: int
+    deaths: int
+    ids: Integers
+    keys: Integers
+    spans: Integers
+    coded: Coded
+    vectors: Vectors
+    image: mmap.mmap | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def intact(self) -> bool:
+        """Whether the mapped file still has its size: reading beyond the end of one that was cut would end
+        the process. A file that was only removed stays whole until it is let go of."""
+        return self.image is None or self.image.size() == len(self.image)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Layout:
+    """Where the parts of a file are."""
+
+    ids: int
+    keys: int
+    spans: int
+    scales: int
+    rests: int
+    codes: int
+    vectors: int
+    end: int
+
+    @classmethod
+    def of(cls, rows: int, dimension: int) -> "_Layout":
+        sizes = (8 * rows, 8 * rows, 16 * rows, 4 * rows, 4 * rows, rows * dimension, 4 * rows * dimension)
+        places, at = [], HEADER.size
+        for size in sizes:
+            at = -(-at // ALIGNMENT) * ALIGNMENT
+            places.append(at)
+            at += size
+        return cls(**dict(zip(cls.__slots__, (*places, at), strict=True)))
+
+
+def size_of(rows: int, dimension: int) -> int:
+    """How many bytes a file has."""
+    return _Layout.of(rows, dimension).end
+
+
+def write(folder: Path, content: Content) -> tuple[Path, str]:
+    """Write a file under a passing name; that name, and the digest of the content."""
+    handle, name = tempfile.mkstemp(suffix=PARTIAL, dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            image = _image(content)
+            file.write(image)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return Path(name), blake2b(image, digest_size=DIGEST_BYTES).hexdigest()
+
+
+def name_of(content: Content, checksum: str) -> str:
+    """The file's own name: the same content has the same name wherever and whenever it is written."""
+    return f"{content.profile}-{content.ids[0]}-{content.ids[-1]}-{checksum}{SUFFIX}"
+
+
+def read(path: Path, listed: Listed, dimension: int) -> Content:
+    """Map a file. Only its first parts are read and checked; OSError or Damaged when it cannot be used."""
+    layout = _Layout.of(listed.rows, dimension)
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_size != layout.end:
+            raise Damaged("its size is wrong")
+        image = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    magic, profile, width, rows, first_id, last_id, deaths, longest, check = HEADER.unpack_from(image)
+    told = (magic, profile, width, rows, first_id, last_id)
+    if told != (MAGIC, listed.profile, dimension, listed.rows, listed.first_id, listed.last_id):
+        raise Damaged("its header is wrong")
+    if crc32(memoryview(image)[layout.ids : layout.codes]) != check:
+        raise Damaged("its ids are damaged")
+    return _content(image, layout, profile=profile, deaths=deaths, longest=longest, rows=rows, width=width)
+
+
+def holds(path: Path, listed: Listed, dimension: int, keys: Integers) -> bool:
+    """Whether a file has vectors of any of these memories, living or not; True if it cannot be known."""
+    try:
+        return bool(np.isin(keys, read(path, listed, dimension).keys).any())
+    except (OSError, Damaged):
+        return True
+
+
+def verify(path: Path, listed: Listed) -> None:
+    """Read a file through; OSError or Damaged when it is not what was listed."""
+    digest = blake2b(digest_size=DIGEST_BYTES)
+    with path.open("rb") as file:
+        while part := file.read(READ_BYTES):
+            digest.update(part)
+    if digest.hexdigest() != listed.checksum:
+        raise Damaged("its content is damaged")
+
+
+def _image(content: Content) -> bytearray:
+    rows, dimension = content.vectors.shape
+    layout = _Layout.of(rows, dimension)
+    image = bytearray(layout.end)
+    parts: tuple[tuple[int, NDArray[np.generic], str], ...] = (
+        (layout.ids, content.ids, "<i8"),
+        (layout.keys, content.keys, "<i8"),
+        (layout.spans, content.spans, "<i8"),
+        (layout.scales, content.coded.scales, "<f4"),
+        (layout.rests, content.coded.rests, "<f4"),
+        (layout.codes, content.coded.codes, "i1"),
+        (layout.vectors, content.vectors, "<f4"),
+    )
+    for place, part, kind in parts:
+        np.frombuffer(image, dtype=kind, count=part.size, offset=place)[:] = part.reshape(-1)
+    check = crc32(memoryview(image)[layout.ids : layout.codes])
+    HEADER.pack_into(
+        image, 0, MAGIC, content.profile, dimension, rows, int(content.ids[0]), int(content.ids[-1]),
+        content.deaths, content.coded.longest, check,
+    )  # fmt: skip
+    return image
+
+
+def _content(
+    image: mmap.mmap, layout: _Layout, *, profile: int, deaths: int, longest: float, rows: int, width: int
+) -> Content:
+    cells = rows * width
+    return Content(
+        profile=profile,
+        deaths=deaths,
+        ids=np.frombuffer(image, "<i8", rows, layout.ids),
+        keys=np.frombuffer(image, "<i8", rows, layout.keys),
+        spans=np.frombuffer(image, "<i8", 2 * rows, layout.spans).reshape(rows, 2),
+        coded=Coded(
+            codes=np.frombuffer(image, "i1", cells, layout.codes).reshape(rows, width),
+            scales=np.frombuffer(image, "<f4", rows, layout.scales),
+            rests=np.frombuffer(image, "<f4", rows, layout.rests),
+            longest=longest,
+        ),
+        vectors=np.frombuffer(image, "<f4", cells, layout.vectors).reshape(rows, width),
+        image=image,
+    )

@@ -1,0 +1,352 @@
+"""The published files of vectors: which there are, writing new ones, and removing what must go.
+
+The files are derived. The database lists them, and whatever it does not list, or a file does not give, is
+read from the database. A file gets its own name only inside the write transaction that lists it, and
+`sweep` removes files inside a write transaction too, so no process removes what another is listing.
+"""
+
+import logging
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vestige.core.errors import StoreError
+from vestige.store.contract.answers import IndexStatus
+from vestige.store.sql.database import Database
+from vestige.store.sql.rows import store_facts
+from vestige.store.sqlite.backup.backup import sync
+from vestige.store.sqlite.connection import Connections
+from vestige.store.sqlite.search import int8, segment_file
+from vestige.store.sqlite.search.segment_file import PARTIAL, SUFFIX, Content, Damaged, Listed
+
+logger = logging.getLogger(__name__)
+
+SEGMENT_ROWS = 16_384
+"""At most this many vectors in a file, more only to keep a memory's pieces together. Purging a memory costs
+reading its file's share from the database once; many small files cost a file handle each."""
+PUBLISH_NEW = 8_192
+"""New vectors are published when there are so many: at most as many are read at start-up."""
+PUBLISH_ALL = 32_768
+"""All vectors outside files, holes left by purges included, are published when there are so many."""
+FEWEST_ROWS = 1_024
+SPARSE = 0.25
+"""A rebuild rewrites a file when a larger share of its vectors is dead."""
+
+LIST = (
+    "SELECT id, profile, first_id, last_id, rows, file, checksum FROM segments"
+    " WHERE profile = ? ORDER BY first_id"
+)
+LOAD = (
+    'SELECT id, key, start, "end", vector FROM vectors WHERE profile = ? AND id BETWEEN ? AND ?'
+    " ORDER BY id LIMIT ?"
+)
+
+Range = tuple[int, int]
+Row = tuple[int, int, int, int, bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A range of ids to publish, and about how many vectors to a file."""
+
+    profile: store_facts.Profile
+    range: Range
+    rows: int
+    lost: frozenset[str]
+
+
+# -- reading -------------------------------------------------------------------------------------------
+
+
+def folder_of(db: Database) -> Path:
+    """Where the files of this database are."""
+    return Path(f"{db.execute('PRAGMA database_list').fetchone()[2]}.index")
+
+
+def listed(db: Database, profile: int) -> list[Listed]:
+    """The files listed for a profile, in the order of ids."""
+    return [
+        Listed(id=row[0], profile=row[1], first_id=row[2], last_id=row[3], rows=row[4], file=row[5],
+               checksum=row[6])
+        for row in db.execute(LIST, (profile,))
+    ]  # fmt: skip
+
+
+def listing(db: sqlite3.Connection) -> tuple[int, int]:
+    """A stamp that changes whenever a file is listed or unlisted."""
+    row = db.execute("SELECT coalesce(max(id), 0), count(*) FROM segments").fetchone()
+    return row[0], row[1]
+
+
+def open_all(db: sqlite3.Connection, profile: store_facts.Profile) -> list[Content]:
+    """Map every listed file that can be used; the others are logged."""
+    folder, contents = folder_of(db), []
+    for one in listed(db, profile.id):
+        try:
+            contents.append(segment_file.read(folder / one.file, one, profile.signature.dimension))
+        except (OSError, Damaged) as exc:
+            # A copy of the database, such as a backup, comes without its folder.
+            level = logging.WARNING if folder.exists() else logging.DEBUG
+            logger.log(
+                level, "%s is not used, its vectors are read from the database: %s", one.file, _told(exc)
+            )
+    return contents
+
+
+def gaps(covered: Sequence[Range], end: int) -> Iterator[Range]:
+    """The ranges of ids up to `end` that no file covers; `covered` is in order."""
+    start = 1
+    for first, last in covered:
+        if start < first:
+            yield start, first - 1
+        start = last + 1
+    if start <= end:
+        yield start, end
+
+
+def _told(exc: Exception) -> str:
+    return "it is missing" if isinstance(exc, FileNotFoundError) else str(exc)
+
+
+# -- publishing ----------------------------------------------------------------------------------------
+
+
+def publish(connections: Connections, *, everything: bool = False) -> None:
+    """Write files for vectors that are in none, if there are enough of them or `everything` is wanted.
+
+    Files only save time, so a failure is logged and the search goes on without them.
+    """
+    if connections.read_only:
+        return
+    try:
+        with connections.reading() as db:
+            plans = list(_plans(db, everything))
+            folder = folder_of(db)
+        for plan in plans:
+            folder.mkdir(mode=0o700, exist_ok=True)
+            _publish_range(connections, folder, plan)
+        sweep(connections, partial=False)
+    except (StoreError, OSError) as exc:
+        logger.warning("the vectors were not written to files: %s", exc)
+
+
+def _plans(db: sqlite3.Connection, everything: bool) -> Iterator[Plan]:
+    profile = store_facts.profile(db)
+    if profile is None:
+        return
+    files = listed(db, profile.id)
+    lost = frozenset(_lost(folder_of(db), files, profile.signature.dimension))
+    kept = [one for one in files if one.file not in lost]
+    end = db.execute("SELECT coalesce(max(id), 0) FROM vectors").fetchone()[0]
+    count = "SELECT count(*) FROM vectors WHERE profile = ? AND id BETWEEN ? AND ?"
+    outside = {
+        gap: int(db.execute(count, (profile.id, *gap)).fetchone()[0])
+        for gap in gaps([(one.first_id, one.last_id) for one in kept], end)
+    }
+    new = next((rows for gap, rows in reversed(outside.items()) if gap[1] == end), 0)
+    if everything or new >= PUBLISH_NEW or sum(outside.values()) >= PUBLISH_ALL:
+        for gap, rows in outside.items():
+            if rows >= FEWEST_ROWS:
+                # Even parts: no small rest is left over.
+                yield Plan(profile=profile, range=gap, rows=-(-rows // -(-rows // SEGMENT_ROWS)), lost=lost)
+
+
+def _lost(folder: Path, files: Sequence[Listed], dimension: int) -> Iterator[str]:
+    """Files that nobody can use any more: gone, or cut short."""
+    for one in files:
+        try:
+            size = (folder / one.file).stat().st_size
+        except FileNotFoundError:
+            yield one.file
+        else:
+            if size != segment_file.size_of(one.rows, dimension):
+                yield one.file
+
+
+def _publish_range(connections: Connections, folder: Path, plan: Plan) -> None:
+    first = plan.range[0]
+    while True:
+        with connections.reading() as db:
+            content = _collect(db, plan, first)
+        if content is None or not _publish(connections, folder, content, plan.lost):
+            return
+        first = int(content.ids[-1]) + 1
+
+
+def _collect(db: sqlite3.Connection, plan: Plan, first: int) -> Content | None:
+    """The content of the next file, whole memories only; None when there is too little left for one."""
+    last = plan.range[1]
+    rows: list[Row] = db.execute(LOAD, (plan.profile.id, first, last, plan.rows)).fetchall()
+    while rows and (more := db.execute(LOAD, (plan.profile.id, rows[-1][0] + 1, last, 1)).fetchall()):
+        if more[0][1] != rows[-1][1]:
+            break
+        rows += more
+    if len(rows) < FEWEST_ROWS:
+        return None
+    deaths = db.execute("SELECT coalesce(max(position), 0) FROM dead_vectors").fetchone()[0]
+    vectors = unpacked(rows)
+    meta = np.array([row[:4] for row in rows], dtype=np.int64)
+    return Content(
+        profile=plan.profile.id,
+        deaths=deaths,
+        ids=meta[:, 0],
+        keys=meta[:, 1],
+        spans=meta[:, 2:],
+        coded=int8.encode(vectors),
+        vectors=vectors,
+    )
+
+
+def unpacked(rows: Sequence[Row]) -> NDArray[np.float32]:
+    """The vectors of some rows of the database, of which there is at least one."""
+    joined = np.frombuffer(b"".join(row[4] for row in rows), dtype="<f4")
+    return joined.reshape(len(rows), -1).astype(np.float32, copy=False)
+
+
+def _publish(connections: Connections, folder: Path, content: Content, lost: frozenset[str]) -> bool:
+    """Write a file and list it; False when the database has moved on meanwhile."""
+    partial, checksum = segment_file.write(folder, content)
+    name = segment_file.name_of(content, checksum)
+    try:
+        with connections.writing() as db:
+            if not _still_true(db, content, lost):
+                return False
+            partial.replace(folder / name)
+            sync(folder)
+            db.execute(
+                "INSERT INTO segments (profile, first_id, last_id, rows, file, checksum)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                (content.profile, int(content.ids[0]), int(content.ids[-1]), len(content), name, checksum),
+            )
+        return True
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _still_true(db: sqlite3.Connection, content: Content, lost: frozenset[str]) -> bool:
+    """Whether a file may be listed: nothing in it has died since it was read, so nothing purged can come
+    back, and no other file covers its range. Lost ones make room."""
+    held = store_facts.profile(db)
+    died = db.execute("SELECT vector_id FROM dead_vectors WHERE position > ?", (content.deaths,)).fetchall()
+    if held is None or held.id != content.profile or np.isin([row[0] for row in died], content.ids).any():
+        return False
+    first, last = int(content.ids[0]), int(content.ids[-1])
+    there = [one for one in listed(db, held.id) if one.first_id <= last and first <= one.last_id]
+    if any(one.file not in lost for one in there):
+        return False
+    _unlist(db, there)
+    return True
+
+
+# -- removing ------------------------------------------------------------------------------------------
+
+
+def unlist(db: Database, keys: Sequence[int]) -> None:
+    """Stop using every file that holds a vector of these memories, of whatever revision.
+
+    To be called in the transaction that purges them; `sweep` removes the files after it.
+    """
+    profile = store_facts.profile(db)
+    if profile is not None:
+        folder, width = folder_of(db), profile.signature.dimension
+        gone = np.array(keys, dtype=np.int64)
+        _unlist(
+            db,
+            [
+                one
+                for one in listed(db, profile.id)
+                if segment_file.holds(folder / one.file, one, width, gone)
+            ],
+        )
+
+
+def unlist_others(db: Database) -> None:
+    """Stop using the files of every profile but the one in use."""
+    db.execute("DELETE FROM segments WHERE profile NOT IN (SELECT id FROM profiles WHERE active = 1)")
+
+
+def _unlist(db: Database, files: Sequence[Listed]) -> None:
+    db.executemany("DELETE FROM segments WHERE id = ?", [(one.id,) for one in files])
+
+
+def sweep(connections: Connections, *, partial: bool = True) -> None:
+    """Remove the files that are not listed: those just unlisted, and what a crash left behind.
+
+    With `partial` that includes files other processes are writing now: they may hold what was just purged,
+    and whoever finds its file gone goes on without it. Best effort; what cannot be removed is left for the
+    next time.
+    """
+    suffixes = (SUFFIX, PARTIAL) if partial else (SUFFIX,)
+    with suppress(StoreError):
+        with connections.reading() as db:
+            stray = list(_stray(db, suffixes))
+        if stray:
+            with connections.writing() as db:
+                for path in _stray(db, suffixes):
+                    with suppress(OSError):
+                        path.unlink()
+
+
+def _stray(db: sqlite3.Connection, suffixes: Sequence[str]) -> Iterator[Path]:
+    folder = folder_of(db)
+    names = {row[0] for row in db.execute("SELECT file FROM segments")}
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if path.suffix in suffixes and path.name not in names:
+            yield path
+
+
+# -- care ----------------------------------------------------------------------------------------------
+
+
+def status(db: sqlite3.Connection) -> IndexStatus:
+    """What is in files and what is not; every file is read through."""
+    profile = store_facts.profile(db)
+    asked = (0 if profile is None else profile.id,)
+    vectors = db.execute("SELECT count(*) FROM vectors WHERE profile = ?", asked).fetchone()[0]
+    width = 0 if profile is None else profile.signature.dimension
+    files = [] if profile is None else listed(db, profile.id)
+    folder = folder_of(db)
+    alive = {one.file: _alive(db, one) for one in files}
+    problems = dict(_problems(folder, files))
+    usable = [one for one in files if one.file not in problems]
+    return IndexStatus(
+        path=str(folder),
+        vectors=vectors,
+        segments=len(files),
+        indexed=sum(alive[one.file] for one in usable),
+        dead=sum(one.rows - alive[one.file] for one in usable),
+        size_bytes=sum(segment_file.size_of(one.rows, width) for one in usable),
+        problems=problems,
+    )
+
+
+def rebuild(connections: Connections) -> None:
+    """Write the files again that are damaged, missing or mostly dead, and those not written yet."""
+    with connections.reading() as db:
+        profile = store_facts.profile(db)
+        files = [] if profile is None else listed(db, profile.id)
+        bad = dict(_problems(folder_of(db), files))
+        worn = [one for one in files if one.file in bad or _alive(db, one) < (1 - SPARSE) * one.rows]
+    with connections.writing() as db:
+        _unlist(db, worn)
+    publish(connections, everything=True)
+    sweep(connections)
+
+
+def _alive(db: sqlite3.Connection, one: Listed) -> int:
+    asked = (one.profile, one.first_id, one.last_id)
+    count = "SELECT count(*) FROM vectors WHERE profile = ? AND id BETWEEN ? AND ?"
+    return int(db.execute(count, asked).fetchone()[0])
+
+
+def _problems(folder: Path, files: Sequence[Listed]) -> Iterator[tuple[str, str]]:
+    for one in files:
+        try:
+            segment_file.verify(folder / one.file, one)
+        except (OSError, Damaged) as exc:
+            yield one.file, _told(exc)

@@ -1,0 +1,174 @@
+"""The dense arm: an exact search over the vectors of a store.
+
+Every row gets a number that its score cannot exceed: from int8 codes, or from a product in float32, with
+its error bound. Whatever may be among the first is then scored in float64.
+"""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vestige.core.candidates import Floats, Integers
+from vestige.store.contract.answers import Scored
+from vestige.store.sql.rows import memories
+from vestige.store.sql.search.vectors import Closest, best_of_each, cosines
+from vestige.store.sqlite.search import int8
+from vestige.store.sqlite.search.vector_cache import Block, View
+
+CHUNK = 64
+CODES_FROM = 4096
+"""Below so many rows the bounds of codes, being wider, cost more in exact scores than they save."""
+MAX_SCORES = 16_000_000
+
+Queries = NDArray[np.float32]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """A memory's best piece for one query."""
+
+    key: int
+    score: float
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Best:
+    """Groups with the row of their best piece and its score."""
+
+    groups: Integers
+    rows: Integers
+    scores: Floats
+
+
+def nearest(
+    db: sqlite3.Connection, view: View, queries: Queries, allowed: Mask | None, limit: int
+) -> list[list[Scored]]:
+    """For each query the best memories; `allowed` says by key which may be found, None that all may."""
+    per_chunk = max(1, MAX_SCORES // max(1, len(view.keys)))
+    matches: list[list[Match]] = []
+    for at in range(0, len(queries), per_chunk):
+        chunk = queries[at : at + per_chunk]
+        matches.extend(
+            _best(view, query, bounds, limit)
+            for query, bounds in zip(chunk, _bounds(view, chunk, allowed), strict=True)
+        )
+    ids = memories.ids_of(db, {match.key for row in matches for match in row})
+    return [_in_order(row, ids, limit) for row in matches]
+
+
+def top(view: View, query: Queries, allowed: Mask | None, limit: int) -> tuple[Integers, Floats]:
+    """The keys of the best memories for one query, and their scores, in no order; all that tie for the last
+    place are in."""
+    rows, scores = _best_rows(view, query, _bounds(view, query[np.newaxis], allowed)[0], limit)
+    return view.keys[rows], scores
+
+
+def closest(view: View, keys: Integers, query: Queries) -> Closest:
+    """The best piece of each memory, by its exact cosine."""
+    told = Closest.none(len(keys), len(query))
+    groups = view.groups_of(keys)
+    known = np.flatnonzero(groups >= 0)
+    best = _exactly(view, query, np.unique(groups[known]))
+    places = np.searchsorted(best.groups, groups[known])
+    living = places < len(best.groups)
+    living[living] = best.groups[places[living]] == groups[known[living]]
+    known, places = known[living], places[living]
+    if len(known):
+        rows = best.rows[places]
+        told.cosine[known] = best.scores[places]
+        told.starts[known], told.ends[known] = view.spans[rows].T
+        told.vectors[known] = view.take(rows)
+    return told
+
+
+def _bounds(view: View, queries: Queries, allowed: Mask | None) -> Queries:
+    """For every query and group a number its score cannot exceed; -inf for what is out."""
+    bounds = np.empty((len(queries), len(view.keys)), dtype=np.float32)
+    by_codes = len(queries) == 1 and len(view.keys) >= CODES_FROM
+    for block in filter(len, view.blocks):
+        bounds[:, block.start : block.end] = _block_bounds(block, queries, by_codes=by_codes)
+    if len(view.dead):
+        bounds[:, view.dead] = -np.inf
+    if len(view.starts) < len(view.keys):
+        bounds = np.maximum.reduceat(bounds, view.starts, axis=1)
+    if allowed is not None:
+        bounds[:, ~allowed[view.group_keys]] = -np.inf
+    return bounds
+
+
+def _block_bounds(block: Block, queries: Queries, *, by_codes: bool) -> Queries:
+    kernel = int8.kernel() if by_codes and block.coded is not None else None
+    if kernel is not None and block.coded is not None:
+        return int8.bounds(kernel, block.coded, queries[0])[np.newaxis]
+    if len(queries) > 1:
+        products: Queries = queries @ block.rows.T
+    else:
+        # For one query BLAS only adds overhead, and threads that spin for more work.
+        products = np.einsum("ij,j->i", block.rows, queries[0])[np.newaxis]
+    products += int8.ROUNDING
+    return products
+
+
+def _best(view: View, query: Queries, bounds: Queries, limit: int) -> list[Match]:
+    """The best memories, in no order."""
+    rows, scores = _best_rows(view, query, bounds, limit)
+    places = zip(view.keys[rows].tolist(), scores.tolist(), view.spans[rows].tolist(), strict=True)
+    return [Match(key=key, score=score, start=span[0], end=span[1]) for key, score, span in places]
+
+
+def _best_rows(view: View, query: Queries, bounds: Queries, limit: int) -> tuple[Integers, Floats]:
+    """The rows of the memories with the first `limit` places and all that tie for the last, in no order.
+
+    Exact scores of as many groups as there are places say what the last place needs at least; no group
+    whose bound is below that can be among the first. `bounds` is used up.
+    """
+    likely = _highest(bounds, limit)
+    if not len(likely):
+        return likely, np.empty(0)
+    best = _exactly(view, query, likely)
+    bounds[likely] = -np.inf
+    others = np.flatnonzero(bounds >= np.float32(best.scores.min()) - int8.ROUNDING)
+    rows, scores = best.rows, best.scores
+    if len(others):
+        more = _exactly(view, query, others)
+        rows, scores = np.concatenate([rows, more.rows]), np.concatenate([scores, more.scores])
+        reached = scores >= np.partition(scores, -len(likely))[-len(likely)]
+        rows, scores = rows[reached], scores[reached]
+    return rows, scores
+
+
+def _highest(bounds: Queries, limit: int) -> Integers:
+    """The groups with the highest bounds, at most `limit`, ascending; none that is out."""
+    floor = np.float32(-np.inf)
+    chunks = -(-len(bounds) // CHUNK)
+    if 0 < limit <= chunks:
+        # As many chunks as places have a group at or above this, so all we look for is there too.
+        floor = np.partition(np.maximum.reduceat(bounds, np.arange(0, len(bounds), CHUNK)), -limit)[-limit]
+    groups = np.flatnonzero((bounds >= floor) & (bounds > -np.inf))
+    if limit < len(groups):
+        groups = np.sort(groups[np.argpartition(bounds[groups], len(groups) - limit)[len(groups) - limit :]])
+    return groups
+
+
+def _exactly(view: View, query: Queries, groups: Integers) -> Best:
+    """The best living piece of each group that has one, in the order of groups."""
+    rows, owners = view.pieces_of(groups)
+    scores = cosines(view.take(rows), query)
+    if len(owners) == len(groups):
+        return Best(groups=groups, rows=rows, scores=scores)
+    found, best = best_of_each(owners, scores)
+    return Best(groups=found, rows=rows[best], scores=scores[best])
+
+
+def _in_order(matches: Sequence[Match], ids: Mapping[int, str], limit: int) -> list[Scored]:
+    scored = [
+        Scored(memory_id=ids[match.key], score=match.score, start=match.start, end=match.end)
+        for match in matches
+    ]
+    return sorted(scored, key=lambda one: (-one.score, one.memory_id))[:limit]

@@ -1,0 +1,167 @@
+"""The index of words in FTS5, and what else SQLite keeps in its own way."""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from vestige.cognition.ranking.bm25 import Frequency, Integers, is_prefix
+from vestige.core.candidates import TermStatistics, Worded
+from vestige.store.sql.columns import keys_from_text
+from vestige.store.sql.database import Database
+from vestige.store.sql.rows import memories
+from vestige.store.sql.search import bm25
+from vestige.store.sql.search.bm25 import LAST_CHARACTER, NO_KEYS, Lexical, Mask, Sought
+from vestige.store.sql.search.threads import Directory
+from vestige.store.sql.search.word_rows import Analysis
+from vestige.store.sqlite.file import wal
+from vestige.store.sqlite.search import segments
+
+TABLES = {
+    "words": "fts5 (terms, tokenize = \"ascii tokenchars '_'\")",
+    "words_seen": "fts5vocab (words, row)",
+    "words_at": "fts5vocab (words, instance)",
+}
+"""The word index, as the migrations make it."""
+NEEDED_TO_OPEN = (
+    "INSERT OR REPLACE INTO words_config (k, v) VALUES ('version', 4)",
+    "INSERT OR REPLACE INTO words_data (id, block) VALUES (10, zeroblob(7))",
+)
+"""The rows without which FTS5 opens no table, not even to drop it, as they are in an empty one."""
+
+MOST_LEVELS = 1_000
+"""Where the index is built anew. Up to SQLite 3.40 at least, each merge puts what it made a level higher, and
+an index of more than 2,000 levels can never be opened again."""
+_CONTINUES = 0x80
+
+
+def next_key(db: Database) -> int:
+    """The key a new memory gets; keys are never used again."""
+    row = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'memories'").fetchone()
+    return int(row[0]) + 1 if row else 1
+
+
+class SqliteSurfaces:
+    """What is kept in SQLite's own way; `store.sql.database.Surfaces` says what each method promises."""
+
+    def next_key(self, db: Database) -> int:
+        """The key a new memory gets."""
+        return next_key(db)
+
+    def put_words(self, db: Database, analysed: Mapping[int, Analysis]) -> None:
+        """Write the terms of memories."""
+        db.executemany(
+            "INSERT OR REPLACE INTO words (rowid, terms) VALUES (?, ?)",
+            [(key, one.terms) for key, one in analysed.items()],
+        )
+
+    def delete_words(self, db: Database, keys: Sequence[int]) -> None:
+        """Remove the terms of memories, from the index pages too.
+
+        FTS5 only marks terms as deleted until segments merge, so they are merged now. Its own secure-delete
+        (SQLite 3.42) would make the file unreadable to older SQLite versions.
+        """
+        db.executemany("DELETE FROM words WHERE rowid = ?", [(key,) for key in keys])
+        deep = _levels(db) > MOST_LEVELS
+        db.execute("INSERT INTO words (words) VALUES (?)", ("rebuild" if deep else "optimize",))
+
+    def empty_words(self, db: Database) -> None:
+        """Make the index anew: rows can only be deleted from a whole one."""
+        try:
+            db.execute("DROP TABLE IF EXISTS words")
+        except sqlite3.DatabaseError:
+            for row in NEEDED_TO_OPEN:
+                db.execute(row)
+            db.execute("DROP TABLE words")
+        for name, made_of in TABLES.items():
+            db.execute(f"DROP TABLE IF EXISTS {name}")
+            db.execute(f"CREATE VIRTUAL TABLE {name} USING {made_of}")
+
+    def erase(self, db: Database, keys: Sequence[int] = ()) -> None:
+        """Owe the write-ahead log a clearing, and unlist the files that hold these memories' vectors."""
+        wal.owe(db)
+        if keys:
+            segments.unlist(db, keys)
+
+
+def _levels(db: Database) -> int:
+    """How many levels the index has: the number after the first four bytes of the row that tells its shape,
+    seven bits to the byte."""
+    row = db.execute("SELECT block FROM words_data WHERE id = 10").fetchone()
+    levels = 0
+    for byte in bytes(row[0])[4:] if row else b"":
+        levels = levels << 7 | byte & ~_CONTINUES
+        if byte < _CONTINUES:
+            break
+    return levels
+
+
+# -- The lexical arm: the postings of the word index, read from FTS5 and scored by `store.sql.scoring`.
+
+# One number per occurrence.
+OCCURRENCES = "SELECT group_concat(doc) FROM words_at WHERE {where}"
+FREQUENCY = "SELECT coalesce(sum(doc), 0), coalesce(sum(cnt), 0) FROM words_seen WHERE {where}"
+
+
+def lexical(
+    db: sqlite3.Connection,
+    directory: Directory,
+    terms: Sequence[str],
+    allowed: Mask | None,
+    limit: int,
+    budget: int | None,
+) -> list[Worded]:
+    """The best memories by BM25."""
+    scores = score(db, directory, terms, budget).scores
+    return bm25.best(partial(memories.ids_of, db), scores, allowed, limit)
+
+
+def score(
+    db: sqlite3.Connection,
+    directory: Directory,
+    terms: Sequence[str],
+    budget: int | None,
+    also: Integers = NO_KEYS,
+) -> Lexical:
+    """The scores of every memory that matches, and of those in `also`, with store-wide statistics."""
+    sought = Sought.of(terms)
+    common = None
+    if sought.must_choose(directory.total, budget):
+        common = [_frequency(db, term) for term in sought.indexable]
+    found = {term: _counted(_occurrences(db, term)) for term in bm25.looked_up(sought, common, budget)}
+    return bm25.score(sought, common, found, directory, also)
+
+
+def statistics(
+    db: sqlite3.Connection, directory: Directory, terms: Sequence[str], budget: int | None
+) -> TermStatistics:
+    """How common the terms are that count."""
+    return bm25.statistics(score(db, directory, terms, budget), directory)
+
+
+def _frequency(db: sqlite3.Connection, term: str) -> Frequency:
+    where, params = _matching(term)
+    found = db.execute(FREQUENCY.format(where=where), params).fetchone()
+    return Frequency(term=term, memories=found[0], occurrences=found[1])
+
+
+def _occurrences(db: sqlite3.Connection, term: str) -> Integers:
+    """The key of the memory of every occurrence."""
+    where, params = _matching(term)
+    return keys_from_text(db.execute(OCCURRENCES.format(where=where), params).fetchone()[0])
+
+
+def _counted(occurrences: Integers) -> bm25.Occurrences:
+    """Each memory's key once, and how often it was there; the index gives them in order, but for prefixes."""
+    ordered = np.sort(occurrences, kind="stable")
+    firsts = np.flatnonzero(np.diff(ordered, prepend=-1))
+    return ordered[firsts], np.diff(firsts, append=len(ordered))
+
+
+def _matching(term: str) -> tuple[str, tuple[str, ...]]:
+    """The condition on the vocabulary for a term, or for everything a prefix begins."""
+    if not is_prefix(term):
+        return "term = ?", (term,)
+    first = term[:-1]
+    return "term >= ? AND term < ?", (first, first + LAST_CHARACTER)

@@ -1,0 +1,153 @@
+"""Moving a store: looked at first, carried, compared, and the source seen to be as it was."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from vestige.store.contract.store import MemoryStore
+from vestige.store.sql.database import Database
+from vestige.store.sql.merge import arrivals
+from vestige.store.transfer import receipts
+from vestige.store.transfer.compare import Comparison, compare
+from vestige.store.transfer.ends import End, Outlook, Progress, Refusal, Side
+from vestige.store.transfer.receipts import State
+from vestige.store.transfer.rows import BATCH, Carrier, faulty
+from vestige.store.transfer.tables import PARTS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a transfer would do: rows of each table, those that cannot be carried, and what is at its end.
+
+    `model` names the vectors that come along; `resumed` says that a part is there already, `done` that all
+    is.
+    """
+
+    rows: dict[str, int]
+    refused: tuple[Refusal, ...]
+    model: str | None
+    outlook: Outlook
+    resumed: bool
+    done: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """What a transfer did. `added` rows were written by this run, which `resumed` an earlier one or not.
+
+    `seal` is the hash of the source's bytes, if they can be seen, and `untouched` says that it is what it was
+    before. `overtaken` says that others wrote to the source meanwhile: what they wrote was not carried.
+    """
+
+    added: int
+    resumed: bool
+    refused: tuple[Refusal, ...]
+    comparison: Comparison
+    model: str | None
+    seal: str | None
+    untouched: bool
+    overtaken: bool
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether everything is there as it is in the source."""
+        return not (self.refused or self.comparison.differences or self.overtaken)
+
+
+def plan(origin: End, goal: End, progress: Progress) -> Plan:
+    """Look at both ends and at every row; nothing is changed."""
+    with _whole(origin) as source, source.reading() as there:
+        carried = receipts.state(there)
+        outlook = goal.look()
+        receipt = None
+        if outlook.is_store:
+            with goal.source() as taken, taken.reading() as here:
+                known = taken.has_receipt(here)
+                receipt = receipts.admitted(here, goal.name, carried, known=known)
+        rows = {part.table: part.count(there) for part in PARTS}
+        return Plan(
+            rows=rows,
+            refused=tuple(faulty(there, sum(rows.values()), progress)),
+            model=_model(source.store),
+            outlook=outlook,
+            resumed=receipt is not None and receipt.finished is None,
+            done=receipt is not None and receipt.finished is not None,
+        )
+
+
+def move(origin: End, goal: End, progress: Progress, *, batch: int = BATCH) -> Moved:
+    """Carry what is not at the goal yet, then compare both. Doing it again goes on where it was."""
+    before = origin.seal()
+    with _whole(origin) as source, goal.destination() as taken:
+        with source.reading() as there:
+            carried = receipts.state(there)
+            carrier = Carrier(
+                there=there, into=taken, name=goal.name, now=goal.now, progress=progress, batch=batch
+            )
+            carrier.carry(carried)
+            if carrier.added:
+                taken.store.rebuild_index()
+            comparison, refused = _compared(source, taken, there, progress)
+        overtaken = _is_past(source, carried)
+        model = _model(source.store)
+    after = origin.seal()
+    return Moved(
+        added=carrier.added,
+        resumed=carrier.resumed,
+        refused=refused,
+        comparison=comparison.of_rows() if overtaken else comparison,
+        model=model,
+        seal=after,
+        untouched=before == after,
+        overtaken=overtaken,
+    )
+
+
+def verify(origin: End, goal: End, progress: Progress) -> Moved:
+    """Only compare; nothing is changed."""
+    before = origin.seal()
+    with _whole(origin) as source, goal.source() as taken, source.reading() as there:
+        carried = receipts.state(there)
+        comparison, refused = _compared(source, taken, there, progress)
+        overtaken = _is_past(source, carried)
+        model = _model(source.store)
+    return Moved(
+        added=0,
+        resumed=False,
+        refused=refused,
+        comparison=comparison.of_rows() if overtaken else comparison,
+        model=model,
+        seal=before,
+        untouched=before == origin.seal(),
+        overtaken=overtaken,
+    )
+
+
+@contextmanager
+def _whole(origin: End) -> Iterator[Side]:
+    """A store to carry away; StoreError where only a part of one has arrived."""
+    with origin.source() as source:
+        with source.reading() as db:
+            if source.has_receipt(db) and not arrivals.is_complete(db):
+                raise arrivals.incomplete(origin.name)
+        yield source
+
+
+def _compared(
+    source: Side, taken: Side, there: Database, progress: Progress
+) -> tuple[Comparison, tuple[Refusal, ...]]:
+    with taken.reading() as here:
+        refused = receipts.refused(here) if taken.has_receipt(here) else []
+        comparison = compare(there, here, (source.store, taken.store), refused, progress)
+    return comparison, tuple(refused)
+
+
+def _is_past(source: Side, carried: State) -> bool:
+    """Whether a store was written to since."""
+    with source.reading() as later:
+        return receipts.state(later) != carried
+
+
+def _model(store: MemoryStore) -> str | None:
+    signature = store.signature()
+    return None if signature is None else signature.profile

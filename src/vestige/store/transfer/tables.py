@@ -1,0 +1,348 @@
+"""The tables that are carried, in the order in which they refer to each other.
+
+What is derived (words, places, fingerprints, tags) is derived again with each memory, so that an index that
+is damaged or out of date stays behind. What an installation keeps for itself stays too: its node, who is at
+work, its last backup, notices, and the files and journals of its caches.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import orjson
+
+from vestige.core.documents import LOCAL, Document
+from vestige.core.errors import InvalidInput
+from vestige.core.models import Memory
+from vestige.store.sql.columns import VectorBytes, json_mapping, listed
+from vestige.store.sql.database import Database, Row, Surfaces
+from vestige.store.sql.rows import keys as api_keys
+from vestige.store.sql.rows import log, memories
+from vestige.store.sql.rows import strengths as reviews
+from vestige.store.sql.rows.memories import Row as MemoryRow
+from vestige.store.sql.search import thread_rows, word_rows
+from vestige.store.sql.search.word_rows import Analysis
+from vestige.store.transfer import row_keys
+from vestige.store.transfer.columns import Column, Fault, columns
+from vestige.store.transfer.row_keys import Key
+
+DAMAGED = (InvalidInput, ValueError, TypeError, KeyError, AttributeError, OverflowError)
+"""What reading a value from a damaged row raises."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """A row to be carried. `fault` says why it cannot be."""
+
+    row: Row
+    fault: Fault = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryItem(Item):
+    """A memory with its strength, and what is derived from it."""
+
+    strength: Row = ()
+    memory: Memory | None = None
+    analysis: Analysis | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A table: its columns, a unique key that orders it, and which columns name memories by their key.
+
+    `where` leaves out what is not carried; `value` makes the value of a row and fails if it is none.
+    """
+
+    table: str
+    columns: tuple[Column, ...]
+    order: tuple[str, ...]
+    of_memories: tuple[str, ...] = ()
+    where: str = "1 = 1"
+    value: Callable[[Row], object] | None = None
+    _places: Mapping[str, int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        places = {column.name: place for place, column in enumerate(self.columns)}
+        object.__setattr__(self, "_places", places)
+
+    @property
+    def names(self) -> str:
+        """The columns as SQL."""
+        return ", ".join(f'"{column.name}"' for column in self.columns)
+
+    def key(self, row: Row) -> Key:
+        """What a row is found by."""
+        return self._values(row, self.order)
+
+    def place(self, name: str) -> int:
+        """Where in a row a column is."""
+        return self._places[name]
+
+    def memory_keys(self, row: Row) -> Key:
+        """The memories a row is about."""
+        return self._values(row, self.of_memories)
+
+    def count(self, db: Database) -> int:
+        """How many rows there are to carry."""
+        return int(db.execute(f"SELECT count(*) FROM {self.table} WHERE {self.where}").fetchone()[0])
+
+    def after(self, db: Database, key: Key | None, limit: int) -> list[Row]:
+        """The next rows in order; from the first one on without a key."""
+        order = ", ".join(self.order)
+        further = f" AND ({order}) > ({row_keys.blanks(key)})" if key is not None else ""
+        rows = db.execute(
+            f"SELECT {self.names} FROM {self.table} WHERE {self.where}{further} ORDER BY {order} LIMIT ?",
+            (*row_keys.bound(key or ()), limit),
+        )
+        return [tuple(row) for row in rows]
+
+    def batches(self, db: Database, key: Key | None, limit: int) -> Iterator[list[Row]]:
+        """All rows after a key, so many at a time."""
+        while rows := self.after(db, key, limit):
+            yield rows
+            key = self.key(rows[-1])
+
+    def items(self, db: Database, rows: Sequence[Row]) -> list[Item]:
+        """Rows that were read from `db`, looked at."""
+        return [Item(row=row, fault=self.fault(row)) for row in rows]
+
+    def put(self, db: Database, items: Sequence[Item], surfaces: Surfaces) -> None:
+        """Write rows that have no fault."""
+        blanks = ", ".join("?" * len(self.columns))
+        db.executemany(
+            f"INSERT INTO {self.table} ({self.names}) VALUES ({blanks})",
+            [self._bound(one.row) for one in items],
+        )
+
+    def fault(self, row: Row) -> Fault:
+        """Why a row is not what it should be."""
+        for column, value in zip(self.columns, row, strict=True):
+            found = column.fault(value)
+            if found is not None:
+                return found
+        if self.value is not None:
+            try:
+                self.value(row)
+            except DAMAGED as exc:
+                return _said(exc)
+        return None
+
+    def _values(self, row: Row, names: Sequence[str]) -> Key:
+        return tuple(row[self._places[name]] for name in names)
+
+    def _bound(self, row: Row) -> Row:
+        if all(column.kind != "vector" for column in self.columns):
+            return row
+        pairs = zip(self.columns, row, strict=True)
+        return tuple(VectorBytes(value) if column.kind == "vector" else value for column, value in pairs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memories(Part):
+    """The memories, each with its strength, without which it is none."""
+
+    def items(self, db: Database, rows: Sequence[Row]) -> list[Item]:
+        """Memories that were read from `db`, with what belongs to them. Analysing them is the slow part."""
+        strengths = _of_keys(db, STRENGTHS, [row[0] for row in rows])
+        return [self._item(row, strengths.get(row[0])) for row in rows]
+
+    def put(self, db: Database, items: Sequence[Item], surfaces: Surfaces) -> None:
+        """Write memories, their strengths, tags, fingerprints, words and places."""
+        whole = [one for one in items if isinstance(one, MemoryItem)]
+        written, analysed = {}, {}
+        for one in whole:
+            key, text_hash, *told = one.row
+            if one.memory is not None and one.analysis is not None:
+                analysed[key] = one.analysis
+                written[key] = MemoryRow(
+                    columns=tuple(told),
+                    text_hash=text_hash,
+                    tags=one.memory.tags,
+                    fingerprints=one.analysis.fingerprints,
+                )
+        memories.insert(db, written)
+        STRENGTHS.put(db, [Item(row=one.strength) for one in whole], surfaces)
+        word_rows.put(db, analysed, surfaces)
+
+    def _item(self, row: Row, strength: Row | None) -> Item:
+        if strength is None:
+            return Item(row=row, fault="it has no strength")
+        fault = self.fault(row) or STRENGTHS.fault(strength)
+        if fault is not None:
+            return Item(row=row, fault=fault)
+        try:
+            memory = memories.from_row(row[2:])
+            analysis = word_rows.analyse(memory)
+        except DAMAGED as exc:
+            return Item(row=row, fault=_said(exc))
+        return MemoryItem(row=row, strength=strength, memory=memory, analysis=analysis)
+
+
+def _of_keys(db: Database, part: Part, keys: Sequence[int]) -> dict[int, Row]:
+    rows = db.execute(
+        f"SELECT {part.names} FROM {part.table} WHERE key IN (SELECT value FROM json_each(?))",
+        (listed(keys),),
+    )
+    return {row[0]: tuple(row) for row in rows}
+
+
+def _said(exc: Exception) -> str:
+    return str(exc) or type(exc).__name__
+
+
+def _revised(row: Row) -> Memory:
+    told = orjson.loads(row[5])  # an older Vestige wrote fewer columns
+    return memories.from_row([told.get(name) for name in memories.COLUMNS])
+
+
+def _strength(row: Row) -> object:
+    return reviews.from_row((*row[1:], 0.1542))  # any curve: the store has one for all
+
+
+def _document(row: Row) -> Document:
+    told = dict(zip((column.name for column in DOCUMENTS.columns), row, strict=True))
+    return Document(
+        kind=told["kind"],
+        id=told["id"],
+        scope=told["scope"],
+        version=told["version"],
+        created_at=datetime.fromisoformat(told["created_at"]),
+        updated_at=datetime.fromisoformat(told["updated_at"]),
+        cites=tuple(orjson.loads(told["cites"])),
+        body=json_mapping(told["body"]),
+    )
+
+
+_LOCAL = ", ".join(f"'{kind}'" for kind in sorted(LOCAL))
+
+STRENGTHS = Part(
+    table="strengths",
+    columns=columns(
+        "key:integer stability:number difficulty:number decay_from:integer due_at:moment last_accessed:moment"
+        " retention:number retention_at:moment retrieval:number storage:number learning_state:text"
+        " reps:integer lapses:integer exposed_at:moment? times_retrieved:integer times_useful:integer"
+    ),
+    order=("key",),
+    of_memories=("key",),
+    value=_strength,
+)
+MEMORIES = Memories(
+    table="memories",
+    # In the order of `store.sql.memories.COLUMNS`.
+    columns=columns(
+        "key:integer text_hash:text id:text scope:text created_at:moment updated_at:moment node_type:text"
+        " source:text? author:text? agent_id:text? session_id:text? thread:text? position:integer?"
+        " occurred_at:moment? valid_from:moment? valid_until:moment? superseded_by:text? pinned:integer"
+        " suppression_count:integer suppressed_at:moment? archived_at:moment? revision:integer tags:json"
+        " domains:json domain_scores:json metadata:json content:text phrasings:json"
+    ),
+    order=("key",),
+)
+GRAVES = Part(
+    table="places",
+    columns=columns("key:integer length:integer form:integer flags:integer speaker:integer born:integer"),
+    order=("key",),
+    # The key of a deleted memory is never given again.
+    where=f"length = {thread_rows.GONE}",
+)
+DOCUMENTS = Part(
+    table="documents",
+    columns=columns(
+        "key:integer kind:text id:text scope:text version:integer created_at:moment updated_at:moment"
+        " cites:json body:json clock:integer node:text"
+    ),
+    order=("key",),
+    where=f"kind NOT IN ({_LOCAL})",
+    value=_document,
+)
+PROFILES = Part(
+    table="profiles",
+    columns=columns("id:integer profile:text signature:json active:integer"),
+    order=("id",),
+)
+API_KEYS = Part(
+    table="api_keys",
+    # In the order of `store.sql.keys.COLUMNS`.
+    columns=columns(
+        "id:text hash:text label:text permissions:json scopes:json? domains:json? created_at:moment"
+        " expires_at:moment? last_used:moment? revoked_at:moment?"
+    ),
+    order=("id",),
+    value=api_keys.from_row,
+)
+ENDED_LOGINS = Part(table="ended_logins", columns=columns("id:text ends_at:moment"), order=("id",))
+PARTS: tuple[Part, ...] = (
+    MEMORIES,
+    GRAVES,
+    Part(
+        table="tombstones",
+        columns=columns("id:text scope:text deleted_at:moment"),
+        order=("id",),
+    ),
+    Part(
+        table="revisions",
+        columns=columns(
+            "key:integer revision:integer recorded_at:moment ended_at:moment reason:text memory:json"
+        ),
+        order=("key", "revision"),
+        of_memories=("key",),
+        value=_revised,
+    ),
+    Part(
+        table="events",
+        columns=columns(
+            "position:integer node:text seq:integer clock:integer at:moment kind:text memory_id:text?"
+            " scope:text payload:json prior:json? new:json?"
+        ),
+        order=("position",),
+        value=lambda row: log.from_row(row[:9]),
+    ),
+    Part(
+        table="edges",
+        columns=columns("source:integer target:integer kind:text weight:number created_at:moment"),
+        order=("source", "target", "kind"),
+        of_memories=("source", "target"),
+    ),
+    Part(
+        table="claims",
+        columns=columns("key:text digest:text answer:text at:moment"),
+        order=("key",),
+    ),
+    Part(
+        table="claim_memories",
+        columns=columns("key:integer claim:text"),
+        order=("key", "claim"),
+        of_memories=("key",),
+    ),
+    DOCUMENTS,
+    Part(
+        table="document_cites",
+        columns=columns("memory:integer document:integer"),
+        order=("memory", "document"),
+        of_memories=("memory",),
+        where=f"document NOT IN (SELECT key FROM documents WHERE kind IN ({_LOCAL}))",
+    ),
+    PROFILES,
+    Part(
+        table="vectors",
+        columns=columns(
+            "id:integer profile:integer key:integer start:integer end:integer text_hash:text vector:vector"
+        ),
+        order=("id",),
+        of_memories=("key",),
+    ),
+    Part(
+        table="token_bits",
+        columns=columns("key:integer profile:integer bits:bytes asked:bytes"),
+        order=("key", "profile"),
+        of_memories=("key",),
+    ),
+    API_KEYS,
+    ENDED_LOGINS,
+)
+"""Everything that is carried, memories first."""
+
+CURVE = Part(table="curve", columns=columns("one:integer w20:number"), order=("one",))
+COMPARED: tuple[Part, ...] = (*PARTS, STRENGTHS, CURVE)
+"""Everything that must be the same afterwards, row by row."""

@@ -1,0 +1,97 @@
+"""What a tool's result becomes: `{success, data, error}`, with the texts of a search cut if asked."""
+
+from collections.abc import Mapping
+
+import orjson
+
+from vestige.transports.bridge.child import Message
+from vestige.transports.http.problems import Refusal
+
+TEXTS = ("content", "body", "text", "merged_body")
+_WRONG_ARGUMENTS = ("invalid_input", "unknown_argument")
+
+
+class Refused(Exception):
+    """A request that is not answered, with the reason."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        self.refusal = refusal
+        super().__init__(refusal.message)
+
+
+def answer(result: Message) -> Message:
+    """The answer to a tool's result; Refused where the tool does not know or take an argument.
+
+    What the tool decided against is an answer too: clients look at `success`, and the connection worked.
+    """
+    structured = structure(result)
+    if not result.get("isError"):
+        return {"success": True, "data": _data(result, structured), "error": None}
+    error = _as_object(structured.get("error"))
+    code = str(error.get("code") or "tool_error")
+    details = _as_object(error.get("details"))
+    if code in _WRONG_ARGUMENTS and "argument" in details:
+        hint = error.get("hint")
+        raise Refused(
+            Refusal(
+                status=422,
+                code=code,
+                message=str(error.get("message")),
+                hint=None if hint is None else str(hint),
+                details=details,
+            )
+        )
+    told = " ".join(str(error[name]) for name in ("message", "hint") if error.get(name))
+    return failure(code, told or _texts(result))
+
+
+def failure(code: str, message: str) -> Message:
+    """The answer where a tool did not do what it was asked for."""
+    return {"success": False, "data": None, "error": message, "code": code}
+
+
+def structure(result: Message) -> Message:
+    """The result as data; empty where a process tells only text."""
+    return dict(_as_object(result.get("structuredContent")))
+
+
+def restructured(result: Message, structured: Message) -> Message:
+    """The result with other data. Its text is the same data as JSON."""
+    text = orjson.dumps(structured).decode()
+    return {**result, "content": [{"type": "text", "text": text}], "structuredContent": structured}
+
+
+def truncated(result: Message, most_chars: int) -> Message:
+    """The result of a search with texts of at most so many characters; 0 leaves them whole.
+
+    An entry that was cut says so, and how long its text was.
+    """
+    structured = structure(result)
+    entries = structured.get("results")
+    if not most_chars or result.get("isError") or not isinstance(entries, list):
+        return result
+    cut = [_cut(entry, most_chars) if isinstance(entry, dict) else entry for entry in entries]
+    return result if cut == entries else restructured(result, {**structured, "results": cut})
+
+
+def _cut(entry: Message, most_chars: int) -> Message:
+    texts = {name: entry[name] for name in TEXTS if isinstance(entry.get(name), str)}
+    long = {name: str(text) for name, text in texts.items() if len(str(text)) > most_chars}
+    if not long:
+        return entry
+    shorter = {name: text[:most_chars] for name, text in long.items()}
+    return {**entry, **shorter, "body_length": max(map(len, long.values())), "truncated_body": True}
+
+
+def _data(result: Message, structured: Message) -> Message:
+    return {"content": result.get("content") or [], "structured": structured or None}
+
+
+def _texts(result: Message) -> str:
+    content = result.get("content")
+    blocks = [_as_object(one) for one in content] if isinstance(content, list) else []
+    return "\n".join(str(block["text"]) for block in blocks if "text" in block) or "The tool failed."
+
+
+def _as_object(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,242 @@
+"""The bridge as an ASGI application: its routes behind the layers that all requests pass."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+import anyio
+import orjson
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from vestige.core.errors import InvalidInput, TooLarge, VestigeError
+from vestige.settings.settings import Settings
+from vestige.transports.bridge import requests
+from vestige.transports.bridge.answers import Refused, answer, truncated
+from vestige.transports.bridge.auth import UNAUTHENTICATED, Gate
+from vestige.transports.bridge.child import ChildLost, Fault, Message
+from vestige.transports.bridge.identity import agent_of
+from vestige.transports.bridge.isolation import call_apart
+from vestige.transports.bridge.supervisor import ChildDown, NoAnswer, Supervisor
+from vestige.transports.http.auth.addresses import bind_of
+from vestige.transports.http.auth.failures import Guesses
+from vestige.transports.http.auth.hosts import Hosts, Names, Origins
+from vestige.transports.http.context import read, readers
+from vestige.transports.http.limits.bodies_and_rates import PROBES, BodyLimit, RateLimit
+from vestige.transports.http.limits.fair_queue import Bodies, Concurrency
+from vestige.transports.http.middleware.access_log import Entrance
+from vestige.transports.http.middleware.security_headers import SecurityHeaders
+from vestige.transports.http.problems import NO_SUCH_ROUTE, Refusal, failure, gone, problem, refusal_of
+
+IDEMPOTENCY = "Idempotency-Key"
+MAX_KEY_CHARS = 200
+HEALTH_SECONDS = 2.0
+"""How long the process may take to say that it lives."""
+
+NOT_READY = Refusal(status=503, code="not_ready", message="vestige-mcp not ready")
+LOST = Refusal(
+    status=502,
+    code="child_lost",
+    message="vestige-mcp ended before it answered; whether it did what was asked is not known.",
+    hint="Another one is being started. Look before you send the request again.",
+)
+DOWN = Refusal(
+    status=502,
+    code="child_down",
+    message="vestige-mcp cannot be started.",
+    hint="The log of the bridge says why. Nothing was done.",
+)
+SLOW = Refusal(
+    status=502,
+    code="timeout",
+    message="vestige-mcp did not answer in time; whether it did what was asked is not known.",
+    hint=f"VESTIGE_REQUEST_TIMEOUT is the limit. With the same {IDEMPOTENCY} a memory can be sent again.",
+)
+NOWHERE = replace(NO_SUCH_ROUTE, hint=f"There are: {', '.join(requests.READERS)}, /health, /readyz.")
+Handler = Callable[[Request], Awaitable[Response]]
+_WITHOUT_ANSWER: dict[type[Exception], Refusal] = {ChildLost: LOST, ChildDown: DOWN, NoAnswer: SLOW}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bridge:
+    """What the routes work with."""
+
+    settings: Settings
+    supervisor: Supervisor
+    now: Callable[[], datetime]
+    monotonic: Callable[[], float]
+    new_id: Callable[[], str]
+    token: str | None
+    reading: anyio.CapacityLimiter = field(default_factory=readers)
+
+
+def build(bridge: Bridge) -> ASGIApp:
+    """The application. It keeps the process behind it from its start to its end."""
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with bridge.supervisor.running():
+            yield
+
+    began = bridge.monotonic()
+    inside = Starlette(
+        routes=[
+            *(Route(path, _handler(bridge, path), methods=["POST"]) for path in requests.READERS),
+            Route("/health", _health(bridge, began), methods=["GET"]),
+            Route("/readyz", _readyz(bridge), methods=["GET"]),
+        ],
+        lifespan=lifespan,
+        exception_handlers={
+            Refused: _refuse, VestigeError: _refuse, HTTPException: _refuse, ClientDisconnect: gone,
+            Exception: _fail,
+        },
+    )  # fmt: skip
+    entrance = Entrance(
+        _layers(inside, bridge),
+        new_id=bridge.new_id,
+        now=bridge.now,
+        monotonic=bridge.monotonic,
+        routes=inside.routes,
+        unknown={"agent": "", "key_id": ""},
+        who=lambda state: {"agent": state["agent"]},  # as it was checked; nothing else that was sent is told
+    )
+
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        # Starting and stopping is no request, and passes no layer.
+        await (inside if scope["type"] == "lifespan" else entrance)(scope, receive, send)
+
+    return serve
+
+
+def _layers(inside: ASGIApp, bridge: Bridge) -> ASGIApp:
+    """What a request passes, innermost first."""
+    server = bridge.settings.server
+    names = Names.of(bind_of(bridge.settings.bridge.bind), server.allowed_hosts, server.allowed_origins)
+    is_probe = PROBES.__contains__
+    app: ASGIApp = Concurrency(inside, server.max_concurrent, is_probe)
+    app = Bodies(app, server.max_body_bytes, is_probe)
+    app = RateLimit(app, server.requests_per_minute, bridge.monotonic)
+    app = Gate(app, bridge.token, Guesses(UNAUTHENTICATED, server.requests_per_minute, bridge.monotonic))
+    app = BodyLimit(app, server.max_body_bytes)
+    app = Origins(app, names)
+    if bridge.token is None:
+        # A page that made a name of its own point here could use the bridge. It cannot where a token is
+        # needed, and there agents call the bridge by whatever name their network has for it.
+        app = Hosts(app, names)
+    return SecurityHeaders(app)
+
+
+# -- tools -----------------------------------------------------------------------------------------
+
+
+def _handler(bridge: Bridge, path: str) -> Handler:
+    async def handle(request: Request) -> Response:
+        agent = agent_of(request.headers)
+        request.state.agent = agent or ""
+        origin = requests.Origin(agent=agent, idempotency_key=_key(bridge, request))
+        body = await read(bridge, await request.body(), _body, count_all=True)
+        asked = requests.read(path, body, origin)
+        try:
+            result = await _result(bridge, asked, agent)
+        except tuple(_WITHOUT_ANSWER) as exc:
+            raise Refused(_WITHOUT_ANSWER[type(exc)]) from None
+        except Fault as exc:
+            raise Refused(Refusal(status=502, code="protocol", message=f"vestige-mcp: {exc}")) from None
+        return _json(answer(truncated(result, asked.truncate)))
+
+    return handle
+
+
+async def _result(bridge: Bridge, asked: requests.ToolCall, agent: str | None) -> Message:
+    settings = bridge.settings.bridge
+
+    async def send(call: requests.ToolCall) -> Message:
+        seconds = settings.long_timeout if call.long else settings.request_timeout
+        return await bridge.supervisor.call(
+            call.tool, call.arguments, seconds=seconds, again=call.again, long=call.long
+        )
+
+    return await (call_apart(asked, agent, send) if settings.isolate_agents else send(asked))
+
+
+def _key(bridge: Bridge, request: Request) -> str:
+    """What tells a request from others: what its sender says, to send it again, or something new."""
+    given = request.headers.get(IDEMPOTENCY, "").strip()
+    if len(given) > MAX_KEY_CHARS:
+        raise Refused(Refusal(status=400, code="bad_idempotency_key", message=f"{IDEMPOTENCY} is too long."))
+    return given or bridge.new_id()
+
+
+def _body(raw: bytes) -> Message:
+    try:
+        body = orjson.loads(raw) if raw.strip() else {}
+    except ValueError:
+        raise InvalidInput("The body is not JSON.") from None
+    if not isinstance(body, dict):
+        raise InvalidInput("The body is not a JSON object.")
+    return body
+
+
+# -- whether it works ------------------------------------------------------------------------------
+
+
+def _health(bridge: Bridge, began: float) -> Handler:
+    async def health(_: Request) -> Response:
+        lives = bridge.supervisor.child is not None
+        connected = lives and await bridge.supervisor.answers(HEALTH_SECONDS)
+        told: Message = {
+            "status": "healthy" if connected else "unhealthy",
+            "vestige_process": lives,
+            "vestige_connected": connected,
+            "uptime_seconds": round(bridge.monotonic() - began, 1),
+        }
+        return _json(told, 200 if connected else 503)
+
+    return health
+
+
+def _readyz(bridge: Bridge) -> Handler:
+    async def readyz(_: Request) -> Response:
+        if bridge.supervisor.child is None:
+            raise Refused(NOT_READY)
+        return _json({"ready": True})
+
+    return readyz
+
+
+# -- answers ---------------------------------------------------------------------------------------
+
+
+def _json(value: Message, status: int = 200) -> Response:
+    return Response(orjson.dumps(value), status_code=status, media_type="application/json")
+
+
+async def _refuse(request: Request, exc: Exception) -> Response:
+    request_id = request.state.request_id
+    match exc:
+        case Refused():
+            return problem(exc.refusal, request_id)
+        case TooLarge():
+            return problem(exc, request_id)
+        case InvalidInput():
+            refusal = Refusal(
+                status=422, code=exc.code, message=exc.message, hint=exc.hint, details=exc.details
+            )
+            return problem(refusal, request_id)
+        case HTTPException(status_code=404):
+            return problem(NOWHERE, request_id)
+        case HTTPException():
+            return problem(refusal_of(exc), request_id, exc.headers)
+        case VestigeError():
+            return problem(exc, request_id)
+        case _:
+            return failure(request_id)
+
+
+async def _fail(request: Request, exc: Exception) -> Response:
+    return failure(request.state.request_id)  # and it goes on to the outermost layer, which logs it

@@ -1,0 +1,33 @@
+"""Which agent a request comes from: the header `X-Agent-Id`.
+
+It is what the agent says of itself: an attribution, which everybody who has the token can make.
+"""
+
+import re
+
+from starlette.datastructures import Headers
+
+from vestige.transports.bridge.answers import Refused
+from vestige.transports.http.problems import Refusal
+
+HEADER = "X-Agent-Id"
+# Printable ASCII. No slash, for it becomes a part of a path, and no bar, which ends it in a context.
+_AGENT = re.compile(r"[!-.0-\[\]-{}~]([ -.0-\[\]-{}~]{0,126}[!-.0-\[\]-{}~])?")
+
+BAD_AGENT = Refusal(
+    status=400,
+    code="bad_agent_id",
+    message=f"{HEADER} is not the name of an agent.",
+    hint="1 to 128 printable ASCII characters without slashes and bars; not `.` or `..`.",
+)
+
+
+def agent_of(headers: Headers) -> str | None:
+    """The agent that a request names, None if it names none; Refused if that can be no name."""
+    given = headers.getlist(HEADER)
+    if not given:
+        return None
+    name = given[0].strip()
+    if len(given) > 1 or not _AGENT.fullmatch(name) or name in (".", ".."):
+        raise Refused(BAD_AGENT)
+    return name

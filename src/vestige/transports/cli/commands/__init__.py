@@ -1,0 +1,1 @@
+"""Commands written by hand: those that are a process, manage files or edit settings."""

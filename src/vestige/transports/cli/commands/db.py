@@ -1,0 +1,249 @@
+"""`vestige db`: the database that memories are in, for who looks after it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+import click
+
+from vestige.core.errors import NotFound
+from vestige.operations.shared.text import count, fields, table
+from vestige.store.contract.store import MemoryStore
+from vestige.store.contract.trouble import Connected, DatabaseStatus, Upgrade
+from vestige.transports.cli.session import Session
+
+State = Literal["ready", "outdated", "newer", "absent", "incomplete", "damaged"]
+
+# The model and the mechanisms have nothing to do here.
+_QUIET = {"embeddings.provider": "off", "mechanisms.autopilot": False}
+
+
+def init(session: Session) -> None:
+    """Make what a store needs in the database: the extension, the schema, the tables.
+
+    Doing it again changes nothing. Who may create things in the database does not need it: the first command
+    that opens the store does the same.
+    """
+    before = session.database().status()
+    node = _opened(session)
+    after = session.database().status()
+    made = list(_made(before, after))
+    value = {"made": made, "node": node, **_told(after)}
+    done = [f"Made {one}." for one in made] or ["Everything was there already: nothing was changed."]
+    session.answer(value, lambda: "\n".join([*done, f"The store is {after.place}."]))
+
+
+def status(session: Session) -> None:
+    """Say how the database is: versions, schema, sizes, vectors, who is connected and who writes.
+
+    Nothing is made. The exit code is 1 while there is no store yet, one of an older or a newer schema, a part
+    of one that is being carried there, or one of which a table, an index or a view is missing.
+    """
+    found = session.database().status()
+    value = {**_told(found), **_seen(found)}
+    if value["state"] == "ready":
+        with session.open(**_QUIET) as app:
+            value |= _inside(app.engine.store)
+    session.answer(value, lambda: _shown(value))
+    if value["state"] != "ready":
+        click.get_current_context().exit(1)
+
+
+def migrate(session: Session, dry_run: bool) -> None:
+    """Bring the schema of the store up to date with this version, or with --dry-run say what that would do.
+
+    Every command does so when it opens the store. Here it can be done first, by a user with the rights to.
+    """
+    found = session.database().upgrade()
+    if not found.schema:
+        raise NotFound("There is no store yet.", hint="`vestige db init` makes one.")
+    value = {"dryRun": dry_run, **_schema(found)}
+    if not dry_run:
+        _opened(session)
+    session.answer(value, lambda: _steps(found, dry_run=dry_run))
+
+
+def _opened(session: Session) -> str:
+    """Open the store, which makes what is missing; its node."""
+    with session.open(**_QUIET) as app:
+        return app.engine.store.node
+
+
+def _state(found: DatabaseStatus) -> State:
+    if not found.upgrade.schema:
+        return "absent"
+    if found.upgrade.newer is not None:
+        return "newer"
+    if not found.complete:
+        return "incomplete"
+    if found.missing:
+        return "damaged"
+    return "outdated" if found.upgrade.steps else "ready"
+
+
+def _made(before: DatabaseStatus, after: DatabaseStatus) -> Iterator[str]:
+    for name, version in after.extensions.items():
+        if version != before.extensions.get(name):
+            yield f"the extension {name} {version}"
+    old, new = before.upgrade.schema, after.upgrade.schema
+    if not old:
+        yield f"a store with schema {new}"
+    elif old != new:
+        yield f"schema {new} of schema {old}"
+
+
+# -- for programs --------------------------------------------------------------------------------------
+
+
+def _told(found: DatabaseStatus) -> dict[str, Any]:
+    return {
+        "state": _state(found),
+        "place": found.place,
+        "server": found.server,
+        "extensions": dict(found.extensions),
+        **_schema(found.upgrade),
+        "readOnly": found.read_only,
+        **({"missing": list(found.missing)} if found.missing else {}),
+    }
+
+
+def _seen(found: DatabaseStatus) -> dict[str, Any]:
+    return {
+        "sizeBytes": found.size_bytes,
+        "tables": [{"name": one.name, "rows": one.rows, "sizeBytes": one.size_bytes} for one in found.tables],
+        "connections": [_connected(one) for one in found.connections],
+        "writer": None if found.writer is None else _connected(found.writer),
+    }
+
+
+def _schema(upgrade: Upgrade) -> dict[str, Any]:
+    newer = {} if upgrade.newer is None else {"writtenBy": upgrade.newer}
+    return {"schema": upgrade.schema, "known": upgrade.known, "steps": list(upgrade.steps), **newer}
+
+
+def _connected(one: Connected) -> dict[str, Any]:
+    return {
+        "session": one.session,
+        "user": one.user,
+        "program": one.program,
+        "address": one.address,
+        "state": one.state,
+        "since": one.since.isoformat(),
+    }
+
+
+def _inside(store: MemoryStore) -> dict[str, Any]:
+    index = store.index_status()
+    return {
+        "node": store.node,
+        "readOnly": store.read_only,
+        "profiles": [
+            {
+                "profile": one.signature.profile,
+                "state": one.state.value,
+                "memories": one.memories,
+                "pieces": one.pieces,
+            }
+            for one in store.profiles()
+        ],
+        "index": {"vectors": index.vectors, "indexed": index.indexed, "sizeBytes": index.size_bytes},
+        "processes": [
+            {"pid": one.pid, "command": one.command, "since": one.since.isoformat(), "server": one.server}
+            for one in store.processes()
+        ],
+    }
+
+
+# -- for people ----------------------------------------------------------------------------------------
+
+
+def _shown(told: Mapping[str, Any]) -> str:
+    lines = [
+        fields(
+            (
+                ("store", told["place"]),
+                ("state", _in_words(told)),
+                ("server", told["server"]),
+                *(
+                    (f"extension {name}", known or "not installed")
+                    for name, known in told["extensions"].items()
+                ),
+                ("schema", f"{told['schema']} of {told['known']}"),
+                ("node", told.get("node")),
+                ("writable", "no" if told["readOnly"] else "yes"),
+                ("size", _size(told["sizeBytes"])),
+                *((f"vectors {one['state']}", _profile(one)) for one in told.get("profiles", ())),
+                ("indexed", _index(told["index"]) if "index" in told else None),
+                ("processes", "; ".join(f"{p['command']} ({p['pid']})" for p in told.get("processes", ()))),
+                ("connections", len(told["connections"]) or None),
+                ("writes now", _session(told["writer"]) if told["writer"] else None),
+            )
+        )
+    ]
+    if told["tables"]:
+        rows = [(one["name"], f"{one['rows']:,}", _size(one["sizeBytes"])) for one in told["tables"]]
+        lines += ["", table(("table", "rows", "size"), rows)]
+    if told["connections"]:
+        sessions = [_row(one) for one in told["connections"]]
+        lines += ["", table(("session", "user", "program", "from", "state", "since"), sessions)]
+    return "\n".join(lines)
+
+
+def _in_words(told: Mapping[str, Any]) -> str:
+    if told["state"] == "absent":
+        return "there is no store yet; `vestige db init` makes one"
+    if told["state"] == "outdated":
+        return f"{count(len(told['steps']), 'step')} behind this version; `vestige db migrate` catches up"
+    if told["state"] == "newer":
+        return f"written by Vestige {told['writtenBy']} and not to be opened with this one: upgrade Vestige"
+    if told["state"] == "incomplete":
+        return "a transfer into it is not complete; run the same `vestige migrate --from … --to …` again"
+    if told["state"] == "damaged":
+        lacks = ", ".join(told["missing"])
+        return f"it lacks {lacks}; `vestige doctor --repair` makes indexes and views again"
+    return "ready"
+
+
+def _profile(one: Mapping[str, Any]) -> str:
+    return f"{one['profile']}: {count(one['memories'], 'memory')} in {count(one['pieces'], 'piece')}"
+
+
+def _index(one: Mapping[str, Any]) -> str:
+    return f"{one['indexed']:,} of {count(one['vectors'], 'vector')}, {_size(one['sizeBytes'])}"
+
+
+def _row(one: Mapping[str, Any]) -> Sequence[str]:
+    since = datetime.fromisoformat(one["since"])
+    address = one["address"] or "this machine"
+    return (
+        str(one["session"]),
+        one["user"],
+        one["program"],
+        address,
+        one["state"],
+        f"{since:%Y-%m-%d %H:%M}",
+    )
+
+
+def _session(one: Mapping[str, Any]) -> str:
+    return f"session {one['session']} of {one['user']} from {one['address'] or 'this machine'}"
+
+
+def _size(size_bytes: int | None) -> str:
+    if size_bytes is None:
+        return ""
+    return f"{size_bytes:,} bytes" if size_bytes < 1_000_000 else f"{size_bytes / 1_000_000:,.1f} MB"
+
+
+def _steps(found: Upgrade, *, dry_run: bool) -> str:
+    if not found.steps:
+        return f"The store has schema {found.schema}, as this version wants it: nothing to do."
+    if dry_run:
+        return "\n".join(
+            [
+                f"The store has schema {found.schema}, this version wants {found.known}.",
+                *(f"{step} would be applied." for step in found.steps),
+                "Nothing has been changed.",
+            ]
+        )
+    return f"The schema went from {found.schema} to {found.known} ({', '.join(found.steps)})."

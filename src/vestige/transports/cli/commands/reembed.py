@@ -1,0 +1,176 @@
+"""`vestige migrate --reembed`, `--rollback` and `--drop-old`: another embedding model for the store."""
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from vestige.core.errors import InvalidInput
+from vestige.engine.care import reembed
+from vestige.engine.care.reembed import Outlook
+from vestige.engine.context import Call
+from vestige.engine.embedding import embedder_or_none, is_foreign
+from vestige.operations.shared.text import count
+from vestige.settings.settings import Settings
+from vestige.store.contract.answers import ProfileStatus
+
+NAMED_MODELS = ("fastembed", "openai")
+"""The providers that have more than one model."""
+
+
+class Work(enum.StrEnum):
+    """What can be done about the model of a store, by the option that asks for it."""
+
+    REEMBED = "--reembed"
+    ROLLBACK = "--rollback"
+    DROP_OLD = "--drop-old"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """What to do, and the model that is named for it."""
+
+    work: Work
+    provider: str | None = None
+    model: str | None = None
+
+    def flags(self) -> dict[str, str]:
+        """The settings that are named."""
+        named = {"embeddings.provider": self.provider, "embeddings.model": self.model}
+        return {name: value for name, value in named.items() if value is not None}
+
+    def differs_from(self, settings: Settings) -> bool:
+        """Whether another model than that of the settings is named."""
+        here = settings.embeddings
+        return (self.provider or here.provider, self.model or here.model) != (here.provider, here.model)
+
+
+def choose(
+    settings: Settings, works: Mapping[Work, bool], provider: str | None, model: str | None
+) -> Chosen | None:
+    """What the options ask for, None for nothing of this; InvalidInput where they do not go together."""
+    asked = [work for work, wanted in works.items() if wanted]
+    if len(asked) > 1:
+        raise InvalidInput(f"{asked[0]} and {asked[1]} do not go together.", hint="Run them one by one.")
+    work = asked[0] if asked else None
+    if (provider or model) and work not in (Work.REEMBED, Work.ROLLBACK):
+        given = "--provider" if provider else "--model"
+        raise InvalidInput(f"{given} goes with {Work.REEMBED} or {Work.ROLLBACK}.")
+    from_provider = provider or settings.embeddings.provider
+    if model is not None and from_provider not in NAMED_MODELS:
+        raise InvalidInput(
+            f"The provider {from_provider} has one model only.",
+            hint="Name a provider that has more: --provider fastembed or --provider openai.",
+        )
+    return None if work is None else Chosen(work=work, provider=provider, model=model)
+
+
+def plan(call: Call, work: Work) -> dict[str, Any]:
+    """What would be done; nothing is."""
+    match work:
+        case Work.REEMBED:
+            planned = _outlook(reembed.outlook(call, reembed.model(call)))
+        case Work.ROLLBACK:
+            planned = _outlook(reembed.outlook_back(call))
+        case Work.DROP_OLD:
+            planned = _dropped(reembed.former(call))
+    return {**planned, **_profiles(call)}
+
+
+def do(call: Call, chosen: Chosen, settings: Settings) -> dict[str, Any]:
+    """Do it; what was done."""
+    if chosen.work is Work.DROP_OLD:
+        return {**_dropped(reembed.drop_former(call)), **_profiles(call)}
+    if chosen.work is Work.ROLLBACK:
+        embedded = reembed.roll_back(call)
+    else:
+        embedded = reembed.change_over(call, reembed.model(call))
+    signature = call.engine.store.signature()
+    name = None if signature is None else signature.name
+    done = {"embedded": embedded, "model": name, **_profiles(call)}
+    if chosen.differs_from(settings) or not _is_in_use(call):
+        done["note"] = (
+            f"The embeddings in vestige.toml must be those of {name}: until then other commands go by words "
+            "only."
+        )
+    return done
+
+
+def _is_in_use(call: Call) -> bool:
+    """Whether the model that this command was run with is that of the vectors in use."""
+    embedder = embedder_or_none(call.engine)
+    return embedder is not None and not is_foreign(call.engine, embedder)
+
+
+def told(done: Mapping[str, Any], *, dry_run: bool) -> list[str]:
+    """What was done or would be, in lines for a person."""
+    lines = []
+    if "pieces" in done:
+        lines += _told_outlook(done)
+    if "embedded" in done:
+        lines.append(f"{count(done['embedded'], 'memory')} embedded; the store's model is {done['model']}.")
+    if "former" in done:
+        lines.append(_told_former(done["former"], dry_run=dry_run))
+    for one in done["profiles"]:
+        having = f"{count(one['memories'], 'memory')} in {count(one['pieces'], 'piece')}"
+        lines.append(f"{one['state']}: {one['profile']}, {having}")
+    if "note" in done:
+        lines.append(f"! {done['note']}")
+    return lines
+
+
+def _outlook(seen: Outlook) -> dict[str, Any]:
+    return {
+        "model": seen.signature.name,
+        "memories": seen.memories,
+        "done": seen.done,
+        "pieces": seen.pieces,
+        "seconds": None if seen.seconds is None else round(seen.seconds, 1),
+        "bytes": seen.size_bytes,
+    }
+
+
+def _dropped(left: ProfileStatus | None) -> dict[str, Any]:
+    return {"former": None if left is None else _profile(left)}
+
+
+def _profiles(call: Call) -> dict[str, Any]:
+    return {"profiles": [_profile(one) for one in call.engine.store.profiles()]}
+
+
+def _profile(seen: ProfileStatus) -> dict[str, Any]:
+    return {
+        "profile": seen.signature.profile,
+        "model": seen.signature.name,
+        "dimension": seen.signature.dimension,
+        "state": seen.state.value,
+        "memories": seen.memories,
+        "pieces": seen.pieces,
+    }
+
+
+def _told_outlook(done: Mapping[str, Any]) -> list[str]:
+    have = f"{done['done']:,} of {count(done['memories'], 'memory')} have vectors of {done['model']}"
+    if not done["pieces"]:
+        return [f"{have}; nothing would be embedded."]
+    room = f"{done['bytes'] / 1e6:,.1f} MB"
+    return [
+        f"{have}; {count(done['pieces'], 'piece')} would be embedded, in about {_duration(done['seconds'])}.",
+        f"Their vectors take about {room}, beside those there are.",
+    ]
+
+
+def _told_former(left: Mapping[str, Any] | None, *, dry_run: bool) -> str:
+    if left is None:
+        return "There is no former model."
+    memories = count(left["memories"], "memory")
+    if dry_run:
+        return f"The vectors of {left['profile']}, the former model, would be removed: {memories}."
+    return f"Removed the vectors of {left['profile']}, the former model: {memories}."
+
+
+def _duration(seconds: float) -> str:
+    for size, noun in ((3600, "hour"), (60, "minute")):
+        if seconds >= 2 * size:
+            return count(round(seconds / size), noun)
+    return count(max(1, round(seconds)), "second")

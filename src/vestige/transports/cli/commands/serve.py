@@ -1,0 +1,224 @@
+"""`vestige serve`: the memory for other programs and other machines, over HTTP."""
+
+import logging
+import socket
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import click
+import orjson
+
+from vestige.core.errors import ConfigError, Conflict, MissingExtra
+from vestige.engine import keys
+from vestige.engine.context import Call
+from vestige.settings.settings import Settings, load_settings
+from vestige.transports.cli.log_lines import write_for_people
+from vestige.transports.cli.program import NAME, own_command, places_of, typed
+from vestige.transports.cli.server_address import is_vestige, url_for_others, warn_unencrypted
+from vestige.transports.cli.session import Session, Staying
+from vestige.transports.connect import claude
+from vestige.transports.connect.clients import CLIENTS
+from vestige.transports.connect.servers import Held, Http
+from vestige.transports.http.malloc import kept_small
+
+if TYPE_CHECKING:
+    from vestige.transports.http.auth.addresses import Bind
+
+logger = logging.getLogger(__name__)
+
+NEEDED = ("starlette", "uvicorn", "websockets", "blake3")
+FIRST_LABEL = "first key"
+PLACEHOLDER = "vst_…"
+ASK_SECONDS = 1.0
+"""How long whoever has the port may take to say who it is."""
+
+
+def options() -> list[click.Parameter]:
+    """The options of the command."""
+    return [
+        click.Option(["--bind"], metavar="HOST:PORT", help="Where to listen; port 0 takes a free one."),
+        click.Option(["--no-auth"], is_flag=True, help="Need no key. On loopback addresses only."),
+    ]
+
+
+def serve(session: Session, bind: str | None, no_auth: bool) -> None:
+    """Serve the memory over HTTP: MCP at /mcp, REST at /api/v1, live events at /ws.
+
+    It listens on this machine only, unless told otherwise, and needs a key (`vestige keys create`). Ctrl-C
+    ends it when what runs is done; a second one ends it at once.
+    """
+    if any(find_spec(name) is None for name in NEEDED):
+        raise MissingExtra.named("server", "`vestige serve`")
+    from vestige.transports.http import run
+    from vestige.transports.http.middleware.access_log import set_up_logs
+
+    if bind is not None:
+        session.flags["server.bind"] = bind
+    if no_auth:
+        session.flags["auth.enabled"] = False
+    settings = session.settings()
+    place = run.check_bind(settings)
+    places = places_of(session)
+    command, own = own_command(places), not place.wildcard and _is_usual(places, settings.server.bind)
+    set_up_logs(settings)
+    write_for_people()
+    with ExitStack() as stack:
+        stack.enter_context(kept_small())
+        try:
+            opened = stack.enter_context(run.listening(place, only_loopback=not settings.auth.enabled))
+        except Conflict as exc:
+            raise occupied(place, command=command, own=own) from exc
+        app = session.open_server(session.flags)
+        stack.callback(app.close)
+        first_key = _tell_keys(app, settings, command)
+        warn_unencrypted(opened, settings)
+        local = run.url_of(opened)
+        greeting = Greeting(
+            url=url_for_others(opened, settings.server.allowed_hosts) or local,
+            local=local,
+            command=command,
+            auth=settings.auth.enabled,
+            key=first_key if sys.stdout.isatty() else None,
+            own=own,
+            name=_name_for_others(place, settings),
+            fetching=fetches_model(settings),
+        )
+        run.serve(app, opened, lambda: _started(session, greeting))
+    if sys.stderr.isatty():
+        click.echo("Vestige has stopped.", err=True)
+
+
+def _is_usual(places: Mapping[str, str], bind: str) -> bool:
+    """Whether a program with these places finds the server by itself, in a shell without our variables."""
+    try:
+        found = load_settings(places, environ={}).server.bind
+    except ConfigError:  # of a file that this process does not read
+        return False
+    return found == bind and not bind.endswith(":0")
+
+
+def occupied(place: "Bind", *, command: str = "vestige", own: bool = False) -> Conflict:
+    """Why a server cannot listen at a place that is taken."""
+    elsewhere = "listen elsewhere with --bind HOST:PORT or VESTIGE_SERVER_BIND; port 0 takes a free one."
+    url = _url_at(place)
+    if is_vestige(url, ASK_SECONDS):
+        return Conflict(
+            f"A Vestige listens on {place} already.",
+            hint=f"Use that one (`{_connecting(command, url, own)}`), stop it, or {elsewhere}",
+            details={"bind": str(place)},
+        )
+    return Conflict(
+        f"Something else listens on {place} already.",
+        hint=f"Stop it, or {elsewhere}",
+        details={"bind": str(place)},
+    )
+
+
+def _url_at(place: "Bind") -> str:
+    """Where programs on this machine reach what listens at a place."""
+    host = ("::1" if ":" in place.host else "127.0.0.1") if place.wildcard else place.host
+    return f"http://{replace(place, host=host)}"
+
+
+def _connecting(command: str, url: str, own: bool) -> str:
+    """What to type for a client, with the address unless it is found without."""
+    return f"{command} connect CLIENT --http" + ("" if own else f" {url}")
+
+
+# -- what is said ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Greeting:
+    """What somebody who started a server needs to know.
+
+    `command` is what he types for `vestige`, `key` one that was made just now, `own` whether `connect` finds
+    the server by itself, and `name` a host that other machines know, unless only this one can come. Clients
+    reach it at `url`, those on this machine at `local` too. `fetching` is whether the model is not there yet.
+    """
+
+    url: str
+    local: str = ""
+    command: str = "vestige"
+    auth: bool = True
+    key: str | None = None
+    own: bool = True
+    name: str = ""
+    fetching: bool = False
+
+    def lines(self) -> str:
+        """It, for people."""
+        said = [f"Vestige listens on {self.url}; Ctrl-C ends it."]
+        if self.local not in ("", self.url):
+            said.append(f"  On this machine:  {self.local}")
+        if self.name:
+            port = self.url.rpartition(":")[2]
+            said.append(
+                f"  By its name:  http://{self.name}:{port}, if server.allowed_hosts has the name "
+                f"(VESTIGE_SERVER_ALLOWED_HOSTS={self.name})"
+            )
+        if self.auth and not self.key:
+            said.append(f"  A key:  {self.command} keys create --label NAME")
+        said += [
+            f"  Clients:  {_connecting(self.command, self.url, self.own)}",
+            *self._by_hand(),
+            f"  REST:  {self.url}/api/v1/docs",
+        ]
+        if self.fetching:
+            said.insert(1, "  The model is being fetched, which takes minutes; until then it finds words.")
+        return "\n".join(said)
+
+    def _by_hand(self) -> list[str]:
+        key = Held(text=self.key or PLACEHOLDER) if self.auth else None
+        server = Http(url=f"{self.url}/mcp", key=key)
+        entry = CLIENTS[claude.CLIENT].entry(server)
+        config = orjson.dumps({"mcpServers": {NAME: entry}}).decode()
+        return [
+            f"  Claude Code:  {typed(claude.add(server, NAME))}",
+            f"  Other clients by hand:  {config}",
+        ]
+
+
+def _started(session: Session, greeting: Greeting) -> None:
+    """Say where the server is, and how to connect to it."""
+    url = greeting.url
+    places = {"url": url, "local": greeting.local, "mcp": f"{url}/mcp", "api": f"{url}/api/v1"}
+    session.line({**places, "auth": greeting.auth}, greeting.lines)
+
+
+def _name_for_others(place: "Bind", settings: Settings) -> str:
+    """The name of this machine, where a server listens for others by no name that it was told."""
+    return socket.gethostname() if place.wildcard and not settings.server.allowed_hosts else ""
+
+
+def fetches_model(settings: Settings) -> bool:
+    """Whether a server with these settings has to bring its model first."""
+    from vestige.embed.minilm.install import Presence, status
+
+    local = settings.embeddings.provider == "local" and not settings.offline
+    return local and status(settings.model_cache).presence is Presence.ABSENT
+
+
+def _tell_keys(app: Staying, settings: Settings, command: str) -> str | None:
+    """Make the first key for somebody who looks, and return it; tell others how. A key belongs in no log."""
+    if not settings.auth.enabled:
+        logger.warning("No key is needed: every program on this machine may read and change every memory.")
+        return None
+    store = app.engine.store
+    if settings.auth.token.get_secret_value():
+        logger.warning(
+            "VESTIGE_AUTH_TOKEN opens this server too, which is deprecated: whoever has it may read and "
+            "write everything. It is the bridge's: set it only where `vestige bridge` starts."
+        )
+    if store.list_keys():
+        return None
+    if store.read_only or not sys.stderr.isatty():
+        click.echo(f"There is no key yet: `{command} keys create --label NAME` makes one.", err=True)
+        return None
+    _, text = keys.mint(Call(engine=app.engine), FIRST_LABEL, ["admin"])
+    click.echo(f"The first key, which may do everything; it is shown only now:\n\n  {text}\n", err=True)
+    return text

@@ -1,0 +1,228 @@
+"""Commands made from the registry: one per operation, at its own place, with its own words."""
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from vestige.core.errors import Cancelled, InvalidInput, StoreError
+from vestige.core.nearest import nearest_name
+from vestige.operations.registry.arguments import Wire
+from vestige.operations.registry.registry import Operation, Registry
+from vestige.transports.arguments import Argument, Reader, arguments_of, words_of
+from vestige.transports.cli.options import everywhere
+from vestige.transports.cli.session import ProgressLine, Session
+from vestige.transports.cli.usage import unknown_command
+
+CONFIRM = "confirm"
+"""The argument by which an operation wants to be told that it is meant: the answer to our question."""
+_METAVARS = {"integer": "N", "number": "X", "time": "TIME", "json": "JSON|@FILE|-"}
+
+
+class Choice(click.Choice[str]):
+    """A choice that names the nearest one when it refuses."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The choice, or a refusal."""
+        if value in self.choices:
+            return str(value)
+        close = nearest_name(str(value), self.choices)
+        hint = f" Did you mean {close!r}?" if close else ""
+        return self.fail(f"{value!r} is not one of the choices.{hint}", param, ctx)
+
+
+class CommandGroup(click.Group):
+    """A group that shows its help when called alone and names the nearest command to a wrong one."""
+
+    def __init__(self, name: str, help_text: str) -> None:
+        super().__init__(
+            name,
+            help=help_text,
+            short_help=help_text,  # else click cuts it in the list of commands
+            params=list(everywhere()),
+            invoke_without_command=True,
+            callback=_show_help,
+        )
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that was meant, or an error with the nearest name."""
+        name = args[0]
+        if name.startswith("-"):  # click says which option is wrong
+            return super().resolve_command(ctx, args)
+        if self.get_command(ctx, name) is None and not ctx.resilient_parsing:
+            raise unknown_command(ctx, name, self.list_commands(ctx))
+        return super().resolve_command(ctx, args)
+
+    def place(self, path: tuple[str, ...], command: click.Command, groups: Mapping[str, str]) -> None:
+        """Put a command at its path, making the groups on the way."""
+        first, *rest = path
+        if not rest:
+            self.add_command(command, first)
+            return
+        inner = self.commands.get(first)
+        if not isinstance(inner, CommandGroup):
+            inner = CommandGroup(first, groups.get(first, ""))
+            self.add_command(inner)
+        inner.place(tuple(rest), command, groups)
+
+
+@click.pass_context
+def _show_help(ctx: click.Context) -> None:
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+def add_operations(root: CommandGroup, registry: Registry) -> None:
+    """Give every operation its command."""
+    groups = _groups(registry)
+    for operation in registry.operations.values():
+        root.place(operation.command, operation_command(operation), groups)
+    for name, group in root.commands.items():
+        if isinstance(group, CommandGroup) and not group.help:  # no tool says what it is for: its words do
+            group.help = group.short_help = f"The {name}: {', '.join(sorted(group.commands))}."
+
+
+def _groups(registry: Registry) -> dict[str, str]:
+    """What the commands of each group are for: what the tool of their operations says before its actions."""
+    groups: dict[str, str] = {}
+    for tool in registry.tools.values():
+        for name in tool.actions.values():
+            path = registry.operations[name].command
+            if len(tool.actions) > 1 and len(path) > 1:
+                groups.setdefault(path[0], tool.description.partition(":")[0] + ".")
+    return groups
+
+
+def operation_command(operation: Operation) -> click.Command:
+    """The command of an operation."""
+    arguments = arguments_of(operation)
+    asks = operation.effect == "delete"
+    wants_word = asks and any(argument.name == CONFIRM for argument in arguments)
+
+    def run(**given: Any) -> None:
+        session = click.get_current_context().ensure_object(Session)
+        sure = given.get(CONFIRM) if wants_word else given.pop("yes", True)
+        values = Reader(_stdin).values(arguments, given)
+        _check(operation, arguments, values)
+        if not sure:
+            confirm(f"{operation.title}? {_named(operation, values)}".strip())
+        if wants_word:
+            values[CONFIRM] = True
+        result = _answer(session, operation, values)
+        session.answer(result.wire(), lambda: operation.render(result))
+        if result.exit_code:
+            click.get_current_context().exit(result.exit_code)
+
+    params = [_parameter(argument) for argument in arguments if not (asks and argument.name == CONFIRM)]
+    if asks:
+        names = ["--yes", "-y", *(["--confirm", CONFIRM] if wants_word else [])]
+        params.append(click.Option(names, is_flag=True, help="Do not ask."))
+    return click.Command(
+        operation.command[-1],
+        callback=run,
+        params=[*params, *everywhere()],
+        help=operation.description,
+        short_help=operation.summary,
+        epilog=f"\b\nExample:\n  {example_of(operation)}",
+    )
+
+
+def _check(operation: Operation, arguments: Sequence[Argument], values: Mapping[str, Any]) -> None:
+    """Refuse what cannot be used before anything is asked or opened; what is missing, by its name there."""
+    try:
+        operation.parse(values)
+    except InvalidInput as error:
+        missing = {one.name: one for one in arguments if one.required and one.name not in values}
+        lacking = missing.get(error.details.get("argument", ""))
+        if lacking is None:
+            raise
+        shown = lacking.name.upper() if lacking.positional else lacking.flag
+        command = " ".join(["vestige", *operation.command])
+        raise InvalidInput(f"`{command}` needs `{shown}`.", hint=error.hint, details=error.details) from error
+
+
+def _answer(session: Session, operation: Operation, values: Mapping[str, Any]) -> Wire:
+    """The answer of an operation, or what it says where the store cannot be opened."""
+    try:
+        app = session.open()
+    except StoreError as exc:
+        if operation.without_store is None:
+            raise
+        return operation.without_store(exc, session.database().remains())
+    with app, ProgressLine() as progress:
+        return app.run(operation, values, progress)
+
+
+def example_of(operation: Operation) -> str:
+    """The operation's example as a line for the shell."""
+    return " ".join(map(_quoted, ["vestige", *words_of(operation, operation.example)]))
+
+
+def _quoted(word: str) -> str:
+    """A word for the shell, as a person would write it: an apostrophe in double quotes, if that will do."""
+    return f'"{word}"' if "'" in word and not set(word) & set('"$`\\!') else shlex.quote(word)
+
+
+def confirm(question: str) -> None:
+    """Ask before something is destroyed; without a terminal only `--yes` will do."""
+    if not sys.stdin.isatty():
+        raise InvalidInput(
+            "There is no terminal to ask whether to go on.",
+            hint="Say --yes.",
+            details={"argument": "yes"},
+        )
+    if not click.confirm(question, err=True):
+        raise Cancelled("Nothing was changed.")
+
+
+def _named(operation: Operation, values: Mapping[str, Any]) -> str:
+    return " ".join(str(values[name]) for name in operation.positional if name in values)
+
+
+def _stdin() -> bytes:
+    return sys.stdin.buffer.read()
+
+
+def _parameter(argument: Argument) -> click.Parameter:
+    # Nothing is required here: what is missing is refused by the registry.
+    if argument.positional:
+        metavar = argument.name.upper() + ("…" if argument.kind == "list" else "")
+        return click.Argument(
+            [argument.name],
+            required=False,
+            nargs=-1 if argument.kind == "list" else 1,
+            metavar=metavar if argument.required else f"[{metavar}]",
+            type=_type(argument),
+        )
+    if argument.kind == "boolean":
+        flag = argument.flag + (f"/{argument.flag.replace('--', '--no-', 1)}" if argument.two_sided else "")
+        return click.Option([flag, argument.name], is_flag=True, default=None, help=_help(argument))
+    return click.Option(
+        [argument.flag, argument.name],
+        multiple=argument.kind == "list",
+        metavar=_METAVARS.get(argument.kind),
+        type=_type(argument),
+        help=_help(argument),
+    )
+
+
+def _type(argument: Argument) -> click.ParamType[Any]:
+    return Choice(argument.choices) if argument.choices else click.STRING
+
+
+def _help(argument: Argument) -> str:
+    """The description with what it takes and what it is without."""
+    notes = []
+    if argument.kind == "list":
+        notes.append("repeatable, or separated by commas")
+    if argument.limits:
+        notes.append(argument.limits)
+    if argument.required:
+        notes.append("required")
+    elif argument.default not in (None, False, [], {}):
+        notes.append(f"default: {argument.default}")
+    return argument.description + (f" [{'; '.join(notes)}]" if notes else "")

@@ -1,0 +1,333 @@
+"""The clients that can be connected, as data: where each keeps its settings and what an entry looks like.
+
+`source` names the pages and source files that say so. Not all of them could be read first hand:
+docs/howto/connect-clients.md says which facts are known through others only. What nobody confirms is left
+out: `http` of a client that cannot send a header, `reference` of one that reads no variables there.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from vestige.core.errors import InvalidInput
+from vestige.core.nearest import nearest_name
+from vestige.transports.connect.machine import Machine
+from vestige.transports.connect.servers import Entry, Held, Http, Json, Keys, Named, Server, Stdio
+
+FormatName = Literal["json", "toml"]
+Scope = Literal["user", "project"]
+Places = Mapping[str, tuple[str, ...]]
+"""Files by platform (as `sys.platform` names it; others are like Linux): the first that is there counts."""
+
+VARIABLE = "NAME"
+"""Stands for the name of a variable in a reference."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """A program that speaks MCP.
+
+    `containers` are the places in the file that servers are listed at; the first that is there counts, else
+    the last. `reference` is how a value names an environment variable. `signs` tell that it is installed.
+    """
+
+    name: str
+    title: str
+    user: Places
+    project: tuple[str, ...] = ()
+    format: FormatName = "json"
+    containers: tuple[Keys, ...] = (("mcpServers",),)
+    stdio: Callable[[Stdio], Entry]
+    http: Callable[[Http, str], Entry] | None
+    reference: str | None = None
+    signs: tuple[str, ...]
+    program: str | None = None
+    advice: str = ""
+    source: tuple[str, ...]
+
+    def files(self, scope: Scope, platform: str) -> tuple[str, ...]:
+        """Where its settings of a scope are, as templates for `Machine.place`."""
+        if scope == "project":
+            return self.project
+        return self.user.get(platform, self.user["linux"])
+
+    def entry(self, server: Server) -> Entry:
+        """What it wants to read for a server, or InvalidInput where it cannot."""
+        if isinstance(server, Stdio):
+            return self.stdio(server)
+        if self.http is None:
+            raise InvalidInput(
+                f"{self.title} takes no HTTP server from its settings file.",
+                hint="Leave --http out: it starts `vestige-mcp` itself.",
+                details={"client": self.name},
+            )
+        return self.http(server, self._authorization(server))
+
+    def installed(self, machine: Machine) -> bool:
+        """Whether it seems to be on this machine."""
+        return machine.has(self.signs) or bool(self.program and machine.which(self.program))
+
+    def _authorization(self, server: Http) -> str:
+        match server.key:
+            case None:
+                return ""
+            case Held(text=text):
+                return f"Bearer {text}"
+            case Named(variable=variable):
+                if self.reference is None:
+                    raise InvalidInput(
+                        f"{self.title} reads no environment variables in its settings file.",
+                        hint="Give the key itself with --key (it is then in your own file), or leave "
+                        "--http out.",
+                        details={"client": self.name, "argument": "key_env"},
+                    )
+                return f"Bearer {self.reference.replace(VARIABLE, variable)}"
+
+
+def find(name: str) -> Client:
+    """The client of a name, or InvalidInput with the nearest one."""
+    if name in CLIENTS:
+        return CLIENTS[name]
+    close = nearest_name(name, CLIENTS)
+    raise InvalidInput(
+        f"There is no client `{name}`.",
+        hint=f"Did you mean `{close}`?" if close else f"One of: {', '.join(CLIENTS)}.",
+        details={"argument": "client", "allowed": list(CLIENTS)},
+    )
+
+
+# -- what entries look like ----------------------------------------------------------------------------
+
+
+def _started(kind: str | None = None) -> Callable[[Stdio], Entry]:
+    """`command` and `args`, with the `type` that some want to see."""
+
+    def entry(server: Stdio) -> Entry:
+        shown: Entry = {"type": kind} if kind else {}
+        shown["command"] = server.command
+        if server.args:
+            shown["args"] = list(server.args)
+        return shown
+
+    return entry
+
+
+def _reached(address: str, kind: str | None = None) -> Callable[[Http, str], Entry]:
+    """The address under this name, and the key in a header."""
+
+    def entry(server: Http, authorization: str) -> Entry:
+        shown: Entry = {"type": kind} if kind else {}
+        shown[address] = server.url
+        if authorization:
+            shown["headers"] = {"Authorization": authorization}
+        return shown
+
+    return entry
+
+
+def _codex_http(server: Http, authorization: str) -> Entry:
+    shown: Entry = {"url": server.url}
+    match server.key:
+        case Named(variable=variable):
+            shown["bearer_token_env_var"] = variable
+        case Held():
+            shown["http_headers"] = {"Authorization": authorization}
+        case None:
+            pass
+    return shown
+
+
+def _opencode_stdio(server: Stdio) -> Entry:
+    words: list[Json] = [server.command, *server.args]
+    return {"type": "local", "command": words}
+
+
+# -- the clients -----------------------------------------------------------------------------------------
+
+
+def _everywhere(*files: str) -> Places:
+    return {"linux": files}
+
+
+_CLINE = "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
+
+_ALL = (
+    Client(
+        name="claude-code",
+        title="Claude Code",
+        user=_everywhere("~/.claude.json"),
+        project=(".mcp.json",),
+        stdio=_started("stdio"),
+        http=_reached("url", "http"),
+        reference="${NAME}",
+        signs=("~/.claude.json", "~/.claude"),
+        program="claude",
+        advice="`/mcp` in a session shows it.",
+        source=(
+            "https://code.claude.com/docs/en/mcp",
+            "https://github.com/anthropics/claude-code/issues/4193",
+        ),
+    ),
+    Client(
+        name="claude-desktop",
+        title="Claude Desktop",
+        user=_everywhere("CONFIG/Claude/claude_desktop_config.json"),
+        stdio=_started(),
+        http=None,
+        signs=("CONFIG/Claude",),
+        advice="Quit Claude Desktop and start it again.",
+        source=(
+            "https://github.com/modelcontextprotocol/modelcontextprotocol/blob/main/docs/docs/develop/connect-local-servers.mdx",
+            "https://github.com/anthropics/claude-ai-mcp/issues/120",
+            "https://github.com/aaddrick/claude-desktop-debian",
+        ),
+    ),
+    Client(
+        name="codex",
+        title="Codex",
+        user=_everywhere("~/.codex/config.toml"),
+        project=(".codex/config.toml",),
+        format="toml",
+        containers=(("mcp_servers",),),
+        stdio=_started(),
+        http=_codex_http,
+        reference=VARIABLE,
+        signs=("~/.codex",),
+        program="codex",
+        advice="`codex mcp list` shows it. A project's file counts only when Codex trusts the project.",
+        source=(
+            "https://github.com/openai/codex/blob/main/codex-rs/config/src/mcp_types.rs",
+            "https://developers.openai.com/codex/mcp",
+        ),
+    ),
+    Client(
+        name="cursor",
+        title="Cursor",
+        user=_everywhere("~/.cursor/mcp.json"),
+        project=(".cursor/mcp.json",),
+        stdio=_started(),
+        http=_reached("url"),
+        reference="${env:NAME}",
+        signs=("~/.cursor", "CONFIG/Cursor"),
+        program="cursor",
+        advice="Restart Cursor, and look under MCP in its settings.",
+        source=("https://cursor.com/docs/mcp",),
+    ),
+    Client(
+        name="vscode",
+        title="VS Code",
+        user=_everywhere("CONFIG/Code/User/mcp.json"),
+        project=(".vscode/mcp.json",),
+        containers=(("servers",),),
+        stdio=_started("stdio"),
+        http=_reached("url", "http"),
+        reference="${env:NAME}",
+        signs=("CONFIG/Code/User",),
+        program="code",
+        advice="`MCP: List Servers` in the command palette starts it.",
+        source=(
+            "https://code.visualstudio.com/docs/copilot/reference/mcp-configuration",
+            "https://github.com/microsoft/vscode/issues/245237",
+        ),
+    ),
+    Client(
+        name="windsurf",
+        title="Windsurf",
+        user=_everywhere("~/.codeium/windsurf/mcp_config.json"),
+        stdio=_started(),
+        http=_reached("serverUrl"),
+        reference="${env:NAME}",
+        signs=("~/.codeium/windsurf",),
+        program="windsurf",
+        advice="Refresh the MCP servers in Cascade.",
+        source=("https://docs.windsurf.com/windsurf/cascade/mcp",),
+    ),
+    Client(
+        name="zed",
+        title="Zed",
+        user={
+            "linux": ("CONFIG/zed/settings.json",),
+            "darwin": ("~/.config/zed/settings.json",),
+            "win32": ("CONFIG/Zed/settings.json",),
+        },
+        containers=(("context_servers",),),
+        stdio=_started(),
+        http=_reached("url"),
+        signs=("CONFIG/zed", "CONFIG/Zed", "~/.config/zed"),
+        program="zed",
+        advice="Zed starts it when the file is saved.",
+        source=(
+            "https://zed.dev/docs/ai/mcp",
+            "https://zed.dev/docs/configuring-zed",
+        ),
+    ),
+    Client(
+        name="gemini-cli",
+        title="Gemini CLI",
+        user=_everywhere("~/.gemini/settings.json"),
+        project=(".gemini/settings.json",),
+        stdio=_started(),
+        http=_reached("httpUrl"),
+        reference="${NAME}",
+        signs=("~/.gemini",),
+        program="gemini",
+        advice="Restart Gemini CLI; `/mcp` shows it.",
+        source=(
+            "https://geminicli.com/docs/tools/mcp-server",
+            "https://geminicli.com/docs/cli/configuration",
+        ),
+    ),
+    Client(
+        name="cline",
+        title="Cline",
+        user=_everywhere(f"CONFIG/{_CLINE}", "~/.cline/data/settings/cline_mcp_settings.json"),
+        stdio=_started(),
+        http=_reached("url", "streamableHttp"),
+        signs=("CONFIG/Code/User/globalStorage/saoudrizwan.claude-dev", "~/.cline"),
+        program="cline",
+        advice="Cline starts it when the file is saved.",
+        source=(
+            "https://github.com/cline/cline/blob/main/src/services/mcp/schemas.ts",
+            "https://docs.cline.bot/mcp/adding-and-configuring-servers",
+        ),
+    ),
+    Client(
+        name="continue",
+        title="Continue",
+        user=_everywhere("~/.continue/mcpServers/vestige.json"),
+        project=(".continue/mcpServers/vestige.json",),
+        stdio=_started(),
+        http=_reached("url", "http"),
+        signs=("~/.continue",),
+        advice="Reload the window; MCP works in agent mode.",
+        source=(
+            "https://docs.continue.dev/customize/deep-dives/mcp",
+            "https://github.com/continuedev/continue/blob/main/core/context/mcp/json/loadJsonMcpConfigs.ts",
+        ),
+    ),
+    Client(
+        name="opencode",
+        title="opencode",
+        user={
+            "linux": ("CONFIG/opencode/opencode.json", "CONFIG/opencode/opencode.jsonc"),
+            "darwin": ("~/.config/opencode/opencode.json", "~/.config/opencode/opencode.jsonc"),
+            "win32": ("~/.config/opencode/opencode.json", "~/.config/opencode/opencode.jsonc"),
+        },
+        project=("opencode.json", "opencode.jsonc"),
+        # Version 2 lists servers one level deeper, and reads files of version 1 as they are.
+        containers=(("mcp", "servers"), ("mcp",)),
+        stdio=_opencode_stdio,
+        http=_reached("url", "remote"),
+        reference="{env:NAME}",
+        signs=("CONFIG/opencode", "~/.config/opencode"),
+        program="opencode",
+        advice="Restart opencode.",
+        source=(
+            "https://opencode.ai/v1/docs/mcp-servers/",
+            "https://opencode.ai/v2/docs/mcp-servers/",
+            "https://opencode.ai/docs/migrate-v1/",
+        ),
+    ),
+)
+
+CLIENTS: Mapping[str, Client] = {client.name: client for client in _ALL}

@@ -1,0 +1,366 @@
+"""What connecting a client would change, before anything is: the new text of one file, or nothing."""
+
+import difflib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from vestige.core.errors import InvalidInput
+from vestige.transports.connect import files, jsonc, masks, toml_text
+from vestige.transports.connect.clients import Client, FormatName, Scope
+from vestige.transports.connect.files import ConfigFile
+from vestige.transports.connect.machine import Machine
+from vestige.transports.connect.servers import Entry, Held, Http, Json, Keys, Named, Server, Stdio
+
+LINE_CHARS = 200
+"""A line of a difference is cut here: some clients keep a whole file on one."""
+
+_HEADERS = ("headers", "http_headers")
+_OF_PROCESSES = frozenset({"command", "args", "env", "env_vars", "cwd", "envFile", "environment"})
+_OF_SERVERS = frozenset({"headers", "http_headers", "env_http_headers", "oauth", "oauth_resource", "auth"})
+"""What people add to one kind of server. Codex refuses its whole file when it stands beside the other kind,
+were it empty."""
+_PROGRAM = re.compile(r"\bvestige(?:-mcp)?(?:\.exe)?$|^https?://.*/mcp$")
+"""The program that `connect` writes down, as a path or behind `python -m`, or the address of a server."""
+_SAMPLES: tuple[Server, ...] = (
+    Stdio(command="x", args=("x",)),
+    Http(url="x", key=Held(text="x")),
+    Http(url="x", key=Named(variable="x")),
+)
+
+
+class Format(Protocol):
+    """A way to write values down, which can be edited without touching the rest of a text."""
+
+    def read(self, text: str) -> Entry:
+        """The values; ValueError for a text that is not of this format."""
+
+    def put(self, text: str, keys: Keys, value: Json) -> str:
+        """The text with a value."""
+
+    def take(self, text: str, keys: Keys) -> str:
+        """The text without one."""
+
+
+FORMATS: Mapping[FormatName, Format] = {"json": jsonc, "toml": toml_text}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A file and what it would become; `after` None: it would go. `spent` are copies that go as well. `own`
+    are the texts that it writes and may show, as the file holds them: not a key.
+
+    `reverts` is an `undo` that leaves an entry: the one that was there before Vestige wrote its own.
+    `foreign` is one that takes out what does not look like an entry of ours. Folders below `roots` that are
+    empty without the file go with it.
+    """
+
+    client: Client
+    file: ConfigFile
+    after: str | None
+    private: bool = True
+    secret: str | None = None
+    own: frozenset[str] = frozenset()
+    undoes: bool = False
+    reverts: bool = False
+    foreign: bool = False
+    spent: tuple[Path, ...] = ()
+    roots: tuple[Path, ...] = ()
+
+    @property
+    def nothing(self) -> bool:
+        """Whether everything is as it should be already."""
+        return self.after == self.file.text
+
+    @property
+    def outcome(self) -> str:
+        """What is so when it is done, in words."""
+        if self.reverts:
+            return f"{self.client.title} has the entry again that it had before."
+        return f"{self.client.title} is no longer connected." if self.undoes else "The entry is written."
+
+    @property
+    def warning(self) -> str:
+        """What somebody should know before it is done; empty when there is nothing."""
+        return (
+            "`vestige connect` did not write this entry, which leads to something else."
+            if self.foreign
+            else ""
+        )
+
+    @property
+    def exposed(self) -> bool:
+        """Whether a key would lie in a file that other users of the machine can read."""
+        return self.secret is not None and self.file.open_to_others
+
+    def diff(self) -> str:
+        """The difference as `diff -u` shows it, with keys and the secrets of others made unreadable."""
+        before, after = self.file.text, self.after
+        seen: dict[str, str] = {}
+        for text in (before or "", after or ""):
+            for line, safe in zip(_lines(text), _lines(masks.hidden(text, self.own)), strict=True):
+                if safe != line or line not in seen:
+                    seen[line] = safe
+        lines = difflib.unified_diff(
+            _lines(before),
+            _lines(after),
+            str(self.file.path) if before is not None else "/dev/null",
+            str(self.file.path) if after is not None else "/dev/null",
+            lineterm="",
+        )
+        # Masked line by line, and not before: two keys that differ would be the same.
+        return "\n".join(_cut(line[:1] + seen.get(line[1:], line[1:])) for line in lines)
+
+    def apply(self, now: datetime) -> Path | None:
+        """Do it; the copy of the file as it was."""
+        if self.nothing:
+            return None
+        if self.after is None or self.spent:
+            files.restore(self.file, self.after, self.spent)
+            if self.after is None:
+                files.prune(self.file.target.parent, self.roots)
+            return None
+        return files.write(self.file, self.after, now=now, private=self.private)
+
+
+def connect(client: Client, machine: Machine, server: Server, *, name: str, scope: Scope) -> Change:
+    """What adding a server to a client would change."""
+    secret = server.key.text if isinstance(server, Http) and isinstance(server.key, Held) else None
+    if secret is not None and scope == "project":
+        raise InvalidInput(
+            "A key does not belong in a file of a project: it is shared with everybody who has the project.",
+            hint="Name a variable that holds it with --key-env, or use --scope user.",
+            details={"argument": "key"},
+        )
+    entry = client.entry(server)
+    file = files.read(place(client, machine, scope))
+    values = _values(client, file)
+    keys = _entry_keys(client, values, name)
+    wanted = _merged(client, _at(values, keys), entry)
+    after = _checked(client, file, keys, wanted)
+    texts = (text for text in _texts(entry) if secret is None or secret not in text)
+    own = frozenset(json.dumps(text, ensure_ascii=False) for text in texts)
+    return Change(client=client, file=file, after=after, secret=secret, own=own, private=scope == "user")
+
+
+def undo(client: Client, machine: Machine, *, name: str, scope: Scope) -> Change:
+    """What taking a server out of a client again would change.
+
+    A file that nobody else changed since becomes what it was, byte for byte; otherwise the entry goes and
+    the rest stays.
+    """
+    file = files.read(place(client, machine, scope))
+    values = _values(client, file)
+    keys = _entry_keys(client, values, name)
+    entry = _at(values, keys)
+    if file.text is None or entry is None:
+        return Change(client=client, file=file, after=file.text, undoes=True)
+    same = [
+        (path, text) for path, text in files.backups(file) if _written(client, text, name, entry) == file.text
+    ]
+    clean = [text for _, text in same if _at(_read(client, text), keys) is None]
+    oldest = same[0][1] if same else file.text
+    after: str | None
+    if clean:
+        after = clean[-1]
+    elif _written(client, "", name, _at(_read(client, oldest), keys)) == oldest:
+        after = None  # there was no file
+    else:
+        after = oldest if same else _removed(client, file, keys)
+    return Change(
+        client=client,
+        file=file,
+        after=after,
+        undoes=True,
+        reverts=bool(same) and not clean and after is not None,
+        foreign=not same and not _ours(entry),
+        spent=tuple(path for path, _ in same),
+        roots=machine.roots(),
+    )
+
+
+def connected(client: Client, machine: Machine, *, name: str, scope: Scope) -> Entry | None:
+    """The entry that a client has now; InvalidInput when its file cannot be read."""
+    values = _values(client, files.read(place(client, machine, scope)))
+    entry = _at(values, _entry_keys(client, values, name))
+    return entry if isinstance(entry, dict) else None
+
+
+def place(client: Client, machine: Machine, scope: Scope) -> Path:
+    """The settings file of a client, or InvalidInput where it has none of that scope."""
+    templates = client.files(scope, machine.platform)
+    if not templates:
+        raise InvalidInput(
+            f"{client.title} has no settings file for a project.",
+            hint="Leave --scope out.",
+            details={"client": client.name, "argument": "scope"},
+        )
+    return machine.choose(templates)
+
+
+def snippet(client: Client, server: Server, name: str) -> str:
+    """The text of a file with nothing but this server in it."""
+    return FORMATS[client.format].put("", (*client.containers[-1], name), client.entry(server))
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= LINE_CHARS else line[:LINE_CHARS] + "…"
+
+
+def _texts(value: Json) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _texts(one)
+
+
+# -- the new text ------------------------------------------------------------------------------------------
+
+
+def _merged(client: Client, found: Json, entry: Entry) -> Entry:
+    """The entry with what people added to the one that is there: it is theirs, and stays."""
+    if not isinstance(found, dict):
+        return entry
+    ours = {key for sample in _SAMPLES if _takes(client, sample) for key in client.entry(sample)}
+    alien = _OF_SERVERS if "command" in entry else _OF_PROCESSES
+    kept = {
+        key: value
+        for key, value in found.items()
+        if key in entry or (key not in alien and (key not in ours or value in ([], {})))
+    }
+    merged: Entry = {**kept, **entry}
+    for key in _HEADERS:
+        old, new = found.get(key), entry.get(key)
+        if isinstance(old, dict) and key in ours and "command" not in entry:
+            others = {name: value for name, value in old.items() if name.lower() != "authorization"}
+            both = {**others, **(new if isinstance(new, dict) else {})}
+            merged = {**merged, key: both} if both else {k: v for k, v in merged.items() if k != key}
+    return merged
+
+
+def _ours(entry: Json) -> bool:
+    """Whether an entry leads to a Vestige, as far as can be seen."""
+    if isinstance(entry, dict):
+        return any(_ours(value) for value in entry.values())
+    if isinstance(entry, list):
+        return any(_ours(value) for value in entry)
+    return isinstance(entry, str) and bool(_PROGRAM.search(entry))
+
+
+def _takes(client: Client, server: Server) -> bool:
+    if isinstance(server, Stdio):
+        return True
+    return client.http is not None and (client.reference is not None or not isinstance(server.key, Named))
+
+
+def _checked(client: Client, file: ConfigFile, keys: Keys, wanted: Entry) -> str:
+    """The text with the entry. It is read again before it counts: an edit that changes more is refused."""
+    before = _read(client, file.text or "")
+    if _at(before, keys) == wanted and file.text is not None:
+        return file.text
+    expected = deepcopy(before)
+    inner = expected
+    for key in keys[:-1]:
+        below = inner.setdefault(key, {})
+        if not isinstance(below, dict):
+            raise files.refusal(file.path, f"has something else at `{key}`")
+        inner = below
+    inner[keys[-1]] = wanted
+    try:
+        after = _put(FORMATS[client.format], file.text or "", keys, wanted)
+        right = _read(client, after) == expected
+    except ValueError as exc:
+        raise files.refusal(file.path, f"cannot be edited: {exc}") from exc
+    if not right:
+        raise files.refusal(file.path, "cannot be edited without changing more than the entry")
+    return after
+
+
+def _removed(client: Client, file: ConfigFile, keys: Keys) -> str:
+    text = file.text or ""
+    expected = deepcopy(_read(client, text))
+    inner: Json = expected
+    for key in keys[:-1]:
+        inner = inner[key] if isinstance(inner, dict) else None
+    if isinstance(inner, dict):
+        del inner[keys[-1]]
+    try:
+        after = FORMATS[client.format].take(text, keys)
+        right = _pruned(_read(client, after), keys) == _pruned(expected, keys)
+    except (ValueError, KeyError) as exc:
+        raise files.refusal(file.path, f"cannot be edited: {exc}") from exc
+    if not right:
+        raise files.refusal(file.path, "cannot be edited without changing more than the entry")
+    return after
+
+
+def _pruned(values: Entry, keys: Keys) -> Entry:
+    """The values without a container that is empty: some formats cannot write one."""
+    if len(keys) < 2 or not isinstance(inner := values.get(keys[0]), dict):
+        return values
+    below = _pruned(inner, keys[1:])
+    rest = {key: value for key, value in values.items() if key != keys[0]}
+    return {**rest, keys[0]: below} if below else rest
+
+
+def _put(form: Format, text: str, keys: Keys, wanted: Entry) -> str:
+    """The text with the entry: only what differs is written, so that comments in it stay."""
+    found = _at(form.read(text), keys)
+    if not isinstance(found, dict):
+        return form.put(text, keys, wanted)
+    try:
+        after = text
+        for key in (key for key in found if key not in wanted):
+            after = form.take(after, (*keys, key))
+        for key, value in wanted.items():
+            if key not in found or found[key] != value:
+                after = form.put(after, (*keys, key), value)
+    except (ValueError, KeyError):
+        return form.put(text, keys, wanted)
+    return after
+
+
+def _written(client: Client, text: str, name: str, entry: Json) -> str | None:
+    """A text with an entry as `connect` would have written it, or None where it cannot."""
+    try:
+        keys = _entry_keys(client, _read(client, text), name)
+        return _put(FORMATS[client.format], text, keys, entry) if isinstance(entry, dict) else None
+    except (ValueError, KeyError):
+        return None
+
+
+# -- reading -----------------------------------------------------------------------------------------------
+
+
+def _read(client: Client, text: str) -> Entry:
+    return FORMATS[client.format].read(text)
+
+
+def _values(client: Client, file: ConfigFile) -> Entry:
+    try:
+        return _read(client, file.text or "")
+    except ValueError as exc:
+        raise files.refusal(file.path, f"cannot be read as {client.format.upper()}: {exc}") from exc
+
+
+def _entry_keys(client: Client, values: Entry, name: str) -> Keys:
+    there = (keys for keys in client.containers if isinstance(_at(values, keys), dict))
+    return (*next(there, client.containers[-1]), name)
+
+
+def _at(values: Json, keys: Keys) -> Json:
+    for key in keys:
+        if not isinstance(values, dict) or key not in values:
+            return None
+        values = values[key]
+    return values
+
+
+def _lines(text: str | None) -> list[str]:
+    return [line.rstrip("\r") for line in text.removesuffix("\n").split("\n")] if text else []

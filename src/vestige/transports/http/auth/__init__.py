@@ -1,0 +1,1 @@
+"""Authentication: keys, cookies, login, failed logins, allowed hosts."""

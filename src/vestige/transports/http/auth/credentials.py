@@ -1,0 +1,167 @@
+"""What a request shows to be let in, and whose it is."""
+
+import hmac
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Literal
+
+import anyio
+from starlette.requests import HTTPConnection
+
+from vestige.core.api_key import ApiKey, looks_like_a_key
+from vestige.core.caller import PERMISSIONS, Caller
+from vestige.core.errors import VestigeError
+from vestige.engine import keys
+from vestige.engine.context import Engine
+from vestige.transports.http.auth.cookies import COOKIE, Login, Logins
+from vestige.transports.http.context import Desk, run
+
+logger = logging.getLogger(__name__)
+
+Kind = Literal["bearer", "api-key", "cookie"]
+Via = Literal["bearer", "api-key", "cookie", "open", "token"]
+
+ANYONE = Caller(name="anyone", permissions=frozenset(PERMISSIONS))
+"""Everybody, where no key is needed."""
+TOKEN_HOLDER = Caller(name="VESTIGE_AUTH_TOKEN", permissions=frozenset({"read", "write"}))
+CLOCKS_APART = timedelta(hours=1)
+"""By how much the clocks of two servers may differ. So long after its time a login that was ended is still
+known to be over, or a server whose clock is behind would take its cookie again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credential:
+    """What was shown. An empty text is one that cannot be read, and opens nothing."""
+
+    kind: Kind
+    text: str
+
+    @property
+    def guessed(self) -> bool:
+        """Whether it could be an attempt to guess: nobody guesses a key of ours, or a signature."""
+        return self.kind != "cookie" and not looks_like_a_key(self.text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Who that is. `key_id` is empty for anyone."""
+
+    caller: Caller
+    via: Via
+    key_id: str = ""
+    login: Login | None = None
+
+
+def shown(connection: HTTPConnection) -> Credential | None:
+    """The credential of a request: the first kind that is there decides, whatever it is worth."""
+    bearer = connection.headers.getlist("authorization")
+    if bearer:
+        scheme, _, text = bearer[0].partition(" ")
+        readable = len(bearer) == 1 and scheme.lower() == "bearer"
+        return Credential(kind="bearer", text=text.strip() if readable else "")
+    plain = connection.headers.getlist("x-api-key")
+    if plain:
+        return Credential(kind="api-key", text=plain[0].strip() if len(plain) == 1 else "")
+    cookie = connection.cookies.get(COOKIE)
+    return Credential(kind="cookie", text=cookie) if cookie is not None else None
+
+
+class Holders:
+    """Finds out whose a credential is. Plain code that reads the store: it runs in a thread."""
+
+    def __init__(self, engine: Engine, logins: Logins, token: str) -> None:
+        self._engine, self._logins, self._token = engine, logins, token.encode()
+        # Another token is another holder: who logged in with the old one is out.
+        self._token_id = f"token-{logins.mark(token)}" if token else ""
+
+    def of(self, credential: Credential) -> Identity | None:
+        """Who shows this, or None."""
+        now = self._engine.now()
+        if credential.kind == "cookie":
+            return self._logged_in(credential.text, now)
+        if self._token and hmac.compare_digest(credential.text.encode(), self._token):
+            return self._token_holder()
+        key = keys.verify(self._engine, credential.text, now)
+        return _holder_of(key, credential.kind) if key else None
+
+    def still(self, identity: Identity) -> bool:
+        """Whether somebody who was let in would be let in now."""
+        now = self._engine.now()
+        if identity.login is not None:
+            return self._logged_in(identity.login.text, now) is not None
+        return not self.is_key(identity) or keys.recheck(self._engine, identity.key_id, now) is not None
+
+    def end(self, login: Login) -> None:
+        """Let a login be over at every server of the store; StoreError where that cannot be written."""
+        store = self._engine.store
+        if not store.login_ended(login.id):  # a copy of the cookie must not have us write again and again
+            store.end_login(login.id, login.ends, forgetting=self._engine.now() - CLOCKS_APART)
+
+    def is_key(self, identity: Identity) -> bool:
+        """Whether he came with a key of the store."""
+        return identity.key_id not in ("", self._token_id)
+
+    def _logged_in(self, text: str, now: datetime) -> Identity | None:
+        login, store = self._logins.read(text, now), self._engine.store
+        if login is None or self._logins.ended_here(login):
+            return None
+        if self._token_id and login.key_id == self._token_id:
+            ended = store.login_ended(login.id)
+            return None if ended else replace(self._token_holder(), via="cookie", login=login)
+        key = store.key_of_login(login.key_id, login.id)
+        return _holder_of(key, "cookie", login) if key and key.works_at(now) else None
+
+    def _token_holder(self) -> Identity:
+        return Identity(caller=TOKEN_HOLDER, via="token", key_id=self._token_id)
+
+
+def _holder_of(key: ApiKey, via: Kind, login: Login | None = None) -> Identity:
+    return Identity(caller=keys.caller_of(key), via=via, key_id=key.id, login=login)
+
+
+# -- When keys were last used, written down off the path of requests, many at a time.
+
+EVERY_SECONDS = 10.0
+
+
+class Usage:
+    """Collects uses of keys; a task of the server writes them down. Used by the event loop alone."""
+
+    def __init__(self, desk: Desk, *, every_seconds: float = EVERY_SECONDS) -> None:
+        self._desk, self._every = desk, every_seconds
+        self._used: dict[str, datetime] = {}
+
+    def note(self, key_id: str, now: datetime) -> None:
+        """Remember that a key was used."""
+        self._used[key_id] = now
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[None]:
+        """Write them down from time to time as long as this is open, and what is left at the end."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._write_on)
+            try:
+                yield
+            finally:
+                tasks.cancel_scope.cancel()
+        with anyio.CancelScope(shield=True):
+            await self.write()
+
+    async def write(self) -> None:
+        """Write down what was noted so far. What could not be written is tried again the next time."""
+        used, self._used = self._used, {}
+        if not used:
+            return
+        try:
+            await run(self._desk, keys.note_used, self._desk.app.engine, used)
+        except VestigeError as error:
+            self._used = {**used, **self._used}
+            logger.warning("When keys were used could not be written: %s", error.message)
+
+    async def _write_on(self) -> None:
+        while True:
+            await anyio.sleep(self._every)
+            await self.write()

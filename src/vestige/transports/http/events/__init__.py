@@ -1,0 +1,1 @@
+"""Live events over WebSocket and server-sent events."""

@@ -1,0 +1,1 @@
+"""Limits: bodies, rates, concurrency, responses, connections."""

@@ -1,0 +1,93 @@
+"""What MCP asks of the headers of a request. Pure."""
+
+import binascii
+from base64 import b64decode
+
+from starlette.datastructures import Headers
+
+from vestige.transports.mcp.protocol import eras
+from vestige.transports.mcp.protocol.jsonrpc import INVALID_REQUEST, ProtocolError, Request, shown
+
+VERSION = "mcp-protocol-version"
+SESSION = "mcp-session-id"
+METHOD = "mcp-method"
+NAME = "mcp-name"
+HEADER_MISMATCH = -32020
+
+JSON = "application/json"
+EVENTS = "text/event-stream"
+
+_NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_ENCODED, _END = "=?base64?", "?="
+
+
+class Refused(Exception):
+    """A request that gets no further; `request_id` is that of the message, when it is known."""
+
+    def __init__(self, status: int, error: ProtocolError, request_id: str | int | None = None) -> None:
+        self.status = status
+        self.error = error
+        self.request_id = request_id
+        super().__init__(error.message)
+
+
+def refused(status: int, why: str) -> Refused:
+    """A request that is wrong as such, whatever message it brings."""
+    return Refused(status, ProtocolError(INVALID_REQUEST, why))
+
+
+def check_content_type(headers: Headers) -> None:
+    """A message is JSON."""
+    if headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
+        raise refused(415, f"The Content-Type must be {JSON}")
+
+
+def check_accept(headers: Headers, *wanted: str) -> None:
+    """A client takes whatever may be answered."""
+    ranges = [one.partition(";")[0].strip().lower() for one in headers.get("accept", "*/*").split(",")]
+    for kind in wanted:
+        if not {kind, kind.partition("/")[0] + "/*", "*/*"}.intersection(ranges):
+            raise refused(406, f"The client must accept {' and '.join(wanted)}")
+
+
+def is_modern(headers: Headers, request: Request | None) -> bool:
+    """Which era a request is of: its header says so, or if that is of the other or absent its envelope."""
+    version = headers.get(VERSION)
+    if version is not None and version not in eras.LEGACY:
+        return True
+    return request is not None and request.method != "initialize" and eras.VERSION_KEY in request.meta
+
+
+def check_routing(headers: Headers, request: Request) -> None:
+    """The headers say what the message says, so that whoever routes by them is not led astray."""
+    for header in (VERSION, METHOD, NAME):
+        if len(headers.getlist(header)) > 1:
+            raise _mismatch(f"{header} is given more than once")
+    version = eras.enveloped_version(request)
+    _agree(VERSION, headers.get(VERSION), version)
+    _agree(METHOD, headers.get(METHOD), request.method)
+    field = _NAMED_BY.get(request.method)
+    named = request.params.get(field) if field else None
+    if isinstance(named, str):
+        _agree(NAME, _decoded(headers.get(NAME)), named)
+
+
+def _agree(header: str, given: str | None, told: str) -> None:
+    if given is None:
+        raise _mismatch(f"{header} is missing")
+    if given != told:
+        raise _mismatch(f"{header} is {shown(given)!r}, and the message says {shown(told)!r}")
+
+
+def _decoded(value: str | None) -> str | None:
+    """A header's text: what has no place in a header travels in base64."""
+    if value is None or not (value.startswith(_ENCODED) and value.endswith(_END)):
+        return value
+    try:
+        return b64decode(value[len(_ENCODED) : -len(_END)], validate=True).decode("utf-8")
+    except (binascii.Error, UnicodeDecodeError):
+        raise _mismatch(f"{NAME} is not base64 of UTF-8") from None
+
+
+def _mismatch(why: str) -> ProtocolError:
+    return ProtocolError(HEADER_MISMATCH, f"Header mismatch: {why}")

@@ -1,0 +1,90 @@
+"""Sessions of MCP's handshake era: so many at most, each its owner's alone, ended when not used for a while.
+
+Nothing watches the time: whoever comes to the table has those removed that are over.
+"""
+
+from base64 import urlsafe_b64encode
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from vestige.transports.http.mcp.driver import Conversation
+
+_ID_BYTES = 24
+
+
+@dataclass(slots=True, kw_only=True)
+class Session:
+    """A conversation that goes on over several requests."""
+
+    id: str
+    owner: object
+    conversation: Conversation
+    last_used: float
+
+
+class Sessions:
+    """The sessions that are open. Used on the event loop's thread."""
+
+    def __init__(
+        self,
+        *,
+        most: int,
+        idle_seconds: float,
+        monotonic: Callable[[], float],
+        entropy: Callable[[int], bytes],
+    ) -> None:
+        self._most = most
+        self._idle_seconds = idle_seconds
+        self._monotonic = monotonic
+        self._entropy = entropy
+        self._open: dict[str, Session] = {}
+
+    def __len__(self) -> int:
+        self._expire()
+        return len(self._open)
+
+    def make_room(self, owner: object, *, shared: bool) -> bool:
+        """Whether another can be opened. An owner who has half of them gives up the one not used for longest,
+        unless it is a `shared` one: who has that is several, and nobody gives up what is another's."""
+        self._expire()
+        own = [session for session in self._open.values() if session.owner == owner]
+        if not shared and len(own) >= max(1, self._most // 2):
+            idle = [session for session in own if not session.conversation.busy]
+            if not idle:
+                return False
+            self.end(min(idle, key=lambda session: session.last_used))
+        return len(self._open) < self._most
+
+    def open(self, owner: object, conversation: Conversation) -> str:
+        """Begin a session; its id."""
+        session_id = urlsafe_b64encode(self._entropy(_ID_BYTES)).decode("ascii")
+        self._open[session_id] = Session(
+            id=session_id, owner=owner, conversation=conversation, last_used=self._monotonic()
+        )
+        return session_id
+
+    def find(self, session_id: str, owner: object) -> Session | None:
+        """The session of this id, used from now on; None if there is none, or it is somebody else's."""
+        self._expire()
+        session = self._open.get(session_id)
+        if session is None or session.owner != owner:
+            return None
+        self.used(session)
+        return session
+
+    def used(self, session: Session) -> None:
+        """The session is in use now."""
+        session.last_used = self._monotonic()
+
+    def end(self, session: Session) -> None:
+        """End a session and all that is under way in it."""
+        if self._open.pop(session.id, None) is not None:
+            session.conversation.end()
+
+    def _expire(self) -> None:
+        now = self._monotonic()
+        for session in list(self._open.values()):
+            if session.conversation.busy:
+                session.last_used = now
+            elif now - session.last_used >= self._idle_seconds:
+                self.end(session)

@@ -1,0 +1,1 @@
+"""The MCP protocol without IO: messages in, messages out."""

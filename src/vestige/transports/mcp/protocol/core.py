@@ -1,0 +1,362 @@
+"""The protocol, without IO: a line comes in, actions come out. No clock, no threads, no imports of weight.
+
+One `Connection` serves one client. `receive` reads a line, `take` a message that was read already; `progress`
+and `finish` report on the jobs it started, `overdue` on those it held back, `abandon` on those nobody waits
+for any more. All answer with actions for the driver, which must call them from one thread at a time. Lists,
+prompts and handshakes are answered at once; only tools and resources become jobs.
+
+A driver that has several ways to its client passes an `origin` with each message and finds it again on every
+job and answer that come of it.
+"""
+
+from collections.abc import Callable
+from math import isfinite
+
+from vestige.transports.mcp.catalog import Catalog
+from vestige.transports.mcp.protocol import eras, prompts, results, roots
+from vestige.transports.mcp.protocol import roots as holding
+from vestige.transports.mcp.protocol.jsonrpc import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    Message,
+    ProtocolError,
+    Request,
+    RequestId,
+    as_id,
+    as_object,
+    error_reply,
+    is_reply,
+    notification,
+    parse,
+    read_request,
+    result_reply,
+    shown,
+)
+from vestige.transports.mcp.protocol.messages import RESOURCE, TOOL, Action, Batch, Hold, Job, Outcome, Send
+
+_ROOTS_MAY_BE_NEW = ("notifications/initialized", "notifications/roots/list_changed")
+
+HEAVY_BYTES = 64_000
+"""A call that brings more than this takes seconds, so the short ones do not wait behind it."""
+
+
+class Connection:
+    """One client's conversation, in whichever eras it speaks.
+
+    A `stateless` one takes every message for one of the modern era. The folders of a client are asked for
+    only if it is `local`: those on another machine say nothing here.
+    """
+
+    def __init__(
+        self, catalog: Catalog, version: str, *, stateless: bool = False, local: bool = True
+    ) -> None:
+        self._catalog = catalog
+        self._stateless = stateless
+        self._local = local
+        self._server_info: Message = {"name": "vestige", "title": "Vestige", "version": version}
+        self._handshake: str | None = None
+        self._seen_modern = stateless
+        self._jobs: dict[RequestId, Job] = {}
+        self._roots = roots.Roots()
+        self._entrance = holding.Entrance(self._roots)
+        self.methods: dict[str, Callable[[Request, str], Message | Job]] = {
+            "tools/list": self._list_tools,
+            "tools/call": self._call_tool,
+            "prompts/list": self._list_prompts,
+            "prompts/get": self._get_prompt,
+            "resources/list": self._list_resources,
+            "resources/templates/list": self._list_templates,
+            "resources/read": self._read_resource,
+        }
+        """What answers each request, given the version it is in; others can be added."""
+        self._heavy = False
+        self._origin: object = None
+        self.listed_tools = False
+        """Whether the client has asked for the tools, and so is likely to call one soon."""
+
+    @property
+    def greeted(self) -> bool:
+        """Whether the client has said which version it speaks."""
+        return self._handshake is not None or self._seen_modern
+
+    # -- what comes in ---------------------------------------------------------------------------
+
+    def receive(self, line: bytes) -> list[Action]:
+        """Take one line from the client. Never raises, whatever is in it."""
+        if not line.strip():
+            return []
+        try:
+            message = parse(line)
+        except ProtocolError as error:
+            return [Send(self._error(None, error))]
+        return self.take(message, len(line))
+
+    def take(self, message: object, size: int, origin: object = None) -> list[Action]:
+        """Take one message, or a batch, that was so many bytes. Never raises, whatever it is."""
+        self._heavy = size > HEAVY_BYTES
+        self._origin = origin
+        if isinstance(message, list):
+            return self._receive_batch(message)
+        return self._receive_one(message, None)
+
+    def _receive_batch(self, messages: list[object]) -> list[Action]:
+        if self._handshake != eras.BATCHING or not messages:
+            why = "an empty batch" if not messages else f"batches are part of version {eras.BATCHING} only"
+            error = ProtocolError(INVALID_REQUEST, f"Invalid request: {why}")
+            return [Send(self._error(None, error), self._origin)]
+        batch = Batch(self._origin)
+        batch.expect()  # this loop: the array must not leave before all of it has been read
+        actions = [action for message in messages for action in self._receive_one(message, batch)]
+        return actions + batch.settle(None)
+
+    def _receive_one(self, message: object, batch: Batch | None) -> list[Action]:
+        fields = as_object(message) or {}
+        if is_reply(fields):
+            return self.replied(fields)
+        try:
+            request = read_request(message)
+            if request.id is None:
+                return self._notified(request)
+            answer = self._answer(request, batch)
+        except ProtocolError as error:
+            if (
+                "id" not in fields
+                and isinstance(fields.get("method"), str)
+                and fields.get("jsonrpc") == "2.0"
+            ):
+                return []  # a notification, however wrong, is never answered
+            return self._reply(self._error(as_id(fields.get("id")), error), batch)
+        if isinstance(answer, Job):
+            return self._accept(answer, batch)
+        return self._reply(result_reply(request.id, answer), batch)
+
+    def replied(self, reply: Message) -> list[Action]:
+        """The client answers a question of ours."""
+        return self._entrance.release() if self._roots.take(reply) else []
+
+    def _notified(self, request: Request) -> list[Action]:
+        if request.method in _ROOTS_MAY_BE_NEW:
+            return [Send(question) for question in self._roots.ask()]
+        if request.method != "notifications/cancelled":
+            return []
+        request_id = as_id(request.params.get("requestId"))
+        job = self._jobs.get(request_id) if request_id is not None else None
+        return self._cancel(job) if job is not None else []
+
+    def _answer(self, request: Request, batch: Batch | None) -> Message | Job:
+        if request.id in self._jobs:
+            raise ProtocolError(INVALID_REQUEST, "Invalid request: this id is still being served")
+        if self._stateless or eras.is_modern(request):
+            return self._answer_modern(request, batch)
+        return self._answer_legacy(request, batch)
+
+    def _answer_modern(self, request: Request, batch: Batch | None) -> Message | Job:
+        self._seen_modern = True
+        version = eras.modern_version(request)
+        if batch is not None:
+            raise ProtocolError(INVALID_REQUEST, f"Invalid request: there are no batches in {version}")
+        if request.method == "server/discover":
+            eras.check_options(request)
+            return self._complete(version, self._introduction(version), eras.STATIC)
+        method = self.methods.get(request.method)
+        if method is None:
+            raise _no_method(request)
+        eras.check_options(request)
+        return method(request, version)
+
+    def _answer_legacy(self, request: Request, batch: Batch | None) -> Message | Job:
+        if request.method == "ping":
+            return {}
+        if request.method == "initialize":
+            if batch is not None:
+                raise ProtocolError(INVALID_REQUEST, "Invalid request: initialize cannot be in a batch")
+            self._handshake = eras.legacy_version(request)
+            self._roots.greeted(request.params.get("capabilities") if self._local else None)
+            return self._introduction(self._handshake)
+        if self._handshake is None:
+            raise ProtocolError(
+                INVALID_REQUEST,
+                "Server not initialized: send `initialize`, or the 2026-07-28 envelope in `_meta`",
+            )
+        method = self.methods.get(request.method)
+        if method is None:
+            raise _no_method(request)
+        return method(request, self._handshake)
+
+    # -- the methods -----------------------------------------------------------------------------
+
+    def capabilities(self, version: str) -> Message:
+        """What the server offers."""
+        return eras.capabilities(version)
+
+    def _introduction(self, version: str) -> Message:
+        body: Message = {"capabilities": self.capabilities(version)}
+        if self._catalog.instructions:
+            body["instructions"] = self._catalog.instructions
+        if version in eras.MODERN:
+            return {"supportedVersions": list(eras.MODERN), **body}
+        return {"protocolVersion": version, **body, "serverInfo": self._server_info}
+
+    def _list_tools(self, request: Request, version: str) -> Message:
+        self.listed_tools = True
+        return self._page(request, version, {"tools": self._catalog.tools})
+
+    def _list_resources(self, request: Request, version: str) -> Message:
+        return self._page(request, version, {"resources": self._catalog.resources})
+
+    def _list_templates(self, request: Request, version: str) -> Message:
+        return self._page(request, version, {"resourceTemplates": self._catalog.templates})
+
+    def _list_prompts(self, request: Request, version: str) -> Message:
+        return self._page(request, version, {"prompts": self._catalog.prompts})
+
+    def _get_prompt(self, request: Request, version: str) -> Message:
+        name = _named(request)
+        prompt = self._catalog.prompt(name)
+        if prompt is None:
+            raise _unknown("prompt", name, self._catalog.nearest_prompt(name))
+        return self._complete(version, prompts.filled(prompt, request.params.get("arguments")))
+
+    def _page(self, request: Request, version: str, body: Message) -> Message:
+        # Each list is one page, so we never gave out a cursor.
+        if request.params.get("cursor") is not None:
+            raise ProtocolError(INVALID_PARAMS, "Invalid params: unknown cursor")
+        return self._complete(version, body, eras.STATIC if self._catalog.for_all else eras.STATIC_FOR_ONE)
+
+    def _call_tool(self, request: Request, version: str) -> Message | Job:
+        name = _named(request)
+        if not self._catalog.has_tool(name):
+            raise _unknown("tool", name, self._catalog.nearest_tool(name))
+        given = request.params.get("arguments")
+        arguments = {} if given is None else as_object(given)
+        if arguments is None:
+            raise ProtocolError(INVALID_PARAMS, 'Invalid params: "arguments" must be an object')
+        long = self._heavy or self._catalog.is_long(name, arguments)
+        # The name goes on as it was called: what an old name means is the registry's knowledge.
+        return self._job(request, TOOL, name, version, arguments, long=long)
+
+    def _read_resource(self, request: Request, version: str) -> Message | Job:
+        uri = request.params.get("uri")
+        if not isinstance(uri, str):
+            raise ProtocolError(INVALID_PARAMS, 'Invalid params: "uri" must be a string')
+        if self._catalog.resource(uri) is None:
+            raise eras.resource_not_found(version, uri)
+        return self._job(request, RESOURCE, uri, version, {}, long=False)
+
+    def _job(
+        self, request: Request, kind: str, name: str, version: str, arguments: Message, *, long: bool
+    ) -> Message | Job:
+        """The job of a request, or the question that its client has to answer first."""
+        if request.id is None:
+            raise ProtocolError(INVALID_REQUEST, "Invalid request: a job needs an id")
+        known: tuple[str, ...] = ()
+        if version in eras.MODERN:
+            question = roots.wanted(request) if self._local else None
+            if question is not None:
+                return eras.input_required(question, self._server_info)
+            # Folders of another machine are none of ours, whatever its client tells.
+            known = roots.told(request) if self._local else ()
+        return Job(
+            request.id,
+            kind,
+            name,
+            version=version,
+            arguments=arguments,
+            roots=known,
+            progress_token=as_id(request.meta.get("progressToken")),
+            long=long,
+            origin=self._origin,
+        )
+
+    # -- what becomes of jobs --------------------------------------------------------------------
+
+    def _accept(self, job: Job, batch: Batch | None) -> list[Action]:
+        self._jobs[job.id] = job
+        if batch is not None:
+            job.batch = batch
+            batch.expect()
+        return self._entrance.enter(job)
+
+    def serves(self, origin: object) -> bool:
+        """Whether something that came with this origin is still to be answered."""
+        return any(job.origin is origin for job in self._jobs.values())
+
+    def abandon(self, origin: object) -> list[Action]:
+        """Nobody waits for the answers to what came with this origin."""
+        jobs = [job for job in self._jobs.values() if job.origin is origin]
+        return [action for job in jobs for action in self._cancel(job)]
+
+    def _cancel(self, job: Job) -> list[Action]:
+        del self._jobs[job.id]
+        return [*self._entrance.cancel(job), *(job.batch.settle(None) if job.batch else [])]
+
+    def overdue(self, hold: Hold) -> list[Action]:
+        """Start held jobs without what they wait for."""
+        return self._entrance.overdue(hold)
+
+    def progress(self, job: Job, value: float, total: float | None, message: str | None) -> list[Action]:
+        """Tell the client how far a job is, if it asked to know and this is further than before."""
+        if job.progress_token is None or self._jobs.get(job.id) is not job or not isfinite(value):
+            return []
+        if job.last_progress is not None and value <= job.last_progress:
+            return []
+        job.last_progress = value
+        params: Message = {"progressToken": job.progress_token, "progress": value}
+        if total is not None and isfinite(total):
+            params["total"] = total
+        if message is not None:
+            params["message"] = message
+        return [Send(notification("notifications/progress", params), job.origin)]
+
+    def finish(self, job: Job, outcome: Outcome) -> list[Action]:
+        """Answer a job. A cancelled one is not answered."""
+        if self._jobs.get(job.id) is not job:
+            return []
+        del self._jobs[job.id]
+        try:
+            reply = result_reply(job.id, self.result(job, outcome))
+        except ProtocolError as error:
+            reply = self._error(job.id, error)
+        return job.batch.settle(reply) if job.batch else [Send(reply, job.origin)]
+
+    def result(self, job: Job, outcome: Outcome) -> Message:
+        """What a job came to, in the shape of its method and version."""
+        if job.kind == TOOL:
+            return self._complete(job.version, results.tool_body(outcome))
+        body = results.resource_body(job, outcome, self._catalog.resource(job.name))
+        return self._complete(job.version, body, eras.PERSONAL)
+
+    # -- replies ---------------------------------------------------------------------------------
+
+    def _reply(self, reply: Message, batch: Batch | None) -> list[Action]:
+        if batch is None:
+            return [Send(reply, self._origin)]
+        batch.expect()
+        return batch.settle(reply)
+
+    def _complete(self, version: str, body: Message, cache: Message | None = None) -> Message:
+        return eras.complete(version, body, self._server_info, cache)
+
+    def _error(self, request_id: RequestId | None, error: ProtocolError) -> Message:
+        reply = error_reply(request_id, error)
+        if request_id is None and self._seen_modern and self._handshake is None:
+            del reply["id"]  # the modern schema lets it be absent, never null
+        return reply
+
+
+def _named(request: Request) -> str:
+    name = request.params.get("name")
+    if not isinstance(name, str):
+        raise ProtocolError(INVALID_PARAMS, 'Invalid params: "name" must be a string')
+    return name
+
+
+def _unknown(what: str, name: str, nearest: str | None) -> ProtocolError:
+    data: Message | None = {"nearest": nearest} if nearest else None
+    suffix = f" (did you mean {nearest}?)" if nearest else ""
+    return ProtocolError(INVALID_PARAMS, f"Unknown {what}: {shown(name)}{suffix}", data)
+
+
+def _no_method(request: Request) -> ProtocolError:
+    return ProtocolError(METHOD_NOT_FOUND, f"Method not found: {shown(request.method)}")
