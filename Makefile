@@ -51,7 +51,7 @@ serve: .venv/.serve ## set up, and serve your memory to agents over HTTP until C
 test: lint suite ## set up, then lint, types, documentation and every test
 
 check: lint ## lint, types, documentation and the architecture, without the other tests
-	$(PY) -m pytest -q tests/test_architecture.py
+	$(PY) -m pytest -q tests/project/test_architecture.py
 
 quick: .venv/.dev ## the fast tests only
 	$(PYTEST) -m "not slow"
@@ -70,10 +70,10 @@ suite: model
 # thousand memories would take minutes more; pytest-cov's mark `no_cover` has no effect in workers.
 coverage: model ## every test but the largest, traced: the lines and branches that none reached
 	$(PYTEST) --cov --cov-report=term-missing:skip-covered \
-	  --deselect tests/portable/test_roundtrip.py::test_ten_thousand_memories_with_their_past_make_the_round
+	  --deselect tests/exchange/portable/test_roundtrip.py::test_ten_thousand_memories_with_their_past_make_the_round
 
 test-bare: .venv/.dev ## install without extras into a throwaway environment and use it
-	$(PY) -m pytest -q tests/test_bare_install.py
+	$(PY) -m pytest -q tests/project/test_bare_install.py
 
 bench: model ## speed and quality benchmarks, an hour and a quarter; results into RESULTS
 	@for name in $(BENCHMARKS); do $(PY) -m benchmarks.$$name --out $(RESULTS)/$$name.json || exit 1; done

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from testbed.fresh_databases import FreshDatabases, fresh_databases
 from testbed.postgres_server import Server, server
-from tests.world import World, on_postgres, open_world
+from testbed.world import World, on_postgres, open_world
 from vestige.embed.minilm.install import Presence, status
 
 POSTGRES = pytest.param("postgres", marks=pytest.mark.slow)  # it starts a server

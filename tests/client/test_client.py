@@ -12,8 +12,8 @@ import httpx
 import orjson
 import pytest
 
-from tests.transports.http_inside import URL, inside
-from tests.world import World, open_world
+from testbed.world import World, open_world
+from tests.transports.http.support.inside import URL, inside
 from vestige.client import Client, Refused, Unauthenticated, Unreachable
 from vestige.client.connection import TRIES, Connection, open_http
 from vestige.client.failures import error_of

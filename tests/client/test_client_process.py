@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.transports.http.harness import key_in, serving
+from tests.transports.http.support.harness import key_in, serving
 from vestige.client import Client, Unauthenticated, Unreachable
 from vestige.core.errors import Forbidden
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.embed import tiny_bert
+from tests.embed.minilm import tiny_bert
 from vestige.embed.minilm.convert import convert
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.embed.silent_index import SilentIndex
+from tests.embed.minilm.silent_index import SilentIndex
 from vestige.core.errors import Cancelled, ModelDamaged, ModelUnavailable
 from vestige.embed.background import RETRY_SECONDS, EmbedderSource, State
 from vestige.embed.hashing import HashingEmbedder

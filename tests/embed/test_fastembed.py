@@ -9,7 +9,7 @@ import pytest
 from fastembed import TextEmbedding
 from fastembed.common.model_description import ModelSource, PoolingType
 
-from tests.embed import tiny_bert
+from tests.embed.minilm import tiny_bert
 from vestige.core.errors import ModelUnavailable
 from vestige.embed.fastembed import FastembedEmbedder, prefixes
 from vestige.embed.minilm.bert_graph import STATES, build

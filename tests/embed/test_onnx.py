@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.embed import tiny_bert
+from tests.embed.minilm import tiny_bert
 from vestige.core.errors import ModelDamaged
 from vestige.embed.onnx import OnnxEmbedder
 

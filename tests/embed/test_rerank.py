@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from tokenizers import processors
 
-from tests.embed import tiny_bert
-from tests.world import open_world
+from testbed.world import open_world
+from tests.embed.minilm import tiny_bert
 from vestige.app.app import open_server
 from vestige.core.errors import EmbedderError, MissingExtra, ModelUnavailable
 from vestige.embed.background import State

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from testbed.world import World, open_world
 from tests.conftest import BACKENDS, POSTGRES, store_of
-from tests.world import World, open_world
 
 
 @pytest.fixture(params=[*BACKENDS, POSTGRES])

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.store.sqlite_files import open_at
-from tests.world import START, HandClock, World, open_world
+from testbed.world import START, HandClock, World, open_world
+from tests.store.support.sqlite_files import open_at
 from vestige.cognition.intentions.triggers import Situation
 from vestige.core.errors import InvalidInput, NotFound
 from vestige.core.events import IntentionTriggered, MemoryCreated

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from testbed.fresh_databases import FreshDatabases
-from tests.store.generators import T0, NewStore
-from tests.store.postgres_stores import open_at
+from tests.store.support.generators import T0, NewStore
+from tests.store.support.postgres_stores import open_at
 from vestige.store.contract.processes import Who
 from vestige.store.contract.store import MemoryStore
 from vestige.store.inmemory import InMemoryStore

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tests.world import HandClock, World, open_world
+from testbed.world import HandClock, World, open_world
 from vestige.operations.registry.groups import registry
 
 

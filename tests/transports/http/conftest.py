@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.transports.http.harness import Running, Site, new_site, serving, whoami
+from tests.transports.http.support.harness import Running, Site, new_site, serving, whoami
 
 
 @pytest.fixture

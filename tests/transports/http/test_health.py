@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.transports.http.harness import Site, new_site
+from tests.transports.http.support.harness import Site, new_site
 
 
 @pytest.mark.parametrize("path", ["/health", "/api/health", "/api/v1/health"])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.transports.http.harness import Site, bearer, new_site
+from tests.transports.http.support.harness import Site, bearer, new_site
 from vestige.transports.http.context import Gauge
 from vestige.transports.http.metrics import Metrics
 

@@ -10,9 +10,9 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 from starlette.types import ASGIApp, Message
 
-from tests.transports.http.harness import Site, bearer
-from tests.transports.http_inside import URL, inside
-from tests.world import World, open_world
+from testbed.world import World, open_world
+from tests.transports.http.support.harness import Site, bearer
+from tests.transports.http.support.inside import URL, inside
 from vestige.app.app import App
 from vestige.core.caller import Caller
 from vestige.core.errors import Cancelled

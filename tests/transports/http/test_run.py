@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.world import open_world
+from testbed.world import open_world
 from vestige.core.errors import ConfigError, Conflict
 from vestige.settings.settings import Settings, load_settings
 from vestige.transports.cli.commands.serve import Greeting

@@ -15,7 +15,7 @@ from typing import Self
 import httpx
 import pytest
 
-from tests.transports.http.harness import (
+from tests.transports.http.support.harness import (
     PATIENCE_SECONDS,
     Running,
     bearer,
@@ -48,7 +48,7 @@ def watch(event, args):
     if event.startswith("socket.") and event not in ("socket.gethostname",):
         calls.append(event)
 sys.addaudithook(watch)
-from vestige.app import main
+from vestige.app.app import main
 try:
     main(sys.argv[1:])
 except SystemExit as end:

@@ -1,5 +1,5 @@
 """The part of the store contract that is about API keys and who logged in with one:
-`tests/store/test_contract_keys.py` and `test_contract_logins.py`."""
+`tests/store/contract/keys/test_keys.py` and `test_contract_logins.py`."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

@@ -1,0 +1,5 @@
+"""Where the project is."""
+
+from pathlib import Path
+
+PROJECT = Path(__file__).parents[1]

@@ -1,0 +1,119 @@
+"""The write and read path with the model that ships."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.world import World, open_world
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def real(real_model_dir: Path, tmp_path: Path) -> Iterator[World]:
+    settings: dict[str, Any] = {"embeddings.cache_dir": str(real_model_dir.parent), "offline": True}
+    with open_world(tmp_path, provider="local", **settings) as world:
+        assert world.app.engine.embedders.get(60) is not None
+        yield world
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Always use feature flags for risky changes.", "Never use feature flags for risky changes."),
+        ("The service runs on PostgreSQL 14.", "The service runs on PostgreSQL 16."),
+        ("The meeting is on Tuesday.", "Correction: the meeting is on Wednesday."),
+    ],
+)
+def test_a_correction_supersedes_and_never_reinforces(real: World, old: str, new: str) -> None:
+    first = real.remember(old)
+    real.clock.advance(days=1)
+
+    answer = real.call("smart_ingest", content=new)
+
+    assert (answer["decision"], answer["supersededId"]) == ("supersede", first)
+    assert real.find(new)[0] == new
+    assert old not in real.find(new)
+    assert real.get(first)["reps"] == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            "Orchard was slow after lunch and recovered before Ruth looked.",
+            "Willow was slow in the morning and recovered before Ruth looked.",
+        ),
+        (
+            "Olga sketched the settings page of Quarry on the whiteboard in the morning.",
+            "Yusuf sketched the settings page of Quarry on the whiteboard after lunch.",
+        ),
+        (
+            "A customer complained about the settings page of Umbra in the afternoon.",
+            "A customer complained about the changelog of Umbra in the morning.",
+        ),
+        ("Meridian runs in Frankfurt.", "Pelican runs in Frankfurt."),
+        ("Cleaned up the backlog of Pelican a little.", "Pelican is released on Friday."),
+    ],
+)
+def test_what_is_told_of_another_thing_neither_reinforces_nor_ends(real: World, old: str, new: str) -> None:
+    first = real.remember(old)
+    real.clock.advance(days=1)
+
+    answer = real.call("smart_ingest", content=new)
+
+    assert answer["decision"] in ("create", "merge")
+    assert answer["nodeId"] != first
+    assert "validUntil" not in real.get(first)
+
+
+def test_two_people_who_chat_correct_nobody(real: World) -> None:
+    turns = [
+        "Caroline: Hey Mel! Long time no talk. Lots has been going on since then!",
+        "Caroline: Hey Mel, what's up? Been a busy week since we talked.",
+        "Jon: Thanks, Gina! Your kind words mean a lot. I won't give up!",
+        "Jon: Thanks, Gina. Your help means a lot. I'll keep plugging away and stay optimistic.",
+        "Maria: No worries, John. Whenever you need help, just let me know.",
+        "Maria: Sure thing, John. Let me know if you need any help.",
+    ]
+
+    answer = real.call("smart_ingest", items=[{"content": turn} for turn in turns])
+
+    assert {result["decision"] for result in answer["results"]} <= {"create", "merge"}
+
+
+def test_a_question_without_a_common_word_finds_its_answer(real: World) -> None:
+    for text in (
+        "Ada adopted a puppy from the shelter.",
+        "The quarterly invoice is overdue.",
+        "Our vehicles are charged overnight.",
+        "Grace plays the cello in an orchestra.",
+    ):
+        real.remember(text)
+
+    assert real.find("Who has a dog?")[0] == "Ada adopted a puppy from the shelter."
+    assert real.find("electric cars")[0] == "Our vehicles are charged overnight."
+    assert real.find("musical instrument")[0] == "Grace plays the cello in an orchestra."
+
+
+def test_three_hundred_turns_in_are_three_hundred_memories_found_again(real: World) -> None:
+    subjects = ("gardening", "tax returns", "the marathon", "her violin", "a broken fridge")
+    turns = [
+        f"Speaker {n % 7}: on day {n} we talked about {subjects[n % 5]} for {n + 3} minutes."
+        for n in range(300)
+    ]
+
+    for at in range(0, 300, 100):
+        real.call(
+            "smart_ingest",
+            items=[
+                {"content": text, "thread": f"t{at}", "position": n}
+                for n, text in enumerate(turns[at : at + 100])
+            ],
+        )
+
+    assert real.call("system_status")["totalMemories"] == 300
+    missed = [text for text in turns[::10] if text not in real.find(text, limit=5, record=False)]
+    assert missed == []

@@ -1,0 +1,369 @@
+"""Nobody hears of, or changes, what is out of his reach: every operation, in every form it is asked in.
+
+The operations come from the registry, so a new one is held to this as soon as it is there.
+"""
+
+import json
+import threading
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.fresh_databases import FreshDatabases
+from testbed.world import START, World, on_postgres
+from tests.operations.access.access_world import (
+    CANARY,
+    DOMAIN,
+    EXAMPLE_TEXT,
+    LIMITS,
+    MINE,
+    MOVED_ID,
+    SUPERSEDED_ID,
+    WORDS,
+    Answer,
+    Limit,
+    asked,
+    beyond,
+    reach_world,
+    told_of,
+    written_of,
+)
+from vestige.core.caller import LOCAL_USER, PERMISSIONS, Caller
+from vestige.core.errors import VestigeError
+from vestige.core.models import ANYTHING, EVERYTHING, Access, Memory
+from vestige.operations.memory.read import EXAMPLE_ID
+from vestige.operations.registry.groups import registry
+from vestige.operations.registry.registry import Operation
+
+OUT = f"{CANARY}000000000000"
+OUTSIDE = (OUT, f"{CANARY}0000000000ff", f"{CANARY}00000000001a", f"{CANARY}00000000001c")
+"""A memory, a deleted one, an insight, an intention."""
+UNKNOWN = "01890000-0000-7000-8000-00000000dead"
+LONG_AGO = START.isoformat()
+
+WAYS: Mapping[str, tuple[Any, ...]] = {
+    "scope": ("/", "/project", "/project/canaryscope", "/project/mine-canaryscope", "/user"),
+    "tags": (["canarytag"], ["preference"]),
+    "tags_all": (["canarytag"],),
+    "add": (["canarytag"],),
+    "tag": ("canarytag",),
+    "domains": ([DOMAIN], ["canarydomain"], [DOMAIN, "canarydomain"]),
+    "source": ("canarysource",),
+    "author": ("canaryauthor",),
+    "thread": ("canarythread",),
+    "session_id": ("canarysession",),
+    "include_types": (["pattern"],),
+    "query": ("canarycontent canaryrival", "canarysource", OUT, "the deploy on Monday"),
+    "queries": (["canarycontent", "harbour database"],),
+    "topic": ("TypeScript", "canaryrival"),
+    "content": (EXAMPLE_TEXT, f"{EXAMPLE_TEXT} canarycontent", "Ada does not prefer TypeScript any more."),
+    "items": ([{"content": EXAMPLE_TEXT, "domains": [DOMAIN]}, {"content": "canarycontent"}],),
+    "context": ({"topics": ["canarytag"], "codebase": "canarycodebase", "file": "canaryfile.py"},),
+    "context_topics": (["canarytag"],),
+    "context_session": ("canarysession",),
+    "context_codebase": ("canarycodebase",),
+    "context_file": ("canaryfile.py",),
+    "codebase": ("canarycodebase", "shop"),
+    "project": ("canarycodebase",),
+    "known_at": (LONG_AGO,),
+    "as_of": (LONG_AGO,),
+    "start": (LONG_AGO,),
+    "include_suppressed": (True,),
+    "include_expired": (True,),
+    "limit": (100,),
+    "max_nodes": (200,),
+    "memory_count": (1000,),
+    "min_similarity": (0.0,),
+    "similarity_threshold": (0.5,),
+    "min_confidence": (0.0,),
+    "detail_level": ("full",),
+    "retrieval_mode": ("exhaustive",),
+    "filter_status": ("all",),
+    "format": ("portable", "json", "mermaid", "dot", "svg"),
+    "vectors": (True,),
+    "dry_run": (False,),
+    "even_most": (True,),
+    "even_pinned": (True,),
+    "with_merges": (True,),
+    "with_parts": (True,),
+    "even_changed": (True,),
+    "reverse": (True,),
+    "order": ("oldest", "due", "retention"),
+    "kind": ("dream", "consolidation"),
+    "id": (MOVED_ID, SUPERSEDED_ID),
+    "ids": ([MOVED_ID, SUPERSEDED_ID, EXAMPLE_ID],),
+    "memory_id": (EXAMPLE_ID, MOVED_ID, SUPERSEDED_ID),
+    "center_id": (EXAMPLE_ID, MOVED_ID),
+    "from": (EXAMPLE_ID, MOVED_ID),
+    "to": (EXAMPLE_ID,),
+    "target": (MOVED_ID,),
+}
+"""Other ways to ask, by the name of an argument."""
+
+TOGETHER: Mapping[str, tuple[Answer, ...]] = {
+    "gc": ({"dry_run": False, "min_retention": 1.0, "max_age_days": 1, "even_most": True, "scope": "/"},),
+    "search": (
+        {"query": "TypeScript", "scope": "/", "include_suppressed": True, "include_expired": True},
+        {"query": "deploy Monday", "scope": "/", "known_at": LONG_AGO},
+        {"query": "TypeScript", "scope": "/", "detail_level": "full", "explain": True, "limit": 100},
+    ),
+    "memory.list": ({"scope": "/", "limit": 200, "detail_level": "full", "order": "retention"},),
+    "memory_timeline": ({"scope": "/", "known_at": LONG_AGO, "start": "2020-01-01"},),
+    "memory_changelog": ({"scope": "/", "limit": 100},),
+    "memory_graph": ({"scope": "/", "max_nodes": 200, "depth": 4, "query": "TypeScript"},),
+    "find_duplicates": ({"scope": "/", "similarity_threshold": 0.5, "limit": 100},),
+    "export": (
+        {"format": "portable", "scope": "/", "vectors": True},
+        {"format": "jsonl", "scope": "/", "known_at": LONG_AGO},
+    ),
+    "codebase.get_context": ({"scope": "/", "codebase": "shop", "limit": 50},),
+    "deep_reference": ({"query": "TypeScript or JavaScript?", "scope": "/", "depth": 50},),
+    "smart_ingest": (
+        {"content": "Ada never prefers TypeScript over JavaScript.", "scope": MINE, "domains": [DOMAIN]},
+        {"content": EXAMPLE_TEXT, "scope": "/", "domains": [DOMAIN]},
+        {"content": "Bo swims.", "source": "canarysource", "position": 1, "domains": [DOMAIN]},
+        {"content": "Bo swims.", "thread": "canarythread", "position": 1, "domains": [DOMAIN]},
+    ),
+}
+"""Arguments that only do harm together."""
+
+NAMES = ("id", "ids", "target", "from", "to", "memory_id", "center_id")
+"""Arguments that name a memory, an intention or an insight."""
+
+
+def ways(operation: Operation) -> Iterator[Answer]:
+    """The arguments to try: the example, each other way to ask, and what is worth trying together."""
+    yield dict(operation.example)
+    for name in operation.arguments.model_fields:
+        for value in WAYS.get(name, ()):
+            yield {**operation.example, name: value}
+    yield from TOGETHER.get(operation.name, ())
+
+
+@pytest.mark.parametrize("name", list(registry.operations))
+@pytest.mark.parametrize("limit", LIMITS.values(), ids=LIMITS)
+def test_no_operation_tells_of_or_changes_what_is_out_of_reach(
+    tmp_path: Path, limit: Limit, name: str
+) -> None:
+    operation = registry.operations[name]
+    for number, arguments in enumerate(ways(operation)):
+        folder = tmp_path / str(number)
+        with reach_world(folder, limit) as world:
+            before = beyond(world, limit)
+            answer = asked(world, operation, arguments, limit.caller())
+            assert told_of(answer, arguments) == [], arguments
+            assert written_of(folder) == [], arguments
+            world.app.settle()  # what reacts to it keeps to the same reach
+            assert world.app.autopilot.status().failed == 0
+            assert beyond(world, limit) == before, arguments
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", LIMITS.values(), ids=LIMITS)
+@pytest.mark.parametrize("backend", ["sqlite", "postgres"])
+def test_nor_does_any_of_them_on_another_kind_of_store(
+    tmp_path: Path, request: pytest.FixtureRequest, backend: str, limit: Limit
+) -> None:
+    for name, operation in registry.operations.items():
+        with (
+            store_named(request, backend) as kind,
+            reach_world(tmp_path / name, limit, settings=kind) as world,
+        ):
+            before = beyond(world, limit)
+            tried: list[Answer] = []
+            for arguments in reversed(list(ways(operation))):
+                tried.append(arguments)  # what was written is there from then on
+                answer = asked(world, operation, arguments, limit.caller())
+                assert told_of(answer, {"tried": tried}) == [], (name, arguments)
+            assert written_of(tmp_path / name) == [], name
+            assert beyond(world, limit) == before, name
+
+
+@contextmanager
+def store_named(request: pytest.FixtureRequest, backend: str) -> Iterator[Answer]:
+    """Settings that name an empty store of a kind."""
+    if backend != "postgres":
+        yield {"storage.backend": backend}
+        return
+    databases: FreshDatabases = request.getfixturevalue("postgres_databases")
+    url = databases.take()
+    yield on_postgres(url)
+    databases.give_back(url)
+
+
+@pytest.mark.parametrize("limit", LIMITS.values(), ids=LIMITS)
+def test_who_reaches_everything_is_told_of_every_canary(tmp_path: Path, limit: Limit) -> None:
+    whole = replace(LOCAL_USER, scope=MINE)
+    told: set[str] = set()
+    with reach_world(tmp_path, limit) as world:
+        for operation in registry.operations.values():
+            if operation.effect == "none":
+                for arguments in ways(operation):
+                    told.update(told_of(asked(world, operation, arguments, whole), arguments))
+    unplanted = {"canarydomain"} if limit.access.domains is None else set()
+    unplanted |= {"canaryscope"} if limit.access.scopes is None else set()
+    assert set(WORDS) - told == unplanted
+
+
+def named(operation: Operation, name: str, memory_id: str) -> Answer:
+    """The example about something else."""
+    listed = name == "ids"
+    others = [EXAMPLE_ID] if listed and len(operation.example.get("ids", ())) > 1 else []
+    return {**operation.example, name: [memory_id, *others] if listed else memory_id}
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [
+        (name, argument)
+        for name, operation in registry.operations.items()
+        for argument in NAMES
+        if argument in operation.arguments.model_fields
+    ],
+)
+@pytest.mark.parametrize("limit", LIMITS.values(), ids=LIMITS)
+def test_what_is_out_of_reach_is_refused_like_what_does_not_exist(
+    tmp_path: Path, limit: Limit, name: str, argument: str
+) -> None:
+    operation = registry.operations[name]
+    answers = set()
+    for number, asked_for in enumerate((UNKNOWN, *OUTSIDE)):
+        with reach_world(tmp_path / str(number), limit) as world:
+            before = beyond(world, limit)
+            answer = asked(world, operation, named(operation, argument, asked_for), limit.caller())
+            assert beyond(world, limit) == before
+            answers.add(json.dumps(answer).replace(asked_for, "ID").replace(str(tmp_path / str(number)), ""))
+    assert len(answers) == 1
+
+
+TELLING = {"memory_changelog": ("position",), "search": ("confidence", "keywordScore")}
+"""Numbers that come of the whole store, as the contract says: places in the log, and how rare words are."""
+
+
+@pytest.mark.parametrize("name", list(registry.operations))
+@pytest.mark.parametrize("limit", LIMITS.values(), ids=LIMITS)
+def test_an_answer_is_the_same_whatever_there_is_out_of_reach(
+    tmp_path: Path, limit: Limit, name: str
+) -> None:
+    operation, answers = registry.operations[name], []
+    for folder in (tmp_path / "with", tmp_path / "without"):
+        with reach_world(folder, limit, canaries=folder.name == "with") as world:
+            answer = asked(world, operation, operation.example, limit.caller())
+        plain = json.loads(json.dumps(answer).replace(str(folder), "FOLDER"))
+        answers.append(without(plain, TELLING.get(name, ())))
+    assert answers[0] == answers[1]
+
+
+def without(value: Any, names: Collection[str]) -> Any:
+    """An answer without some of its fields."""
+    if isinstance(value, dict):
+        return {name: without(inner, names) for name, inner in value.items() if name not in names}
+    return [without(inner, names) for inner in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("limit", LIMITS.values(), ids=LIMITS)
+def test_no_resource_tells_of_what_is_out_of_reach(tmp_path: Path, limit: Limit) -> None:
+    with reach_world(tmp_path, limit) as world:
+        for uri in [
+            *registry.resources,
+            "codebase://patterns?project=canarycodebase",
+            f"memory://memories/{OUT}",
+        ]:
+            try:
+                answer = world.app.read_resource(
+                    uri,
+                    request_id="test",
+                    progress=lambda done, total, what: None,
+                    cancelled=threading.Event(),
+                    caller=limit.caller(),
+                )
+            except VestigeError as error:
+                answer = error.value()
+            assert told_of(answer, {"uri": uri}) == [], uri
+
+
+# -- writing ---------------------------------------------------------------------------------------------
+
+
+WRITERS: Mapping[str, Answer] = {
+    "smart_ingest": {"content": "Bo swims on Mondays."},
+    "codebase.remember_pattern": {"name": "Guards", "description": "Check first.", "codebase": "shop"},
+    "codebase.remember_decision": {"decision": "Use Rust.", "rationale": "Speed.", "codebase": "shop"},
+}
+"""What makes new memories, and how to make it do so."""
+
+ONE = Caller(name="one", permissions=frozenset(PERMISSIONS), access=Access(domains=(DOMAIN,)))
+SEVERAL = Caller(name="several", permissions=frozenset(PERMISSIONS), access=Access(domains=(DOMAIN, "other")))
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    """A world with a part that is limited to domains."""
+    with reach_world(tmp_path, LIMITS["domains"]) as opened:
+        yield opened
+
+
+def written(world: World) -> dict[str, Memory]:
+    """Every memory there is."""
+    records = world.app.engine.store.stream(ANYTHING, access=EVERYTHING)
+    return {one.memory.id: one.memory for batch in records for one in batch}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_new_memory_of_a_caller_with_one_domain_belongs_to_it(world: World, name: str) -> None:
+    before = written(world)
+    answer = asked(world, registry.operations[name], WRITERS[name], ONE)
+    (made,) = (memory for memory_id, memory in written(world).items() if memory_id not in before)
+    assert made.domains == (DOMAIN,)
+    assert made.id == answer["nodeId"]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_caller_with_several_domains_must_say_which(world: World, name: str) -> None:
+    before = written(world)
+    error = asked(world, registry.operations[name], WRITERS[name], SEVERAL)["error"]
+    assert error["code"] == "invalid_input"
+    assert error["details"]["domains"] == [DOMAIN, "other"]
+    assert written(world) == before
+
+
+def test_what_a_caller_says_of_domains_is_kept_where_he_reaches_it(world: World) -> None:
+    ingest = registry.operations["smart_ingest"]
+    told = {"content": "Bo swims on Mondays.", "domains": ["other", "elsewhere"]}
+    answer = asked(world, ingest, told, SEVERAL)
+    assert written(world)[answer["nodeId"]].domains == ("other", "elsewhere")
+    before = written(world)
+    assert asked(world, ingest, told, ONE)["error"]["code"] == "forbidden"
+    assert written(world) == before
+
+
+def test_of_a_batch_with_one_text_out_of_reach_nothing_is_written(world: World) -> None:
+    before = written(world)
+    items = [{"content": "Bo swims."}, {"content": "Bo runs.", "domains": ["elsewhere"]}]
+    error = asked(world, registry.operations["smart_ingest"], {"items": items}, ONE)["error"]
+    assert error["code"] == "forbidden"
+    assert written(world) == before
+
+
+def test_the_same_idempotency_key_of_a_caller_with_another_reach_is_another_one(world: World) -> None:
+    ingest = registry.operations["smart_ingest"]
+    told = {"content": f"{EXAMPLE_TEXT} canarycontent", "scope": MINE, "idempotency_key": "once"}
+    whole = asked(world, ingest, told, replace(LOCAL_USER, scope=MINE))
+    assert told_of(whole, {}) != []
+    answer = asked(world, ingest, told, ONE)
+    assert told_of(answer, told) == []
+    assert not answer["replayed"]
+    assert asked(world, ingest, told, ONE) == {**answer, "replayed": True}
+    other = asked(world, ingest, {**told, "content": "Something else."}, SEVERAL)
+    assert other["error"]["code"] == "invalid_input"  # not that the key was used before
+
+
+def test_what_is_about_the_whole_store_is_closed_to_who_reaches_a_part(world: World) -> None:
+    whole = [operation for operation in registry.operations.values() if operation.whole]
+    assert {"backup", "import", "keys.create", "keys.list", "sync"} <= {one.name for one in whole}
+    for operation in whole:
+        assert asked(world, operation, operation.example, ONE)["error"]["code"] == "forbidden"

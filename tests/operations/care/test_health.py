@@ -1,0 +1,88 @@
+"""`memory_health`: retention against its target."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.world import World, open_world
+from vestige.core.models import Access
+from vestige.engine.context import Call
+from vestige.operations.registry.groups import registry
+
+HEALTH = registry.operations["memory_health"]
+
+
+def test_health_tells_the_retention_of_all_memories(world: World) -> None:
+    first = world.remember("Ada drinks green tea.")
+    world.clock.advance(days=400)
+    world.remember("The parser is written in Rust.")
+    kept = [one["retentionStrength"] for one in world.call("memory", action="list")["results"]]
+
+    health = world.call("memory_health")
+
+    assert health["totalMemories"] == 2
+    assert health["avgRetentionRaw"] == pytest.approx(sum(kept) / 2, abs=1e-3)
+    assert health["avgRetention"] == f"{100 * sum(kept) / 2:.1f}%"
+    assert sum(bucket["count"] for bucket in health["distribution"]) == 2
+    weak = world.get(first)["retentionStrength"]
+    assert (health["memoriesBelow30pct"], health["memoriesBelow50pct"]) == (int(weak < 0.3), int(weak < 0.5))
+    nodes = world.call("memory", action="list", detail_level="full")["results"]
+    recall = sum(node["retrievalStrength"] for node in nodes) / 2
+    assert health["avgRetrievalStrength"] == pytest.approx(recall, abs=1e-3)
+    assert (health["retentionTarget"], health["meetsTarget"]) == (0.8, False)
+
+
+def test_a_new_memory_meets_the_target_and_a_neglected_one_does_not(world: World) -> None:
+    memory_id = world.remember("Ada drinks green tea.")
+    new = world.call("memory_health")
+    assert (new["avgRetrievalStrength"], new["meetsTarget"]) == (1.0, True)
+
+    world.clock.advance(days=30)
+    assert world.call("memory_health")["meetsTarget"] is False
+
+    world.call("mark_reviewed", id=memory_id, rating=3)
+    assert world.call("memory_health")["meetsTarget"] is True
+
+
+def test_of_an_empty_store_nothing_is_said_about_the_target(world: World) -> None:
+    health = world.call("memory_health")
+
+    assert {"meetsTarget", "avgRetrievalStrength"} & health.keys() == set()
+    assert (health["totalMemories"], health["recommendation"]) == (0, "Nothing is remembered yet.")
+    prose = HEALTH.render(HEALTH.answer(Call(engine=world.app.engine), {}))
+    assert "met" not in prose.split()
+
+
+@pytest.mark.parametrize(("target", "met"), [(0.5, True), (0.99, False)])
+def test_the_target_is_a_setting(tmp_path: Path, target: float, met: bool) -> None:
+    settings: dict[str, Any] = {"memory.retention_target": target}
+    with open_world(tmp_path, **settings) as world:
+        world.remember("Ada drinks green tea.")
+        world.clock.advance(days=1)
+
+        health = world.call("memory_health")
+
+        assert (health["retentionTarget"], health["meetsTarget"]) == (target, met)
+
+
+def test_health_counts_only_what_is_in_reach(world: World) -> None:
+    world.remember("Ours is blue.", scope="/project/a")
+    world.remember("Theirs is red.", scope="/project/b")
+    call = Call(engine=world.app.engine, access=Access(scopes=("/project/a",)))
+
+    assert HEALTH.call(call, {})["totalMemories"] == 1
+
+
+def test_the_history_is_of_what_the_call_reaches(world: World) -> None:
+    world.remember("Ours is blue.", scope="/project/a")
+    call = Call(engine=world.app.engine, access=Access(scopes=("/project/a",)), scope="/project/a")
+    world.call("consolidate")
+    assert HEALTH.call(call, {})["history"] == []
+
+    registry.operations["consolidate"].call(call, {})
+
+    assert [one["memories"] for one in HEALTH.call(call, {})["history"]] == [1]
+    assert len(world.call("memory_health")["history"]) == 1
+    limited = Call(engine=world.app.engine, access=Access(domains=("music",)))
+    assert HEALTH.call(limited, {})["trend"] == "insufficient_data"

@@ -1,0 +1,115 @@
+"""What is written agrees with the code: generated pages, descriptions, and every snippet that says so."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.project import PROJECT
+from vestige.operations.registry.groups import registry
+from vestige.settings.settings import OTHER_NAMES, documented_fields, environment_name
+from vestige.transports.cli.main import root_command
+from vestige.transports.docs import files, stale
+
+SNIPPET = re.compile(r"^<!-- test -->\n```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+MARK = "<!-- test -->"
+
+
+def pages() -> list[Path]:
+    return [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
+
+
+def snippets() -> Iterator[Any]:
+    for page in pages():
+        text = page.read_text(encoding="utf-8")
+        for number, match in enumerate(SNIPPET.finditer(text), 1):
+            yield pytest.param(match[1], match[2], id=f"{page.relative_to(PROJECT)}-{number}")
+
+
+def test_the_generated_files_are_up_to_date() -> None:
+    assert stale(PROJECT, files(registry, root_command())) == [], "run `make fix`"
+
+
+def test_generating_twice_gives_the_same_bytes() -> None:
+    assert files(registry, root_command()) == files(registry, root_command())
+
+
+def test_every_setting_says_what_it_is() -> None:
+    assert [name for name, field in documented_fields() if not field.description] == []
+
+
+def test_the_page_of_settings_names_every_variable_of_each() -> None:
+    page = (PROJECT / "docs/reference/settings.md").read_text(encoding="utf-8")
+    for variable, setting in OTHER_NAMES.items():
+        assert f"| `{setting}` | `{environment_name(setting)}` or `{variable}` |" in page
+
+
+def test_every_operation_and_argument_says_what_it_is() -> None:
+    bare = [
+        f"{operation.name}.{name}"
+        for operation in registry.operations.values()
+        for name, field in operation.arguments.model_fields.items()
+        if not field.description
+    ]
+    assert bare == []
+    for operation in registry.operations.values():
+        assert operation.summary.endswith("."), operation.name
+
+
+def test_every_command_says_what_it_is() -> None:
+    shown = files(registry, root_command())["docs/reference/command-line.md"].decode("utf-8")
+    for section in shown.split("\n## ")[1:]:
+        title, text = section.split("\n", 1)
+        assert text.strip()[:1].isupper(), title
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    broken = []
+    for page in pages():
+        for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            if not (page.parent / target).exists():
+                broken.append(f"{page.relative_to(PROJECT)}: {target}")
+    assert broken == []
+
+
+def test_no_page_has_vestige_installed_by_its_name() -> None:
+    """It is on no package index: the name would fail there, or one day be a stranger's."""
+    named = re.compile(r"pip install[^`\n]*[\s'\"]vestige\b(?!/)")
+    plugin = PROJECT / "integrations" / "openclaw" / "README.md"
+    found = [page.name for page in (*pages(), plugin) if named.search(page.read_text(encoding="utf-8"))]
+    assert found == []
+
+
+def test_every_mark_stands_before_a_snippet_that_can_run() -> None:
+    for page in pages():
+        text = page.read_text(encoding="utf-8")
+        assert text.count(f"{MARK}\n") == len(SNIPPET.findall(text)), page.name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("language", "code"), list(snippets()))
+def test_a_snippet_runs_as_it_is_written(language: str, code: str, tmp_path: Path) -> None:
+    command = (
+        ["bash", "-e", "-o", "pipefail", "-c", code] if language == "sh" else [sys.executable, "-c", code]
+    )
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env={
+            "HOME": str(tmp_path),
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "LANG": "C.UTF-8",
+            "VESTIGE_EMBEDDINGS_PROVIDER": "hashing",
+            "VESTIGE_OFFLINE": "1",
+        },
+        capture_output=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

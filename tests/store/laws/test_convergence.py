@@ -1,0 +1,85 @@
+"""Three stores that are changed apart and meet in any order end up alike: what they hold, and all that is
+derived from it."""
+
+from itertools import permutations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.store.support.compare import assert_same_records, assert_same_stats, assert_same_words
+from tests.store.support.generators import HOUR, T0, NewStore, flat
+from tests.store.support.stories import FILED, NAMES, SCOPES, TEXTS, Deed, Visit, live, stories, visit
+from vestige.cognition.text.analyser import fingerprint
+from vestige.core.models import ANYTHING, EVERYTHING, Filter, Record
+from vestige.store.contract.changes import TUNED
+from vestige.store.contract.store import MemoryStore
+from vestige.store.merge.histories import Absorbed
+from vestige.store.merge.strength_log import Curves
+
+TERMS = ("zinc", "co*", "日本", "16")
+
+
+def records(store: MemoryStore) -> list[Record]:
+    return store.get_many(NAMES, access=EVERYTHING)
+
+
+def assert_alike(one: MemoryStore, other: MemoryStore) -> None:
+    assert flat(one.lives(access=EVERYTHING)) == flat(other.lives(access=EVERYTHING))
+    assert_same_records(records(one), records(other))
+    names = [record.memory.id for record in records(one)]
+    then = Filter(known_at=T0 + 100 * HOUR)
+    for name in NAMES:
+        assert one.tombstone(name, access=EVERYTHING) == other.tombstone(name, access=EVERYTHING)
+    for name in names:
+        assert one.history(name, access=EVERYTHING) == other.history(name, access=EVERYTHING)
+    assert one.edges(names, access=EVERYTHING) == other.edges(names, access=EVERYTHING)
+    for kind in FILED:
+        assert one.documents(kind, access=EVERYTHING, limit=9) == other.documents(
+            kind, access=EVERYTHING, limit=9
+        )
+    for where in (ANYTHING, Filter(), then):
+        mine = one.lexical(TERMS, where, access=EVERYTHING, limit=9)
+        assert_same_words(mine, other.lexical(TERMS, where, access=EVERYTHING, limit=9))
+    prints = [fingerprint(text) for text in TEXTS]
+    for scope in SCOPES:
+        known = one.same_text(prints, scope=scope, valid_at=T0, access=EVERYTHING)
+        assert known == other.same_text(prints, scope=scope, valid_at=T0, access=EVERYTHING)
+    now = T0 + 3_000 * HOUR
+    assert_same_stats(one.stats(access=EVERYTHING, now=now), other.stats(access=EVERYTHING, now=now))
+    assert one.tag_counts(access=EVERYTHING) == other.tag_counts(access=EVERYTHING)
+
+
+def assert_explained_by_its_log(store: MemoryStore) -> None:
+    """Strengths are what the log says, to the last bit."""
+    log = store.log(access=EVERYTHING)
+    curves = Curves.told(event for event in log if event.kind == TUNED)
+    for record in records(store):
+        events = [event for event in log if event.memory_id == record.memory.id]
+        assert curves.folded(record.memory.created_at, events).strength == record.strength
+
+
+@pytest.mark.slow
+@settings(
+    max_examples=100,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    # every example opens stores of its own
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(story=stories, order=st.permutations(list(permutations(range(3), 2))))
+def test_stores_that_have_met_are_alike_whatever_happened_before(
+    new_store: NewStore, new_oracle: NewStore, story: list[Deed | Visit], order: list[tuple[int, int]]
+) -> None:
+    stores = [new_store(), new_store(), new_oracle()]
+    live(stores, story)
+    for giver, taker in [*order, *order]:
+        visit(stores[giver], stores[taker])
+    for other in stores[1:]:
+        assert_alike(stores[0], other)
+    told = flat(stores[0].lives(access=EVERYTHING))
+    for store in stores:
+        assert_explained_by_its_log(store)
+        assert store.absorb(told, access=EVERYTHING) == Absorbed()
+        store.close()

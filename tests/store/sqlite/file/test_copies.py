@@ -1,0 +1,158 @@
+"""Plain copies of the files of a store at work, as `cp`, rsync or a system's own backup make them.
+
+A copy of one moment (a file system's snapshot) is whole. One that is made file after file while something
+writes can be torn, which is found out, or of a moment that is already past.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from testbed.project import PROJECT
+from tests.store.support.generators import a_memory, add
+from tests.store.support.sqlite_files import open_at, query
+from vestige.core.errors import StoreCorrupt
+from vestige.store.sqlite.backup.restore import inspect
+
+ORDERS = {
+    "as cp does": ("", "-shm", "-wal"),
+    "without the index of the log": ("", "-wal"),
+    "the log first": ("-wal", "-shm", ""),
+    "the index first": ("-shm", "-wal", ""),
+    "the database alone": ("",),
+}
+ROUNDS = 12
+SECONDS = 30.0
+MOST_WRITES = 20_000
+
+WRITER = f"""
+import os, sys
+from pathlib import Path
+from tests.store.support.generators import a_memory, add
+from tests.store.support.sqlite_files import open_at
+store = open_at(Path(sys.argv[1]))
+told = os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT, 0o600)
+for number in range({MOST_WRITES}):
+    add(store, a_memory(f"m{{number}}", f"word{{number}} granite basalt " * 20))
+    os.pwrite(told, b"%012d" % (number + 1), 0)
+sys.stdin.read()
+"""
+
+
+class Writing:
+    """A process that writes memories m0, m1, … one after the other, and tells which it has written."""
+
+    def __init__(self, database: Path, told: Path, pid: int) -> None:
+        self.database = database
+        self.pid = pid
+        self._told = told
+
+    def acknowledged(self) -> int:
+        """How many are written."""
+        return int(self._told.read_bytes() or b"0") if self._told.exists() else 0
+
+    def wait_for(self, number: int) -> None:
+        """Go on when so many are written."""
+        pause = Event()
+        for _ in range(int(SECONDS * 100)):
+            if self.acknowledged() >= number:
+                return
+            pause.wait(0.01)
+        raise AssertionError("the writer does not write")
+
+    def copied(self, to: Path, order: tuple[str, ...]) -> Path:
+        """Its files, one after the other, in another place."""
+        shutil.rmtree(to, ignore_errors=True)
+        to.mkdir()
+        for end in order:
+            shutil.copyfile(f"{self.database}{end}", to / f"vestige.db{end}")
+        return to / "vestige.db"
+
+
+@pytest.fixture
+def writing(tmp_path: Path) -> Iterator[Writing]:
+    database, told = tmp_path / "data" / "vestige.db", tmp_path / "told"
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(database), str(told)],
+        stdin=subprocess.PIPE,
+        cwd=PROJECT,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    ) as child:
+        try:
+            at_work = Writing(database, told, child.pid)
+            at_work.wait_for(300)
+            yield at_work
+        finally:
+            child.kill()
+
+
+@contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    """Nothing moves in a process, wherever it is."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        os.waitid(os.P_PID, pid, os.WSTOPPED)
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def held(copy: Path) -> list[int]:
+    """The numbers of the memories in a copy."""
+    return sorted(int(str(row[0])[1:]) for row in query(copy, "SELECT id FROM memories"))
+
+
+@pytest.mark.slow
+def test_a_copy_of_one_moment_opens_with_everything_that_was_acknowledged(
+    writing: Writing, tmp_path: Path
+) -> None:
+    for number in range(ROUNDS):
+        with stopped(writing.pid):
+            acknowledged = writing.acknowledged()
+            copy = writing.copied(tmp_path / "copy", ORDERS["as cp does"])
+        assert inspect(copy).memories >= acknowledged
+        with closing(open_at(copy)) as store:
+            assert not store.read_only
+        numbers = held(copy)
+        assert numbers == list(range(len(numbers)))
+        writing.wait_for(acknowledged + 20 * (number % 3))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", ORDERS.values(), ids=[*ORDERS])
+def test_a_copy_made_while_something_writes_is_of_one_moment_or_refused(
+    writing: Writing, tmp_path: Path, order: tuple[str, ...]
+) -> None:
+    for number in range(ROUNDS):
+        acknowledged = writing.acknowledged()
+        copy = writing.copied(tmp_path / "copy", order)
+        try:
+            found = inspect(copy)
+        except StoreCorrupt:
+            continue
+        numbers = held(copy)
+        # It may be an earlier moment, when the log was begun anew between two files, but it is one: of the
+        # memories before its last none is missing.
+        assert numbers == list(range(len(numbers)))
+        assert found.memories == len(numbers)
+        writing.wait_for(acknowledged + 7 * (number % 5))
+
+
+def test_a_copy_without_its_log_lacks_what_is_only_there(tmp_path: Path) -> None:
+    with closing(open_at(tmp_path / "vestige.db")) as store:
+        add(store, a_memory("m1"))
+    with closing(open_at(tmp_path / "vestige.db")) as store:
+        add(store, a_memory("m2"))
+        shutil.copyfile(tmp_path / "vestige.db", tmp_path / "alone.db")
+        for end in ("", "-wal"):
+            shutil.copyfile(tmp_path / f"vestige.db{end}", tmp_path / f"both.db{end}")
+    assert inspect(tmp_path / "alone.db").memories == 1
+    assert inspect(tmp_path / "both.db").memories == 2

@@ -1,0 +1,96 @@
+"""Memories stay where their owner put them, and nobody else hears of them."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from testbed.world import open_world
+from tests.transports.cli.harness import invoke
+from vestige.core.errors import VestigeError
+
+REMEMBER_AND_FIND = """
+import sys, threading
+from vestige.app.app import open_app
+with open_app({"data_dir": sys.argv[1], "embeddings.cache_dir": sys.argv[2], "offline": True}) as app:
+    def call(tool, **arguments):
+        return app.call_tool(tool, arguments, request_id="", progress=print, cancelled=threading.Event())
+    call("smart_ingest", content="The heron stands in the pond.")
+    assert call("search", query="a bird in the water")["method"] == "hybrid"
+"""
+
+
+@pytest.mark.slow
+def test_the_model_reports_to_nobody(real_model_dir: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    environ = {name: value for name, value in os.environ.items() if "TELEMETRY" not in name}
+    environ |= {"HOME": str(home), "XDG_CACHE_HOME": str(home / ".cache")}
+
+    done = subprocess.run(
+        [sys.executable, "-c", REMEMBER_AND_FIND, str(tmp_path / "data"), str(real_model_dir.parent)],
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    # onnxruntime would have left a device id and a queue of reports here.
+    assert [path for path in home.rglob("*") if path.is_file()] == []
+
+
+def test_a_project_that_links_its_database_elsewhere_is_refused(tmp_path: Path) -> None:
+    data = tmp_path / ".vestige"
+    data.mkdir()
+    (data / "vestige.db").symlink_to(tmp_path / "published.db")
+
+    with pytest.raises(VestigeError) as refused, open_world(data):
+        pass
+
+    assert refused.value.code == "config"
+    assert not (tmp_path / "published.db").exists()
+
+
+def test_the_root_of_a_repository_is_no_data_directory(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+
+    with pytest.raises(VestigeError) as refused, open_world(tmp_path):
+        pass
+
+    assert refused.value.code == "config"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".git"]
+
+
+@pytest.mark.parametrize("name", [".vestige", "memory"])
+def test_a_new_directory_in_a_project_hides_itself_from_git(tmp_path: Path, name: str) -> None:
+    (tmp_path / ".git").mkdir()
+
+    with open_world(tmp_path / name) as world:
+        world.remember("Only for this project.")
+
+    assert (tmp_path / name / ".gitignore").read_text(encoding="utf-8") == "*\n"
+
+
+def test_a_directory_that_was_there_before_gets_no_gitignore(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "notes").mkdir()
+
+    with open_world(tmp_path / "notes") as world:
+        world.remember("Beside the notes.")
+
+    assert not (tmp_path / "notes" / ".gitignore").exists()
+
+
+def test_a_memory_cannot_drive_the_terminal(tmp_path: Path) -> None:
+    flags = ["--data-dir", str(tmp_path)]
+    invoke(["ingest", *flags, "x \x1b]0;pwned\x07 \x1b[31mRED \x9b2J"])
+
+    for words in (["memory", "list"], ["search", "RED"], ["timeline"]):
+        shown = invoke([*words, *flags, "--table"]).stdout
+        assert "pwned" in shown
+        assert not [sign for sign in shown if ord(sign) < 32 and sign not in "\n\t"]
+        assert "\x9b" not in shown

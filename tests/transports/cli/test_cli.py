@@ -1,0 +1,272 @@
+"""The command line in this process: commands from the registry, answers, and errors."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from tests.transports.cli.harness import Outcome, invoke
+from vestige.core.errors import VestigeError
+from vestige.operations.memory.archive import Collected
+from vestige.operations.registry.groups import registry
+from vestige.operations.registry.registry import Operation
+from vestige.transports.arguments import Reader, arguments_of, words_of
+from vestige.transports.cli.main import root_command
+
+OPERATIONS = list(registry.operations.values())
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> str:
+    return str(tmp_path / "data")
+
+
+def answer(outcome: Outcome) -> dict[str, Any]:
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    value: dict[str, Any] = json.loads(outcome.stdout)
+    return value
+
+
+def error(outcome: Outcome) -> dict[str, Any]:
+    assert outcome.exit_code != 0
+    assert outcome.stdout == ""
+    value: dict[str, Any] = json.loads(outcome.stderr)["error"]
+    return value
+
+
+def command_at(path: tuple[str, ...]) -> click.Command:
+    command: click.Command = root_command()
+    for word in path:
+        assert isinstance(command, click.Group)
+        command = command.commands[word]
+    return command
+
+
+def parsed(operation: Operation, words: list[str]) -> dict[str, Any]:
+    """What a command line gives the operation."""
+    command = command_at(operation.command)
+    with command.make_context("x", words[len(operation.command) :]) as ctx:
+        return Reader(lambda: b"").values(arguments_of(operation), ctx.params)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.name)
+def test_the_command_line_of_an_example_says_exactly_the_example(operation: Operation) -> None:
+    given = parsed(operation, words_of(operation, operation.example))
+    assert operation.parse(given) == operation.parse(operation.example)
+    assert given.keys() == operation.example.keys()
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.name)
+def test_every_command_explains_itself_without_opening_a_store(operation: Operation, data_dir: str) -> None:
+    shown = invoke([*operation.command, "--help", "--data-dir", data_dir])
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    assert "Example:" in shown.stdout
+    for argument in arguments_of(operation):
+        assert (argument.name.upper() if argument.positional else argument.flag) in shown.stdout
+    assert not Path(data_dir).exists()
+
+
+def test_text_that_begins_with_a_dash_survives_being_written_as_a_command_line() -> None:
+    operation = registry.operations["smart_ingest"]
+    values = {"content": "- buy milk", "source": "-v", "tags": ["-x", "y"], "position": -3}
+    given = parsed(operation, words_of(operation, values))
+    assert operation.parse(given) == operation.parse(values)
+
+
+def test_an_answer_is_json_in_a_pipe_and_text_on_request(data_dir: str) -> None:
+    stored = answer(invoke(["ingest", "Ada prefers tea.", "--data-dir", data_dir]))
+    assert stored["decision"] == "create"
+    text = invoke(["memory", "list", "--table", "--data-dir", data_dir])
+    assert text.stdout.splitlines()[0] == "Ada prefers tea."
+    assert stored["nodeId"] in text.stdout
+    listed = answer(invoke(["memory", "list", "--data-dir", data_dir]))
+    assert [one["id"] for one in listed["results"]] == [stored["nodeId"]]
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        ["--data-dir", "DIR", "--table", "memory", "list"],
+        ["memory", "--data-dir", "DIR", "--table", "list"],
+        ["memory", "list", "--data-dir", "DIR", "--table"],
+        ["--data-dir", "/nowhere/else", "--json", "memory", "list", "--table", "--data-dir", "DIR"],
+    ],
+    ids=["before", "between", "after", "the last one wins"],
+)
+def test_the_options_for_everything_work_wherever_they_stand(order: list[str], data_dir: str) -> None:
+    invoke(["ingest", "Ada prefers tea.", "--data-dir", data_dir])
+    shown = invoke([data_dir if word == "DIR" else word for word in order])
+    assert shown.exit_code == 0
+    assert "1 of 1 memory in /." in shown.stdout
+
+
+def test_config_chooses_the_settings_file(tmp_path: Path, data_dir: str) -> None:
+    chosen = tmp_path / "mine.toml"
+    chosen.write_text('[memory]\nscope = "/project/tea"\n', encoding="utf-8")
+    invoke(["--config", str(chosen), "--data-dir", data_dir, "ingest", "Ada prefers tea."])
+    listed = answer(invoke(["memory", "list", "--data-dir", data_dir]))
+    assert [one["scope"] for one in listed["results"]] == ["/project/tea"]
+
+
+def test_a_refusal_of_the_engine_keeps_its_value_and_exit_code(data_dir: str) -> None:
+    missing = invoke(["memory", "get", "no-such-id", "--data-dir", data_dir])
+    assert missing.exit_code == 1
+    assert error(missing)["code"] == "not_found"
+    assert error(missing)["hint"]
+
+
+def test_a_person_gets_the_error_as_two_lines(data_dir: str) -> None:
+    shown = invoke(["memory", "get", "no-such-id", "--table", "--data-dir", data_dir])
+    first, second = shown.stderr.splitlines()
+    assert first == "Error: There is no memory no-such-id."
+    assert second.startswith("Hint: ")
+
+
+@pytest.mark.parametrize(
+    ("operation", "shown"), [("memory.get", "ID"), ("keys.create", "--label"), ("keys.revoke", "ID")]
+)
+def test_a_missing_argument_is_named_as_the_help_does(operation: str, shown: str, data_dir: str) -> None:
+    with pytest.raises(VestigeError) as expected:
+        registry.operations[operation].parse({})
+    words = operation.split(".")
+    refused = invoke([*words, "--data-dir", data_dir])
+    assert refused.exit_code == 2
+    message = f"`vestige {' '.join(words)}` needs `{shown}`."
+    assert error(refused) == {**expected.value.value(), "message": message}
+    assert shown in invoke([*words, "--help"]).stdout
+    assert not Path(data_dir).exists()
+
+
+def test_a_wrong_value_is_refused_in_the_words_of_the_registry(data_dir: str) -> None:
+    operation = registry.operations["search"]
+    with pytest.raises(VestigeError) as expected:
+        operation.parse({"query": "tea", "limit": "1000"})
+    assert error(invoke(["search", "tea", "--limit", "1000"])) == expected.value.value()
+
+
+def test_an_unknown_option_is_refused_with_the_nearest_name() -> None:
+    refused = invoke(["search", "tea", "--detail-levle", "full"])
+    assert refused.exit_code == 2
+    assert error(refused) == {
+        "code": "unknown_argument",
+        "message": "`vestige search` has no option `--detail-levle`.",
+        "hint": "Did you mean `--detail-level`?",
+        "details": {"argument": "--detail-levle"},
+    }
+
+
+@pytest.mark.parametrize("flag", ["--port", "--host"])
+def test_an_option_that_is_called_otherwise_here_is_refused_with_our_name(flag: str) -> None:
+    assert error(invoke(["serve", flag, "4000"]))["hint"] == "Did you mean `--bind`?"
+
+
+def test_an_apostrophe_in_an_example_is_written_as_a_person_would() -> None:
+    shown = invoke(["keys", "create", "--help"]).stdout
+    assert '--label "Ada\'s laptop"' in shown
+
+
+def test_an_unknown_choice_is_refused_with_the_nearest_one() -> None:
+    refused = error(invoke(["search", "tea", "--detail-level", "ful"]))
+    assert refused["code"] == "invalid_input"
+    assert "'full'" in refused["message"]
+    assert refused["details"] == {"argument": "detail_level", "allowed": ["brief", "summary", "full"]}
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["searchx", "tea"], "vestige search"),
+        (["memory", "gett"], "vestige memory get"),
+        (["promote", "x"], "vestige memory promote"),
+        (["rotate"], "vestige keys rotate"),
+        (["delete", "x"], "vestige intention delete` or `vestige memory delete"),
+    ],
+)
+def test_an_unknown_command_is_refused_with_the_nearest_one(words: list[str], meant: str) -> None:
+    refused = invoke(words)
+    assert refused.exit_code == 2
+    assert error(refused)["hint"] == f"Did you mean `{meant}`?"
+
+
+def test_words_that_were_not_quoted_are_refused_with_the_advice_to_quote_them() -> None:
+    refused = error(invoke(["ingest", "Ada", "prefers", "tea"]))
+    assert refused["code"] == "invalid_input"
+    assert "quotes" in refused["hint"]
+
+
+def test_a_mistake_is_shown_in_the_form_that_was_asked_for_even_when_it_stands_first() -> None:
+    assert invoke(["search", "--nonsense", "--table"]).stderr.startswith("Error: ")
+
+
+def test_bytes_that_are_not_text_are_refused_and_can_be_quoted_in_the_refusal() -> None:
+    refused = invoke(["\udcff"])
+    assert refused.exit_code == 2
+    assert error(refused)["details"] == {"command": "\udcff"}
+
+
+def test_a_bug_is_logged_and_still_answered_with_an_error_value(caplog: pytest.LogCaptureFixture) -> None:
+    def broken(_flags: object) -> Any:
+        raise RuntimeError("a bug")
+
+    refused = invoke(["status"], open_app=broken)
+    assert refused.exit_code == 1
+    assert json.loads(refused.stderr)["error"]["code"] == "internal"
+    assert "a bug" in caplog.text
+
+
+def test_a_group_without_a_command_shows_what_it_has() -> None:
+    for words in ([], ["memory"]):
+        shown = invoke(words)
+        assert shown.exit_code == 0
+        assert "Commands:" in shown.stdout
+
+
+def test_the_version_is_shown_without_a_store() -> None:
+    assert invoke(["--version"]).stdout.startswith("vestige ")
+    assert answer(invoke(["version"]))["version"] in invoke(["-V"]).stdout
+
+
+@pytest.mark.parametrize(
+    ("sign", "shown"),
+    [("\x1b", "\\x1b"), ("\u202e", "\\u202e"), ("\u2066", "\\u2066"), ("\u2028", "\\u2028")],
+)
+def test_signs_that_drive_a_terminal_or_turn_the_text_around_are_shown_not_obeyed(
+    sign: str, shown: str, data_dir: str
+) -> None:
+    made = answer(invoke(["ingest", f"alpha{sign}beta is here.", "--data-dir", data_dir]))
+
+    card = invoke(["memory", "get", made["nodeId"], "--data-dir", data_dir, "--table"]).stdout
+
+    assert f"alpha{shown}beta" in card
+    assert sign not in card
+
+
+def test_people_are_told_of_switches_and_of_nothing_to_show(data_dir: str) -> None:
+    def told(*words: str) -> str:
+        return invoke([*words, "--data-dir", data_dir, "--table"]).stdout
+
+    assert told("archive", "list") == "There are none.\n"
+    assert "nothing to do" in told("gc")
+    rows = Collected(dry_run=True, scope="/", min_retention=0.1, memories=9, candidate_count=1, archived=0,
+                     message="")  # fmt: skip
+    assert "--no-dry-run" in registry.operations["gc"].render(rows)
+
+
+@pytest.mark.parametrize(
+    ("group", "purpose"),
+    [
+        ("archive", "What `gc` has put aside."),
+        ("connections", "Follow the links between memories."),
+        ("insights", "What dreams found."),
+        ("index", "The index: rebuild, status."),
+        ("memory", "Work with memories by id."),
+    ],
+)
+def test_the_help_of_a_group_says_what_it_is_for(group: str, purpose: str) -> None:
+    assert purpose in invoke([group, "--help"]).stdout
+
+
+def test_the_list_of_commands_cuts_no_sentence() -> None:
+    assert "..." not in invoke(["--help"]).stdout.partition("Commands:")[2]

@@ -1,0 +1,73 @@
+"""Jobs of MCP in their threads, when the server does not wait for them any longer."""
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+
+import anyio
+from anyio.to_thread import run_sync
+
+from testbed.world import World, open_world
+from tests.transports.http.events.test_listeners import desk_of
+from tests.transports.http.support.mcp_requests import modern
+from tests.transports.mcp.lines import CATALOG
+from vestige.core.caller import LOCAL_USER
+from vestige.transports.http.context import Application
+from vestige.transports.http.limits.fair_queue import Held, Shares
+from vestige.transports.http.mcp.driver import Conversation, Exchange, Work
+from vestige.transports.mcp.protocol.core import Connection
+from vestige.transports.mcp.protocol.messages import Done, Outcome
+
+LONG = 30.0
+"""A limit no passing test reaches."""
+
+
+class Waiting:
+    """A job that goes on until it is told that nobody wants it any more."""
+
+    def __init__(self) -> None:
+        self.begun, self.over = threading.Event(), threading.Event()
+        self.told = False
+
+    def do(self, app: Application, work: Work) -> Outcome:
+        self.begun.set()
+        self.told = work.cancelled.wait(LONG)
+        self.over.set()
+        return Done({})
+
+
+def test_a_job_is_told_when_the_server_ends_without_waiting_for_it(tmp_path: Path) -> None:
+    job = Waiting()
+    settings: dict[str, Any] = {"storage.backend": "memory"}
+
+    async def run(world: World) -> None:
+        _, body = modern("tools/call", {"name": "search", "arguments": {}})
+        conversation = Conversation(desk_of(world), Connection(CATALOG, "1", stateless=True), job.do)
+        others = asyncio.all_tasks()
+        serving = asyncio.create_task(served(conversation, body))
+        assert await run_sync(job.begun.wait, LONG)
+        for task in asyncio.all_tasks() - others:  # as the end of the event loop does it
+            task.cancel()
+        await asyncio.wait([serving])
+        assert await run_sync(job.over.wait, LONG)
+
+    with open_world(tmp_path, **settings) as world:
+        anyio.run(run, world)
+    assert job.told
+
+
+async def served(conversation: Conversation, body: dict[str, Any]) -> None:
+    async with anyio.create_task_group() as tasks:
+        exchange = Exchange(
+            LOCAL_USER,
+            key="",
+            unsent=Held(Shares(1), ""),
+            request_id="test",
+            arrived=0.0,
+            tasks=tasks,
+            give_place_back=lambda: None,
+            recheck=lambda: True,
+        )
+        conversation.take(body, 1, exchange)
+        await exchange.settled.wait()

@@ -1,0 +1,62 @@
+"""When a server's time to end is up, what still runs is told to stop."""
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from testbed.world import World
+from vestige.core.caller import LOCAL_USER
+from vestige.core.errors import Cancelled, DeadlineExceeded
+from vestige.operations.registry.groups import registry
+from vestige.transports.http.run import Hurried
+
+Call = Callable[[Hurried, Mapping[str, Any]], dict[str, Any]]
+
+
+def quietly(done: float, total: float | None, what: str | None) -> None:
+    pass
+
+
+def asked(world: World, cancelled: threading.Event) -> dict[str, Any]:
+    """What every call is told, with a minute for it."""
+    deadline = world.app.engine.monotonic() + 60
+    return {"request_id": "test", "progress": quietly, "cancelled": cancelled, "deadline": deadline}
+
+
+CALLS: dict[str, Call] = {
+    "answer": lambda app, rest: app.answer(registry.operations["consolidate"], {}, caller=LOCAL_USER, **rest),
+    "call_tool": lambda app, rest: app.call_tool("consolidate", {}, **rest),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_goes_on_until_its_client_leaves_or_the_server_hurries(world: World, name: str) -> None:
+    app, call = Hurried(world.app), CALLS[name]
+    world.remember("The kettle whistles in C sharp.")
+    gone = threading.Event()
+    rest = asked(world, gone)
+    assert call(app, rest)
+    gone.set()
+    with pytest.raises(Cancelled):
+        call(app, rest)
+    gone.clear()
+    app.hurry.set()
+    with pytest.raises(Cancelled):
+        call(app, rest)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_has_its_time(world: World, name: str) -> None:
+    rest = asked(world, threading.Event())
+    world.clock.sleep(61)
+    with pytest.raises(DeadlineExceeded):
+        CALLS[name](Hurried(world.app), rest)
+
+
+def test_resources_are_read_as_before(world: World) -> None:
+    app = Hurried(world.app)
+    uri = next(iter(registry.resources))
+    given = asked(world, threading.Event())
+    assert app.read_resource(uri, **given) == world.app.read_resource(uri, **given)
