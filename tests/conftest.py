@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from testbed.fresh_databases import FreshDatabases, fresh_databases
 from testbed.postgres_server import Server, server
 from testbed.world import World, on_postgres, open_world
-from vestige.embed.minilm.install import Presence, status
+from vestige.embed.minilm.install import ModelPresence, status
 
 POSTGRES = pytest.param("postgres", marks=pytest.mark.slow)  # it starts a server
 BACKENDS = ("sqlite", "memory")
@@ -77,6 +77,6 @@ def real_model_dir() -> Path:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     root = Path(override) if override else cache / "vestige" / "models"
     found = status(root)
-    if found.presence is not Presence.READY:
+    if found.presence is not ModelPresence.READY:
         pytest.skip(f"THE REAL MODEL IS NOT TESTED: {found.presence} in {root}; run `vestige model install`")
     return found.path

@@ -22,7 +22,7 @@ from vestige.cognition.query.analyse import Asked, analyse
 from vestige.cognition.ranking.bm25 import considered
 from vestige.core.models import EVERYTHING, Filter
 from vestige.embed.protocol import Embedder
-from vestige.store.contract.search import NEARBY, Pool, Probe
+from vestige.store.contract.search import NEARBY, CandidatePool, Probe
 from vestige.store.contract.store import MemoryStore
 
 T = TypeVar("T")
@@ -158,7 +158,7 @@ def _nearest(vectors: Vectors, query: Vectors, passing: NDArray[np.bool_]) -> se
     return {int(close[at]) for at in best if exact[at] > -np.inf}
 
 
-def _recall(pool: Pool, numbers: Sequence[int], nearest: set[int]) -> float:
+def _recall(pool: CandidatePool, numbers: Sequence[int], nearest: set[int]) -> float:
     """The share of the nearest that the dense arm puts into its first places."""
     cosine = np.where(pool.by_meaning, pool.cosine, -np.inf)
     found = {numbers[at] for at in np.argsort(-cosine)[:LIMIT] if cosine[at] > -np.inf}

@@ -22,7 +22,7 @@ from vestige.embed.protocol import Encoded
 from vestige.engine.context import Call
 from vestige.engine.recall.candidates import Mode, probe
 from vestige.engine.recall.recall import RecallQuery, recall
-from vestige.store.contract.search import Pool, Probe
+from vestige.store.contract.search import CandidatePool, Probe
 
 PER_ARM = Mode.BALANCED.depth.per_arm
 LIMIT = 10
@@ -46,7 +46,7 @@ class Case:
     asked: Asked
     encoded: Encoded
     weights: NDArray[np.float64]
-    pool: Pool
+    pool: CandidatePool
 
 
 Work = Callable[[Case], object]
@@ -134,7 +134,7 @@ def _case(opened: InProcess, query: str) -> Case:
     return Case(query=query, asked=asked, encoded=encoded, weights=weights, pool=pool)
 
 
-def _gather(opened: InProcess, asked: Asked, encoded: Encoded) -> Pool:
+def _gather(opened: InProcess, asked: Asked, encoded: Encoded) -> CandidatePool:
     wanted = Probe(
         terms=asked.terms,
         literals=asked.literals,

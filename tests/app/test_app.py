@@ -15,7 +15,7 @@ from testbed.world import HandClock, open_world
 from tests.embed import fake_endpoint
 from tests.embed.minilm.silent_index import SilentIndex
 from vestige.app.app import App, open_app, open_server
-from vestige.embed.background import RETRY_SECONDS, EmbedderSource, State
+from vestige.embed.background import RETRY_SECONDS, EmbedderSource, EmbedderState
 from vestige.embed.hashing import HashingEmbedder
 from vestige.embed.protocol import Encoded
 
@@ -60,9 +60,9 @@ def test_ctrl_c_while_everything_is_imported_leaves_no_traceback() -> None:
 def test_an_operation_that_needs_no_model_does_not_load_it(tmp_path: Path) -> None:
     with open_world(tmp_path) as world:
         world.call("memory_timeline")
-        assert world.app.engine.embedders.status().state is State.ABSENT
+        assert world.app.engine.embedders.status().state is EmbedderState.ABSENT
         world.remember("Ada prefers tea.")
-        assert world.app.engine.embedders.status().state is State.READY
+        assert world.app.engine.embedders.status().state is EmbedderState.READY
 
 
 def test_a_short_lived_app_installs_nothing_and_says_how_to(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_short_lived_app_installs_nothing_and_says_how_to(tmp_path: Path) -> N
         answer = call(app, "search", {"query": "tea"})
         assert answer["method"] == "keyword"
         assert "`vestige model install`" in answer["note"]
-        assert app.engine.embedders.status().state is State.ABSENT
+        assert app.engine.embedders.status().state is EmbedderState.ABSENT
     assert not (tmp_path / "models").exists()
 
 
@@ -83,7 +83,7 @@ def test_a_server_installs_an_absent_model_by_itself_and_stops_that_when_it_is_c
             monkeypatch.setenv(name, value)
         with open_server(local(tmp_path)) as app:
             pip = index.asked()
-            assert app.engine.embedders.status().state is State.INSTALLING
+            assert app.engine.embedders.status().state is EmbedderState.INSTALLING
             assert call(app, "search", {"query": "tea"})["method"] == "keyword"
         index.hung_up(pip)
     assert [path.name for path in (tmp_path / "models").iterdir()] == [".install.lock"]
@@ -130,7 +130,7 @@ def test_offline_a_remote_endpoint_is_never_asked(tmp_path: Path) -> None:
     with open_app(remote(tmp_path, "http://192.0.2.1:9/v1"), environ={}) as app:
         assert app.engine.embedders.get(LONG) is None
         status = app.engine.embedders.status()
-    assert status.state is State.OFFLINE
+    assert status.state is EmbedderState.OFFLINE
     assert "192.0.2.1" in status.detail
     assert "VESTIGE_OFFLINE" in status.detail
     assert status.error is not None

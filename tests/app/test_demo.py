@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from vestige.app.demo import WIDTH, connecting, show
-from vestige.embed.minilm.install import Presence, status
+from vestige.embed.minilm.install import ModelPresence, status
 from vestige.settings.settings import load_settings
 
 
@@ -44,7 +44,7 @@ def test_the_lines_for_agents_survive_spaces_and_quotes_in_the_path() -> None:
 
 @pytest.mark.slow
 def test_the_demo_finds_by_meaning_corrects_and_forgets() -> None:
-    if status(load_settings().model_cache).presence is not Presence.READY:
+    if status(load_settings().model_cache).presence is not ModelPresence.READY:
         pytest.skip("THE DEMO IS NOT TESTED: the real model is not installed; run `vestige model install`")
     done = subprocess.run(
         [sys.executable, "-m", "vestige.app.demo"],

@@ -20,6 +20,7 @@ from vestige.core.events import (
     DreamProgress,
     DreamStarted,
     EventBus,
+    EventScope,
     Happening,
     ImportanceScored,
     IntentionTriggered,
@@ -32,7 +33,6 @@ from vestige.core.events import (
     MemorySuppressed,
     MemoryUnsuppressed,
     MemoryUpdated,
-    Place,
     Rac1CascadeSwept,
     RetentionDecayed,
     SearchPerformed,
@@ -44,7 +44,7 @@ from vestige.core.events import (
 from vestige.core.models import EVERYTHING, Access
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-HOME = Place(scope="/project/tea", domains=("drinks",))
+HOME = EventScope(scope="/project/tea", domains=("drinks",))
 DELETED = MemoryDeleted(timestamp=NOON, places=(HOME,), id="1")
 CREATED = MemoryCreated(
     timestamp=NOON, places=(HOME,), id="2", content_preview="Tea.", node_type="fact", tags=("a", "b")
@@ -129,7 +129,7 @@ EXAMPLES: dict[object, Any] = {
     datetime: NOON,
     tuple[str, ...]: ("a", "b"),
     str | None: None,
-    tuple[Place, ...] | None: (HOME, Place(scope="/")),
+    tuple[EventScope, ...] | None: (HOME, EventScope(scope="/")),
 }
 
 
@@ -162,13 +162,13 @@ def test_a_listener_hears_what_lies_within_its_reach_and_nothing_else() -> None:
 
 
 def test_what_happened_in_several_places_is_heard_by_who_reaches_all_of_them() -> None:
-    both = replace(DELETED, places=(HOME, Place(scope="/project/coffee", domains=("drinks",))))
+    both = replace(DELETED, places=(HOME, EventScope(scope="/project/coffee", domains=("drinks",))))
     assert both.within(Access(scopes=("/project",), domains=("drinks",)))
     assert not both.within(Access(scopes=("/project/tea",)))
 
 
 def test_what_concerns_a_scope_as_such_is_not_heard_by_who_reaches_only_domains_in_it() -> None:
-    search = replace(DELETED, places=(Place(scope="/project/tea"),))
+    search = replace(DELETED, places=(EventScope(scope="/project/tea"),))
     assert search.within(Access(scopes=("/project",)))
     assert not search.within(Access(scopes=("/project",), domains=("drinks",)))
 
@@ -177,14 +177,14 @@ def test_what_concerns_a_scope_as_such_is_not_heard_by_who_reaches_only_domains_
     ("places", "scope"),
     [
         ((HOME,), "/project/tea"),
-        ((HOME, Place(scope="/project/tea", domains=("food",))), "/project/tea"),
-        ((HOME, Place(scope="/project")), None),
+        ((HOME, EventScope(scope="/project/tea", domains=("food",))), "/project/tea"),
+        ((HOME, EventScope(scope="/project")), None),
         ((), None),
         (None, None),
     ],
 )
 def test_an_event_tells_its_scope_where_all_of_it_lies_in_one(
-    places: tuple[Place, ...] | None, scope: str | None
+    places: tuple[EventScope, ...] | None, scope: str | None
 ) -> None:
     assert replace(DELETED, places=places).message()["data"]["scope"] == scope
 
@@ -192,7 +192,7 @@ def test_an_event_tells_its_scope_where_all_of_it_lies_in_one(
 def test_a_search_tells_the_scope_that_was_searched_wherever_it_found_something() -> None:
     search = SearchPerformed(
         timestamp=NOON,
-        places=(Place(scope="/project"), HOME),
+        places=(EventScope(scope="/project"), HOME),
         query="tea",
         result_count=1,
         result_ids=("2",),
@@ -204,7 +204,7 @@ def test_a_search_tells_the_scope_that_was_searched_wherever_it_found_something(
 
 @pytest.mark.parametrize("places", [None, ()])
 def test_what_happened_everywhere_or_nowhere_is_heard_by_who_reaches_everything(
-    places: tuple[Place, ...] | None,
+    places: tuple[EventScope, ...] | None,
 ) -> None:
     event = replace(DELETED, places=places)
     assert event.within(EVERYTHING)

@@ -9,10 +9,10 @@ import pytest
 
 from tests.embed.minilm.silent_index import SilentIndex
 from vestige.core.errors import Cancelled, ModelDamaged, ModelUnavailable
-from vestige.embed.background import RETRY_SECONDS, EmbedderSource, State
+from vestige.embed.background import RETRY_SECONDS, EmbedderSource, EmbedderState
 from vestige.embed.hashing import HashingEmbedder
-from vestige.embed.minilm.child import Outcome, run_module
-from vestige.embed.progress import Progress, Step
+from vestige.embed.minilm.child import ChildExit, run_module
+from vestige.embed.progress import ModelStep, Progress
 from vestige.embed.protocol import Embedder
 
 LONG = 30.0
@@ -22,7 +22,7 @@ LONG = 30.0
 class Gate:
     """A loader that reports a step, says that it began, and ends when it is let go."""
 
-    def __init__(self, step: Step = Step.LOADING) -> None:
+    def __init__(self, step: ModelStep = ModelStep.LOADING) -> None:
         self.step = step
         self.begun = threading.Event()
         self.release = threading.Event()
@@ -40,7 +40,7 @@ def test_nothing_is_loaded_before_somebody_asks_for_it() -> None:
     source = EmbedderSource(gate)
     heard: list[Embedder] = []
     source.on_ready(heard.append)
-    assert source.status().state is State.ABSENT
+    assert source.status().state is EmbedderState.ABSENT
     assert not gate.begun.is_set()
     gate.release.set()
     assert source.get(LONG) is gate.embedder
@@ -63,19 +63,19 @@ def test_get_waits_for_a_model_that_is_loading() -> None:
     assert source.get(0.0) is None
     threading.Timer(0.01, gate.release.set).start()
     assert source.get(LONG) is gate.embedder
-    assert source.status().state is State.READY
+    assert source.status().state is EmbedderState.READY
     assert source.status().signature == gate.embedder.signature
     assert source.status().progress == 1.0
 
 
 def test_get_does_not_wait_for_an_installation() -> None:
-    gate = Gate(Step.FETCHING)
+    gate = Gate(ModelStep.FETCHING)
     source = EmbedderSource(gate)
     source.start()
     assert gate.begun.wait(LONG)
     assert source.get(LONG) is None
     status = source.status()
-    assert (status.state, status.detail, status.progress) == (State.INSTALLING, "fetching", 0.5)
+    assert (status.state, status.detail, status.progress) == (EmbedderState.INSTALLING, "fetching", 0.5)
     gate.release.set()
 
 
@@ -84,7 +84,7 @@ def test_a_waiter_is_let_go_when_loading_turns_out_to_be_an_installation() -> No
 
     def load(progress: Progress) -> Embedder:
         assert waiting.wait(LONG)
-        progress(Step.FETCHING, 0.0)
+        progress(ModelStep.FETCHING, 0.0)
         assert stop.wait(LONG)
         return HashingEmbedder()
 
@@ -93,7 +93,7 @@ def test_a_waiter_is_let_go_when_loading_turns_out_to_be_an_installation() -> No
     source.start()
     threading.Timer(0.01, waiting.set).start()
     assert source.get(LONG) is None
-    assert source.status().state is State.INSTALLING
+    assert source.status().state is EmbedderState.INSTALLING
     stop.set()
 
 
@@ -136,7 +136,7 @@ def test_a_failure_is_remembered_with_its_value_and_can_be_retried() -> None:
     source.start()
     assert source.get(LONG) is None
     status = source.status()
-    assert status.state is State.FAILED
+    assert status.state is EmbedderState.FAILED
     assert status.error == {
         "code": "model_damaged",
         "message": "broken",
@@ -154,9 +154,10 @@ def test_a_failure_is_remembered_with_its_value_and_can_be_retried() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "state"), [("offline", State.OFFLINE), ("absent", State.ABSENT), ("failed", State.FAILED)]
+    ("reason", "state"),
+    [("offline", EmbedderState.OFFLINE), ("absent", EmbedderState.ABSENT), ("failed", EmbedderState.FAILED)],
 )
-def test_why_a_model_is_unavailable_shows_in_the_state(reason: str, state: State) -> None:
+def test_why_a_model_is_unavailable_shows_in_the_state(reason: str, state: EmbedderState) -> None:
     def load(_progress: Progress) -> Embedder:
         raise ModelUnavailable("not here", details={"reason": reason})
 
@@ -246,7 +247,7 @@ def test_a_source_can_be_ready_from_the_beginning_or_off_for_good() -> None:
     off = EmbedderSource.off("embeddings are switched off")
     off.start()
     assert off.get(LONG) is None
-    assert off.status().state is State.OFF
+    assert off.status().state is EmbedderState.OFF
     assert off.status().detail == "embeddings are switched off"
 
 
@@ -262,9 +263,9 @@ def test_closing_gives_the_embedder_up_and_lets_waiters_go() -> None:
     source.close()
     assert held.closed
     assert source.get() is None
-    assert source.status().state is State.OFF
+    assert source.status().state is EmbedderState.OFF
     source.start()
-    assert source.status().state is State.OFF
+    assert source.status().state is EmbedderState.OFF
     source.close()
 
 
@@ -276,7 +277,7 @@ def test_an_embedder_that_arrives_after_closing_is_closed_and_not_announced() ->
         def close(self) -> None:
             closed.set()
 
-    gate = Gate(Step.FETCHING)
+    gate = Gate(ModelStep.FETCHING)
     gate.embedder = Held()
     source = EmbedderSource(gate)
     source.on_ready(heard.append)
@@ -303,11 +304,11 @@ def test_a_loader_that_goes_on_after_closing_is_stopped_at_its_next_step() -> No
     begun, closed, stopped = threading.Event(), threading.Event(), threading.Event()
 
     def load(progress: Progress) -> Embedder:
-        progress(Step.FETCHING, 0.0)
+        progress(ModelStep.FETCHING, 0.0)
         begun.set()
         assert closed.wait(LONG)
         try:
-            progress(Step.CONVERTING, 0.5)
+            progress(ModelStep.CONVERTING, 0.5)
         except Cancelled:
             stopped.set()
             raise
@@ -324,10 +325,10 @@ def test_a_loader_that_goes_on_after_closing_is_stopped_at_its_next_step() -> No
 
 @pytest.mark.slow
 def test_closing_ends_an_installation_with_its_children(tmp_path: Path) -> None:
-    ended: list[Outcome] = []
+    ended: list[ChildExit] = []
 
     def load(progress: Progress) -> Embedder:
-        progress(Step.FETCHING, 0.0)
+        progress(ModelStep.FETCHING, 0.0)
         ended.append(run_module(*index.fetching, directory=tmp_path, timeout_seconds=LONG))
         raise ModelUnavailable("not here")
 
@@ -337,7 +338,7 @@ def test_closing_ends_an_installation_with_its_children(tmp_path: Path) -> None:
         pip = index.asked()
         source.close()
         index.hung_up(pip)
-    assert ended == [Outcome(status=None, said="it was ended")]
+    assert ended == [ChildExit(status=None, said="it was ended")]
 
 
 @pytest.mark.slow

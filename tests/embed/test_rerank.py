@@ -20,7 +20,7 @@ from testbed.world import open_world
 from tests.embed.minilm import tiny_bert
 from vestige.app.app import open_server
 from vestige.core.errors import EmbedderError, MissingExtra, ModelUnavailable
-from vestige.embed.background import State
+from vestige.embed.background import EmbedderState
 from vestige.embed.minilm.bert_graph import STATES, build
 from vestige.embed.minilm.convert import read_config
 from vestige.embed.protocol import Reranker
@@ -250,12 +250,12 @@ def test_it_is_loaded_when_first_asked_for_and_only_once() -> None:
         return judge
 
     rerankers = source(bring)
-    assert (loads, rerankers.status().state) == ([], State.ABSENT)
+    assert (loads, rerankers.status().state) == ([], EmbedderState.ABSENT)
     with ThreadPoolExecutor(4) as threads:
         got = list(threads.map(lambda _: rerankers(), range(8)))
     assert all(one is judge for one in got)
     assert len(loads) == 1
-    assert rerankers.status() == RerankerStatus(state=State.READY, detail="judge")
+    assert rerankers.status() == RerankerStatus(state=EmbedderState.READY, detail="judge")
 
 
 def test_a_load_that_takes_long_is_not_waited_for() -> None:
@@ -268,7 +268,7 @@ def test_a_load_that_takes_long_is_not_waited_for() -> None:
     elapsed = iter([0.0, 1.0, 6.0, 7.0])
     rerankers = RerankerSource(bring, monotonic=lambda: next(elapsed), wait_seconds=0.5)
     assert rerankers() is None  # the half second it may take was over before this call looked
-    assert rerankers.status().state is State.LOADING
+    assert rerankers.status().state is EmbedderState.LOADING
     assert rerankers() is None
     go_on.set()
     rerankers.close()
@@ -293,7 +293,7 @@ def test_a_failure_is_logged_and_told_and_not_tried_again(
     rerankers = source(bring)
     assert [rerankers(), rerankers()] == [None, None]
     assert len(tries) == 1
-    assert rerankers.status().state is State.FAILED
+    assert rerankers.status().state is EmbedderState.FAILED
     assert said in rerankers.status().detail
     warnings = [one.getMessage() for one in caplog.records if one.levelno == logging.WARNING]
     assert len(warnings) == 1
@@ -317,7 +317,7 @@ def test_after_closing_there_is_none_even_when_it_arrives_later() -> None:
     go_on.set()
     closing.join(LONG)
     assert not closing.is_alive()
-    assert (rerankers(), rerankers.status().state) == (None, State.OFF)
+    assert (rerankers(), rerankers.status().state) == (None, EmbedderState.OFF)
 
 
 def test_one_that_is_there_already_is_handed_out_and_given_up() -> None:
@@ -334,13 +334,13 @@ def test_one_that_is_there_already_is_handed_out_and_given_up() -> None:
 def test_by_default_there_is_none(tmp_path: Path) -> None:
     with open_world(tmp_path) as world:
         assert world.app.engine.reranker() is None
-        assert world.app.engine.reranker.status().state is State.OFF
+        assert world.app.engine.reranker.status().state is EmbedderState.OFF
 
 
 def test_the_settings_bring_the_model_of_a_folder(model_path: Path, tmp_path: Path) -> None:
     chosen: dict[str, Any] = {"search.reranker": "fastembed", "search.reranker_path": str(model_path)}
     with open_world(tmp_path, **chosen) as world:
-        assert world.app.engine.reranker.status().state is State.ABSENT
+        assert world.app.engine.reranker.status().state is EmbedderState.ABSENT
         reranker = world.app.engine.reranker()
         assert reranker is not None
         assert reranker.score(QUERY, ["cat"])[0] == pytest.approx(expected(QUERY, "cat"), abs=1e-5)
@@ -373,7 +373,7 @@ def test_a_model_that_cannot_be_had_leaves_the_reason(tmp_path: Path) -> None:
     with open_world(tmp_path, offline=True, **chosen) as world:
         assert world.app.engine.reranker() is None
         status = world.app.engine.reranker.status()
-        assert (status.state, "ms-marco" in status.detail) == (State.FAILED, True)
+        assert (status.state, "ms-marco" in status.detail) == (EmbedderState.FAILED, True)
         assert "search.reranker_path" in (status.hint or "")
 
 
@@ -386,7 +386,7 @@ def test_a_server_brings_it_before_anybody_asks(model_path: Path, tmp_path: Path
         "search.reranker_path": str(model_path),
     }
     with open_server(options) as app:
-        assert app.engine.reranker.status().state is not State.ABSENT
+        assert app.engine.reranker.status().state is not EmbedderState.ABSENT
 
 
 def test_a_project_may_set_nothing_of_it() -> None:

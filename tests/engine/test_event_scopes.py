@@ -10,12 +10,12 @@ from testbed.world import World
 from vestige.core.events import (
     KINDS,
     BackupCompleted,
+    EventScope,
     Happening,
     ImportanceScored,
     IntentionTriggered,
     MemoryDeleted,
     MemoryUpdated,
-    Place,
     Rac1CascadeSwept,
     SearchPerformed,
     StoreMerged,
@@ -41,12 +41,12 @@ def tea(world: World, text: str, **more: Any) -> str:
     return world.remember(text, scope=TEA, domains=["drinks"], force_create=True, **more)
 
 
-def live(world: World) -> dict[str, Place]:
+def live(world: World) -> dict[str, EventScope]:
     """Have everything happen that can; where the memories are that it happens to."""
     ids = [tea(world, text) for text in DRINKS]
     secret = world.remember("The diary lies under the bed!", scope=PRIVATE, domains=["diary"])
-    places = dict.fromkeys(ids, Place(scope=TEA, domains=("drinks",)))
-    places[secret] = Place(scope=PRIVATE, domains=("diary",))
+    places = dict.fromkeys(ids, EventScope(scope=TEA, domains=("drinks",)))
+    places[secret] = EventScope(scope=PRIVATE, domains=("diary",))
     world.call("memory", action="link", id=ids[0], target=secret)
     world.call("memory", action="link", id=ids[0], target=ids[1])
     world.call("memory", action="promote", id=ids[0])
@@ -89,7 +89,7 @@ def heard(world: World) -> list[Happening]:
         ids = [one for value in named for one in ((value,) if isinstance(value, str) else value)]
         expected = {places[one] for one in ids if one in places}
         if isinstance(happening, SearchPerformed):
-            expected.add(Place(scope=happening.scope))
+            expected.add(EventScope(scope=happening.scope))
         assert expected <= set(happening.places or ()), happening
     return world.heard
 
@@ -124,7 +124,7 @@ def test_a_filtered_listener_hears_of_its_own_memories_and_of_no_others(heard: l
 @ON_A_FILE
 def test_a_text_that_is_only_judged_is_heard_where_its_teller_is(heard: list[Happening]) -> None:
     judged = [one for one in heard if isinstance(one, ImportanceScored) and one.memory_id is None]
-    assert [one.places for one in judged] == [(Place(scope="/"),)]
+    assert [one.places for one in judged] == [(EventScope(scope="/"),)]
 
 
 def test_what_a_memory_says_since_it_moved_is_not_heard_where_it_was(world: World) -> None:

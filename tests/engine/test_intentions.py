@@ -12,7 +12,7 @@ import pytest
 
 from testbed.world import START, HandClock, World, open_world
 from tests.store.support.sqlite_files import open_at
-from vestige.cognition.intentions.triggers import Situation
+from vestige.cognition.intentions.triggers import TriggerSituation
 from vestige.core.errors import InvalidInput, NotFound
 from vestige.core.events import IntentionTriggered, MemoryCreated
 from vestige.core.models import Access, Filter
@@ -60,7 +60,9 @@ def test_of_two_who_look_at_once_one_is_the_first(tmp_path: Path) -> None:
 
         def look(world: World) -> None:
             barrier.wait()
-            found = check(Call(engine=world.app.engine), Situation(now=world.clock.now), Filter(), limit=100)
+            found = check(
+                Call(engine=world.app.engine), TriggerSituation(now=world.clock.now), Filter(), limit=100
+            )
             seen.append(len(found.told))
             firsts.extend(one.after.id for one in found.told if one.counted)
 
@@ -177,6 +179,6 @@ def test_where_nothing_can_be_written_who_looks_is_told_all_the_same(tmp_path: P
         world.app.engine.store.backup(tmp_path / "copy.db")
         with closing(open_at(tmp_path / "copy.db", read_only=True)) as reader:
             call = Call(engine=replace(world.app.engine, store=reader))
-            told = [check(call, Situation(now=START), Filter(), limit=9).told for _ in range(2)]
+            told = [check(call, TriggerSituation(now=START), Filter(), limit=9).told for _ in range(2)]
 
     assert [[one.after.description for one in each] for each in told] == [["Call Bob."]] * 2

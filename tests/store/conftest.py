@@ -16,7 +16,7 @@ from tests.store.support.postgres_stores import open_at
 from vestige.store.contract.processes import Who
 from vestige.store.contract.store import MemoryStore
 from vestige.store.inmemory import InMemoryStore
-from vestige.store.postgres.connection import Session
+from vestige.store.postgres.connection import PostgresSession
 from vestige.store.postgres.store import PostgresStore
 from vestige.store.sqlite.store import SqliteStore
 
@@ -59,13 +59,15 @@ def postgres_url(postgres_databases: FreshDatabases) -> Iterator[str]:
 def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every statement that is run from now on, but for those that begin and end transactions."""
     run: list[str] = []
-    execute = Session.execute
+    execute = PostgresSession.execute
 
-    def watched(self: Session, sql: str, parameters: Sequence[Any] = ()) -> Any:  # whatever the driver gives
+    def watched(
+        self: PostgresSession, sql: str, parameters: Sequence[Any] = ()
+    ) -> Any:  # whatever the driver gives
         run.append(sql)
         return execute(self, sql, parameters)
 
-    monkeypatch.setattr(Session, "execute", watched)
+    monkeypatch.setattr(PostgresSession, "execute", watched)
     return run
 
 

@@ -10,14 +10,14 @@ import pytest
 from tests.store.conftest import ME
 from tests.store.support.sqlite_files import FakeClock, open_at
 from vestige.core.errors import StoreBusy
-from vestige.store.fair_lock import Line
+from vestige.store.fair_lock import FairLock
 from vestige.store.sqlite.processes import locks
 
 LONG = 60.0
 """A limit no passing test reaches."""
 
 
-def until_waiting(line: Line, threads: int) -> None:
+def until_waiting(line: FairLock, threads: int) -> None:
     """Come back when so many wait behind the one whose turn it is."""
     moment = threading.Event()
     while len(line._places) <= threads:
@@ -25,7 +25,7 @@ def until_waiting(line: Line, threads: int) -> None:
 
 
 def test_whoever_comes_first_has_the_first_turn() -> None:
-    line, served = Line(ME), list[int]()
+    line, served = FairLock(ME), list[int]()
 
     def wait(number: int) -> None:
         with line.turn("purge", LONG):
@@ -39,7 +39,7 @@ def test_whoever_comes_first_has_the_first_turn() -> None:
 
 
 def test_one_whose_turn_does_not_come_is_told_who_has_it_and_holds_up_nobody() -> None:
-    line = Line(ME, {"path": "vestige.db"})
+    line = FairLock(ME, {"path": "vestige.db"})
     with line.turn("purge", 0), pytest.raises(StoreBusy, match="purge") as caught, line.turn("purge", 0.001):
         pass
     assert caught.value.details == {**ME.details(), "purpose": "purge", "path": "vestige.db"}

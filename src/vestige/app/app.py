@@ -45,7 +45,7 @@ from vestige.store.contract.store import MemoryStore
 
 if TYPE_CHECKING:
     from vestige.store.transfer.ends import End
-    from vestige.transports.cli.session import Database
+    from vestige.transports.cli.session import MaintainedDatabase
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ CLOSE_SECONDS = 10.0
 """How long closing waits for what runs in the background: texts being embedded, a reaction."""
 
 
-class Signal(Protocol):
+class CancelSignal(Protocol):
     """Tells that a request was taken back, such as a threading.Event."""
 
     def is_set(self) -> bool:
@@ -98,7 +98,7 @@ class App:
         *,
         request_id: str,
         progress: Progress,
-        cancelled: Signal,
+        cancelled: CancelSignal,
         roots: Sequence[str] = (),
         caller: Caller = LOCAL_USER,
         deadline: float | None = None,
@@ -114,7 +114,7 @@ class App:
         *,
         request_id: str,
         progress: Progress,
-        cancelled: Signal,
+        cancelled: CancelSignal,
         roots: Sequence[str] = (),
         caller: Caller = LOCAL_USER,
         deadline: float | None = None,
@@ -132,7 +132,7 @@ class App:
         caller: Caller,
         request_id: str,
         progress: Progress,
-        cancelled: Signal,
+        cancelled: CancelSignal,
         deadline: float | None = None,
     ) -> dict[str, Any]:
         """Run an operation for somebody on the network; the answer as JSON-able data."""
@@ -228,7 +228,7 @@ class App:
         self,
         request_id: str,
         progress: Progress,
-        cancelled: Signal,
+        cancelled: CancelSignal,
         roots: Sequence[str] = (),
         caller: Caller = LOCAL_USER,
         deadline: float | None = None,
@@ -364,7 +364,7 @@ def machine() -> str:
     return f"{platform.node()}-{uuid.getnode():x}"
 
 
-def open_database(settings: Settings) -> "Database":
+def open_database(settings: Settings) -> "MaintainedDatabase":
     """The database that the settings name, to be looked after without opening the store in it."""
     clock = system_clock()
     match settings.storage.backend:

@@ -23,9 +23,9 @@ from vestige.store.contract.trouble import DatabaseStatus, Trouble, Upgrade
 from vestige.store.transfer.ends import End
 
 if TYPE_CHECKING:
-    from vestige.store.postgres.server.address import Place
+    from vestige.store.postgres.server.address import ServerAddress
     from vestige.store.postgres.store import PostgresStore
-    from vestige.store.sqlite.backup.restore import Restorer
+    from vestige.store.sqlite.backup.restore import SqliteRestorer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,11 +54,11 @@ class SqliteDatabase:
 
         return examine_file(self.settings.database, self.now())
 
-    def restorer(self) -> "Restorer":
+    def restorer(self) -> "SqliteRestorer":
         """What replaces the store by a backup of it."""
-        from vestige.store.sqlite.backup.restore import Restorer
+        from vestige.store.sqlite.backup.restore import SqliteRestorer
 
-        return Restorer(who=self.who)
+        return SqliteRestorer(who=self.who)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ class PostgresDatabase:
         """Nothing: what the server does not give cannot be looked at from here."""
         return []
 
-    def restorer(self) -> "Restorer":
+    def restorer(self) -> "SqliteRestorer":
         """There is no file whose place a backup could take."""
         raise InvalidInput(
             f"The store is in PostgreSQL ({self.settings.place}): a file cannot take its place.",
@@ -95,12 +95,12 @@ class PostgresDatabase:
             details={"store": self.settings.place},
         )
 
-    def _place(self) -> "Place":
+    def _place(self) -> "ServerAddress":
         postgres_store()  # says what is missing where the driver is not installed
-        from vestige.store.postgres.server.address import Place
+        from vestige.store.postgres.server.address import ServerAddress
 
         chosen = self.settings.storage.postgres
-        return Place(url=postgres_url(self.settings), schema=chosen.schema_name)
+        return ServerAddress(url=postgres_url(self.settings), schema=chosen.schema_name)
 
 
 def open_sqlite(settings: Settings, clock: Clock, *, who: Who, machine: str) -> MemoryStore:

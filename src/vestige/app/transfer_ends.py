@@ -51,18 +51,18 @@ class Ends:
         return made[kinds[0]](settings, source), made[kinds[1]](settings, destination)
 
     def _sqlite(self, settings: Settings, word: str) -> End:
-        from vestige.store.sqlite.connection import Waiting
-        from vestige.store.sqlite.opening import Surroundings
+        from vestige.store.sqlite.connection import WriterWait
+        from vestige.store.sqlite.opening import SqliteDependencies
         from vestige.store.sqlite.transfer import SqliteEnd
 
         path = settings.database if word in KINDS else _file(word)
-        waiting = Waiting(
+        waiting = WriterWait(
             rng=self.rng,
             sleep=self.sleep,
             monotonic=self.monotonic,
             deadline_seconds=settings.storage.busy_seconds,
         )
-        around = Surroundings(
+        around = SqliteDependencies(
             waiting=waiting,
             new_id=self.new_id,
             now=self.now,
@@ -79,13 +79,13 @@ class Ends:
 
     def _postgres(self, settings: Settings, word: str) -> End:
         postgres_store()  # says what is missing where the driver is not installed
-        from vestige.store.postgres.opening import Surroundings
-        from vestige.store.postgres.server.address import Place
+        from vestige.store.postgres.opening import PostgresDependencies
+        from vestige.store.postgres.server.address import ServerAddress
         from vestige.store.postgres.transfer import PostgresEnd
 
         chosen = settings.storage.postgres
         named = word in KINDS
-        around = Surroundings(
+        around = PostgresDependencies(
             sleep=self.sleep,
             monotonic=self.monotonic,
             new_id=self.new_id,
@@ -96,7 +96,7 @@ class Ends:
         )
         elsewhere = () if named else ("set [storage.postgres] url to this address",)
         return PostgresEnd(
-            place=Place(url=postgres_url(settings) if named else word, schema=chosen.schema_name),
+            place=ServerAddress(url=postgres_url(settings) if named else word, schema=chosen.schema_name),
             around=around,
             who=self.who,
             settings=('set [storage] backend = "postgres"', *elsewhere),

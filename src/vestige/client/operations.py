@@ -2018,7 +2018,7 @@ class Operations(Part):
         self,
         path: str,
         *,
-        from_: values.Format | None = None,
+        from_: values.ImportFormat | None = None,
         scope: str | None = None,
         dry_run: bool | None = None,
     ) -> values.Imported:

@@ -501,6 +501,10 @@ class Collected(TypedDict):
     message: str
 
 
+ConsolidationPriority = Literal["Critical", "High", "Normal", "Low"]
+"""How soon a memory should be consolidated."""
+
+
 class SleepStepView(TypedDict):
     """One step of a consolidation: what it counted, and what there is to say."""
 
@@ -829,10 +833,6 @@ class FileView(TypedDict):
     decisions: int
 
 
-Format = Literal["portable", "reference", "server-memory", "json", "jsonl", "markdown"]
-"""The formats that can be imported."""
-
-
 class Provenance(TypedDict):
     """Where a memory comes from: recalled text is data, to be weighed by this."""
 
@@ -842,7 +842,7 @@ class Provenance(TypedDict):
     trust: float
 
 
-class SearchViewAssociationView(TypedDict):
+class FoundAssociationView(TypedDict):
     """Which link brought a hit in that no arm found."""
 
     via: NotRequired[str]
@@ -909,7 +909,7 @@ class HitView(TypedDict):
     duplicates: NotRequired[int]
     duplicateIds: NotRequired[list[str]]
     contradicts: NotRequired[list[str]]
-    association: NotRequired[SearchViewAssociationView]
+    association: NotRequired[FoundAssociationView]
     shortened: NotRequired[str]
     explain: NotRequired[Explanation]
 
@@ -1091,8 +1091,8 @@ class HoldingsView(TypedDict):
     message: str
 
 
-Priority = Literal["Critical", "High", "Normal", "Low"]
-"""How soon a memory should be consolidated."""
+ImportFormat = Literal["portable", "reference", "server-memory", "json", "jsonl", "markdown"]
+"""The formats that can be imported."""
 
 
 class Importance(TypedDict):
@@ -1101,7 +1101,7 @@ class Importance(TypedDict):
     composite: float
     channels: ChannelsView
     encodingBoost: float
-    consolidationPriority: Priority
+    consolidationPriority: ConsolidationPriority
     weightsUsed: dict[str, float]
     explanations: Explanations
     emotion: EmotionView
@@ -1554,15 +1554,6 @@ class Recommended(TypedDict):
     author: NotRequired[str]
 
 
-class ReferenceViewStepView(TypedDict):
-    """What a memory said from a time on, and what changed."""
-
-    date: str
-    id: str
-    preview: str
-    change: str
-
-
 class SupersededView(TypedDict):
     """A memory that holds no more: since when, and what has taken its place."""
 
@@ -1575,6 +1566,15 @@ class SupersededView(TypedDict):
     supersededBy: NotRequired[str]
     until: NotRequired[str]
     detail: NotRequired[str]
+
+
+class ReferencedStepView(TypedDict):
+    """What a memory said from a time on, and what changed."""
+
+    date: str
+    id: str
+    preview: str
+    change: str
 
 
 class Referenced(TypedDict):
@@ -1594,7 +1594,7 @@ class Referenced(TypedDict):
     evidence: list[EvidenceView]
     contradictions: list[ContradictionView]
     superseded: list[SupersededView]
-    evolution: list[ReferenceViewStepView]
+    evolution: list[ReferencedStepView]
     relatedInsights: list[InsightView]
     missing: NotRequired[list[str]]
     note: NotRequired[str]

@@ -30,7 +30,7 @@ OFFSETS = (0, -1, 1, -2, 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Worded:
+class LexicalScores:
     """A memory with its BM25: of its own terms, with its neighbours', and of its thread as a whole.
 
     Outside any thread `window` is `own` and `thread` is 0.
@@ -112,7 +112,7 @@ def tokens_kept(lengths: Integers) -> Integers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pool:
+class CandidatePool:
     """The candidates of all arms, in the order of their ids.
 
     `own`, `window`, `thread` are BM25 (0 where no term matches), `cosine` is of the best piece, which is

@@ -21,7 +21,7 @@ PREVIEW_CHARS = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class EventScope:
     """Where something happened: in a scope; to a memory, then with the domains it had."""
 
     scope: str
@@ -34,9 +34,9 @@ class Place:
         return access.domains is None or not set(access.domains).isdisjoint(self.domains)
 
 
-def places_of(*memories: Memory) -> tuple[Place, ...]:
+def places_of(*memories: Memory) -> tuple[EventScope, ...]:
     """Where these memories are, each place once."""
-    return tuple(dict.fromkeys(Place(scope=one.scope, domains=one.domains) for one in memories))
+    return tuple(dict.fromkeys(EventScope(scope=one.scope, domains=one.domains) for one in memories))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class Happening:
     """Something that happened, when, and where."""
 
     timestamp: datetime
-    places: tuple[Place, ...] | None
+    places: tuple[EventScope, ...] | None
     """Of everything it is about; None is the whole store. They decide who is told, and are not told."""
     scope: str | None = field(default=None, init=False)
     """Where all of it lies in one scope, that. Whoever is told reaches it."""
@@ -309,11 +309,11 @@ def happening_from(message: Mapping[str, Any]) -> Happening | None:
     return kind(**told, places=_places(message.get("places")))
 
 
-def _places(told: Any) -> tuple[Place, ...] | None:
+def _places(told: Any) -> tuple[EventScope, ...] | None:
     """Places from what JSON made of them: pairs of a scope and its domains."""
     if told is None:
         return None
-    return tuple(Place(scope=scope, domains=tuple(domains)) for scope, domains in told)
+    return tuple(EventScope(scope=scope, domains=tuple(domains)) for scope, domains in told)
 
 
 def _read(kind: object, value: Any) -> Any:

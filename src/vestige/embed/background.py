@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from vestige.core.errors import Cancelled, EmbedderError, VestigeError
-from vestige.embed.progress import Progress, Step
+from vestige.embed.progress import ModelStep, Progress
 
 if TYPE_CHECKING:
     from vestige.embed.protocol import Embedder, Signature
@@ -31,7 +31,7 @@ _TIDY_SECONDS = 0.5
 log = logging.getLogger(__name__)
 
 
-class State(enum.StrEnum):
+class EmbedderState(enum.StrEnum):
     """Where the embedder is."""
 
     ABSENT = "absent"
@@ -43,16 +43,16 @@ class State(enum.StrEnum):
     OFF = "off"
 
 
-_AT_WORK = (State.INSTALLING, State.LOADING)
-_NOT_THERE = (State.ABSENT, State.OFFLINE, State.FAILED)
-_STATE_OF_REASON = {"offline": State.OFFLINE, "absent": State.ABSENT}
+_AT_WORK = (EmbedderState.INSTALLING, EmbedderState.LOADING)
+_NOT_THERE = (EmbedderState.ABSENT, EmbedderState.OFFLINE, EmbedderState.FAILED)
+_STATE_OF_REASON = {"offline": EmbedderState.OFFLINE, "absent": EmbedderState.ABSENT}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedderStatus:
     """The state with what a person wants to know about it; `error` is the value of the failure."""
 
-    state: State
+    state: EmbedderState
     detail: str = ""
     progress: float = 0.0
     signature: "Signature | None" = None
@@ -87,7 +87,7 @@ class EmbedderSource:
         self._failed_at: float | None = None
         self._complaint = ""
         self._changed = threading.Condition()
-        self._status = EmbedderStatus(state=State.ABSENT, detail="not loaded yet")
+        self._status = EmbedderStatus(state=EmbedderState.ABSENT, detail="not loaded yet")
         self._embedder: Embedder | None = None
         self._thread: threading.Thread | None = None
         self._waiting: list[Callable[[Embedder], None]] = []
@@ -107,7 +107,7 @@ class EmbedderSource:
             raise EmbedderError(reason)
 
         source = cls(refuse)
-        source._status = EmbedderStatus(state=State.OFF, detail=reason)
+        source._status = EmbedderStatus(state=EmbedderState.OFF, detail=reason)
         return source
 
     def start(self) -> None:
@@ -130,14 +130,14 @@ class EmbedderSource:
         with self._changed:
             if self._status.state in _NOT_THERE and self._is_due():
                 self._begin()
-            self._changed.wait_for(lambda: self._status.state is not State.LOADING, wait_seconds)
+            self._changed.wait_for(lambda: self._status.state is not EmbedderState.LOADING, wait_seconds)
             return self._embedder
 
     def on_ready(self, callback: "Callable[[Embedder], None]") -> None:
         """Call `callback` once with the embedder, in the loading thread; at once if it is there."""
         with self._changed:
             embedder = self._embedder
-            if embedder is None and self._status.state is not State.OFF:
+            if embedder is None and self._status.state is not EmbedderState.OFF:
                 self._waiting.append(callback)
         if embedder is not None:
             _notify(callback, embedder)
@@ -151,10 +151,10 @@ class EmbedderSource:
         """
         with self._changed:
             thread = self._thread if self._status.state in _AT_WORK else None
-            patience = _CLOSE_SECONDS if self._status.state is State.LOADING else _TIDY_SECONDS
+            patience = _CLOSE_SECONDS if self._status.state is EmbedderState.LOADING else _TIDY_SECONDS
             embedder, self._embedder = self._embedder, None
             self._waiting.clear()
-            self._status = EmbedderStatus(state=State.OFF, detail="closed")
+            self._status = EmbedderStatus(state=EmbedderState.OFF, detail="closed")
             self._changed.notify_all()
         if thread is not None and thread is not threading.current_thread():
             from vestige.embed.minilm.child import (
@@ -175,7 +175,7 @@ class EmbedderSource:
 
     def _begin(self) -> None:
         """Start the thread that loads. The caller holds the lock."""
-        self._status = EmbedderStatus(state=State.LOADING, detail=Step.LOADING)
+        self._status = EmbedderStatus(state=EmbedderState.LOADING, detail=ModelStep.LOADING)
         self._thread = threading.Thread(target=self._bring, name="vestige-embedder", daemon=True)
         self._thread.start()
 
@@ -190,13 +190,13 @@ class EmbedderSource:
         else:
             self._become_ready(embedder)
 
-    def _report(self, step: Step, share: float) -> None:
-        state = State.LOADING if step is Step.LOADING else State.INSTALLING
+    def _report(self, step: ModelStep, share: float) -> None:
+        state = EmbedderState.LOADING if step is ModelStep.LOADING else EmbedderState.INSTALLING
         if not self._move(EmbedderStatus(state=state, detail=step, progress=min(1.0, max(0.0, share)))):
             raise Cancelled("The embedder is not wanted any more.")
 
     def _fail(self, error: VestigeError) -> None:
-        state = _STATE_OF_REASON.get(str(error.details.get("reason")), State.FAILED)
+        state = _STATE_OF_REASON.get(str(error.details.get("reason")), EmbedderState.FAILED)
         self._failed_at = self._monotonic() if self._monotonic is not None else None
         moved = self._move(EmbedderStatus(state=state, detail=error.message, error=error.value()))
         if moved and error.message != self._complaint:  # once, however often it is tried again
@@ -204,7 +204,7 @@ class EmbedderSource:
             log.warning("no embedder: %s", error.message)
 
     def _become_ready(self, embedder: "Embedder") -> None:
-        ready = EmbedderStatus(state=State.READY, progress=1.0, signature=embedder.signature)
+        ready = EmbedderStatus(state=EmbedderState.READY, progress=1.0, signature=embedder.signature)
         if not self._move(ready, embedder):
             if isinstance(embedder, Closeable):
                 embedder.close()
@@ -217,7 +217,7 @@ class EmbedderSource:
     def _move(self, status: EmbedderStatus, embedder: "Embedder | None" = None) -> bool:
         """Take the next state; False when the source was closed in the meantime."""
         with self._changed:
-            if self._status.state is State.OFF:
+            if self._status.state is EmbedderState.OFF:
                 return False
             self._status = status
             self._embedder = embedder

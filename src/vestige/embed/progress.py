@@ -4,7 +4,7 @@ import enum
 from collections.abc import Callable
 
 
-class Step(enum.StrEnum):
+class ModelStep(enum.StrEnum):
     """What is being done to bring the model."""
 
     FETCHING = "fetching"
@@ -13,9 +13,9 @@ class Step(enum.StrEnum):
     LOADING = "loading"
 
 
-Progress = Callable[[Step, float], None]
+Progress = Callable[[ModelStep, float], None]
 """Called with the step that begins and the share of the whole work (0..1) that is done."""
 
 
-def silent(_step: Step, _share: float) -> None:
+def silent(_step: ModelStep, _share: float) -> None:
     """Progress that nobody watches."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vestige.core.errors import EmbedderError, MissingExtra, ModelUnavailable, VestigeError
-from vestige.embed.background import State
+from vestige.embed.background import EmbedderState
 from vestige.embed.protocol import Reranker
 from vestige.settings.settings import forbid_telemetry
 
@@ -135,7 +135,7 @@ def _unavailable(name: str, why: str, offline: bool) -> ModelUnavailable:
 class RerankerStatus:
     """Where the reranker is: off, absent (nobody asked yet), loading, ready or failed, and why."""
 
-    state: State
+    state: EmbedderState
     detail: str = ""
     hint: str | None = None
 
@@ -154,7 +154,7 @@ class RerankerSource:
         self._monotonic = monotonic
         self._wait_seconds = wait_seconds
         self._changed = threading.Condition()
-        self._status = RerankerStatus(state=State.ABSENT, detail="not loaded yet")
+        self._status = RerankerStatus(state=EmbedderState.ABSENT, detail="not loaded yet")
         self._reranker: Reranker | None = None
         self._thread: threading.Thread | None = None
         self._waited_until = 0.0
@@ -163,7 +163,7 @@ class RerankerSource:
     def of(cls, reranker: Reranker) -> "RerankerSource":
         """A source whose reranker is there already."""
         source = cls(lambda: reranker, monotonic=lambda: 0.0, wait_seconds=0.0)
-        source._move(RerankerStatus(state=State.READY, detail=reranker.name), reranker)
+        source._move(RerankerStatus(state=EmbedderState.READY, detail=reranker.name), reranker)
         return source
 
     @classmethod
@@ -174,7 +174,7 @@ class RerankerSource:
             raise EmbedderError("The setting search.reranker is off.")
 
         source = cls(refuse, monotonic=lambda: 0.0, wait_seconds=0.0)
-        source._status = RerankerStatus(state=State.OFF, detail="The setting search.reranker is off.")
+        source._status = RerankerStatus(state=EmbedderState.OFF, detail="The setting search.reranker is off.")
         return source
 
     def __call__(self) -> Reranker | None:
@@ -182,14 +182,14 @@ class RerankerSource:
         self.start()
         with self._changed:
             left = self._waited_until - self._monotonic()
-            self._changed.wait_for(lambda: self._status.state is not State.LOADING, max(0.0, left))
+            self._changed.wait_for(lambda: self._status.state is not EmbedderState.LOADING, max(0.0, left))
             return self._reranker
 
     def start(self) -> None:
         """Begin to load; nothing happens when that was begun before, or is not wanted."""
         with self._changed:
-            if self._status.state is State.ABSENT:
-                self._status = RerankerStatus(state=State.LOADING)
+            if self._status.state is EmbedderState.ABSENT:
+                self._status = RerankerStatus(state=EmbedderState.LOADING)
                 self._waited_until = self._monotonic() + self._wait_seconds
                 self._thread = threading.Thread(target=self._bring, name="vestige-reranker", daemon=True)
                 self._thread.start()
@@ -204,7 +204,7 @@ class RerankerSource:
         with self._changed:
             thread = self._thread
             self._reranker = None
-            self._status = RerankerStatus(state=State.OFF, detail="closed")
+            self._status = RerankerStatus(state=EmbedderState.OFF, detail="closed")
             self._changed.notify_all()
         if thread is not None:
             thread.join(_CLOSE_SECONDS)
@@ -218,16 +218,16 @@ class RerankerSource:
             log.exception("loading the reranker failed")
             self._fail(EmbedderError(f"Loading the reranker failed: {error}"))
         else:
-            self._move(RerankerStatus(state=State.READY, detail=reranker.name), reranker)
+            self._move(RerankerStatus(state=EmbedderState.READY, detail=reranker.name), reranker)
 
     def _fail(self, error: VestigeError) -> None:
         log.warning("no reranker: %s", error.message)
-        self._move(RerankerStatus(state=State.FAILED, detail=error.message, hint=error.hint), None)
+        self._move(RerankerStatus(state=EmbedderState.FAILED, detail=error.message, hint=error.hint), None)
 
     def _move(self, status: RerankerStatus, reranker: Reranker | None) -> None:
         """Take the next state, unless the source was closed in the meantime."""
         with self._changed:
-            if self._status.state is not State.OFF:
+            if self._status.state is not EmbedderState.OFF:
                 self._status = status
                 self._reranker = reranker
                 self._changed.notify_all()

@@ -5,12 +5,19 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
-from vestige.cognition.intentions.intention import Intention, Looked, Priority, Status, look, outlived
+from vestige.cognition.intentions.intention import (
+    Intention,
+    IntentionStatus,
+    Looked,
+    Priority,
+    look,
+    outlived,
+)
 from vestige.cognition.intentions.serialise import body_of, intention_of
-from vestige.cognition.intentions.triggers import Event, Situation, Trigger, leaves, words_told
+from vestige.cognition.intentions.triggers import EventTrigger, Trigger, TriggerSituation, leaves, words_told
 from vestige.core.documents import Document
 from vestige.core.errors import Conflict, Forbidden, InvalidInput, NotFound
-from vestige.core.events import IntentionTriggered, MemoryCreated, Place, preview
+from vestige.core.events import EventScope, IntentionTriggered, MemoryCreated, preview
 from vestige.core.models import Filter
 from vestige.engine.context import Call
 from vestige.engine.revise import persistently
@@ -26,7 +33,7 @@ EVENT_CHARS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class NewIntention:
     """An intention to be set."""
 
     description: str
@@ -46,7 +53,7 @@ class Checked:
     told_in_all: int
 
 
-def intend(call: Call, wanted: Wanted) -> Intention:
+def intend(call: Call, wanted: NewIntention) -> Intention:
     """Set an intention. It belongs to no domain, so who is limited to domains has none."""
     if call.access.domains is not None:
         raise Forbidden(
@@ -149,20 +156,20 @@ def _stands(intention: Intention, which: Which, now: datetime) -> bool:
         case "open":
             return intention.ended is None
         case "active":
-            return status in (Status.ACTIVE, Status.TRIGGERED)
+            return status in (IntentionStatus.ACTIVE, IntentionStatus.TRIGGERED)
         case "due":
-            return look(intention, Situation(now=now)).told
+            return look(intention, TriggerSituation(now=now)).told
         case _:
             return status == which
 
 
-def check(call: Call, situation: Situation, within: Filter, *, limit: int) -> Checked:
+def check(call: Call, situation: TriggerSituation, within: Filter, *, limit: int) -> Checked:
     """What comes up in a situation. That it was told is kept, in one transaction: of several who look at
     once, one is the first to be told, and who looks again within half an hour is told the same."""
     return persistently(call, lambda: _check(call, situation, within, limit))
 
 
-def _check(call: Call, situation: Situation, within: Filter, limit: int) -> Checked:
+def _check(call: Call, situation: TriggerSituation, within: Filter, limit: int) -> Checked:
     waiting = [one for one in intentions(call, within) if one.ended is None]
     looked = [look(one, situation) for one in waiting]
     told = sorted((one for one in looked if one.told), key=lambda one: _urgency(one.after, situation.now))
@@ -181,7 +188,7 @@ def _check(call: Call, situation: Situation, within: Filter, limit: int) -> Chec
     return Checked(told=tuple(shown), pending=tuple(pending), told_in_all=len(told))
 
 
-def relevant(call: Call, situation: Situation, within: Filter) -> list[Looked]:
+def relevant(call: Call, situation: TriggerSituation, within: Filter) -> list[Looked]:
     """What somebody who begins to work should know of: what comes up, is overdue or matters much.
 
     Nothing is changed by it: it counts as no reminder.
@@ -194,7 +201,7 @@ def relevant(call: Call, situation: Situation, within: Filter) -> list[Looked]:
 
 def poll(call: Call) -> tuple[Intention, ...]:
     """Announce what the clock brought up since the last time. The next check tells of it all the same."""
-    situation = Situation(now=call.engine.now())
+    situation = TriggerSituation(now=call.engine.now())
     return persistently(call, lambda: _announced(call, situation, Filter()))
 
 
@@ -205,17 +212,17 @@ def on_created(call: Call, happening: MemoryCreated) -> None:
         return
     memory = found[0].memory
     told = "\n".join((memory.content[:EVENT_CHARS], *memory.tags))
-    situation = Situation(now=call.engine.now(), events=words_told([told]))
+    situation = TriggerSituation(now=call.engine.now(), events=words_told([told]))
     within = Filter(scope=memory.scope, inherited=True)
     persistently(call, lambda: _announced(call, situation, within))
 
 
-def _announced(call: Call, situation: Situation, within: Filter) -> tuple[Intention, ...]:
+def _announced(call: Call, situation: TriggerSituation, within: Filter) -> tuple[Intention, ...]:
     """Keep what happened, and tell listeners once of every intention that comes up by it."""
     changes: list[Put] = []
     news: list[Intention] = []
     for one in intentions(call, within):
-        if situation.events and not any(isinstance(part, Event) for _, part in leaves(one.trigger)):
+        if situation.events and not any(isinstance(part, EventTrigger) for _, part in leaves(one.trigger)):
             continue
         looked = look(one, situation)
         after = looked.untold
@@ -258,7 +265,7 @@ def _announce(call: Call, news: Sequence[Intention], now: datetime) -> None:
         *(
             IntentionTriggered(
                 timestamp=now,
-                places=(Place(scope=one.scope),),
+                places=(EventScope(scope=one.scope),),
                 id=one.id,
                 description=preview(one.description),
                 priority=one.priority_at(now).name.casefold(),
@@ -270,7 +277,10 @@ def _announce(call: Call, news: Sequence[Intention], now: datetime) -> None:
 
 def _matters(intention: Intention, now: datetime) -> bool:
     status = intention.status_at(now)
-    return status in (Status.ACTIVE, Status.TRIGGERED) and intention.priority_at(now) >= Priority.HIGH
+    return (
+        status in (IntentionStatus.ACTIVE, IntentionStatus.TRIGGERED)
+        and intention.priority_at(now) >= Priority.HIGH
+    )
 
 
 def _urgency(intention: Intention, now: datetime) -> tuple[int, datetime, str]:
@@ -280,9 +290,9 @@ def _urgency(intention: Intention, now: datetime) -> tuple[int, datetime, str]:
 
 def _order(intention: Intention, now: datetime) -> tuple[int, datetime, int, str]:
     """What has come up goes first, then what the clock brings up, the soonest at the top."""
-    looked = look(intention, Situation(now=now))
+    looked = look(intention, TriggerSituation(now=now))
     then = intention.next_at(now)
-    came_up = looked.told or intention.status_at(now) is Status.TRIGGERED
+    came_up = looked.told or intention.status_at(now) is IntentionStatus.TRIGGERED
     group = 0 if came_up else 1 if then is not None else 2
     return group, then or intention.created_at, -intention.priority_at(now), intention.id
 

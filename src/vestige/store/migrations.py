@@ -48,7 +48,7 @@ class Migration:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Applied:
+class AppliedMigration:
     """A row of `schema_migrations`: what was applied, and which Vestige did it."""
 
     version: int
@@ -71,7 +71,7 @@ def load(folder: Traversable) -> list[Migration]:
 
 
 def pending(
-    migrations: Sequence[Migration], applied: Sequence[Applied], *, elsewhere: str = "data directory"
+    migrations: Sequence[Migration], applied: Sequence[AppliedMigration], *, elsewhere: str = "data directory"
 ) -> list[Migration]:
     """What is still to do. StoreTooNew for a database from the future, StoreError for a strange one. What is
     `elsewhere` another one, there could be another store."""

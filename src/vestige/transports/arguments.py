@@ -120,7 +120,7 @@ def _limits(field: Mapping[str, Any]) -> str:
 # -- text in -------------------------------------------------------------------------------------------
 
 
-class Reader:
+class ArgumentReader:
     """Turns the words of a command line into arguments; `-` is read from standard input, once."""
 
     def __init__(self, read_stdin: Callable[[], bytes]) -> None:

@@ -8,14 +8,14 @@ import pytest
 
 from vestige.cognition.dreams.insights import (
     MOST_INSIGHTS,
+    DreamMaterial,
     Insight,
     InsightKind,
-    Material,
     digest,
     draw,
     fresh,
 )
-from vestige.cognition.gate.conflict import Conflict
+from vestige.cognition.gate.conflict import StatementConflict
 from vestige.cognition.text.vocabulary import Vocabulary, named_in, vocabulary_of
 from vestige.core.models import Memory
 
@@ -32,7 +32,7 @@ def words_of(memories: Mapping[str, Memory]) -> Vocabulary:
     return vocabulary_of({name: named_in(one) for name, one in memories.items()})
 
 
-def material(*members: Memory, group: bool = True, **fields: Any) -> Material:
+def material(*members: Memory, group: bool = True, **fields: Any) -> DreamMaterial:
     others = [memory(f"z{at}", text) for at, text in enumerate(FILLER)]
     memories = {one.id: one for one in (*members, *others)}
     names = [one.id for one in members]
@@ -46,7 +46,7 @@ def material(*members: Memory, group: bool = True, **fields: Any) -> Material:
         "conflicts": {},
         "vocabulary": words_of(memories),
     }
-    return Material(**{**given, **fields})
+    return DreamMaterial(**{**given, **fields})
 
 
 def violins(*days: float, **fields: Any) -> list[Memory]:
@@ -118,7 +118,7 @@ def test_an_insight_stays_inside_one_scope() -> None:
 
 def test_two_memories_that_cannot_both_hold_are_a_contradiction_and_no_pattern() -> None:
     members = violins(0, 1, 2)
-    conflict = Conflict(kind="value", detail="3 became 4", corrects=False, exact=True)
+    conflict = StatementConflict(kind="value", detail="3 became 4", corrects=False, exact=True)
     found = draw(material(*members, conflicts={("v2", "v0"): conflict}))
     (insight,) = found
     assert insight.kind is InsightKind.CONTRADICTION

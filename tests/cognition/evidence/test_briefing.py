@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestige.cognition.evidence.briefing import GIST_CHARS, Section, compose, gist, line_of
+from vestige.cognition.evidence.briefing import GIST_CHARS, BriefingSection, compose, gist, line_of
 from vestige.cognition.text.pieces import estimate_tokens
 from vestige.core.models import Memory
 
@@ -25,7 +25,7 @@ texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=
 memories = st.builds(lambda number, text: memory(f"m{number}", text), st.integers(0, 9), texts)
 sections = st.lists(
     st.builds(
-        lambda heading, held: Section(heading=f"### {heading}", memories=tuple(held)),
+        lambda heading, held: BriefingSection(heading=f"### {heading}", memories=tuple(held)),
         st.sampled_from(("Pinned", "Recalled")),
         st.lists(memories, max_size=8),
     ),
@@ -35,7 +35,7 @@ sections = st.lists(
 
 @given(sections=sections, token_budget=st.integers(20, 600))
 def test_the_text_never_exceeds_its_budget_and_every_memory_is_shown_or_left_out_once(
-    sections: list[Section], token_budget: int
+    sections: list[BriefingSection], token_budget: int
 ) -> None:
     made = compose(HEAD, sections, token_budget)
 
@@ -52,8 +52,8 @@ def test_the_text_never_exceeds_its_budget_and_every_memory_is_shown_or_left_out
 def test_lines_that_show_no_memory_keep_to_the_budget_and_leave_nothing_to_expand(
     lines: list[str], token_budget: int
 ) -> None:
-    held = Section(heading="### Pinned", memories=(memory("m1"),))
-    made = compose(HEAD, [Section(heading="### To do", lines=tuple(lines)), held], token_budget)
+    held = BriefingSection(heading="### Pinned", memories=(memory("m1"),))
+    made = compose(HEAD, [BriefingSection(heading="### To do", lines=tuple(lines)), held], token_budget)
 
     assert made.tokens <= token_budget
     assert made.shown + made.left_out == ("m1",)
@@ -86,14 +86,14 @@ def test_a_line_says_when_it_happened_by_whom_and_from_where() -> None:
 
 def test_a_shorter_memory_is_shown_where_a_longer_one_does_not_fit() -> None:
     long, short = memory("long", "zq" * 70), memory("short", "Tea.")
-    made = compose(HEAD[:1], [Section(heading="### A", memories=(long, short))], 60)
+    made = compose(HEAD[:1], [BriefingSection(heading="### A", memories=(long, short))], 60)
 
     assert (made.shown, made.left_out) == (("short",), ("long",))
 
 
 def test_a_heading_stands_only_over_what_is_shown() -> None:
-    nothing = Section(heading="### Empty", memories=())
-    too_long = Section(heading="### Long", memories=(memory("long", "zq" * 70),))
+    nothing = BriefingSection(heading="### Empty", memories=())
+    too_long = BriefingSection(heading="### Long", memories=(memory("long", "zq" * 70),))
     made = compose(HEAD, [nothing, too_long], 60)
 
     assert made.text == "\n".join(HEAD)

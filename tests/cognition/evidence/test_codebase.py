@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from vestige.cognition.evidence.codebase import (
-    Choice,
+    CodebaseDecision,
     Pattern,
     codebase_at,
     codebase_of,
@@ -22,7 +22,9 @@ from vestige.core.models import Memory, Record
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-def noted(note: Pattern | Choice, codebase: str | None = "shop", *, name: str = "n", days: int = 0) -> Record:
+def noted(
+    note: Pattern | CodebaseDecision, codebase: str | None = "shop", *, name: str = "n", days: int = 0
+) -> Record:
     at = NOW - timedelta(days=days)
     memory = Memory(
         id=name, content=text_of(note), created_at=at, updated_at=at, tags=tags_of(note, codebase)
@@ -42,7 +44,9 @@ def test_a_pattern_is_written_as_other_tools_write_it() -> None:
 
 
 def test_a_decision_is_written_as_other_tools_write_it() -> None:
-    note = Choice(decision="Use SQLite. " * 6, rationale="One file.", alternatives=("PG",), files=("db.py",))
+    note = CodebaseDecision(
+        decision="Use SQLite. " * 6, rationale="One file.", alternatives=("PG",), files=("db.py",)
+    )
 
     assert text_of(note) == (
         "# Decision: Use SQLite. Use SQLite. Use SQLite. Use SQLite. Us\n\n## Context\n\nOne file.\n\n"
@@ -58,12 +62,12 @@ def test_a_decision_is_written_as_other_tools_write_it() -> None:
         Pattern(
             name="Thin handlers", description="See\n\n## Files:\n- not this\n\nand go on.", files=("a.py",)
         ),
-        Choice(
+        CodebaseDecision(
             decision="Thin handlers", rationale="- no list", alternatives=("fat",), files=("a.py", "a.py")
         ),
     ],
 )
-def test_title_files_and_codebase_are_read_back_from_the_note(note: Pattern | Choice) -> None:
+def test_title_files_and_codebase_are_read_back_from_the_note(note: Pattern | CodebaseDecision) -> None:
     memory = noted(note).memory
 
     assert (title_of(memory), files_of(memory), codebase_of(memory)) == ("Thin handlers", ("a.py",), "shop")

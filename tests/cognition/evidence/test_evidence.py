@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from vestige.cognition.evidence.evidence import (
+    AnswerStatus,
     Exhibit,
     Findings,
     Role,
-    Status,
     evolution,
     exhibit,
     judge,
@@ -62,7 +62,7 @@ def test_of_two_that_contradict_each_other_the_trusted_one_answers_and_both_are_
     [(stronger, weaker, clash)] = findings.contradictions
     assert (stronger, weaker) == (1, 0)
     assert (clash.newer, clash.older, clash.conflict.kind) == (0, 1, "value")
-    assert status_of(findings) is Status.CONTRADICTIONS_FOUND
+    assert status_of(findings) is AnswerStatus.CONTRADICTIONS_FOUND
 
 
 def test_between_equally_trusted_ones_the_later_is_the_stronger() -> None:
@@ -120,7 +120,7 @@ def test_only_what_is_over_leaves_no_answer() -> None:
 
     assert findings.primary is None
     assert findings.confidence == 0.0
-    assert status_of(findings) is Status.NO_EVIDENCE
+    assert status_of(findings) is AnswerStatus.NO_EVIDENCE
     assert [one.older for one in findings.superseded] == [0]
 
 
@@ -197,8 +197,8 @@ def test_confidence_rises_with_sources_and_falls_with_what_opposes_it(sure: floa
 def test_an_answer_that_is_sure_and_uncontested_is_resolved() -> None:
     one = told("The proxy listens on port 8080.")
 
-    assert status_of(found(one, sure=0.9)) is Status.RESOLVED
-    assert status_of(found(one, sure=0.4)) is Status.PARTIAL_EVIDENCE
+    assert status_of(found(one, sure=0.9)) is AnswerStatus.RESOLVED
+    assert status_of(found(one, sure=0.4)) is AnswerStatus.PARTIAL_EVIDENCE
 
 
 def test_the_history_tells_every_text_in_the_order_of_time() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from vestige.cognition.fsrs import personal_curve
 from vestige.cognition.fsrs.fsrs import W20, retrievability
 from vestige.cognition.fsrs.personal_curve import Reviews, fit, lacking, reviews_in, surprise
-from vestige.cognition.fsrs.strength import Sighting, fold
+from vestige.cognition.fsrs.strength import StrengthLine, fold
 from vestige.core.models import Evidence
 
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -152,7 +152,7 @@ def test_the_newest_thousand_count() -> None:
 def test_reviews_at_the_same_time_stay_in_the_order_they_were_told() -> None:
     """However many there are, which of them count as the newest does not depend on how they went."""
     at = START + 30 * DAY
-    seen = [Sighting(evidence=one, at=at) for one in (Evidence.GOOD, Evidence.AGAIN)]
+    seen = [StrengthLine(evidence=one, at=at) for one in (Evidence.GOOD, Evidence.AGAIN)]
     reviews = reviews_in([(START, [one]) for one in seen * 2])
     assert reviews.recalled.tolist() == [True, False, True, False]
     assert reviews.elapsed_days.tolist() == [30.0] * 4
@@ -160,12 +160,12 @@ def test_reviews_at_the_same_time_stay_in_the_order_they_were_told() -> None:
 
 def test_a_review_predicts_from_what_was_known_before_it() -> None:
     history = [
-        Sighting(evidence=Evidence.EXPOSED, at=START + 5 * DAY),
-        Sighting(evidence=Evidence.DEMOTED, at=START + 10 * DAY),
-        Sighting(evidence=None, at=START + 15 * DAY),
-        Sighting(evidence=Evidence.GOOD, at=START + 20 * DAY, curve=0.3),
-        Sighting(evidence=Evidence.REINFORCED, at=START + 25 * DAY, curve=0.3),
-        Sighting(evidence=Evidence.AGAIN, at=START + 60 * DAY, curve=0.3),
+        StrengthLine(evidence=Evidence.EXPOSED, at=START + 5 * DAY),
+        StrengthLine(evidence=Evidence.DEMOTED, at=START + 10 * DAY),
+        StrengthLine(evidence=None, at=START + 15 * DAY),
+        StrengthLine(evidence=Evidence.GOOD, at=START + 20 * DAY, curve=0.3),
+        StrengthLine(evidence=Evidence.REINFORCED, at=START + 25 * DAY, curve=0.3),
+        StrengthLine(evidence=Evidence.AGAIN, at=START + 60 * DAY, curve=0.3),
     ]
     reviews = reviews_in([(START, history)])
     states = [fold(START, history[:count], 0.3) for count in (3, 5)]

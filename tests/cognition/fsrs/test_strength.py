@@ -15,7 +15,7 @@ from vestige.cognition.fsrs.strength import (
     EXPOSURE_EVERY,
     MAX_STORAGE,
     MIN_RETRIEVAL,
-    Sighting,
+    StrengthLine,
     accessibility,
     after,
     encode,
@@ -44,7 +44,7 @@ later = st.floats(0.0, 5_000.0).map(lambda days: days * DAY)
 
 
 def folded(history: Sequence[tuple[Evidence, datetime]]) -> Strength:
-    return fold(START, [Sighting(evidence=evidence, at=at) for evidence, at in history])
+    return fold(START, [StrengthLine(evidence=evidence, at=at) for evidence, at in history])
 
 
 def after_all(*evidence: Evidence, every: timedelta = DAY) -> Strength:
@@ -383,8 +383,8 @@ def test_a_new_curve_changes_what_comes_and_nothing_that_was(
     on_it = replace(before, curve=curve)
     for evidence, at in second:
         on_it = after(on_it, evidence, at)
-    seen = [Sighting(evidence=evidence, at=at) for evidence, at in first]
-    since = [Sighting(evidence=evidence, at=at, curve=curve) for evidence, at in second]
+    seen = [StrengthLine(evidence=evidence, at=at) for evidence, at in first]
+    since = [StrengthLine(evidence=evidence, at=at, curve=curve) for evidence, at in second]
     assert fold(START, [*seen, *since], curve) == on_it
     assert fold(START, seen, curve) == replace(before, curve=curve)
 
@@ -431,4 +431,4 @@ def test_a_strength_survives_json_unchanged(history: History) -> None:
 
 def test_the_end_of_the_calendar_is_no_error() -> None:
     end = datetime.max.replace(tzinfo=UTC)
-    assert fold(end, [Sighting(evidence=Evidence.EASY, at=end)]).due_at == end
+    assert fold(end, [StrengthLine(evidence=Evidence.EASY, at=end)]).due_at == end

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from vestige.cognition.gate.conflict import find_conflict
 from vestige.cognition.gate.decide import (
     Create,
+    GateInput,
     Merge,
-    Proposal,
     Reinforce,
     Rival,
     Supersede,
@@ -68,22 +68,22 @@ def test_statements_that_agree_or_have_nothing_to_do_with_each_other_do_not_conf
 
 def test_a_correction_that_says_so_supersedes_even_a_slot() -> None:
     decision = decide(
-        Proposal(content="Correction: the queue is Kafka in staging."),
+        GateInput(content="Correction: the queue is Kafka in staging."),
         [rival("The queue is RabbitMQ in staging.", 0.72)],
     )
     assert isinstance(decision, Supersede)
 
 
 def test_nothing_known_is_a_new_memory() -> None:
-    assert isinstance(decide(Proposal(content="x"), []), Create)
-    far = decide(Proposal(content="x", nearest=0.3), [rival("y", 0.3)])
+    assert isinstance(decide(GateInput(content="x"), []), Create)
+    far = decide(GateInput(content="x", nearest=0.3), [rival("y", 0.3)])
     assert isinstance(far, Create)
     assert (far.similarity, far.related) == (0.3, ())
 
 
 def test_conflict_is_looked_at_before_similarity() -> None:
     decision = decide(
-        Proposal(content="Never cache this response."), [rival("Always cache this response.", 0.99)]
+        GateInput(content="Never cache this response."), [rival("Always cache this response.", 0.99)]
     )
     assert isinstance(decision, Supersede)
     assert decision.conflict is not None
@@ -91,7 +91,7 @@ def test_conflict_is_looked_at_before_similarity() -> None:
 
 def test_other_words_for_the_same_reinforce() -> None:
     decision = decide(
-        Proposal(content="Tea was really what Ada wanted in the morning."),
+        GateInput(content="Tea was really what Ada wanted in the morning."),
         [rival("Tea is what Ada wants in the morning.", 0.95)],
     )
     assert isinstance(decision, Reinforce)
@@ -100,25 +100,27 @@ def test_other_words_for_the_same_reinforce() -> None:
 
 def test_a_text_that_contains_the_old_one_updates_it() -> None:
     decision = decide(
-        Proposal(content="Ada prefers tea, and she takes it without milk"), [rival("Ada prefers tea", 0.85)]
+        GateInput(content="Ada prefers tea, and she takes it without milk"), [rival("Ada prefers tea", 0.85)]
     )
     assert isinstance(decision, Update)
 
 
 def test_a_text_that_turns_the_old_one_around_does_not_update_it() -> None:
-    decision = decide(Proposal(content="Do not use tabs in this code"), [rival("use tabs in this code", 0.9)])
+    decision = decide(
+        GateInput(content="Do not use tabs in this code"), [rival("use tabs in this code", 0.9)]
+    )
     assert isinstance(decision, Supersede)
 
 
 def test_a_demoted_memory_makes_way_for_a_close_one() -> None:
     known = rival("Clearing the cache helps with stale pages.", 0.8, retrieval=0.2)
-    decision = decide(Proposal(content="Stale pages vanish after a hard reload of the tab."), [known])
+    decision = decide(GateInput(content="Stale pages vanish after a hard reload of the tab."), [known])
     assert isinstance(decision, Supersede)
 
 
 def test_one_other_value_of_an_attribute_with_many_is_kept_beside_the_old_one() -> None:
     beside = decide(
-        Proposal(content="Ada speaks Spanish at home."), [rival("Ada speaks French at home.", 0.9)]
+        GateInput(content="Ada speaks Spanish at home."), [rival("Ada speaks French at home.", 0.9)]
     )
     assert isinstance(beside, Create)
     assert beside.related == ("old",)
@@ -127,7 +129,7 @@ def test_one_other_value_of_an_attribute_with_many_is_kept_beside_the_old_one() 
 
 def test_one_other_value_of_an_attribute_with_one_supersedes() -> None:
     known = rival("The queue is RabbitMQ in staging.", 0.9)
-    decision = decide(Proposal(content="The queue is Kafka in staging."), [known])
+    decision = decide(GateInput(content="The queue is Kafka in staging."), [known])
     assert isinstance(decision, Supersede)
     assert decision.conflict is not None
     assert (decision.conflict.kind, decision.conflict.detail) == ("value", "rabbitmq → kafka")
@@ -135,7 +137,7 @@ def test_one_other_value_of_an_attribute_with_one_supersedes() -> None:
 
 def test_of_several_rivals_the_one_that_is_corrected_is_superseded_not_the_nearest() -> None:
     decision = decide(
-        Proposal(content="Correction: the deploy is on Thursday."),
+        GateInput(content="Correction: the deploy is on Thursday."),
         [rival("Deploys need an approval.", 0.8, "near"), rival("The deploy is on Wednesday.", 0.6, "meant")],
     )
     assert isinstance(decision, Supersede)
@@ -144,30 +146,30 @@ def test_of_several_rivals_the_one_that_is_corrected_is_superseded_not_the_neare
 
 def test_what_is_said_in_a_talk_is_kept_and_changes_nothing() -> None:
     known = rival("The deploy is on Wednesday.", 0.95)
-    assert isinstance(decide(Proposal(content="The deploy is on Thursday.", said=True), [known]), Create)
+    assert isinstance(decide(GateInput(content="The deploy is on Thursday.", said=True), [known]), Create)
     spoken = replace(known, said=True)
-    beside = decide(Proposal(content="The deploy is on Thursday."), [spoken])
+    beside = decide(GateInput(content="The deploy is on Thursday."), [spoken])
     assert isinstance(beside, Create)
     assert beside.contradicts == ("old",)
 
 
 def test_a_text_that_leaves_out_part_of_the_old_one_does_not_hide_it() -> None:
     known = rival("Ada lives in Paris. Her brother works at Acme.", 0.8)
-    decision = decide(Proposal(content="Ada lives in Lyon."), [known])
+    decision = decide(GateInput(content="Ada lives in Lyon."), [known])
     assert isinstance(decision, Create)
     assert decision.contradicts == ("old",)
 
 
 def test_a_decision_names_the_memory_it_is_about() -> None:
     near = rival("The port is 3927.", 0.9)
-    assert rival_of(decide(Proposal(content="The port is 4100."), [near])) == "old"
-    assert rival_of(decide(Proposal(content="The port is 3927."), [near])) == "old"
-    assert rival_of(decide(Proposal(content="Bread is sold on Mondays."), [])) is None
+    assert rival_of(decide(GateInput(content="The port is 4100."), [near])) == "old"
+    assert rival_of(decide(GateInput(content="The port is 3927."), [near])) == "old"
+    assert rival_of(decide(GateInput(content="Bread is sold on Mondays."), [])) is None
 
 
 def test_several_close_memories_propose_a_merge_and_touch_none() -> None:
     decision = decide(
-        Proposal(content="Nightly jobs copy the ledger to cold storage."),
+        GateInput(content="Nightly jobs copy the ledger to cold storage."),
         [
             rival("Ledger copies are made nightly.", 0.8, "a"),
             rival("Cold storage holds the ledger.", 0.76, "b"),
@@ -179,8 +181,8 @@ def test_several_close_memories_propose_a_merge_and_touch_none() -> None:
 
 
 def test_the_same_place_updates_unless_it_is_pinned() -> None:
-    assert isinstance(decide(Proposal(content="new", place_id="p"), []), Update)
-    assert isinstance(decide(Proposal(content="new", place_id="p", place_pinned=True), []), Create)
+    assert isinstance(decide(GateInput(content="new", place_id="p"), []), Update)
+    assert isinstance(decide(GateInput(content="new", place_id="p", place_pinned=True), []), Create)
 
 
 TEXTS = st.text(min_size=1, max_size=60)
@@ -203,19 +205,19 @@ RIVALS = st.lists(
 
 @given(TEXTS, RIVALS)
 def test_a_turn_of_a_thread_is_only_ever_created(text: str, rivals: list[Rival]) -> None:
-    assert isinstance(decide(Proposal(content=text, threaded=True), rivals), Create)
+    assert isinstance(decide(GateInput(content=text, threaded=True), rivals), Create)
 
 
 @given(TEXTS, RIVALS)
 def test_protected_memories_are_never_touched(text: str, rivals: list[Rival]) -> None:
-    decision = decide(Proposal(content=text), rivals)
+    decision = decide(GateInput(content=text), rivals)
     touched = getattr(decision, "memory_id", None)
     assert touched not in {one.memory_id for one in rivals if one.protected}
 
 
 @given(TEXTS, RIVALS)
 def test_nothing_is_reinforced_by_what_contradicts_it(text: str, rivals: list[Rival]) -> None:
-    decision = decide(Proposal(content=text), rivals)
+    decision = decide(GateInput(content=text), rivals)
     if isinstance(decision, Reinforce):
         known = next(one for one in rivals if one.memory_id == decision.memory_id)
         assert find_conflict(text, known.content) is None
@@ -223,7 +225,7 @@ def test_nothing_is_reinforced_by_what_contradicts_it(text: str, rivals: list[Ri
 
 @given(TEXTS, RIVALS)
 def test_the_same_question_gets_the_same_decision(text: str, rivals: list[Rival]) -> None:
-    assert decide(Proposal(content=text), rivals) == decide(Proposal(content=text), rivals)
+    assert decide(GateInput(content=text), rivals) == decide(GateInput(content=text), rivals)
 
 
 CHATTER = [
@@ -252,7 +254,7 @@ CHATTER = [
 
 @pytest.mark.parametrize(("old", "new"), CHATTER)
 def test_chatter_corrects_nothing_however_similar_it_is(old: str, new: str) -> None:
-    decision = decide(Proposal(content=new), [rival(old, 0.88)])
+    decision = decide(GateInput(content=new), [rival(old, 0.88)])
     assert isinstance(decision, Create)
     assert decision.contradicts == ()
 
@@ -269,7 +271,7 @@ def test_chatter_corrects_nothing_however_similar_it_is(old: str, new: str) -> N
     ],
 )
 def test_other_numbers_dates_roles_or_polarity_are_never_the_same_in_other_words(old: str, new: str) -> None:
-    assert not isinstance(decide(Proposal(content=new), [rival(old, 0.985)]), Reinforce)
+    assert not isinstance(decide(GateInput(content=new), [rival(old, 0.985)]), Reinforce)
 
 
 @pytest.mark.parametrize(
@@ -282,7 +284,7 @@ def test_other_numbers_dates_roles_or_polarity_are_never_the_same_in_other_words
     ],
 )
 def test_a_longer_number_or_word_is_no_extension(old: str, new: str) -> None:
-    assert not isinstance(decide(Proposal(content=new), [rival(old, 0.9)]), Update)
+    assert not isinstance(decide(GateInput(content=new), [rival(old, 0.9)]), Update)
 
 
 KNOWN = rival("Always cache this response.", 0.97)
@@ -298,7 +300,7 @@ KNOWN = rival("Always cache this response.", 0.97)
     ],
 )
 def test_a_protected_rival_is_marked_and_kept(known: Rival) -> None:
-    decision = decide(Proposal(content="Never cache this response."), [known])
+    decision = decide(GateInput(content="Never cache this response."), [known])
     assert isinstance(decision, Create)
     assert decision.contradicts == ("old",)
 
@@ -306,7 +308,7 @@ def test_a_protected_rival_is_marked_and_kept(known: Rival) -> None:
 def test_a_protected_rival_does_not_hide_the_plain_fact_behind_it() -> None:
     turn = rival("Bob: the service runs on PostgreSQL 14.", 0.97, "turn", threaded=True)
     fact = rival("The service runs on PostgreSQL 14.", 0.95, "fact")
-    decision = decide(Proposal(content="The service runs on PostgreSQL 16."), [turn, fact])
+    decision = decide(GateInput(content="The service runs on PostgreSQL 16."), [turn, fact])
     assert isinstance(decision, Supersede)
     assert decision.memory_id == "fact"
 
@@ -345,7 +347,7 @@ DIFFERENT_THINGS = [
 
 @pytest.mark.parametrize(("old", "new"), DIFFERENT_THINGS)
 def test_a_statement_about_another_thing_supersedes_nothing(old: str, new: str) -> None:
-    assert isinstance(decide(Proposal(content=new), [rival(old, 0.97)]), Create)
+    assert isinstance(decide(GateInput(content=new), [rival(old, 0.97)]), Create)
 
 
 @pytest.mark.parametrize(
@@ -357,7 +359,7 @@ def test_a_statement_about_another_thing_supersedes_nothing(old: str, new: str) 
     ],
 )
 def test_texts_a_model_cannot_read_are_not_the_same_however_near(old: str, new: str) -> None:
-    assert isinstance(decide(Proposal(content=new), [rival(old, 1.0)]), Create)
+    assert isinstance(decide(GateInput(content=new), [rival(old, 1.0)]), Create)
 
 
 @pytest.mark.parametrize(
@@ -370,19 +372,19 @@ def test_texts_a_model_cannot_read_are_not_the_same_however_near(old: str, new: 
     ],
 )
 def test_a_statement_that_takes_the_old_one_back_supersedes_it(old: str, new: str) -> None:
-    assert isinstance(decide(Proposal(content=new), [rival(old, 0.93)]), Supersede)
+    assert isinstance(decide(GateInput(content=new), [rival(old, 0.93)]), Supersede)
 
 
 def test_a_disagreement_with_a_pinned_memory_is_marked_even_when_another_is_judged() -> None:
     pinned = replace(rival("Always deploy on Friday evening.", 0.97, "pinned"), pinned=True)
     plain = rival("The deployment takes a while.", 0.72, "plain")
-    decision = decide(Proposal(content="Never deploy on Friday evening."), [pinned, plain])
+    decision = decide(GateInput(content="Never deploy on Friday evening."), [pinned, plain])
     assert isinstance(decision, Create)
     assert decision.contradicts == ("pinned",)
 
 
 def test_numbers_are_compared_as_words_and_figures() -> None:
     decision = decide(
-        Proposal(content="Deploys need three approvals."), [rival("Deploys need 2 approvals.", 0.93)]
+        GateInput(content="Deploys need three approvals."), [rival("Deploys need 2 approvals.", 0.93)]
     )
     assert isinstance(decision, Supersede)

@@ -12,8 +12,8 @@ from vestige.cognition.intentions.intention import (
     APART,
     REMINDERS,
     Intention,
+    IntentionStatus,
     Priority,
-    Status,
     armed,
     cancelled,
     completed,
@@ -24,7 +24,14 @@ from vestige.cognition.intentions.intention import (
     snoozed,
 )
 from vestige.cognition.intentions.recurrence import Daily, Recurrence
-from vestige.cognition.intentions.triggers import Context, Manual, Recurring, Situation, Time, Trigger
+from vestige.cognition.intentions.triggers import (
+    ContextTrigger,
+    Manual,
+    Recurring,
+    Time,
+    Trigger,
+    TriggerSituation,
+)
 
 NOW = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -44,8 +51,8 @@ def intention(trigger: Trigger, deadline: datetime | None = None) -> Intention:
     )
 
 
-def at(minutes: float, codebase: str | None = None) -> Situation:
-    return Situation(now=NOW + minutes * MINUTE, codebase=codebase)
+def at(minutes: float, codebase: str | None = None) -> TriggerSituation:
+    return TriggerSituation(now=NOW + minutes * MINUTE, codebase=codebase)
 
 
 def test_a_time_comes_up_at_its_moment_and_not_before() -> None:
@@ -54,7 +61,7 @@ def test_a_time_comes_up_at_its_moment_and_not_before() -> None:
     assert not look(one, at(9.99)).told
     looked = look(one, at(10))
     assert (looked.told, looked.fresh, looked.counted) == (True, True, True)
-    assert looked.after.status_at(NOW) is Status.TRIGGERED
+    assert looked.after.status_at(NOW) is IntentionStatus.TRIGGERED
     assert looked.untold == one
 
 
@@ -93,7 +100,7 @@ def test_looking_again_within_half_an_hour_changes_nothing() -> None:
 
 
 def test_a_context_is_told_only_where_it_holds() -> None:
-    one = intention(Context(codebase="shop"))
+    one = intention(ContextTrigger(codebase="shop"))
     after = look(one, at(0, "shop")).after
 
     assert not look(one, at(0, "web")).told
@@ -162,7 +169,7 @@ def test_a_rule_that_is_over_ends_when_it_is_done() -> None:
     over = replace(DAILY.rule, until=NOW + 24 * 60 * MINUTE)
     came = look(intention(Recurring(rule=over)), at(60)).after
 
-    assert completed(came, NOW + 70 * MINUTE).ended is Status.FULFILLED
+    assert completed(came, NOW + 70 * MINUTE).ended is IntentionStatus.FULFILLED
 
 
 def test_resumed_it_is_as_if_it_had_just_been_set() -> None:
@@ -171,7 +178,7 @@ def test_resumed_it_is_as_if_it_had_just_been_set() -> None:
     later = NOW + timedelta(days=5)
 
     assert look(resumed(done, NOW), at(1)).fresh
-    again = look(resumed(rule_done, later), Situation(now=later + timedelta(days=1)))
+    again = look(resumed(rule_done, later), TriggerSituation(now=later + timedelta(days=1)))
     assert again.after.firing is not None
     assert again.after.firing.missed == 0
 
@@ -180,7 +187,7 @@ def test_another_trigger_forgets_what_came_up_before() -> None:
     came = look(intention(Time(at=NOW)), at(0)).after
     changed = armed(came, Time(at=NOW + 60 * MINUTE), NOW)
 
-    assert changed.status_at(NOW) is Status.ACTIVE
+    assert changed.status_at(NOW) is IntentionStatus.ACTIVE
     assert [look(changed, at(minute)).fresh for minute in (1, 60)] == [False, True]
 
 

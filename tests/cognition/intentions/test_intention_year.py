@@ -7,7 +7,7 @@ import pytest
 from tests.cognition.intentions.intention_year import BEGIN, Moment, Rule, Watch, looks, rules
 from vestige.cognition.intentions.intention import Intention, completed, look
 from vestige.cognition.intentions.serialise import body_of, intention_of
-from vestige.cognition.intentions.triggers import Situation, words_told
+from vestige.cognition.intentions.triggers import TriggerSituation, words_told
 from vestige.operations.intentions.triggers import TriggerArguments, trigger_from
 
 
@@ -24,8 +24,8 @@ def intention(rule: Rule) -> Intention:
     )
 
 
-def situation(moment: Moment) -> Situation:
-    return Situation(
+def situation(moment: Moment) -> TriggerSituation:
+    return TriggerSituation(
         now=moment.at,
         codebase=moment.codebase,
         file=moment.file,

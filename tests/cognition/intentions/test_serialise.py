@@ -8,9 +8,9 @@ import pytest
 
 from tests.cognition.intentions.intention_year import BEGIN, rules
 from vestige.cognition.intentions.describe import in_words
-from vestige.cognition.intentions.intention import Firing, Intention, Status, look
+from vestige.cognition.intentions.intention import Firing, Intention, IntentionStatus, look
 from vestige.cognition.intentions.serialise import body_of, intention_of
-from vestige.cognition.intentions.triggers import Manual, Situation, Trigger
+from vestige.cognition.intentions.triggers import Manual, Trigger, TriggerSituation
 from vestige.operations.intentions.triggers import TriggerArguments, shown, trigger_from
 
 NOW = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
@@ -50,7 +50,7 @@ def kept(one: Intention) -> Intention:
 
 @pytest.mark.parametrize("trigger", triggers(), ids=in_words)
 def test_every_trigger_survives_being_kept_and_being_shown(trigger: Trigger) -> None:
-    one = look(intention(trigger), Situation(now=NOW + timedelta(days=20))).after
+    one = look(intention(trigger), TriggerSituation(now=NOW + timedelta(days=20))).after
 
     assert kept(one) == one
     assert trigger_from(TriggerArguments.model_validate(shown(trigger)), BEGIN) == trigger
@@ -66,7 +66,7 @@ def test_every_field_survives_being_kept() -> None:
         met={".0": NOW},
         firing=Firing(at=NOW, due_at=NOW, missed=2, reminders=1, reminded_at=NOW),
         announced=NOW,
-        ended=Status.CANCELLED,
+        ended=IntentionStatus.CANCELLED,
         closed_at=NOW,
     )
 

@@ -6,12 +6,12 @@ import pytest
 
 from vestige.cognition.intentions.triggers import (
     Compound,
-    Context,
-    Event,
+    ContextTrigger,
+    EventTrigger,
     Judged,
-    Situation,
     Time,
     Trigger,
+    TriggerSituation,
     events_met,
     in_context,
     judge,
@@ -22,7 +22,7 @@ from vestige.cognition.intentions.triggers import (
 NOW = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 
 
-def judged(trigger: Trigger, situation: Situation, since: datetime | None = None) -> Judged:
+def judged(trigger: Trigger, situation: TriggerSituation, since: datetime | None = None) -> Judged:
     met = dict.fromkeys(events_met(trigger, situation.events), NOW)
     return judge(trigger, situation, since=since, set_at=NOW, met=met)
 
@@ -53,7 +53,7 @@ def judged(trigger: Trigger, situation: Situation, since: datetime | None = None
     ],
 )
 def test_a_file_pattern_matches_the_end_of_a_path(pattern: str, file: str | None, matches: bool) -> None:
-    assert in_context(Context(file_pattern=pattern), Situation(now=NOW, file=file)) is matches
+    assert in_context(ContextTrigger(file_pattern=pattern), TriggerSituation(now=NOW, file=file)) is matches
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_file_pattern_matches_the_end_of_a_path(pattern: str, file: str | None
     ],
 )
 def test_a_codebase_is_known_by_its_name(wanted: str, told: str | None, matches: bool) -> None:
-    assert in_context(Context(codebase=wanted), Situation(now=NOW, codebase=told)) is matches
+    assert in_context(ContextTrigger(codebase=wanted), TriggerSituation(now=NOW, codebase=told)) is matches
 
 
 @pytest.mark.parametrize(
@@ -81,50 +81,56 @@ def test_a_codebase_is_known_by_its_name(wanted: str, told: str | None, matches:
     ],
 )
 def test_a_topic_is_known_by_all_its_words_in_one_topic(topic: str, told: list[str], matches: bool) -> None:
-    situation = Situation(now=NOW, topics=words_told(told))
+    situation = TriggerSituation(now=NOW, topics=words_told(told))
 
-    assert in_context(Context(topic=topic), situation) is matches
+    assert in_context(ContextTrigger(topic=topic), situation) is matches
 
 
 def test_every_part_of_a_context_that_is_given_must_match() -> None:
-    context = Context(codebase="shop", file_pattern="*.sql")
+    context = ContextTrigger(codebase="shop", file_pattern="*.sql")
 
-    assert in_context(context, Situation(now=NOW, codebase="shop", file="a.sql"))
-    assert not in_context(context, Situation(now=NOW, codebase="shop"))
-    assert not in_context(context, Situation(now=NOW, file="a.sql"))
+    assert in_context(context, TriggerSituation(now=NOW, codebase="shop", file="a.sql"))
+    assert not in_context(context, TriggerSituation(now=NOW, codebase="shop"))
+    assert not in_context(context, TriggerSituation(now=NOW, file="a.sql"))
 
 
 def test_all_wait_for_the_last_and_any_for_the_first() -> None:
-    parts = (Time(at=NOW), Event(condition="tests pass"), Context(codebase="shop"))
+    parts = (Time(at=NOW), EventTrigger(condition="tests pass"), ContextTrigger(codebase="shop"))
     heard = words_told(["All the tests passed."])
-    there = Situation(now=NOW, codebase="shop", events=heard)
-    elsewhere = Situation(now=NOW, codebase="web", events=heard)
+    there = TriggerSituation(now=NOW, codebase="shop", events=heard)
+    elsewhere = TriggerSituation(now=NOW, codebase="web", events=heard)
 
     assert judged(Compound(mode="all", parts=parts), there).holds
     assert not judged(Compound(mode="all", parts=parts), elsewhere).holds
     assert judged(Compound(mode="any", parts=parts), elsewhere).holds
-    assert not judged(Compound(mode="any", parts=parts[1:]), Situation(now=NOW)).holds
+    assert not judged(Compound(mode="any", parts=parts[1:]), TriggerSituation(now=NOW)).holds
 
 
 def test_nested_parts_are_told_apart() -> None:
-    inner = Compound(mode="any", parts=(Event(condition="deploy failed"), Event(condition="tests failed")))
-    trigger = Compound(mode="all", parts=(inner, Event(condition="tests failed")))
+    inner = Compound(
+        mode="any", parts=(EventTrigger(condition="deploy failed"), EventTrigger(condition="tests failed"))
+    )
+    trigger = Compound(mode="all", parts=(inner, EventTrigger(condition="tests failed")))
 
     assert events_met(trigger, words_told(["The deploy failed."])) == {".0.0"}
     assert events_met(trigger, words_told(["Two tests failed."])) == {".0.1", ".1"}
 
 
 def test_a_time_that_was_told_is_over_alone_and_stays_beside_others() -> None:
-    later = Situation(now=NOW + timedelta(hours=1), codebase="shop")
-    both = Compound(mode="all", parts=(Time(at=NOW), Context(codebase="shop")))
+    later = TriggerSituation(now=NOW + timedelta(hours=1), codebase="shop")
+    both = Compound(mode="all", parts=(Time(at=NOW), ContextTrigger(codebase="shop")))
 
     assert not judged(Time(at=NOW), later, since=NOW).holds
     assert judged(both, later, since=NOW).holds
 
 
 def test_the_next_time_is_the_first_of_any_and_the_last_of_all() -> None:
-    parts = (Time(at=NOW + timedelta(hours=1)), Time(at=NOW + timedelta(hours=2)), Context(codebase="shop"))
+    parts = (
+        Time(at=NOW + timedelta(hours=1)),
+        Time(at=NOW + timedelta(hours=2)),
+        ContextTrigger(codebase="shop"),
+    )
 
     assert next_time(Compound(mode="any", parts=parts), NOW) == NOW + timedelta(hours=1)
     assert next_time(Compound(mode="all", parts=parts), NOW) == NOW + timedelta(hours=2)
-    assert next_time(Context(codebase="shop"), NOW) is None
+    assert next_time(ContextTrigger(codebase="shop"), NOW) is None

@@ -17,8 +17,8 @@ from vestige.cognition.prediction.forecast import (
     OPEN,
     RELIABILITY,
     Forecast,
-    Made,
-    Situation,
+    ForecastSituation,
+    MadePrediction,
     forecast_body,
     forecast_from,
     foretell,
@@ -33,11 +33,11 @@ NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 SHARES = st.floats(0, 1)
 
 
-def situation(**known: Any) -> Situation:
-    return Situation(**{"now": NOON, "session": {}, "found": frozenset(), "about": {}, **known})
+def situation(**known: Any) -> ForecastSituation:
+    return ForecastSituation(**{"now": NOON, "session": {}, "found": frozenset(), "about": {}, **known})
 
 
-def channels(habit: Habit, now: Situation) -> Mapping[str, float]:
+def channels(habit: Habit, now: ForecastSituation) -> Mapping[str, float]:
     """What each channel says of one memory."""
     return {sign.channel: sign.value for one in foretell({"m": habit}, now) for sign in one.signs}
 
@@ -125,8 +125,8 @@ def test_a_session_is_what_was_shown_within_the_hour_by_place_and_age() -> None:
 # -- what becomes of predictions ------------------------------------------------------------------
 
 
-def made(*ids: str, at: datetime = NOON) -> Made:
-    return Made(at=at, ids=ids)
+def made(*ids: str, at: datetime = NOON) -> MadePrediction:
+    return MadePrediction(at=at, ids=ids)
 
 
 def test_a_prediction_comes_true_when_any_of_it_is_needed_within_the_hour() -> None:

@@ -14,9 +14,9 @@ from vestige.cognition.prediction.importance import (
     UNKNOWN,
     WEIGHTS,
     Channels,
+    ConsolidationPriority,
     Judgement,
-    Outcome,
-    Priority,
+    NearbyOutcome,
     attention,
     encoding_boost,
     novelty,
@@ -37,7 +37,7 @@ def judged(**values: float) -> Judgement:
     return Judgement(channels=channels, affect=ROUSING)
 
 
-def after_all(*evidence: Evidence) -> Outcome:
+def after_all(*evidence: Evidence) -> NearbyOutcome:
     strength = encode(NOW)
     for at, one in enumerate(evidence, start=1):
         strength = after(strength, one, NOW + timedelta(days=at))
@@ -114,13 +114,15 @@ def test_the_weights_make_a_whole() -> None:
 @pytest.mark.parametrize(
     ("composite", "expected"),
     [
-        (0.81, Priority.CRITICAL),
-        (0.8, Priority.HIGH),
-        (0.6, Priority.NORMAL),
-        (0.4, Priority.LOW),
+        (0.81, ConsolidationPriority.CRITICAL),
+        (0.8, ConsolidationPriority.HIGH),
+        (0.6, ConsolidationPriority.NORMAL),
+        (0.4, ConsolidationPriority.LOW),
     ],
 )
-def test_the_priority_has_the_thresholds_of_the_reference(composite: float, expected: Priority) -> None:
+def test_the_priority_has_the_thresholds_of_the_reference(
+    composite: float, expected: ConsolidationPriority
+) -> None:
     assert priority(composite) is expected
 
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vestige.cognition.query.analyse import MAX_LITERALS, analyse, telling_words
-from vestige.cognition.query.questions import Kind
+from vestige.cognition.query.questions import QuestionKind
 from vestige.cognition.text.analyser import query_terms, query_words
 from vestige.cognition.text.form import name_hash
 
@@ -26,7 +26,7 @@ def test_a_question_is_taken_apart() -> None:
     assert asked.terms == ("carolin", "like", "enjoi", "four", "season")
     assert modal_words(asked.text) == ["Would", "likely"]
     assert asked.literals == ("The Four Seasons",)
-    assert asked.kind is Kind.INFERENCE
+    assert asked.kind is QuestionKind.INFERENCE
     assert not asked.concrete
     assert name_hash("Caroline") in asked.names
     assert name_hash("Melanie") not in asked.names

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from vestige.cognition.query.named import LONG_CHARS, MOST, Day, Name, Numbered, particulars
+from vestige.cognition.query.named import LONG_CHARS, MOST, Name, NamedDay, Numbered, particulars
 from vestige.core.models import Memory
 
 AT = datetime(2026, 11, 1, tzinfo=UTC)
@@ -134,7 +134,7 @@ def test_a_short_form_counts_when_it_is_written_as_a_name() -> None:
 def test_each_kind_is_its_own() -> None:
     kinds = [type(one) for one in particulars("did Lighthouse 3.0 fail on 2026-03-13")]
 
-    assert kinds == [Day, Numbered, Name]
+    assert kinds == [NamedDay, Numbered, Name]
 
 
 def test_a_long_text_counts_as_telling_of_figures_that_occur_in_it() -> None:

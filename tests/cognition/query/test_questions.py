@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vestige.cognition.query.questions import Kind, kind_of
+from vestige.cognition.query.questions import QuestionKind, kind_of
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from vestige.cognition.query.questions import Kind, kind_of
     ],
 )
 def test_these_questions_want_a_list(question: str) -> None:
-    assert kind_of(question) is Kind.LIST
+    assert kind_of(question) is QuestionKind.LIST
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_these_questions_want_a_list(question: str) -> None:
     ],
 )
 def test_these_questions_want_a_judgement(question: str) -> None:
-    assert kind_of(question) is Kind.INFERENCE
+    assert kind_of(question) is QuestionKind.INFERENCE
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_these_questions_want_a_judgement(question: str) -> None:
     ],
 )
 def test_these_questions_want_a_time(question: str) -> None:
-    assert kind_of(question) is Kind.WHEN
+    assert kind_of(question) is QuestionKind.WHEN
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_these_questions_want_a_time(question: str) -> None:
     ],
 )
 def test_other_texts_are_of_no_such_kind(question: str) -> None:
-    assert kind_of(question) is Kind.OTHER
+    assert kind_of(question) is QuestionKind.OTHER
 
 
 @settings(deadline=None)
@@ -84,9 +84,9 @@ def test_other_texts_are_of_no_such_kind(question: str) -> None:
     | st.lists(st.sampled_from("what which how has have things both would in 2023 is".split())).map(" ".join)
 )
 def test_every_text_has_a_kind(text: str) -> None:
-    assert kind_of(text) in Kind
+    assert kind_of(text) in QuestionKind
 
 
 @pytest.mark.parametrize("unit", ["what ", "what has ", "what things ", "has ", "a", "s", " ", "what a's "])
 def test_a_long_query_of_one_thing_has_a_kind(unit: str) -> None:
-    assert kind_of("what " + (unit * 10_000)[:10_000]) in Kind
+    assert kind_of("what " + (unit * 10_000)[:10_000]) in QuestionKind

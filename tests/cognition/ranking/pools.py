@@ -7,7 +7,7 @@ import numpy as np
 
 from vestige.cognition.fsrs.fsrs import W20
 from vestige.cognition.text.form import Form
-from vestige.core.candidates import Pool, Traits
+from vestige.core.candidates import CandidatePool, Traits
 
 NOW = 1_800_000_000.0
 
@@ -29,7 +29,9 @@ def traits(count: int, **given: Sequence[Any]) -> Traits:
     return Traits(**arrays)
 
 
-def pool(count: int, *, about: Traits | None = None, memories: int = 100, **given: Sequence[Any]) -> Pool:
+def pool(
+    count: int, *, about: Traits | None = None, memories: int = 100, **given: Sequence[Any]
+) -> CandidatePool:
     """A pool that no arm found anything in, but for what is given."""
     arrays: dict[str, Any] = {
         "own": np.zeros(count), "window": np.zeros(count), "thread": np.zeros(count),
@@ -42,7 +44,7 @@ def pool(count: int, *, about: Traits | None = None, memories: int = 100, **give
     }  # fmt: skip
     arrays["vectors"] = np.zeros((count, 0), dtype=np.float32)
     arrays |= {name: np.array(values, dtype=arrays[name].dtype) for name, values in given.items()}
-    return Pool(
+    return CandidatePool(
         ids=tuple(f"m{number:03}" for number in range(count)),
         traits=about or traits(count),
         sketch=None,

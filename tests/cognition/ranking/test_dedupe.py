@@ -3,15 +3,15 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestige.cognition.ranking.dedupe import TOP_FEW, Worded, fold_duplicates, spread_out
+from vestige.cognition.ranking.dedupe import TOP_FEW, ComparedText, fold_duplicates, spread_out
 
 
-def note(text: str) -> Worded:
-    return Worded(terms=frozenset(text.split()), is_turn=False)
+def note(text: str) -> ComparedText:
+    return ComparedText(terms=frozenset(text.split()), is_turn=False)
 
 
-def turn(text: str) -> Worded:
-    return Worded(terms=frozenset(text.split()), is_turn=True)
+def turn(text: str) -> ComparedText:
+    return ComparedText(terms=frozenset(text.split()), is_turn=True)
 
 
 def test_what_says_the_same_is_folded_into_the_best_of_it() -> None:
@@ -40,7 +40,7 @@ def test_likeness_moves_nothing_when_there_is_nothing_else_to_show() -> None:
 
 @given(st.lists(st.tuples(st.lists(st.sampled_from("abcd"), max_size=4), st.booleans()), max_size=20))
 def test_nothing_is_lost_or_repeated(found: list[tuple[list[str], bool]]) -> None:
-    worded = [Worded(terms=frozenset(terms), is_turn=is_turn) for terms, is_turn in found]
+    worded = [ComparedText(terms=frozenset(terms), is_turn=is_turn) for terms, is_turn in found]
     marks = [None if is_turn else "".join(terms) for terms, is_turn in found]
 
     assert sorted(spread_out(worded)) == list(range(len(worded)))

@@ -13,7 +13,7 @@ from vestige.cognition.query.analyse import analyse
 from vestige.cognition.ranking.maxsim import Matched
 from vestige.cognition.ranking.relevance import SIGNALS, relevance, share_of_best
 from vestige.cognition.text.form import Form, name_hash
-from vestige.core.candidates import Pool
+from vestige.core.candidates import CandidatePool
 
 ASKED = analyse("zebra crossing")
 FORMS = [int(form) for form in Form]
@@ -73,7 +73,7 @@ def test_what_is_said_by_somebody_the_query_names_and_in_the_first_person_gains_
     assert me > plain > asking
 
 
-def long_notes(vectors: list[list[float]], *, chars: int = 1_000, form: Form = Form.NOTE) -> Pool:
+def long_notes(vectors: list[list[float]], *, chars: int = 1_000, form: Form = Form.NOTE) -> CandidatePool:
     count = len(vectors)
     about = traits(count, form=[form] * count, thread=[-1 if form is Form.NOTE else 7] * count)
     return pool(count, about=about, cosine=[0.5] * count, ends=[chars] * count, vectors=vectors)

@@ -14,7 +14,7 @@ from vestige.cognition.ranking.stages import (
     IN_TIME,
     STAGES,
     Ranking,
-    Situation,
+    StageInputs,
     accessibility,
     competition,
     context,
@@ -32,7 +32,7 @@ def ranking(*scores: float) -> Ranking:
     return Ranking(ids=tuple(f"m{number:03}" for number in range(len(scores))), scores=np.array(scores))
 
 
-def situation(count: int, *, about: dict[str, Any] | None = None, **given: Any) -> Situation:
+def situation(count: int, *, about: dict[str, Any] | None = None, **given: Any) -> StageInputs:
     at_rest: dict[str, Any] = {
         "now": NOW,
         "traits": traits(count, **(about or {})),
@@ -43,7 +43,7 @@ def situation(count: int, *, about: dict[str, Any] | None = None, **given: Any) 
         "newer": np.full(count, -1),
         "activation": np.zeros(count),
     }
-    return Situation(**(at_rest | given))
+    return StageInputs(**(at_rest | given))
 
 
 def test_of_rivals_the_one_told_last_goes_first_with_the_best_score_of_them() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.embed.minilm.silent_index import TIMEOUT_SECONDS, SilentIndex
-from vestige.embed.minilm.child import Outcome, end_children_of, run_module
+from vestige.embed.minilm.child import ChildExit, end_children_of, run_module
 
 pytestmark = pytest.mark.slow
 
@@ -46,7 +46,7 @@ def test_a_child_finds_its_stdin_empty(tmp_path: Path) -> None:
 
 
 def test_a_child_can_be_ended_from_another_thread_which_may_then_start_no_more(tmp_path: Path) -> None:
-    outcomes: list[Outcome] = []
+    outcomes: list[ChildExit] = []
 
     def run_two() -> None:
         outcomes.append(run_module(*index.fetching, directory=tmp_path, timeout_seconds=TIMEOUT_SECONDS))
@@ -60,7 +60,7 @@ def test_a_child_can_be_ended_from_another_thread_which_may_then_start_no_more(t
         index.hung_up(pip)
         thread.join(TIMEOUT_SECONDS)
 
-    assert outcomes == [Outcome(status=None, said="it was ended")] * 2
+    assert outcomes == [ChildExit(status=None, said="it was ended")] * 2
     assert run_module("pip", "--version", directory=tmp_path, timeout_seconds=60).ok  # other threads may
 
 

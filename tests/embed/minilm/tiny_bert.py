@@ -15,7 +15,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 
 from vestige.embed.minilm.manifest import sha256_of
 from vestige.embed.minilm.weights import CONFIG as CONFIG_FILE
-from vestige.embed.minilm.weights import TOKENIZER, WEIGHTS, Origin
+from vestige.embed.minilm.weights import TOKENIZER, WEIGHTS, PublishedModel
 
 HIDDEN, LAYERS, HEADS, WIDE, POSITIONS = 32, 2, 4, 64, 256
 EPSILON = 1e-12
@@ -152,9 +152,9 @@ def _gelu(value: Array) -> Array:
     return result
 
 
-def origin_of(source: Path) -> Origin:
+def origin_of(source: Path) -> PublishedModel:
     """The tiny model as if it were published, with the hashes of its files."""
-    return Origin(
+    return PublishedModel(
         name="tiny",
         package="tiny-bert-for-tests",
         version="1.0",

@@ -9,7 +9,7 @@ import pytest
 from testbed.world import START, World, open_world
 from vestige.core.errors import MissingExtra, ModelUnavailable, VestigeError
 from vestige.core.models import EVERYTHING, Memory
-from vestige.embed.background import EmbedderSource, State
+from vestige.embed.background import EmbedderSource, EmbedderState
 from vestige.embed.hashing import HashingEmbedder
 from vestige.embed.progress import Progress
 from vestige.embed.protocol import Embedder
@@ -37,7 +37,7 @@ def test_a_model_that_nobody_asked_for_yet_is_loaded_and_told_truthfully(world: 
 
     seen = health_with(world, EmbedderSource(lambda _progress: HashingEmbedder()))
 
-    assert (seen.embedder.state, seen.status, seen.warnings) == (State.READY, "healthy", ())
+    assert (seen.embedder.state, seen.status, seen.warnings) == (EmbedderState.READY, "healthy", ())
 
 
 def test_vectors_of_another_model_are_told_with_what_to_do(world: World) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from testbed.world import START, World, open_world
-from vestige.cognition.fsrs.strength import Sighting, encode, fold
+from vestige.cognition.fsrs.strength import StrengthLine, encode, fold
 from vestige.core.errors import ModelUnavailable
 from vestige.core.models import ANYTHING, EVERYTHING, Evidence, Memory, MemoryState, Record
 from vestige.embed.background import EmbedderSource
@@ -78,7 +78,7 @@ def test_evidence_that_arrives_during_a_rebuild_is_kept(world: World) -> None:
 
     assert (done.strengths, done.drifted) == (1, 1)
     assert held(store, remarked).strength == fold(
-        START, [Sighting(evidence=Evidence.PROMOTED, at=START + DAY)]
+        START, [StrengthLine(evidence=Evidence.PROMOTED, at=START + DAY)]
     )
     assert held(store, spoiled).strength == encode(START)
 
@@ -96,7 +96,9 @@ def test_evidence_that_arrives_during_a_rebuild_is_no_drift(world: World) -> Non
     done = rebuild(call, strengths=True)
 
     assert (done.strengths, done.drifted) == (500, 0)
-    assert held(store, "m500").strength == fold(START, [Sighting(evidence=Evidence.PROMOTED, at=START + DAY)])
+    assert held(store, "m500").strength == fold(
+        START, [StrengthLine(evidence=Evidence.PROMOTED, at=START + DAY)]
+    )
 
 
 def test_without_a_choice_everything_is_derived_again(world: World) -> None:

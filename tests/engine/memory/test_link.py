@@ -12,7 +12,7 @@ from vestige.core.errors import Cancelled
 from vestige.core.events import ActivationSpread
 from vestige.core.models import EVERYTHING, Access, Edge
 from vestige.engine.context import Call
-from vestige.engine.memory.link import Faded, fade
+from vestige.engine.memory.link import FadedLinks, fade
 from vestige.operations.registry.groups import registry
 from vestige.store.contract.answers import LogQuery
 from vestige.store.contract.changes import Link
@@ -137,7 +137,7 @@ def test_learned_links_fade_and_all_others_stay(world: World, four: list[str]) -
         put(world, ada, bo, kind, 0.8)
     world.clock.advance(days=HALF_LIFE_DAYS)
 
-    assert fade(calling(world)) == Faded(faded=2, pruned=0)
+    assert fade(calling(world)) == FadedLinks(faded=2, pruned=0)
 
     left = weights(world)
     assert {left["A", "B", kind] for kind in kept} == {0.8}
@@ -150,7 +150,7 @@ def test_what_next_to_nothing_is_left_of_is_cut(world: World, four: list[str]) -
     put(world, ada, cleo, weight=PRUNE_BELOW * 1.9)
     world.clock.advance(days=HALF_LIFE_DAYS)
 
-    assert fade(calling(world)) == Faded(faded=1, pruned=1)
+    assert fade(calling(world)) == FadedLinks(faded=1, pruned=1)
     assert weights(world) == {("A", "B", "semantic"): pytest.approx(PRUNE_BELOW * 1.05, abs=1e-4)}
 
 
@@ -188,7 +188,7 @@ def test_links_of_a_pinned_memory_do_not_fade(world: World, four: list[str]) -> 
     world.call("memory", action="pin", id=bo)
     world.clock.advance(days=10 * HALF_LIFE_DAYS)
 
-    assert fade(calling(world)) == Faded(faded=0, pruned=1)
+    assert fade(calling(world)) == FadedLinks(faded=0, pruned=1)
     assert weights(world) == {("A", "B", "semantic"): 0.8}
 
 
@@ -209,7 +209,7 @@ def test_a_run_that_is_cut_short_has_faded_a_part_of_the_links_and_none_of_them_
 
     assert told == [500, 1_000]
     assert Counter(weights_of(world, made)) == {0.4: 1_000, 0.8: 200}
-    assert fade(calling(world)) == Faded(faded=0, pruned=0)
+    assert fade(calling(world)) == FadedLinks(faded=0, pruned=0)
     world.clock.advance(days=HALF_LIFE_DAYS)
     fade(calling(world))
     assert Counter(weights_of(world, made)) == {0.2: 1_000, 0.4: 200}
@@ -227,8 +227,8 @@ def test_a_memory_that_is_deleted_meanwhile_does_not_keep_the_other_links_from_f
         world.call("memory", action="delete", id=cleo)
         return False
 
-    assert fade(calling(world, cancelled=delete)) == Faded(faded=1, pruned=0)
-    assert fade(calling(world)) == Faded(faded=0, pruned=0)
+    assert fade(calling(world, cancelled=delete)) == FadedLinks(faded=1, pruned=0)
+    assert fade(calling(world)) == FadedLinks(faded=0, pruned=0)
     assert weights(world) == {("A", "B", "semantic"): 0.4}
 
 
@@ -274,6 +274,6 @@ def test_a_clock_that_went_back_fades_nothing(world: World, four: list[str]) -> 
     fade(calling(world))
     world.clock.advance(days=-40)
 
-    assert fade(calling(world)) == Faded(faded=0, pruned=0)
+    assert fade(calling(world)) == FadedLinks(faded=0, pruned=0)
     world.clock.advance(days=40)
-    assert fade(calling(world)) == Faded(faded=0, pruned=0)
+    assert fade(calling(world)) == FadedLinks(faded=0, pruned=0)

@@ -19,12 +19,12 @@ from vestige.core.events import (
     PREVIEW_CHARS,
     ConnectionDiscovered,
     EventBus,
+    EventScope,
     Happening,
     ImportanceScored,
     IntentionTriggered,
     MemoryCreated,
     MemoryDeleted,
-    Place,
     SearchPerformed,
 )
 from vestige.engine.reactions.relay import Relay
@@ -32,8 +32,8 @@ from vestige.store.contract.answers import MOST_NOTICES
 from vestige.store.contract.store import MemoryStore
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-HOME = Place(scope="/project/tea", domains=("drinks",))
-SCOPE = Place(scope="/project/tea")
+HOME = EventScope(scope="/project/tea", domains=("drinks",))
+SCOPE = EventScope(scope="/project/tea")
 DELETED = MemoryDeleted(timestamp=NOON, places=(SCOPE,), id="1")
 CREATED = MemoryCreated(
     timestamp=NOON, places=(HOME,), id="a", content_preview="Tea.", node_type="fact", tags=("x",)

@@ -14,7 +14,7 @@ from vestige.core.errors import (
     StoreReadOnly,
     StoreUnavailable,
 )
-from vestige.engine.reactions.worker import MOST_TRIES, Job, Stop, Worker
+from vestige.engine.reactions.worker import MOST_TRIES, ReactionJob, Stop, Worker
 
 LONG = 30.0
 """A limit no passing test reaches."""
@@ -25,11 +25,11 @@ def still() -> float:
     return 0.0
 
 
-def job(run: Callable[[], object], name: str = "job") -> Job:
+def job(run: Callable[[], object], name: str = "job") -> ReactionJob:
     def ignoring(_stop: Stop) -> None:
         run()
 
-    return Job(name=name, run=ignoring)
+    return ReactionJob(name=name, run=ignoring)
 
 
 def failing() -> None:
@@ -185,7 +185,7 @@ def test_stopping_ends_a_long_job_and_begins_no_other() -> None:
 
     worker = Worker(monotonic=still)
     worker.start()
-    worker.put(Job(name="dream", run=long))
+    worker.put(ReactionJob(name="dream", run=long))
     worker.put(job(later.set))
     assert begun.wait(LONG)
     assert worker.stop(LONG)

@@ -12,11 +12,11 @@ from vestige.cognition.fsrs.fsrs import W20
 from vestige.cognition.fsrs.strength import retrieval_of
 from vestige.core.errors import VestigeError
 from vestige.core.models import Strength
-from vestige.exchange.importers.brought import BroughtMemory, Reading, Target, Unread
+from vestige.exchange.importers.brought import BroughtMemory, Reading, Target, UnreadRecords
 from vestige.exchange.importers.intentions import insight_of, intention_of
 from vestige.exchange.importers.links import edge_of
 from vestige.exchange.importers.memories import memory_of
-from vestige.exchange.importers.recognition import Format, reading, recognise
+from vestige.exchange.importers.recognition import ImportFormat, reading, recognise
 from vestige.exchange.importers.strengths import faded_to
 
 TARGET = Target(scope="/project/a", now=START, curve=W20)
@@ -47,7 +47,7 @@ RECORDS = st.dictionaries(NAMES, VALUES).map(lambda record: {"content": "Somethi
 def test_any_record_is_read_or_left(record: dict[str, object]) -> None:
     for read in (memory_of, edge_of, intention_of, insight_of):
         found = read(record, "here", TARGET)
-        if isinstance(found, Unread):
+        if isinstance(found, UnreadRecords):
             assert found.reason
         elif isinstance(found, BroughtMemory):
             assert found.memory.created_at <= found.memory.updated_at <= START
@@ -76,7 +76,7 @@ def test_the_chance_of_recall_is_what_was_told_and_never_rises(
     assert retrieval_of(held, START + timedelta(days=1)) <= retrieval_of(held, START)
 
 
-def everything(path: Path, form: Format) -> list[object]:
+def everything(path: Path, form: ImportFormat) -> list[object]:
     with reading(path, form, TARGET) as found:
         assert isinstance(found, Reading)
         return list(found.records)
@@ -87,7 +87,14 @@ def everything(path: Path, form: Format) -> list[object]:
 def test_any_file_is_read_or_refused_in_every_format(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "file.md"
     path.write_bytes(data)
-    for form in (None, Format.JSON, Format.JSONL, Format.SERVER_MEMORY, Format.MARKDOWN, Format.REFERENCE):
+    for form in (
+        None,
+        ImportFormat.JSON,
+        ImportFormat.JSONL,
+        ImportFormat.SERVER_MEMORY,
+        ImportFormat.MARKDOWN,
+        ImportFormat.REFERENCE,
+    ):
         try:
             everything(path, form or recognise(path))
         except VestigeError as error:

@@ -15,7 +15,7 @@ from vestige.core.errors import InvalidInput
 from vestige.core.models import Memory
 from vestige.embed.protocol import Signature
 from vestige.exchange.portable import file as portable
-from vestige.exchange.portable.file import Contents, Reader, Writer, packed, unpacked
+from vestige.exchange.portable.file import PortableContents, PortableReader, Writer, packed, unpacked
 from vestige.exchange.portable.lines import life_told, line, place
 from vestige.store.merge.histories import CurveLife, EdgeLife, Life, MemoryLife
 
@@ -36,9 +36,9 @@ def _write(writer: Writer, lives: Sequence[Life]) -> None:
     writer.end()
 
 
-def read(raw: bytes) -> tuple[list[Life], Contents]:
+def read(raw: bytes) -> tuple[list[Life], PortableContents]:
     with unpacked(io.BufferedReader(io.BytesIO(raw))) as lines:
-        reader = Reader(lines, len(raw))
+        reader = PortableReader(lines, len(raw))
         return list(reader.lives()), reader.contents
 
 

@@ -16,7 +16,7 @@ from vestige.embed.protocol import Signature
 from vestige.engine.context import Call
 from vestige.engine.exchange.export import export_portable
 from vestige.engine.exchange.import_portable import import_portable, inspect
-from vestige.exchange.portable.file import Reader, Writer
+from vestige.exchange.portable.file import PortableReader, Writer
 from vestige.operations.registry.groups import registry
 from vestige.store.contract.changes import Link
 from vestige.store.merge.histories import EdgeLife, Life, MemoryLife
@@ -53,7 +53,7 @@ def with_vectors(tmp_path: Path, revision: str | None = None) -> Path:
         path = exported(source, tmp_path / "vectors.jsonl", vectors=True)
     if revision:
         with path.open("rb") as file:
-            reader = Reader(file, path.stat().st_size)
+            reader = PortableReader(file, path.stat().st_size)
             signature, lives = reader.signature, list(reader.lives())
         assert signature is not None
         other = replace(signature, revision=revision)
@@ -271,7 +271,7 @@ def test_who_allows_secrets_hears_nothing_of_them(tmp_path: Path, careless: Path
 def rewritten(path: Path, *, without: str | None = None, links: bool = True) -> Path:
     """The file without the life of a memory, or without links."""
     with path.open("rb") as file:
-        lives = list(Reader(file, path.stat().st_size).lives())
+        lives = list(PortableReader(file, path.stat().st_size).lives())
     other = path.with_name(f"{'part' if without else 'unlinked'}.vestige.jsonl")
     with other.open("wb") as out:
         writer = Writer(out, None)

@@ -14,7 +14,7 @@ from tests.exchange.portable.generated import BEGIN, SIGNATURE, an_event, lives,
 from vestige.core.errors import InvalidInput
 from vestige.core.models import Memory
 from vestige.exchange.portable.lines import life_read, life_told, line
-from vestige.exchange.portable.values import Fields, text
+from vestige.exchange.portable.values import ObjectFields, text
 from vestige.exchange.portable.versions import READERS
 from vestige.store.contract.changes import Embedded
 from vestige.store.merge.absorb import check
@@ -22,7 +22,7 @@ from vestige.store.merge.histories import Life, MemoryLife
 
 
 def read(raw: bytes) -> Life:
-    told = Fields("line", orjson.loads(raw))
+    told = ObjectFields("line", orjson.loads(raw))
     life = life_read(told.take("type", text), told, SIGNATURE)
     told.end()
     check(life)

@@ -9,7 +9,13 @@ import pytest
 from testbed.world import World
 from tests.operations.access.access_world import Answer, asked
 from vestige.core.caller import LOCAL_USER, PERMISSIONS, Caller
-from vestige.core.events import ConsolidationStarted, DreamProgress, DreamStarted, Happening, Place
+from vestige.core.events import (
+    ConsolidationStarted,
+    DreamProgress,
+    DreamStarted,
+    EventScope,
+    Happening,
+)
 from vestige.core.models import EVERYTHING, Access
 from vestige.engine.context import Call
 from vestige.engine.sleep.runs import alone
@@ -197,7 +203,7 @@ def test_runs_of_other_parts_that_come_and_go_leave_a_run_its_right(world: World
     answers: list[Answer] = []
 
     def meanwhile(happening: Happening) -> None:
-        if isinstance(happening, DreamProgress) and happening.places == (Place(scope=A),):
+        if isinstance(happening, DreamProgress) and happening.places == (EventScope(scope=A),):
             world.clock.advance(hours=0.1)  # more than half of what a lease lasts
             answers.extend(dreamt(world, limited_to(scope)) for scope in (B, C, A))
 

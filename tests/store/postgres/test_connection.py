@@ -12,10 +12,16 @@ from tests.store.support.generators import a_memory, add, held
 from tests.store.support.postgres_stores import LONG, open_at, outside, query, until
 from vestige.core.errors import InvalidInput, StoreBusy, StoreError, StoreUnavailable
 from vestige.core.models import EVERYTHING
-from vestige.store.postgres.connection import Connections, Session
-from vestige.store.postgres.server.address import Place
+from vestige.store.postgres.connection import PostgresConnections, PostgresSession
+from vestige.store.postgres.server.address import ServerAddress
 from vestige.store.postgres.server.errors import store_error
-from vestige.store.postgres.server.pool import IDLE_SECONDS, RETRY_SECONDS, Pool, Unreachable, Waiting
+from vestige.store.postgres.server.pool import (
+    IDLE_SECONDS,
+    RETRY_SECONDS,
+    ConnectionPool,
+    ServerUnreachable,
+    ServerWait,
+)
 from vestige.store.postgres.store import PostgresStore
 from vestige.store.sql.columns import listed
 
@@ -40,11 +46,11 @@ def store(postgres_url: str) -> Iterator[PostgresStore]:
 
 
 @pytest.fixture
-def connections(store: PostgresStore) -> Connections:
+def connections(store: PostgresStore) -> PostgresConnections:
     return store._connections
 
 
-def put(db: Session, name: str) -> None:
+def put(db: PostgresSession, name: str) -> None:
     db.execute("INSERT INTO tombstones (id, scope, deleted_at) VALUES (?, '/', '')", (name,))
 
 
@@ -55,7 +61,7 @@ def names(url: str) -> list[str]:
 # -- transactions ----------------------------------------------------------------------------------
 
 
-def test_a_write_is_kept_whole_or_not_at_all(connections: Connections, postgres_url: str) -> None:
+def test_a_write_is_kept_whole_or_not_at_all(connections: PostgresConnections, postgres_url: str) -> None:
     with connections.writing() as db:
         put(db, "kept")
 
@@ -70,7 +76,7 @@ def test_a_write_is_kept_whole_or_not_at_all(connections: Connections, postgres_
 
 
 def test_an_error_that_somebody_swallows_does_not_pass_for_a_write(
-    connections: Connections, postgres_url: str
+    connections: PostgresConnections, postgres_url: str
 ) -> None:
     def swallow() -> None:
         with connections.writing() as db:
@@ -84,7 +90,7 @@ def test_an_error_that_somebody_swallows_does_not_pass_for_a_write(
 
 
 def test_writers_come_one_after_the_other_and_the_one_in_the_way_is_named(
-    connections: Connections,
+    connections: PostgresConnections,
 ) -> None:
     with connections.writing(), pytest.raises(StoreBusy, match=r"vestige test \(\d+\)") as caught:
         connections.writing(0.05).__enter__()
@@ -94,7 +100,7 @@ def test_writers_come_one_after_the_other_and_the_one_in_the_way_is_named(
 
 
 def test_who_waits_for_other_writers_may_wait_longer_than_a_statement_may_take(
-    connections: Connections, postgres_url: str
+    connections: PostgresConnections, postgres_url: str
 ) -> None:
     with closing(open_at(postgres_url, statement_seconds=0.2, busy_seconds=0.6)) as waiting:
         with connections.writing(), pytest.raises(StoreBusy, match=r"stayed busy for 0\.6 s"):
@@ -106,7 +112,7 @@ def test_who_waits_for_other_writers_may_wait_longer_than_a_statement_may_take(
         assert limits == ("0", "200ms"), "which hold for the waiting only"
 
 
-def test_a_snapshot_sees_one_moment(connections: Connections) -> None:
+def test_a_snapshot_sees_one_moment(connections: PostgresConnections) -> None:
     with connections.reading() as db:
         before = db.execute("SELECT count(*) FROM tombstones").fetchone()
         with connections.writing() as writer:
@@ -125,11 +131,11 @@ def test_a_statement_that_takes_too_long_is_cancelled_unless_it_may_take_its_tim
 
 
 def test_what_the_server_undoes_for_anothers_sake_is_done_again(
-    connections: Connections, postgres_url: str
+    connections: PostgresConnections, postgres_url: str
 ) -> None:
     codes = ["40001", "40P01"]
 
-    def work(db: Session) -> str:
+    def work(db: PostgresSession) -> str:
         put(db, "once")
         if codes:
             db.command(f"DO $$ BEGIN RAISE EXCEPTION 'undone' USING ERRCODE = '{codes.pop()}'; END $$")
@@ -147,17 +153,17 @@ def test_what_the_server_undoes_for_anothers_sake_is_done_again(
     ],
 )
 def test_a_server_that_ends_a_session_is_unavailable(kind: type[psycopg.Error]) -> None:
-    told = store_error(kind("It ends."), Place(url="postgresql://ada@db.example/memories"))
+    told = store_error(kind("It ends."), ServerAddress(url="postgresql://ada@db.example/memories"))
     assert isinstance(told, StoreUnavailable)
     assert "It ends." in told.message
 
 
-def test_a_value_that_the_server_refuses_is_bad_input(connections: Connections) -> None:
+def test_a_value_that_the_server_refuses_is_bad_input(connections: PostgresConnections) -> None:
     with pytest.raises(InvalidInput), connections.writing() as db:
         db.execute("SELECT ?::int", ("no number",))
 
 
-def test_lists_of_small_and_large_numbers_go_together(connections: Connections) -> None:
+def test_lists_of_small_and_large_numbers_go_together(connections: PostgresConnections) -> None:
     small, large = [1, 2], [142_856, 2**40]
     with connections.reading() as db:
         rows = db.execute("SELECT * FROM unnest(?::bigint[], ?::bigint[])", (listed(small), listed(large)))
@@ -187,11 +193,11 @@ def _end_idle_sessions(url: str) -> None:
 
 
 def test_a_write_whose_session_dies_before_the_end_is_done_again(
-    connections: Connections, postgres_url: str
+    connections: PostgresConnections, postgres_url: str
 ) -> None:
     endings = [END_MYSELF]
 
-    def work(db: Session) -> None:
+    def work(db: PostgresSession) -> None:
         put(db, "once")
         if endings:
             db.execute(endings.pop())
@@ -201,7 +207,7 @@ def test_a_write_whose_session_dies_before_the_end_is_done_again(
 
 
 def test_who_cannot_do_it_again_is_told_that_nothing_was_kept(
-    connections: Connections, postgres_url: str
+    connections: PostgresConnections, postgres_url: str
 ) -> None:
     def die() -> None:
         with connections.writing() as db:
@@ -269,9 +275,9 @@ def clock() -> Clock:
     return Clock()
 
 
-def pool_of(url: str, clock: Clock, most: int = 2) -> Pool:
-    waiting = Waiting(sleep=clock.sleep, monotonic=clock.monotonic)
-    return Pool(connect=lambda: psycopg.connect(url, autocommit=True), most=most, waiting=waiting)
+def pool_of(url: str, clock: Clock, most: int = 2) -> ConnectionPool:
+    waiting = ServerWait(sleep=clock.sleep, monotonic=clock.monotonic)
+    return ConnectionPool(connect=lambda: psycopg.connect(url, autocommit=True), most=most, waiting=waiting)
 
 
 def test_a_connection_is_used_again_until_it_was_idle_for_long(postgres_url: str, clock: Clock) -> None:
@@ -296,7 +302,7 @@ def test_when_one_session_has_died_those_that_are_idle_are_not_tried_one_by_one(
         for one in both:
             pool.give_back(one)
             query(postgres_url, "SELECT pg_terminate_backend(%s, 60000)", one.info.backend_pid)
-        session = Session(pool, LONG)
+        session = PostgresSession(pool, LONG)
         assert session.execute("SELECT 1").fetchone() == (1,)
         session.end()
         assert clock.seconds == RETRY_SECONDS, "after one that failed"
@@ -316,11 +322,13 @@ def test_a_server_that_cannot_be_reached_is_tried_until_patience_ends(clock: Clo
 
     def refuse() -> psycopg.Connection:
         tries.append(clock.seconds)
-        raise Unreachable("connection refused")
+        raise ServerUnreachable("connection refused")
 
-    pool = Pool(connect=refuse, most=1, waiting=Waiting(sleep=clock.sleep, monotonic=clock.monotonic))
+    pool = ConnectionPool(
+        connect=refuse, most=1, waiting=ServerWait(sleep=clock.sleep, monotonic=clock.monotonic)
+    )
     for _ in range(2):  # the place of a connection that could not be made is free again
-        with pytest.raises(Unreachable):
+        with pytest.raises(ServerUnreachable):
             pool.borrow(1.0)
     assert len(tries) > 10
     pool.close()

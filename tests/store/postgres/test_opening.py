@@ -18,7 +18,7 @@ from vestige.core.errors import ConfigError, StoreError, StoreReadOnly, StoreToo
 from vestige.core.models import ANYTHING, EVERYTHING
 from vestige.store.postgres import opening
 from vestige.store.postgres.server import requirements
-from vestige.store.postgres.server.address import Place
+from vestige.store.postgres.server.address import ServerAddress
 from vestige.store.postgres.status import status
 
 pytestmark = pytest.mark.slow  # starts a server
@@ -237,7 +237,7 @@ def test_a_user_who_may_not_read_the_tables_is_not_told_that_reading_works(
     with closing(open_at(empty, schema="vestige")):
         pass
     url = as_role(empty, "GRANT USAGE ON SCHEMA vestige TO {role}")
-    for act in (lambda: open_at(url, schema="vestige"), lambda: status(Place(url=url))):
+    for act in (lambda: open_at(url, schema="vestige"), lambda: status(ServerAddress(url=url))):
         with pytest.raises(StoreError, match="may not") as caught:
             act()
         assert not isinstance(caught.value, StoreReadOnly)
@@ -332,21 +332,21 @@ def test_an_address_that_cannot_be_read_is_not_repeated(url: str) -> None:
 )
 def test_what_is_wrong_in_an_address_is_named(end: str, name: str, helps: str) -> None:
     with pytest.raises(ConfigError, match=f"`{name}`") as caught:
-        Place(url=f"postgresql://ada:{SECRET}@127.0.0.1{end}")
+        ServerAddress(url=f"postgresql://ada:{SECRET}@127.0.0.1{end}")
     assert helps in f"{caught.value.message} {caught.value.hint}"
     assert SECRET not in _told(caught.value)
 
 
 def test_a_piece_of_a_password_is_not_named_as_a_parameter() -> None:
     with pytest.raises(ConfigError) as caught:
-        Place(url="postgresql://ada:a/b?plugh=1@127.0.0.1/x")
+        ServerAddress(url="postgresql://ada:a/b?plugh=1@127.0.0.1/x")
     assert "plugh" not in _told(caught.value)
 
 
 @pytest.mark.parametrize("password", ["hunter/2", "hunter@2", "1/2", "1/", "@", "/"])
 def test_a_password_with_special_characters_as_they_are_is_not_taken_for_an_address(password: str) -> None:
     with pytest.raises(ConfigError, match="cannot be read") as caught:
-        Place(url=f"postgresql://ada:{password}@127.0.0.1/memories")
+        ServerAddress(url=f"postgresql://ada:{password}@127.0.0.1/memories")
     assert "%40 for @" in (caught.value.hint or "")
     assert "hunter" not in _told(caught.value)
     assert "ada" not in _told(caught.value)
@@ -356,12 +356,12 @@ def test_a_password_with_special_characters_as_they_are_is_not_taken_for_an_addr
     "url", ["postgresql://one:1,two:2/memories", "postgresql:///memories", "port='' host=h"]
 )
 def test_addresses_of_several_servers_or_of_none_can_be_read(url: str) -> None:
-    assert Place(url=url)
+    assert ServerAddress(url=url)
 
 
 @pytest.mark.parametrize("password", ["d", "t", "no"])
 def test_a_short_password_is_hidden_where_it_stands_and_nowhere_else(password: str) -> None:
-    place = Place(url=f"postgresql://ada:{password}@127.0.0.1/memories")
+    place = ServerAddress(url=f"postgresql://ada:{password}@127.0.0.1/memories")
     said = "the database does not exist"
     assert place.without_secrets(said) == said
     assert place.without_secrets(f"tried ada:{password}@127.0.0.1") == "tried ada:***@127.0.0.1"
@@ -375,7 +375,7 @@ def test_the_name_of_a_schema_is_checked(postgres_url: str) -> None:
 
 
 def test_a_place_is_told_without_its_password() -> None:
-    place = Place(url=f"postgresql://ada:{SECRET}@db.example:5433/memories")
+    place = ServerAddress(url=f"postgresql://ada:{SECRET}@db.example:5433/memories")
     assert str(place) == "postgresql://ada@db.example:5433/memories, schema vestige"
     assert SECRET not in repr(place)
     assert SECRET not in place.without_secrets(f"{place.url} and {SECRET}")
@@ -405,7 +405,7 @@ def test_a_wrong_password_is_said_and_never_shown(
     assert "storage.postgres.url" in (caught.value.hint or "")
     assert "server runs" not in (caught.value.hint or "")
     with pytest.raises(StoreUnavailable) as looked:
-        status(Place(url=wrong))
+        status(ServerAddress(url=wrong))
     assert looked.value.value() == {**caught.value.value(), "code": "store_unavailable"}
     assert SECRET not in _told(caught.value) + _told(looked.value) + caplog.text
 

@@ -14,7 +14,7 @@ from vestige.store.contract.changes import TUNED, Tune
 from vestige.store.contract.store import MemoryStore
 from vestige.store.merge.histories import CurveLife
 from vestige.store.merge.strength_log import Curves
-from vestige.store.sqlite.connection import Connections
+from vestige.store.sqlite.connection import SqliteConnections
 
 NAMES = ("a", "b", "c")
 
@@ -47,14 +47,16 @@ def an_early_curve() -> CurveLife:
 
 def before_the_lock(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
     """Have something done that another process may do between the folding and the lock."""
-    writing, waiting = Connections.writing, [act]
+    writing, waiting = SqliteConnections.writing, [act]
 
-    def late(self: Connections, *args: Any, **options: Any) -> AbstractContextManager[Any]:  # Any: as it is
+    def late(
+        self: SqliteConnections, *args: Any, **options: Any
+    ) -> AbstractContextManager[Any]:  # Any: as it is
         if waiting:
             waiting.pop()()
         return writing(self, *args, **options)
 
-    monkeypatch.setattr(Connections, "writing", late)
+    monkeypatch.setattr(SqliteConnections, "writing", late)
 
 
 def assert_explained(store: MemoryStore, *names: str) -> None:

@@ -32,7 +32,7 @@ from vestige.core.models import ANYTHING, EVERYTHING
 from vestige.operations.registry.groups import registry
 from vestige.store.contract.search import Probe
 from vestige.store.hybrid_clock import COUNTER_BITS, LAST_MILLISECOND
-from vestige.store.migrations import Applied, Migration, load, pending
+from vestige.store.migrations import AppliedMigration, Migration, load, pending
 from vestige.store.sqlite.opening import open_file, schema
 
 NEXT = len(schema()) + 1
@@ -116,7 +116,7 @@ def test_a_newer_database_is_refused_by_version_and_left_alone(tmp_path: Path) -
 
 def test_a_schema_step_of_another_text_is_refused() -> None:
     (first, *_) = schema()
-    done = [Applied(version=1, name=first.name, checksum="other", written_by="0.0.1")]
+    done = [AppliedMigration(version=1, name=first.name, checksum="other", written_by="0.0.1")]
     with pytest.raises(StoreError, match="not the one this Vestige has"):
         pending(schema(), done)
 

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.store.support.generators import T0
-from vestige.core.candidates import Pool, Traits, Worded
+from vestige.core.candidates import CandidatePool, LexicalScores, Traits
 from vestige.core.models import LogEvent, Record, StoreStats, Strength
 from vestige.store.contract.answers import Scored
 
@@ -63,7 +63,7 @@ def assert_same_stats(one: StoreStats, other: StoreStats) -> None:
     assert one.accessibilities == pytest.approx(other.accessibilities, abs=STRENGTH_TOLERANCE)
 
 
-def assert_same_words(one: Sequence[Worded], other: Sequence[Worded]) -> None:
+def assert_same_words(one: Sequence[LexicalScores], other: Sequence[LexicalScores]) -> None:
     """The same scores in order; memories may only trade places within the tolerance."""
     for level in ("window", "own", "thread"):
         by_id = {hit.memory_id: getattr(hit, level) for hit in other}
@@ -73,11 +73,11 @@ def assert_same_words(one: Sequence[Worded], other: Sequence[Worded]) -> None:
     assert_same_ranking([_by_window(hit) for hit in one], [_by_window(hit) for hit in other])
 
 
-def _by_window(hit: Worded) -> Scored:
+def _by_window(hit: LexicalScores) -> Scored:
     return Scored(memory_id=hit.memory_id, score=hit.window)
 
 
-def assert_same_pool(one: Pool, other: Pool) -> None:
+def assert_same_pool(one: CandidatePool, other: CandidatePool) -> None:
     """The same candidates, found by the same arms, with the same signals, traits and tokens."""
     assert one.ids == other.ids
     for name in ("own", "window", "thread", "cosine", "vectors", "covered", "dated"):
@@ -101,7 +101,7 @@ def _partition(threads: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.where(threads < 0, -1, np.array(first, dtype=np.int64))
 
 
-def sketched(pool: Pool) -> list[list[tuple[list[list[int]], list[bool]] | None]]:
+def sketched(pool: CandidatePool) -> list[list[tuple[list[list[int]], list[bool]] | None]]:
     """The tokens of every candidate and of its neighbours, whatever owners they are kept under."""
     sketch = pool.sketch
     if sketch is None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vestige.cognition.text.analyser import text_hash
 from vestige.core.api_key import ApiKey
-from vestige.core.candidates import Worded
+from vestige.core.candidates import LexicalScores
 from vestige.core.models import EVERYTHING, Access, Edge, Evidence, Filter, LogEvent, Memory, Record
 from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import Scored
@@ -157,7 +157,7 @@ def ids(records: Sequence[Record]) -> list[str]:
     return [record.memory.id for record in records]
 
 
-def hits(scored: Sequence[Scored] | Sequence[Worded]) -> list[str]:
+def hits(scored: Sequence[Scored] | Sequence[LexicalScores]) -> list[str]:
     return [one.memory_id for one in scored]
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from vestige.store.contract.processes import Who
-from vestige.store.sqlite.connection import WRITE_DEADLINE_SECONDS, Waiting
-from vestige.store.sqlite.opening import Surroundings
+from vestige.store.sqlite.connection import WRITE_DEADLINE_SECONDS, WriterWait
+from vestige.store.sqlite.opening import SqliteDependencies
 from vestige.store.sqlite.store import SqliteStore
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -39,11 +39,13 @@ def ids(prefix: str = "node") -> Callable[[], str]:
     return lambda: f"{prefix}-{next(numbers)}"
 
 
-def around(clock: FakeClock | None = None, *, prefix: str = "node", machine: str = "here") -> Surroundings:
+def around(
+    clock: FakeClock | None = None, *, prefix: str = "node", machine: str = "here"
+) -> SqliteDependencies:
     clock = clock or FakeClock()
-    waiting = Waiting(rng=random.Random(7), sleep=clock.sleep, monotonic=clock.monotonic)
+    waiting = WriterWait(rng=random.Random(7), sleep=clock.sleep, monotonic=clock.monotonic)
     who = Who(pid=os.getpid(), command="vestige test", since=NOW)
-    return Surroundings(waiting=waiting, new_id=ids(prefix), now=lambda: NOW, machine=machine, who=who)
+    return SqliteDependencies(waiting=waiting, new_id=ids(prefix), now=lambda: NOW, machine=machine, who=who)
 
 
 def open_at(

@@ -19,8 +19,8 @@ from vestige.core.models import EVERYTHING
 from vestige.exchange.portable.file import Writer
 from vestige.store.contract.processes import Who
 from vestige.store.contract.store import MemoryStore
-from vestige.store.postgres.opening import Surroundings
-from vestige.store.postgres.server.address import Place
+from vestige.store.postgres.opening import PostgresDependencies
+from vestige.store.postgres.server.address import ServerAddress
 from vestige.store.postgres.transfer import PostgresEnd
 from vestige.store.sqlite.transfer import SqliteEnd
 from vestige.store.transfer.ends import End
@@ -51,7 +51,7 @@ def in_file(path: Path) -> SqliteEnd:
 
 def on_server(url: str) -> PostgresEnd:
     """A database as an end."""
-    surroundings = Surroundings(
+    surroundings = PostgresDependencies(
         sleep=time.sleep,
         monotonic=time.monotonic,
         new_id=_new_id,
@@ -60,7 +60,7 @@ def on_server(url: str) -> PostgresEnd:
         statement_seconds=600.0,
         most_connections=4,
     )
-    return PostgresEnd(place=Place(url=url), around=surroundings, who=ME)
+    return PostgresEnd(place=ServerAddress(url=url), around=surroundings, who=ME)
 
 
 def opened(end: AnyEnd) -> MemoryStore:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from vestige.store.sqlite.connection import Connection
+from vestige.store.sqlite.connection import CheckedConnection
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -63,7 +63,7 @@ def _between_points(function: Callable[Parameters, Result]) -> Callable[Paramete
     return between
 
 
-class Watched(Connection):
+class Watched(CheckedConnection):
     """A connection of a store whose commits are points."""
 
     _began = 0

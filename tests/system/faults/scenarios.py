@@ -24,7 +24,7 @@ from vestige.store.contract.changes import Revise
 from vestige.store.sql.search import vectors
 from vestige.store.sqlite.search import segments
 from vestige.transports.cli.commands.restore import restore
-from vestige.transports.cli.session import Session
+from vestige.transports.cli.session import CliSession
 
 SECRET = "xylophone"
 OTHER_MODEL = HashingEmbedder(dimension=32)
@@ -165,7 +165,7 @@ def restoring_export(folder: Path) -> None:
 
 
 def _restoring(folder: Path, name: str) -> None:
-    session = Session(
+    session = CliSession(
         open_app=open_app,
         open_server=open_server,
         open_database=open_database,

@@ -9,7 +9,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from testbed.world import HandClock
-from vestige.transports.bridge.auth import LONG_CHARS, UNAUTHENTICATED, Gate
+from vestige.transports.bridge.auth import LONG_CHARS, UNAUTHENTICATED, TokenGate
 from vestige.transports.http.auth.failures import (
     FREE_FAILURES,
     LOCK_FAILURES,
@@ -47,7 +47,7 @@ class Lodge:
         self.go_on = anyio.Event()
         self.go_on.set()
         guesses = Guesses(UNAUTHENTICATED, per_minute, self.clock.parts().monotonic, pause=self._pause)
-        self._gate = Gate(PlainTextResponse("inside"), token, guesses)
+        self._gate = TokenGate(PlainTextResponse("inside"), token, guesses)
 
     async def _pause(self, seconds: float) -> None:
         self.pauses.append(seconds)

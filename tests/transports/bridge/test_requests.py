@@ -4,9 +4,9 @@ import pytest
 
 from vestige.core.errors import InvalidInput, TooLarge
 from vestige.transports.bridge.answers import answer, truncated
-from vestige.transports.bridge.requests import READERS, Origin, ToolCall, read
+from vestige.transports.bridge.requests import READERS, RequestOrigin, ToolCall, read
 
-NOBODY = Origin(agent=None, idempotency_key="k")
+NOBODY = RequestOrigin(agent=None, idempotency_key="k")
 
 
 def asked(path: str, **body: object) -> ToolCall:
@@ -46,14 +46,15 @@ def test_a_text_to_remember_may_be_sent_twice_because_it_has_a_key() -> None:
     assert call.arguments["idempotency_key"]
     assert call.arguments == asked("/smart_ingest", content="x").arguments
     assert (
-        call.arguments != read("/ingest", {"content": "x"}, Origin(agent=None, idempotency_key="l")).arguments
+        call.arguments
+        != read("/ingest", {"content": "x"}, RequestOrigin(agent=None, idempotency_key="l")).arguments
     )
 
 
 def test_a_key_in_the_body_counts_and_each_agent_has_its_own() -> None:
     own = asked("/ingest", content="x", idempotencyKey="mine").arguments["idempotency_key"]
     assert own != asked("/ingest", content="x").arguments["idempotency_key"]
-    agent = Origin(agent="a", idempotency_key="mine")
+    agent = RequestOrigin(agent="a", idempotency_key="mine")
     assert read("/ingest", {"content": "x"}, agent).arguments["idempotency_key"] != own
 
 

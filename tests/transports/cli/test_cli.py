@@ -12,7 +12,7 @@ from vestige.core.errors import VestigeError
 from vestige.operations.memory.archive import Collected
 from vestige.operations.registry.groups import registry
 from vestige.operations.registry.registry import Operation
-from vestige.transports.arguments import Reader, arguments_of, words_of
+from vestige.transports.arguments import ArgumentReader, arguments_of, words_of
 from vestige.transports.cli.main import root_command
 
 OPERATIONS = list(registry.operations.values())
@@ -48,7 +48,7 @@ def parsed(operation: Operation, words: list[str]) -> dict[str, Any]:
     """What a command line gives the operation."""
     command = command_at(operation.command)
     with command.make_context("x", words[len(operation.command) :]) as ctx:
-        return Reader(lambda: b"").values(arguments_of(operation), ctx.params)
+        return ArgumentReader(lambda: b"").values(arguments_of(operation), ctx.params)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.name)

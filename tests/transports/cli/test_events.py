@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.transports.cli.harness import invoke
-from vestige.core.events import ConsolidationStarted, MemoryPromoted, Place, SearchPerformed
+from vestige.core.events import ConsolidationStarted, EventScope, MemoryPromoted, SearchPerformed
 from vestige.transports.cli.commands.events import in_a_line
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -25,13 +25,15 @@ def test_an_unknown_type_is_refused_before_anything_is_opened(given: str, hint: 
 
 
 def test_an_event_is_a_line_with_what_there_is_to_say() -> None:
-    promoted = MemoryPromoted(timestamp=NOON, places=(Place(scope="/tea"),), id="m", new_retention=0.912345)
+    promoted = MemoryPromoted(
+        timestamp=NOON, places=(EventScope(scope="/tea"),), id="m", new_retention=0.912345
+    )
     assert in_a_line(promoted) == (
         "2026-03-01 12:00:00  MemoryPromoted          scope=/tea  id=m  new_retention=0.9123"
     )
     search = SearchPerformed(
         timestamp=NOON,
-        places=(Place(scope="/"),),
+        places=(EventScope(scope="/"),),
         query="tea\nor coffee",
         result_count=2,
         result_ids=("a", "b"),

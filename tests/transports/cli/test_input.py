@@ -14,7 +14,7 @@ from vestige.operations.registry.arguments import Wire
 from vestige.operations.registry.registry import Registry
 from vestige.transports.arguments import arguments_of
 from vestige.transports.cli.operation_commands import CommandGroup, add_operations
-from vestige.transports.cli.session import Session
+from vestige.transports.cli.session import CliSession
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def repeated(words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: 
     root.main(
         ["parrot", "repeat", *words],
         standalone_mode=False,
-        obj=Session(
+        obj=CliSession(
             open_app=open_app,
             open_server=open_server,
             open_database=open_database,

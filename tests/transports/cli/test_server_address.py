@@ -12,7 +12,7 @@ from tests.transports.http.support.harness import serving
 from vestige.settings.settings import load_settings
 from vestige.transports.cli.server_address import UNENCRYPTED, own_address, url_for_others, warn_unencrypted
 from vestige.transports.http.auth.addresses import Bind
-from vestige.transports.http.auth.hosts import Names
+from vestige.transports.http.auth.hosts import AllowedNames
 from vestige.transports.http.run import listening
 
 
@@ -44,7 +44,7 @@ def test_the_first_name_that_it_answers_to_is_told(host: str, name: str, shown: 
     with listening(bind, only_loopback=False) as opened:
         authority = shown.format(port=opened.getsockname()[1])
         assert url_for_others(opened, (name, "other.example")) == f"http://{authority}"
-    assert Names.of(bind, (name,), ()).answers_to(authority)
+    assert AllowedNames.of(bind, (name,), ()).answers_to(authority)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
@@ -54,7 +54,7 @@ def test_without_a_name_it_is_an_address_that_the_server_answers_to(host: str) -
         told = url_for_others(opened, ())
     found = own_address(socket.AF_INET) or (own_address(socket.AF_INET6) if host == "::" else None)
     assert (told is None) == (found is None)
-    assert told is None or Names.of(bind, (), ()).answers_to(told.removeprefix("http://"))
+    assert told is None or AllowedNames.of(bind, (), ()).answers_to(told.removeprefix("http://"))
 
 
 def test_a_server_of_one_address_is_reached_there_and_nowhere_else() -> None:

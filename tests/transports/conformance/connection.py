@@ -9,11 +9,11 @@ from typing import Any
 
 from tests.transports.conformance import asking, fixtures
 from tests.transports.conformance.fixtures import text
-from vestige.transports.http.context import Application
-from vestige.transports.http.mcp.driver import Work, run_job
+from vestige.transports.http.context import ServerApplication
+from vestige.transports.http.mcp.driver import McpWork, run_job
 from vestige.transports.mcp.catalog import Catalog
 from vestige.transports.mcp.protocol import eras, prompts
-from vestige.transports.mcp.protocol.core import Connection
+from vestige.transports.mcp.protocol.core import ClientConversation
 from vestige.transports.mcp.protocol.jsonrpc import Message, ProtocolError, Request, as_object, notification
 from vestige.transports.mcp.protocol.messages import Action, Done, Job, Outcome, Send
 
@@ -23,7 +23,7 @@ TITLED = [{"const": f"value{number}", "title": f"Option {number}"} for number in
 INFO = ("Tool execution started", "Tool processing data", "Tool execution completed")
 
 
-class FixtureConnection(Connection):
+class FixtureConnection(ClientConversation):
     """A conversation in which fixtures can be used."""
 
     def __init__(
@@ -135,7 +135,7 @@ class FixtureConnection(Connection):
             return {**eras.input_required({**asks.questions}, self._server_info), **state}
 
 
-def do(app: Application, work: Work) -> Outcome:
+def do(app: ServerApplication, work: McpWork) -> Outcome:
     """Do a job, a fixture's or the product's."""
     job = work.job
     match job.name:
@@ -174,20 +174,20 @@ def _said(words: str) -> Outcome:
     return Done({"content": [text(words)]})
 
 
-def _log(connection: Connection, job: Job, words: str) -> list[Action]:
+def _log(connection: ClientConversation, job: Job, words: str) -> list[Action]:
     assert isinstance(connection, FixtureConnection)
     return connection.log(job, words)
 
 
-def _progress(connection: Connection, job: Job, done: float) -> list[Action]:
+def _progress(connection: ClientConversation, job: Job, done: float) -> list[Action]:
     return connection.progress(job, done, 100, None)
 
 
-def _ask(work: Work, question: Message) -> Message:
+def _ask(work: McpWork, question: Message) -> Message:
     """Ask the client and wait for its answer, in the job's thread."""
     future: Future[Message] = Future()
 
-    def report(connection: Connection) -> list[Action]:
+    def report(connection: ClientConversation) -> list[Action]:
         assert isinstance(connection, FixtureConnection)
         return connection.ask(work.job, question, future.set_result)
 

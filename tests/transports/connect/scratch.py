@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from vestige.transports.connect import plans
-from vestige.transports.connect.clients import CLIENTS, Client, Scope
+from vestige.transports.connect.clients import CLIENTS, AgentClient, Scope
 from vestige.transports.connect.machine import Machine
-from vestige.transports.connect.servers import Held, Http, Named, Server, Stdio
+from vestige.transports.connect.servers import Http, InlineKey, Named, Server, Stdio
 
 NOW = datetime(2026, 11, 16, 16, 0, tzinfo=UTC)
 SECRET = "vst_" + "s3cret" * 5
@@ -62,9 +62,9 @@ def machine(folder: Path, platform: str = "linux") -> Machine:
     return Machine(home=home, platform=platform, project=project)
 
 
-def http_of(client: Client) -> Http:
+def http_of(client: AgentClient) -> Http:
     """A server with a key as the client can hold it best."""
-    return Http(url=URL, key=Named(variable="VESTIGE_KEY") if client.reference else Held(text=SECRET))
+    return Http(url=URL, key=Named(variable="VESTIGE_KEY") if client.reference else InlineKey(text=SECRET))
 
 
 def cases() -> list[tuple[str, Server]]:
@@ -73,19 +73,19 @@ def cases() -> list[tuple[str, Server]]:
     return found + [(name, http_of(client)) for name, client in CLIENTS.items() if client.http]
 
 
-def filled(client: Client, text: str) -> str:
+def filled(client: AgentClient, text: str) -> str:
     """A specimen with the name that this client lists servers under."""
     return text % {"top": client.containers[-1][0]}
 
 
-def connect(client: Client, where: Machine, server: Server, scope: Scope = "user") -> plans.Change:
+def connect(client: AgentClient, where: Machine, server: Server, scope: Scope = "user") -> plans.FileChange:
     """Connect a client."""
     change = plans.connect(client, where, server, name="vestige", scope=scope)
     change.apply(NOW)
     return change
 
 
-def undo(client: Client, where: Machine, scope: Scope = "user") -> plans.Change:
+def undo(client: AgentClient, where: Machine, scope: Scope = "user") -> plans.FileChange:
     """Take it out again."""
     change = plans.undo(client, where, name="vestige", scope=scope)
     change.apply(NOW)

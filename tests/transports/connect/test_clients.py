@@ -8,7 +8,7 @@ from tests.transports.connect.scratch import SECRET, STDIO, URL, http_of, machin
 from vestige.core.errors import InvalidInput
 from vestige.transports.connect import claude, plans
 from vestige.transports.connect.clients import CLIENTS, find
-from vestige.transports.connect.servers import Entry, Held, Http, Named, Stdio
+from vestige.transports.connect.servers import Entry, Http, InlineKey, Named, Stdio
 
 COMMAND: Entry = {"command": STDIO.command, "args": list(STDIO.args)}
 ENTRIES: dict[str, tuple[Entry, Entry | None]] = {
@@ -89,7 +89,7 @@ def test_a_client_names_where_the_facts_are_from(name: str) -> None:
 
 
 def test_a_key_that_is_held_goes_into_a_header_of_codex() -> None:
-    entry = CLIENTS["codex"].entry(Http(url=URL, key=Held(text=SECRET)))
+    entry = CLIENTS["codex"].entry(Http(url=URL, key=InlineKey(text=SECRET)))
     assert entry == {"url": URL, "http_headers": {"Authorization": f"Bearer {SECRET}"}}
 
 

@@ -3,12 +3,12 @@
 import pytest
 
 from testbed.project import PROJECT
-from vestige.transports.connect.clients import CLIENTS, Client
+from vestige.transports.connect.clients import CLIENTS, AgentClient
 
 PAGE = PROJECT / "docs" / "howto" / "connect-clients.md"
 
 
-def row(client: Client) -> str:
+def row(client: AgentClient) -> str:
     """The line about a client in the table of the page."""
 
     def files(names: tuple[str, ...]) -> str:
@@ -21,7 +21,7 @@ def row(client: Client) -> str:
 
 
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=lambda one: one.name)
-def test_the_page_has_the_facts_about_a_client_and_where_they_are_from(client: Client) -> None:
+def test_the_page_has_the_facts_about_a_client_and_where_they_are_from(client: AgentClient) -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert row(client) in text.splitlines()
     for source in client.source:

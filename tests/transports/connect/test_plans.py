@@ -25,19 +25,19 @@ from tests.transports.connect.scratch import (
 )
 from vestige.core.errors import Conflict, InvalidInput
 from vestige.transports.connect import jsonc, masks, plans
-from vestige.transports.connect.clients import CLIENTS, Client
-from vestige.transports.connect.servers import Entry, Held, Http, Named, Server, Stdio
+from vestige.transports.connect.clients import CLIENTS, AgentClient
+from vestige.transports.connect.servers import Entry, Http, InlineKey, Named, Server, Stdio
 
 EVERY = pytest.mark.parametrize(
     ("name", "server"), cases(), ids=[f"{name}-{type(server).__name__}" for name, server in cases()]
 )
 
 
-def values(client: Client, text: str) -> Entry:
+def values(client: AgentClient, text: str) -> Entry:
     return tomllib.loads(text) if client.format == "toml" else jsonc.read(text)
 
 
-def entry_in(client: Client, text: str) -> object:
+def entry_in(client: AgentClient, text: str) -> object:
     found: object = values(client, text)
     for key in (*client.containers[-1], "vestige"):
         found = found.get(key) if isinstance(found, dict) else None
@@ -127,7 +127,7 @@ def test_undo_in_a_file_that_was_changed_since_takes_the_entry_and_nothing_else(
 @pytest.mark.parametrize("client", [one for one in CLIENTS.values() if one.http], ids=lambda one: one.name)
 @pytest.mark.parametrize("specimen", [None, COMMENTED, PLAIN])
 def test_an_entry_is_updated_and_undo_goes_back_to_before_the_first(
-    client: Client, specimen: dict[str, str] | None, tmp_path: Path
+    client: AgentClient, specimen: dict[str, str] | None, tmp_path: Path
 ) -> None:
     where = machine(tmp_path)
     path = plans.place(client, where, "user")
@@ -143,7 +143,7 @@ def test_an_entry_is_updated_and_undo_goes_back_to_before_the_first(
 
 
 @pytest.mark.parametrize("client", [CLIENTS["cursor"], CLIENTS["codex"]], ids=lambda one: one.name)
-def test_what_people_added_to_the_entry_stays(client: Client, tmp_path: Path) -> None:
+def test_what_people_added_to_the_entry_stays(client: AgentClient, tmp_path: Path) -> None:
     where = machine(tmp_path)
     path = plans.place(client, where, "user")
     if client.format == "toml":
@@ -194,10 +194,10 @@ def test_codex_gets_no_key_of_the_other_kind_of_server_because_it_refuses_the_wh
 
 
 @pytest.mark.parametrize("client", [one for one in CLIENTS.values() if one.project], ids=lambda one: one.name)
-def test_no_key_ever_gets_into_a_file_of_a_project(client: Client, tmp_path: Path) -> None:
+def test_no_key_ever_gets_into_a_file_of_a_project(client: AgentClient, tmp_path: Path) -> None:
     where = machine(tmp_path)
     with pytest.raises(InvalidInput, match="does not belong in a file of a project"):
-        connect(client, where, Http(url=URL, key=Held(text=SECRET)), "project")
+        connect(client, where, Http(url=URL, key=InlineKey(text=SECRET)), "project")
     assert list(where.project.rglob("*")) == []
     if client.reference:
         connect(client, where, Http(url=URL, key=Named(variable="VESTIGE_KEY")), "project")
@@ -218,7 +218,7 @@ def test_a_difference_shows_no_key_and_no_endless_line(tmp_path: Path) -> None:
     path = plans.place(client, where, "user")
     have(path, '{"a": "' + "x" * 5_000 + '"}')
     for key in (SECRET, "an old token"):
-        change = connect(client, where, Http(url=URL, key=Held(text=key)))
+        change = connect(client, where, Http(url=URL, key=InlineKey(text=key)))
         assert key not in change.diff()
         assert key in path.read_text(encoding="utf-8")
         assert max(map(len, change.diff().splitlines())) <= plans.LINE_CHARS + 1
@@ -259,8 +259,8 @@ def test_a_difference_does_not_show_the_secrets_of_other_servers(
 
 def test_a_difference_of_nothing_but_a_key_is_one(tmp_path: Path) -> None:
     client, where = CLIENTS["zed"], machine(tmp_path)
-    connect(client, where, Http(url=URL, key=Held(text='a "quoted" key')))
-    diff = connect(client, where, Http(url=URL, key=Held(text="another"))).diff()
+    connect(client, where, Http(url=URL, key=InlineKey(text='a "quoted" key')))
+    diff = connect(client, where, Http(url=URL, key=InlineKey(text="another"))).diff()
     lines = [line.strip("+- ") for line in diff.splitlines()[2:] if line[0] in "+-"]
     assert lines == [f'"Authorization": "{masks.MASK}"'] * 2
 

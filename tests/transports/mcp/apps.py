@@ -12,7 +12,7 @@ from tests.transports.mcp.lines import CATALOG
 from vestige.core.errors import NotFound, TooLarge
 from vestige.transports.mcp.protocol.jsonrpc import Message
 from vestige.transports.mcp.service import OpenApp, Progress, Signal
-from vestige.transports.mcp.stdio import GRACE_SECONDS, ROOTS_SECONDS, Server
+from vestige.transports.mcp.stdio import GRACE_SECONDS, ROOTS_SECONDS, StdioServer
 
 TIMEOUT_SECONDS = 30.0
 
@@ -90,7 +90,7 @@ class Peer:
     """The client's ends of the pipes, and the server with its thread."""
 
     def __init__(
-        self, writer: FileIO, reader: "BufferedReader[FileIO]", server: Server, thread: threading.Thread
+        self, writer: FileIO, reader: "BufferedReader[FileIO]", server: StdioServer, thread: threading.Thread
     ) -> None:
         self.writer = writer
         self.reader = reader
@@ -147,7 +147,7 @@ def serving(
     client_reads, server_writes = os.pipe()
 
     stdin, stdout = FileIO(server_reads, "rb"), FileIO(server_writes, "wb")
-    server = Server(stdin, stdout, open_app, CATALOG, grace_seconds, roots_seconds)
+    server = StdioServer(stdin, stdout, open_app, CATALOG, grace_seconds, roots_seconds)
 
     def serve() -> None:
         with stdin, stdout:

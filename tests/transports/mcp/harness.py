@@ -34,7 +34,7 @@ from tests.transports.http.support.socket import served
 from vestige.transports.http.mcp.endpoint import PATH
 from vestige.transports.mcp.catalog import Catalog
 from vestige.transports.mcp.service import Service
-from vestige.transports.mcp.stdio import Server
+from vestige.transports.mcp.stdio import StdioServer
 
 READ_SECONDS = 60
 STDIO_MODES = ("auto", "legacy", "2026-07-28")
@@ -209,4 +209,4 @@ def _write_all(pipe: FileIO, line: bytes) -> None:
 
 def _serve(stdin: int, stdout: int, app: Service, catalog: Catalog | None) -> None:
     with FileIO(stdin, "rb") as reading, FileIO(stdout, "wb") as writing:
-        Server(reading, writing, lambda: app, catalog).run()
+        StdioServer(reading, writing, lambda: app, catalog).run()

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from vestige.transports.mcp.catalog import Catalog
-from vestige.transports.mcp.protocol.core import Connection
+from vestige.transports.mcp.protocol.core import ClientConversation
 from vestige.transports.mcp.protocol.jsonrpc import encode
 from vestige.transports.mcp.protocol.messages import Action, Job, Send, Start
 
@@ -67,9 +67,9 @@ def connect(
     capabilities: dict[str, Any] | None = None,
     stateless: bool = False,
     local: bool = True,
-) -> Connection:
+) -> ClientConversation:
     """A connection, after the handshake for `version` when one is given."""
-    connection = Connection(catalog, "9.9", stateless=stateless, local=local)
+    connection = ClientConversation(catalog, "9.9", stateless=stateless, local=local)
     if version:
         hello = {"protocolVersion": version, "capabilities": capabilities or {}}
         ask(connection, "initialize", hello, request_id="hello")
@@ -86,7 +86,7 @@ def line(message: object) -> bytes:
 
 
 def ask(
-    connection: Connection, method: str, params: dict[str, Any] | None = None, *, request_id: Any = 1
+    connection: ClientConversation, method: str, params: dict[str, Any] | None = None, *, request_id: Any = 1
 ) -> dict[str, Any]:
     """The one reply to a request that is answered at once."""
     message = {"jsonrpc": "2.0", "id": request_id, "method": method}
@@ -94,7 +94,7 @@ def ask(
 
 
 def ask_modern(
-    connection: Connection,
+    connection: ClientConversation,
     method: str,
     params: dict[str, Any] | None = None,
     meta: dict[str, Any] | None = None,
@@ -110,7 +110,7 @@ def only_reply(actions: list[Action]) -> dict[str, Any]:
 
 
 def start(
-    connection: Connection,
+    connection: ClientConversation,
     method: str = "tools/call",
     params: dict[str, Any] | None = None,
     *,
@@ -128,10 +128,10 @@ def start(
     return action.job
 
 
-def notify(connection: Connection, method: str) -> list[Action]:
+def notify(connection: ClientConversation, method: str) -> list[Action]:
     return connection.receive(line({"jsonrpc": "2.0", "method": method}))
 
 
-def cancel(connection: Connection, request_id: object) -> list[Action]:
+def cancel(connection: ClientConversation, request_id: object) -> list[Action]:
     params = {"requestId": request_id, "reason": "changed my mind"}
     return connection.receive(line({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}))

@@ -14,7 +14,7 @@ from itertools import combinations
 
 from vestige.cognition.dreams.replay import Pair, pair
 from vestige.cognition.evidence.trust import origin
-from vestige.cognition.gate.conflict import Conflict
+from vestige.cognition.gate.conflict import StatementConflict
 from vestige.cognition.gate.relation import told_at
 from vestige.cognition.text.analyser import fingerprint, query_words, text_hash
 from vestige.cognition.text.form import Form, features
@@ -66,7 +66,7 @@ class Insight:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Material:
+class DreamMaterial:
     """What a dream has before it: memories by id, those of them that were replayed, groups in which every two
     are alike, how alike pairs are, which were linked before, which contradict each other (the newer one
     first), and what all of them name."""
@@ -76,11 +76,11 @@ class Material:
     groups: Sequence[Sequence[str]]
     near: Mapping[Pair, float]
     linked: AbstractSet[Pair]
-    conflicts: Mapping[tuple[str, str], Conflict]
+    conflicts: Mapping[tuple[str, str], StatementConflict]
     vocabulary: Vocabulary
 
 
-def draw(material: Material) -> list[Insight]:
+def draw(material: DreamMaterial) -> list[Insight]:
     """The insights of a dream, the best first."""
     found = [*_contradictions(material), *_of_groups(material), *_gaps(material)]
     new = [insight for insight in found if insight.novelty >= LEAST_NOVELTY]
@@ -110,7 +110,7 @@ def digest(insight: Insight, memories: Mapping[str, Memory]) -> str:
     return blake2b("\n".join((insight.kind, *told)).encode(), digest_size=16).hexdigest()
 
 
-def _contradictions(material: Material) -> Iterator[Insight]:
+def _contradictions(material: DreamMaterial) -> Iterator[Insight]:
     for (newer, older), conflict in material.conflicts.items():
         one, other = material.memories[newer], material.memories[older]
         marked = pair(newer, older) in material.linked
@@ -123,7 +123,7 @@ def _contradictions(material: Material) -> Iterator[Insight]:
         )
 
 
-def _of_groups(material: Material) -> Iterator[Insight]:
+def _of_groups(material: DreamMaterial) -> Iterator[Insight]:
     for group in material.groups:
         members = sorted((material.memories[name] for name in group), key=lambda one: (told_at(one), one.id))
         for kin in _by_scope(members):
@@ -148,7 +148,7 @@ def _told_once(members: Sequence[Memory]) -> list[Memory]:
     return list(first.values())
 
 
-def _of_group(members: Sequence[Memory], alike: Sequence[Memory], material: Material) -> Insight | None:
+def _of_group(members: Sequence[Memory], alike: Sequence[Memory], material: DreamMaterial) -> Insight | None:
     """What there is to say of memories of one scope, which are like others, too."""
     if len(members) < SEVERAL and not _unrelated(*members):
         return None
@@ -194,7 +194,7 @@ def _unrelated(one: Memory, other: Memory) -> bool:
     return not set(one.tags) & set(other.tags) and None not in places and places[0] != places[1]
 
 
-def _gaps(material: Material) -> Iterator[Insight]:
+def _gaps(material: DreamMaterial) -> Iterator[Insight]:
     """Questions that were noted down and that nothing remembered seems to answer. In a talk somebody may."""
     for name in sorted(material.replayed):
         memory = material.memories[name]
@@ -245,13 +245,13 @@ def _written(term: str, members: Sequence[Memory]) -> str:
     return term
 
 
-def _mean_similarity(members: Sequence[Memory], material: Material) -> float:
+def _mean_similarity(members: Sequence[Memory], material: DreamMaterial) -> float:
     pairs = [pair(a.id, b.id) for a, b in combinations(members, 2)]
     known = [material.near[both] for both in pairs if both in material.near]
     return sum(known) / len(known) if known else 0.0
 
 
-def _novelty(members: Sequence[Memory], material: Material) -> float:
+def _novelty(members: Sequence[Memory], material: DreamMaterial) -> float:
     """Half for what was not linked before, the rest for how many places and tags it brings together."""
     pairs = list(combinations(members, 2))
     unlinked = sum(pair(a.id, b.id) not in material.linked for a, b in pairs) / len(pairs)

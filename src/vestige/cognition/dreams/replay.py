@@ -70,7 +70,7 @@ Pair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal:
+class LinkProposal:
     """A new link from the memory that came later to the earlier one."""
 
     source_id: str
@@ -127,7 +127,7 @@ def propose(
     degrees: Mapping[str, int],
     vocabulary: Vocabulary,
     links_each: int = LINKS_EACH,
-) -> list[Proposal]:
+) -> list[LinkProposal]:
     """New links for the pairs that are near each other, the most alike first.
 
     `linked` are pairs that have a link of any kind already, `degrees` how many links of dreams a memory has.
@@ -145,7 +145,7 @@ def propose(
         made.update((one, other))
         later, earlier = (one, other) if comes_after(memories[one], memories[other]) else (other, one)
         proposals.append(
-            Proposal(
+            LinkProposal(
                 source_id=later,
                 target_id=earlier,
                 kind=kind_of(memories[one], memories[other], similarity),

@@ -29,7 +29,7 @@ class Feeling(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class EmotionWord:
     """A word's valence (-1 unpleasant to 1 pleasant), arousal (0 calm to 1 rousing) and feeling."""
 
     valence: float
@@ -95,8 +95,8 @@ _GROUPS: dict[Feeling, tuple[tuple[float, float, str], ...]] = {
     ),
 }  # fmt: skip
 
-LEXICON: dict[str, Entry] = {
-    word: Entry(valence=valence, arousal=arousal, feeling=feeling)
+LEXICON: dict[str, EmotionWord] = {
+    word: EmotionWord(valence=valence, arousal=arousal, feeling=feeling)
     for feeling, groups in _GROUPS.items()
     for valence, arousal, words in groups
     for word in words.split()
@@ -216,7 +216,7 @@ def _felt(words: Sequence[str]) -> Iterator[_Felt]:
             yield _used(words, at, entry)
 
 
-def _used(words: Sequence[str], at: int, entry: Entry) -> _Felt:
+def _used(words: Sequence[str], at: int, entry: EmotionWord) -> _Felt:
     """A word with what the words before it make of it."""
     before = words[max(0, at - NEGATION_WINDOW) : at]
     arousal = min(1.0, entry.arousal * DEGREES.get(before[-1] if before else "", 1.0))

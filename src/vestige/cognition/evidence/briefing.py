@@ -18,7 +18,7 @@ _SENTENCE_END = re.compile(r"[.!?][\"')\]]*(?=\s|$)|[。！？]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
+class BriefingSection:
     """Memories under a heading, the most important first, or lines that tell of something else."""
 
     heading: str
@@ -41,7 +41,7 @@ class Briefing:
     left_out: tuple[str, ...]
 
 
-def compose(head: Sequence[str], sections: Sequence[Section], token_budget: int) -> Briefing:
+def compose(head: Sequence[str], sections: Sequence[BriefingSection], token_budget: int) -> Briefing:
     """The head, then section by section every line that still fits; a memory is shown once.
 
     The first line of the head is always there. Lines are counted one by one: white space between them

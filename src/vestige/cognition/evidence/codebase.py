@@ -30,7 +30,7 @@ class Pattern:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class CodebaseDecision:
     """A decision, why it was taken, and what else was considered."""
 
     decision: str
@@ -49,13 +49,13 @@ class Shared:
     similarity: float | None
 
 
-def text_of(note: Pattern | Choice) -> str:
+def text_of(note: Pattern | CodebaseDecision) -> str:
     """The note as the text of a memory."""
     match note:
         case Pattern():
             parts = [f"{_PATTERN_HEADING} {_line(note.name)}", note.description.strip()]
             return "\n\n".join([*parts, *_list(_FILES, note.files)])
-        case Choice():
+        case CodebaseDecision():
             title = _line(note.decision)[:TITLE_CHARS].rstrip()
             parts = [
                 f"{_DECISION_HEADING} {title}",
@@ -66,7 +66,7 @@ def text_of(note: Pattern | Choice) -> str:
             return "\n\n".join([*parts, *_list(_AFFECTED, note.files)])
 
 
-def tags_of(note: Pattern | Choice, codebase: str | None) -> tuple[str, ...]:
+def tags_of(note: Pattern | CodebaseDecision, codebase: str | None) -> tuple[str, ...]:
     """The tags a note is found by."""
     kind = (PATTERN,) if isinstance(note, Pattern) else (DECISION, "architecture")
     return (*kind, TAG, *((codebase_tag(codebase),) if codebase else ()))

@@ -11,7 +11,7 @@ from datetime import datetime
 from itertools import combinations, pairwise
 
 from vestige.cognition.evidence.trust import origin, trust
-from vestige.cognition.gate.conflict import Conflict
+from vestige.cognition.gate.conflict import StatementConflict
 from vestige.cognition.gate.relation import (
     comes_after,
     conflict_between,
@@ -46,7 +46,7 @@ class Role(enum.StrEnum):
     RELATED = "related"
 
 
-class Status(enum.StrEnum):
+class AnswerStatus(enum.StrEnum):
     """How a question could be answered."""
 
     NO_MEMORIES = "no_memories"
@@ -77,7 +77,7 @@ class Clash:
 
     newer: int
     older: int
-    conflict: Conflict
+    conflict: StatementConflict
     overlap: float
 
 
@@ -161,13 +161,13 @@ def weighed(sure: float, corroborations: int, believed: float, opposed: float) -
     return raised * believed / (believed + opposed) if opposed else raised
 
 
-def status_of(findings: Findings) -> Status:
+def status_of(findings: Findings) -> AnswerStatus:
     """How far findings with at least one exhibit answer the question."""
     if findings.primary is None:
-        return Status.NO_EVIDENCE
+        return AnswerStatus.NO_EVIDENCE
     if findings.contradictions:
-        return Status.CONTRADICTIONS_FOUND
-    return Status.RESOLVED if findings.confidence >= RESOLVED else Status.PARTIAL_EVIDENCE
+        return AnswerStatus.CONTRADICTIONS_FOUND
+    return AnswerStatus.RESOLVED if findings.confidence >= RESOLVED else AnswerStatus.PARTIAL_EVIDENCE
 
 
 def _compared(exhibits: Sequence[Exhibit]) -> tuple[list[Clash], set[frozenset[int]]]:
@@ -290,7 +290,7 @@ _ORDER = (Role.PRIMARY, Role.SUPERSEDED, Role.CONTRADICTING, Role.SUPPORTING, Ro
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class EvolutionStep:
     """What a memory said from `at` on, and how that came about."""
 
     at: datetime
@@ -303,7 +303,7 @@ def evolution(
     findings: Findings,
     revisions: Mapping[str, Sequence[Revision]],
     until: datetime,
-) -> tuple[Step, ...]:
+) -> tuple[EvolutionStep, ...]:
     """The steps up to `until`, oldest first; of too many, those nearest to the answer."""
     replaces: dict[int, Superseded] = {one.by: one for one in findings.superseded if one.by is not None}
     ranked = sorted(findings.roles, key=lambda at: (_ORDER.index(findings.roles[at]), at))
@@ -318,16 +318,16 @@ def evolution(
 
 def _steps(
     exhibits: Sequence[Exhibit], at: int, replaced: Superseded | None, revisions: Sequence[Revision]
-) -> Iterator[Step]:
+) -> Iterator[EvolutionStep]:
     now = exhibits[at].memory
     states = [*(one.memory for one in revisions), now]
     first = "told"
     if replaced is not None:
         detail = f" ({replaced.detail})" if replaced.detail else ""
         first = f"replaces {exhibits[replaced.older].memory.id}{detail}"
-    yield Step(at=told_at(states[0]), memory=states[0], change=first)
+    yield EvolutionStep(at=told_at(states[0]), memory=states[0], change=first)
     for before, after in pairwise(states):
         if after.content != before.content:
-            yield Step(at=after.updated_at, memory=after, change="revised")
+            yield EvolutionStep(at=after.updated_at, memory=after, change="revised")
     if now.valid_until is not None and now.superseded_by is None:
-        yield Step(at=now.valid_until, memory=now, change="not true any more")
+        yield EvolutionStep(at=now.valid_until, memory=now, change="not true any more")

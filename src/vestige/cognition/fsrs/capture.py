@@ -34,7 +34,7 @@ IMPORTANT = 0.7
 """Above this composite importance a new memory is such an event."""
 
 
-class Event(enum.StrEnum):
+class CaptureEvent(enum.StrEnum):
     """What makes a memory capture others."""
 
     FLAG = "user_flag"
@@ -50,28 +50,30 @@ class Force:
     reach: float
 
 
-FORCES: Mapping[Event, Force] = {
-    Event.FLAG: Force(strength=1.0, reach=1.0),
-    Event.NOVELTY: Force(strength=0.9, reach=0.7),
-    Event.EMOTION: Force(strength=0.8, reach=1.5),
+FORCES: Mapping[CaptureEvent, Force] = {
+    CaptureEvent.FLAG: Force(strength=1.0, reach=1.0),
+    CaptureEvent.NOVELTY: Force(strength=0.9, reach=0.7),
+    CaptureEvent.EMOTION: Force(strength=0.8, reach=1.5),
 }
 
 
-def event_of(composite: float, novelty: float, arousal: float, *, emotion: bool = True) -> Event | None:
+def event_of(
+    composite: float, novelty: float, arousal: float, *, emotion: bool = True
+) -> CaptureEvent | None:
     """The event that a new memory of this importance is, or None when it is an ordinary one. Without the
     mechanism of emotion there are no flashbulbs."""
     if emotion and is_flashbulb(novelty, arousal):
-        return Event.EMOTION
-    return Event.NOVELTY if composite > IMPORTANT else None
+        return CaptureEvent.EMOTION
+    return CaptureEvent.NOVELTY if composite > IMPORTANT else None
 
 
-def reach(event: Event) -> tuple[timedelta, timedelta]:
+def reach(event: CaptureEvent) -> tuple[timedelta, timedelta]:
     """How far an event reaches back, never beyond the life of a tag, and forward."""
     factor = FORCES[event].reach
     return min(BACK * factor, TAG_LIFE), FORWARD * factor
 
 
-def amounts(event: Event, hours_after: ArrayLike) -> Floats:
+def amounts(event: CaptureEvent, hours_after: ArrayLike) -> Floats:
     """What memories made so many hours after the event (negative: before it) gain by it; 0 out of reach."""
     apart = np.asarray(hours_after, dtype=np.float64)
     back, forward = (end / timedelta(hours=1) for end in reach(event))

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vestige.cognition.fsrs.fsrs import W20, Floats, retrievability
-from vestige.cognition.fsrs.strength import Sighting, after_sighting, encode, faded_days
+from vestige.cognition.fsrs.strength import StrengthLine, after_sighting, encode, faded_days
 from vestige.core.models import Evidence
 
 FLATTEST = 0.08
@@ -85,7 +85,7 @@ class Reviews:
         )
 
 
-def reviews_in(histories: Iterable[tuple[datetime, Iterable[Sighting]]]) -> Reviews:
+def reviews_in(histories: Iterable[tuple[datetime, Iterable[StrengthLine]]]) -> Reviews:
     """The reviews in what happened to some memories: when each was made, and its sightings in order."""
     told = [one for made_at, seen in histories for one in _reviews(made_at, seen)]
     told.sort(key=itemgetter(0))  # by time alone: the outcome must not decide which are the newest
@@ -98,7 +98,7 @@ def reviews_in(histories: Iterable[tuple[datetime, Iterable[Sighting]]]) -> Revi
     )
 
 
-def _reviews(made_at: datetime, sightings: Iterable[Sighting]) -> Iterator[Told]:
+def _reviews(made_at: datetime, sightings: Iterable[StrengthLine]) -> Iterator[Told]:
     """One memory's reviews, each with what was known before it."""
     strength = encode(made_at)
     for seen in sightings:

@@ -146,7 +146,7 @@ def settled(strength: Strength, at: datetime) -> Strength:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sighting:
+class StrengthLine:
     """A line of the log about one memory: evidence, a strength brought along from elsewhere (`carried`), or
     neither: only a look at its state. `curve` is the one it faded on when that was logged."""
 
@@ -157,7 +157,7 @@ class Sighting:
     carried: Strength | None = None
 
 
-def fold(encoded_at: datetime, sightings: Iterable[Sighting], curve: float = fsrs.W20) -> Strength:
+def fold(encoded_at: datetime, sightings: Iterable[StrengthLine], curve: float = fsrs.W20) -> Strength:
     """The strength of a memory made at `encoded_at`, after these sightings in their order, on the curve that
     is in force since."""
     strength = encode(encoded_at)
@@ -166,7 +166,7 @@ def fold(encoded_at: datetime, sightings: Iterable[Sighting], curve: float = fsr
     return replace(strength, curve=curve)
 
 
-def after_sighting(strength: Strength, seen: Sighting) -> Strength:
+def after_sighting(strength: Strength, seen: StrengthLine) -> Strength:
     """The strength after one more line of the log."""
     if seen.carried is not None:
         return replace(seen.carried, curve=seen.curve)

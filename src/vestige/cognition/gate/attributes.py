@@ -201,7 +201,7 @@ _TIMING = frozenset("since from in on by until of at starting".split())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class ValueChange:
     """What was said in one place and is said otherwise now.
 
     `single`: the attribute has one value at a time, so the new one ends the old one. `of_subject`: what
@@ -224,7 +224,7 @@ class Change:
         return all(any(word.kind == "quantity" for word in run) for run in (self.was, self.becomes))
 
 
-def find_change(new: Sequence[Word], old: Sequence[Word]) -> Change | None:
+def find_change(new: Sequence[Word], old: Sequence[Word]) -> ValueChange | None:
     """The one run of words that differs between two statements, if there is just one."""
     return _change(new, old) or _change(_turned(new), old)
 
@@ -237,7 +237,7 @@ def _turned(words: Sequence[Word]) -> Sequence[Word]:
     return (*words[verb + 1 :], words[verb], *words[:verb])
 
 
-def _change(new: Sequence[Word], old: Sequence[Word]) -> Change | None:
+def _change(new: Sequence[Word], old: Sequence[Word]) -> ValueChange | None:
     if not new or not old or max(len(new), len(old)) > LONGEST:
         return None
     left, right = _frame(old, new), _frame(new, old)
@@ -267,7 +267,7 @@ def _change(new: Sequence[Word], old: Sequence[Word]) -> Change | None:
     single = (slot.counted or not several) and takes_one(slot)
     verb = verb_at(left)
     before_verb = verb is not None and end <= verb
-    return Change(was=tuple(was), becomes=tuple(becomes), single=single, of_subject=before_verb)
+    return ValueChange(was=tuple(was), becomes=tuple(becomes), single=single, of_subject=before_verb)
 
 
 def _frame(words: Sequence[Word], others: Sequence[Word]) -> list[Word]:

@@ -148,7 +148,7 @@ LONGEST_STATE = 18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conflict:
+class StatementConflict:
     """How two statements differ in what they claim. `corrects`: the new one says so itself.
 
     A `slot` may have both values ("Ada likes tea", "Task 12 is done"); every other kind cannot hold beside
@@ -167,12 +167,12 @@ class Conflict:
 
 
 @lru_cache(maxsize=256)
-def find_conflict(new: str, old: str, *, close: bool = False) -> Conflict | None:
+def find_conflict(new: str, old: str, *, close: bool = False) -> StatementConflict | None:
     """The weightiest conflict found between a new and an old statement, or None.
 
     `close`: it is known from elsewhere that the two are about the same, whatever words they share.
     """
-    found: Conflict | None = None
+    found: StatementConflict | None = None
     ours, theirs = statement(new), statement(old)
     if max(len(ours.words), len(theirs.words)) > LONGEST or ours.telling.isdisjoint(theirs.telling):
         return None
@@ -222,8 +222,8 @@ def _statements(new: str, old: str, spread: bool) -> Iterator[tuple[Statement, S
         yield bare, known
 
 
-def _between(ours: Statement, theirs: Statement, retracted: bool, close: bool) -> Conflict | None:
-    found: Conflict | None = None
+def _between(ours: Statement, theirs: Statement, retracted: bool, close: bool) -> StatementConflict | None:
+    found: StatementConflict | None = None
     for look in (_contrast, _polarity, _change, partial(_state, close=close)):
         conflict = look(ours, theirs, retracted)
         if conflict and conflict.decisive:
@@ -233,7 +233,7 @@ def _between(ours: Statement, theirs: Statement, retracted: bool, close: bool) -
     return found
 
 
-def _contrast(ours: Statement, theirs: Statement, retracted: bool) -> Conflict | None:
+def _contrast(ours: Statement, theirs: Statement, retracted: bool) -> StatementConflict | None:
     """What the new text rejects is what the old one says: "not X but Y"."""
     places = rejected(ours.words)
     rejects, also = ({one.words[at].key for at in rejected(one.words)} for one in (ours, theirs))
@@ -251,7 +251,7 @@ def _contrast(ours: Statement, theirs: Statement, retracted: bool) -> Conflict |
     if len(rest & known) < NEAR * len(known - against):
         return None
     words = [ours.words[at].text for at in sorted(places) if ours.words[at].key in known]
-    return Conflict(kind="correction", detail=f"not {' '.join(words)}", corrects=True, exact=True)
+    return StatementConflict(kind="correction", detail=f"not {' '.join(words)}", corrects=True, exact=True)
 
 
 def _has_other_subject(ours: Statement, places: set[int], theirs: Statement) -> bool:
@@ -269,7 +269,7 @@ def _is_another_time(ours: Statement, places: set[int], theirs: Statement) -> bo
     return bool(new and old and new.isdisjoint(old))
 
 
-def _polarity(ours: Statement, theirs: Statement, retracted: bool) -> Conflict | None:
+def _polarity(ours: Statement, theirs: Statement, retracted: bool) -> StatementConflict | None:
     denial = find_denial(ours.words, theirs.words)
     if denial is None:
         return None
@@ -283,7 +283,7 @@ def _polarity(ours: Statement, theirs: Statement, retracted: bool) -> Conflict |
     exact = same_subject(ours, theirs) and not (
         _limits(ours.words, theirs, apart) or _limits(theirs.words, ours, apart)
     )
-    return Conflict(kind="polarity", detail=denial.detail, corrects=retracted and exact, exact=exact)
+    return StatementConflict(kind="polarity", detail=denial.detail, corrects=retracted and exact, exact=exact)
 
 
 def _limits(words: Sequence[Word], other: Statement, apart: set[str]) -> bool:
@@ -319,29 +319,29 @@ def _follows_preposition(words: Sequence[Word], at: int) -> bool:
     return any(word.text in PREPOSITIONS for word in words[max(0, at - 2) : at])
 
 
-def _change(ours: Statement, theirs: Statement, retracted: bool) -> Conflict | None:
+def _change(ours: Statement, theirs: Statement, retracted: bool) -> StatementConflict | None:
     """One other value. Where both can be true it is a slot."""
     change = find_change(ours.words, theirs.words)
     if change is None:
         return None
     if change.single and (change.counted or not is_indefinite(theirs.words)):
-        return Conflict(kind="value", detail=change.detail, corrects=retracted, exact=True)
+        return StatementConflict(kind="value", detail=change.detail, corrects=retracted, exact=True)
     # "Actually Ada speaks Spanish" takes the other value back, though one can speak both; "Actually the owner
     # of the parser is Ada" takes nothing back that is said of the lexer.
     corrects = retracted and not change.of_subject
     kind: ConflictKind = "correction" if corrects else "slot"
-    return Conflict(kind=kind, detail=change.detail, corrects=corrects, exact=False)
+    return StatementConflict(kind=kind, detail=change.detail, corrects=corrects, exact=False)
 
 
-def _state(ours: Statement, theirs: Statement, retracted: bool, *, close: bool) -> Conflict | None:
+def _state(ours: Statement, theirs: Statement, retracted: bool, *, close: bool) -> StatementConflict | None:
     """What the new text says of itself: it corrects, or tells what became of the thing."""
     if is_indefinite(theirs.words) or len(theirs.telling) > LONGEST_STATE:
         return None
     near = close or is_near(ours, theirs)
     if retracted and ours.keys != theirs.keys and _takes_back(ours, theirs, near):
-        return Conflict(kind="correction", detail="says that it corrects", corrects=True, exact=True)
+        return StatementConflict(kind="correction", detail="says that it corrects", corrects=True, exact=True)
     detail = _became(ours, theirs, near)
-    return Conflict(kind="state", detail=detail, corrects=False, exact=True) if detail else None
+    return StatementConflict(kind="state", detail=detail, corrects=False, exact=True) if detail else None
 
 
 def _takes_back(ours: Statement, theirs: Statement, near: bool) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from vestige.cognition.english.words import words_of
-from vestige.cognition.gate.conflict import Conflict, find_conflict
+from vestige.cognition.gate.conflict import StatementConflict, find_conflict
 from vestige.cognition.gate.corrections import retracts, tells_of_change
 from vestige.cognition.gate.paraphrase import Likeness, restates, same_words
 
@@ -56,7 +56,7 @@ class Rival:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal:
+class GateInput:
     """A new text, with what is known of its place. `identical_id` and `place_id` are the memories
     that have the same normal form, or the same source and position; `nearest` is the highest
     similarity to anything known."""
@@ -77,7 +77,7 @@ class Reasoned:
 
     reason: str
     similarity: float | None = None
-    conflict: Conflict | None = None
+    conflict: StatementConflict | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +132,7 @@ def rival_of(decision: Decision) -> str | None:
     assert_never(decision)
 
 
-def decide(proposal: Proposal, rivals: Sequence[Rival]) -> Decision:
+def decide(proposal: GateInput, rivals: Sequence[Rival]) -> Decision:
     """What the proposal is. Rivals come most similar first; those below CORRECTABLE do not matter."""
     if proposal.force_create:
         return Create(reason="Asked to create.")
@@ -160,11 +160,11 @@ def decide(proposal: Proposal, rivals: Sequence[Rival]) -> Decision:
     return _beside(proposal, near)
 
 
-def _conflict(proposal: Proposal, rival: Rival) -> Conflict | None:
+def _conflict(proposal: GateInput, rival: Rival) -> StatementConflict | None:
     return find_conflict(proposal.content, rival.content, close=rival.similarity >= SAME_THING)
 
 
-def _same(proposal: Proposal, rival: Rival) -> Decision | None:
+def _same(proposal: GateInput, rival: Rival) -> Decision | None:
     kept_apart = rival.threaded or rival.partial or rival.later or rival.similarity < CLOSE
     if kept_apart or not same_words(proposal.content, rival.content):
         return None
@@ -175,7 +175,7 @@ def _same(proposal: Proposal, rival: Rival) -> Decision | None:
     )
 
 
-def _extended(proposal: Proposal, rival: Rival) -> Decision | None:
+def _extended(proposal: GateInput, rival: Rival) -> Decision | None:
     if rival.similarity < CLOSE:
         return None
     if _extends(proposal.content, rival.content):
@@ -187,7 +187,7 @@ def _extended(proposal: Proposal, rival: Rival) -> Decision | None:
     return Update(memory_id=rival.memory_id, similarity=rival.similarity, reason=reason)
 
 
-def _corrected(proposal: Proposal, rival: Rival) -> Decision | None:
+def _corrected(proposal: GateInput, rival: Rival) -> Decision | None:
     conflict = _conflict(proposal, rival)
     if conflict is None or not conflict.decisive:
         return None
@@ -201,11 +201,11 @@ def _corrected(proposal: Proposal, rival: Rival) -> Decision | None:
     )
 
 
-def _agrees(proposal: Proposal, rival: Rival) -> bool:
+def _agrees(proposal: GateInput, rival: Rival) -> bool:
     return restates(proposal.content, rival.content, rival.similarity, rival.likeness)
 
 
-def _restated(proposal: Proposal, rival: Rival) -> Decision | None:
+def _restated(proposal: GateInput, rival: Rival) -> Decision | None:
     conflict = _conflict(proposal, rival)
     at_odds = conflict is not None and conflict.kind not in ("slot", "value")
     if rival.same_occasion and not at_odds and _agrees(proposal, rival):
@@ -224,7 +224,7 @@ def _restated(proposal: Proposal, rival: Rival) -> Decision | None:
     return None
 
 
-def _beside(proposal: Proposal, near: Sequence[Rival]) -> Decision:
+def _beside(proposal: GateInput, near: Sequence[Rival]) -> Decision:
     """A memory of its own, with what it disagrees with and what it is close to."""
     if not near:
         return Create(similarity=proposal.nearest, reason="Nothing like it is known.")
@@ -260,7 +260,7 @@ def _beside(proposal: Proposal, near: Sequence[Rival]) -> Decision:
     return Create(similarity=best.similarity, related=close[:1], reason="New, close to what is known.")
 
 
-def _disagrees(conflict: Conflict | None) -> bool:
+def _disagrees(conflict: StatementConflict | None) -> bool:
     return conflict is not None and conflict.kind != "slot"
 
 

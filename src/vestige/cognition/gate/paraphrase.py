@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from vestige.cognition.english.polarity import counterpart, find_denial
 from vestige.cognition.english.words import BE, Word, verb_at, words_of
-from vestige.cognition.gate.attributes import Change, find_change
+from vestige.cognition.gate.attributes import ValueChange, find_change
 from vestige.cognition.gate.corrections import is_later, retracts
 
 # -- Which words of one text have a counterpart in another: by stem, or by the model's states of tokens.
@@ -153,7 +153,7 @@ def restates(new: str, old: str, similarity: float, likeness: Likeness | None) -
     )
 
 
-def _least(change: Change, old: Sequence[Word]) -> float:
+def _least(change: ValueChange, old: Sequence[Word]) -> float:
     """How alike two words must be that alone differ. Opposites are alike too, and most are predicates."""
     at = old.index(change.was[0])
     predicate = at > 0 and old[at - 1].text in BE and not change.was[0].text.endswith("ing")

@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import combinations
 
 from vestige.cognition.english.words import Word, words_of
-from vestige.cognition.gate.conflict import Conflict, find_conflict
+from vestige.cognition.gate.conflict import StatementConflict, find_conflict
 from vestige.cognition.gate.paraphrase import could_restate
 from vestige.cognition.text.analyser import STOP_WORDS
 from vestige.cognition.text.form import Form, features, is_threaded, name_hash, speaker_and_words
@@ -40,7 +40,7 @@ def comes_after(one: Memory, other: Memory) -> bool:
     return (told_at(one), one.created_at, one.id) > (told_at(other), other.created_at, other.id)
 
 
-def conflict_between(newer: Memory, older: Memory) -> Conflict | None:
+def conflict_between(newer: Memory, older: Memory) -> StatementConflict | None:
     """What two statements about the same thing differ in, or None.
 
     A question states nothing, what two people say of themselves is about two people, and in a talk nearly
@@ -54,7 +54,7 @@ def conflict_between(newer: Memory, older: Memory) -> Conflict | None:
     return conflict
 
 
-def is_contradiction(conflict: Conflict) -> bool:
+def is_contradiction(conflict: StatementConflict) -> bool:
     """Whether two statements with this conflict cannot both hold at one time.
 
     Another value may stand beside the first ("Ada likes tea"), what differs in more than the conflict may be
@@ -64,7 +64,7 @@ def is_contradiction(conflict: Conflict) -> bool:
     return conflict.exact and conflict.kind != "state"
 
 
-def takes_over(conflict: Conflict) -> bool:
+def takes_over(conflict: StatementConflict) -> bool:
     """Whether the newer of two statements with this conflict takes the place of the older one: it says that
     it corrects it, or it tells what became of the thing."""
     return conflict.exact and (conflict.corrects or conflict.kind == "state")

@@ -28,29 +28,29 @@ PRUNE_BELOW = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class LinkKind:
     """What holds for every link of a kind: whether activation spreads over it, whether it fades with time."""
 
     spreads: bool = True
     fades: bool = False
 
 
-KINDS: Mapping[str, Kind] = {
+KINDS: Mapping[str, LinkKind] = {
     # Learned: by comparing texts, by being recalled together, in dreams.
-    SEMANTIC: Kind(fades=True),
-    TEMPORAL: Kind(fades=True),
-    CO_ACCESS: Kind(fades=True),
-    SHARED_CONCEPTS: Kind(fades=True),
-    COMPLEMENTARY: Kind(fades=True),
+    SEMANTIC: LinkKind(fades=True),
+    TEMPORAL: LinkKind(fades=True),
+    CO_ACCESS: LinkKind(fades=True),
+    SHARED_CONCEPTS: LinkKind(fades=True),
+    COMPLEMENTARY: LinkKind(fades=True),
     # Said by somebody.
-    "user_defined": Kind(),
-    "causal": Kind(),
-    "part_of": Kind(),
-    "spatial": Kind(),
-    CONTRADICTS: Kind(),
+    "user_defined": LinkKind(),
+    "causal": LinkKind(),
+    "part_of": LinkKind(),
+    "spatial": LinkKind(),
+    CONTRADICTS: LinkKind(),
     # The past of a memory: what was replaced must not come back with its successor.
-    SUPERSEDES: Kind(spreads=False),
-    MERGES: Kind(spreads=False),
+    SUPERSEDES: LinkKind(spreads=False),
+    MERGES: LinkKind(spreads=False),
 }
 
 LEARNED = tuple(name for name, kind in KINDS.items() if kind.fades)

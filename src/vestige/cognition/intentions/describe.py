@@ -5,7 +5,15 @@ from typing import assert_never
 
 from vestige.cognition.intentions.recurrence import LAST, Daily, Interval, Monthly, Recurrence, Weekly
 from vestige.cognition.intentions.serialise import clock_text
-from vestige.cognition.intentions.triggers import Compound, Context, Event, Manual, Recurring, Time, Trigger
+from vestige.cognition.intentions.triggers import (
+    Compound,
+    ContextTrigger,
+    EventTrigger,
+    Manual,
+    Recurring,
+    Time,
+    Trigger,
+)
 from vestige.cognition.time.calendar import MONTHS, WEEKDAYS
 
 
@@ -16,9 +24,9 @@ def in_words(trigger: Trigger) -> str:
             return "not by itself"
         case Time(at=at):
             return f"at {moment_text(at)}"
-        case Context():
+        case ContextTrigger():
             return _context(trigger)
-        case Event(condition=condition):
+        case EventTrigger(condition=condition):
             return f'when it is told that "{condition}"'
         case Recurring(rule=rule):
             return _rule(rule)
@@ -34,7 +42,7 @@ def moment_text(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
-def _context(context: Context) -> str:
+def _context(context: ContextTrigger) -> str:
     parts = (
         ("in the codebase", context.codebase),
         ("in a file like", context.file_pattern),

@@ -12,9 +12,9 @@ from types import MappingProxyType
 from typing import Literal
 
 from vestige.cognition.intentions.triggers import (
-    Situation,
     Time,
     Trigger,
+    TriggerSituation,
     events_met,
     judge,
     next_time,
@@ -59,7 +59,7 @@ KEPT = timedelta(days=30)
 NOTHING_MET: Mapping[str, datetime] = MappingProxyType({})
 
 
-class Status(enum.StrEnum):
+class IntentionStatus(enum.StrEnum):
     """Where an intention stands."""
 
     ACTIVE = "active"
@@ -107,22 +107,22 @@ class Intention:
     met: Mapping[str, datetime] = field(default_factory=lambda: NOTHING_MET)
     firing: Firing | None = None
     announced: datetime | None = None
-    ended: Literal[Status.FULFILLED, Status.CANCELLED] | None = None
+    ended: Literal[IntentionStatus.FULFILLED, IntentionStatus.CANCELLED] | None = None
     closed_at: datetime | None = None
 
-    def status_at(self, now: datetime) -> Status:
+    def status_at(self, now: datetime) -> IntentionStatus:
         """Where it stands."""
         if self.ended is not None:
             return self.ended
         if self.snoozed_until is not None and self.snoozed_until > now:
-            return Status.SNOOZED
-        return Status.ACTIVE if self.firing is None else Status.TRIGGERED
+            return IntentionStatus.SNOOZED
+        return IntentionStatus.ACTIVE if self.firing is None else IntentionStatus.TRIGGERED
 
-    def stands_at(self, now: datetime) -> Status:
+    def stands_at(self, now: datetime) -> IntentionStatus:
         """Where it stands for whoever only looks: what the clock has brought up and nobody noted is due."""
         status = self.status_at(now)
-        due = status is Status.ACTIVE and look(self, Situation(now=now)).told
-        return Status.DUE if due else status
+        due = status is IntentionStatus.ACTIVE and look(self, TriggerSituation(now=now)).told
+        return IntentionStatus.DUE if due else status
 
     def priority_at(self, now: datetime) -> Priority:
         """Its priority, raised by its deadline."""
@@ -138,7 +138,7 @@ class Intention:
             return None
         times = [next_time(self.trigger, now), self.deadline]
         first = min((time for time in times if time is not None and time > now), default=None)
-        if self.status_at(now) is not Status.SNOOZED or self.snoozed_until is None:
+        if self.status_at(now) is not IntentionStatus.SNOOZED or self.snoozed_until is None:
             return first
         if self.firing is not None:
             return self.snoozed_until
@@ -159,7 +159,7 @@ class Looked:
     counted: bool = False
 
 
-def look(intention: Intention, situation: Situation) -> Looked:
+def look(intention: Intention, situation: TriggerSituation) -> Looked:
     """Whether an intention is to be told in a situation, and what it becomes by that."""
     if intention.ended is not None:
         return Looked(after=intention, untold=intention)
@@ -182,14 +182,14 @@ def look(intention: Intention, situation: Situation) -> Looked:
     return Looked(after=heard, untold=heard, told=just_told)
 
 
-def _with_events(intention: Intention, situation: Situation) -> Intention:
+def _with_events(intention: Intention, situation: TriggerSituation) -> Intention:
     """The intention with what has happened noted, each event when it first happened."""
     happened = events_met(intention.trigger, situation.events) if situation.events else set()
     fresh = dict.fromkeys(sorted(happened - set(intention.met)), situation.now)
     return replace(intention, met={**intention.met, **fresh}) if fresh else intention
 
 
-def _fired(intention: Intention, situation: Situation) -> Intention:
+def _fired(intention: Intention, situation: TriggerSituation) -> Intention:
     """The intention as it has come up, anew or still; unchanged while nothing brings it up."""
     now, firing = situation.now, intention.firing
     due, times = _due(intention, situation)
@@ -206,7 +206,7 @@ def _fired(intention: Intention, situation: Situation) -> Intention:
     )
 
 
-def _due(intention: Intention, situation: Situation) -> tuple[datetime | None, int]:
+def _due(intention: Intention, situation: TriggerSituation) -> tuple[datetime | None, int]:
     """The moment for which it comes up anew, if any, and how often its rules came up since."""
     deadline = None if intention.deadline is None else Time(at=intention.deadline)
     # What came up once and does not repeat has done so, until it is settled.
@@ -231,12 +231,12 @@ def completed(intention: Intention, now: datetime) -> Intention:
     """Done. One that recurs waits for its next time, while there is one."""
     if repeats(intention.trigger) and next_time(intention.trigger, now) is not None:
         return replace(intention, snoozed_until=None, since=now, met=NOTHING_MET, firing=None)
-    return replace(intention, snoozed_until=None, ended=Status.FULFILLED, closed_at=now)
+    return replace(intention, snoozed_until=None, ended=IntentionStatus.FULFILLED, closed_at=now)
 
 
 def cancelled(intention: Intention, now: datetime) -> Intention:
     """Given up."""
-    return replace(intention, snoozed_until=None, ended=Status.CANCELLED, closed_at=now)
+    return replace(intention, snoozed_until=None, ended=IntentionStatus.CANCELLED, closed_at=now)
 
 
 def snoozed(intention: Intention, until: datetime) -> Intention:

@@ -16,7 +16,7 @@ from vestige.cognition.intentions.parse_context import context_in
 from vestige.cognition.intentions.parse_time import deadline_in, moment_in, rule_in
 from vestige.cognition.intentions.triggers import (
     Compound,
-    Event,
+    EventTrigger,
     Manual,
     Recurring,
     Time,
@@ -190,7 +190,7 @@ class _Reader:
                 return together
         if ends_in_time(clause):
             return None
-        event = Event(condition=clause) if self.conditions and words_of(clause) else None
+        event = EventTrigger(condition=clause) if self.conditions and words_of(clause) else None
         return context_in(clause) or event
 
     def _together(self, time: str, clause: str) -> Compound | None:

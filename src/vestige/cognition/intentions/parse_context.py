@@ -2,7 +2,7 @@
 
 import re
 
-from vestige.cognition.intentions.triggers import Context
+from vestige.cognition.intentions.triggers import ContextTrigger
 
 _NAME = r"[\w.-]+"
 _KIND = r"(?:codebase|project|repo(?:sitory)?)"
@@ -30,12 +30,12 @@ _FILE = re.compile(
 )
 
 
-def context_in(clause: str) -> Context | None:
+def context_in(clause: str) -> ContextTrigger | None:
     """The context that a clause after `when` names; None for one that tells of something else."""
     clause = clause.strip(" ,.;!")
     talking = _TALKING.fullmatch(clause)
     if talking is not None:
-        return Context(topic=(talking["topic"] or talking["upcoming"]).strip("\"'“” "))
+        return ContextTrigger(topic=(talking["topic"] or talking["upcoming"]).strip("\"'“” "))
     doing = _DOING.match(clause)
     if doing is not None:
         return _busy_with(clause[doing.end() :])
@@ -45,22 +45,22 @@ def context_in(clause: str) -> Context | None:
     place = clause[present.end() :]
     # What one is in, rather than works on, is a codebase unless it is a file: `when I'm in shop`.
     bare = re.fullmatch(_NAME, place) is not None and _FILE.fullmatch(place) is None
-    return Context(codebase=place) if bare else _busy_with(place)
+    return ContextTrigger(codebase=place) if bare else _busy_with(place)
 
 
-def _busy_with(thing: str) -> Context:
+def _busy_with(thing: str) -> ContextTrigger:
     """A file, a codebase or both; whatever else one may be busy with is a topic."""
     whole, within = _WHOLE_CODEBASE.fullmatch(thing), _WITHIN.search(thing)
     found = whole or within
     codebase = (found["codebase"] or found["other"]) if found else None
     rest = "" if whole else thing[: within.start()].strip() if within else thing.strip()
     if not rest:
-        return Context(codebase=codebase)
+        return ContextTrigger(codebase=codebase)
     file = _FILE.fullmatch(rest)
     if file is not None:
-        return Context(codebase=codebase, file_pattern=_pattern(file["pattern"]))
+        return ContextTrigger(codebase=codebase, file_pattern=_pattern(file["pattern"]))
     topic = re.sub(r"^(?:the|topic)\s+", "", rest, flags=re.IGNORECASE)
-    return Context(codebase=codebase, topic=topic.strip("\"'“” "))
+    return ContextTrigger(codebase=codebase, topic=topic.strip("\"'“” "))
 
 
 def _pattern(told: str) -> str:

@@ -4,18 +4,26 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal, assert_never
 
-from vestige.cognition.intentions.intention import Firing, Intention, Priority, Status
+from vestige.cognition.intentions.intention import Firing, Intention, IntentionStatus, Priority
 from vestige.cognition.intentions.recurrence import Daily, Interval, Monthly, Pattern, Recurrence, Weekly
-from vestige.cognition.intentions.triggers import Compound, Context, Event, Manual, Recurring, Time, Trigger
+from vestige.cognition.intentions.triggers import (
+    Compound,
+    ContextTrigger,
+    EventTrigger,
+    Manual,
+    Recurring,
+    Time,
+    Trigger,
+)
 from vestige.cognition.time.calendar import WEEKDAYS
 
 Form = dict[str, Any]
 """A JSON object."""
 
 MINUTES_PER_HOUR = 60
-_ENDS: dict[str, Literal[Status.FULFILLED, Status.CANCELLED]] = {
-    "fulfilled": Status.FULFILLED,
-    "cancelled": Status.CANCELLED,
+_ENDS: dict[str, Literal[IntentionStatus.FULFILLED, IntentionStatus.CANCELLED]] = {
+    "fulfilled": IntentionStatus.FULFILLED,
+    "cancelled": IntentionStatus.CANCELLED,
 }
 
 
@@ -76,10 +84,10 @@ def form_of(trigger: Trigger) -> Form:
             return {"type": "time", "at": _text(at)}
         case Time(at=at, minutes=minutes):
             return {"type": "duration", "in_minutes": minutes, "at": _text(at)}
-        case Context(codebase=codebase, file_pattern=pattern, topic=topic):
+        case ContextTrigger(codebase=codebase, file_pattern=pattern, topic=topic):
             parts = {"codebase": codebase, "file_pattern": pattern, "topic": topic}
             return {"type": "context", **_given(parts)}
-        case Event(condition=condition):
+        case EventTrigger(condition=condition):
             return {"type": "event", "condition": condition}
         case Recurring(rule=rule):
             return {"type": "recurring", **_rule_form(rule)}
@@ -94,9 +102,9 @@ def trigger_of(form: Mapping[str, Any]) -> Trigger:
         case "time" | "duration":
             return Time(at=datetime.fromisoformat(form["at"]), minutes=form.get("in_minutes"))
         case "context":
-            return Context(**{name: value for name, value in form.items() if name != "type"})
+            return ContextTrigger(**{name: value for name, value in form.items() if name != "type"})
         case "event":
-            return Event(condition=form["condition"])
+            return EventTrigger(condition=form["condition"])
         case "recurring":
             return Recurring(rule=_rule(form))
         case "all":

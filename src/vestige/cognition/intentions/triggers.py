@@ -28,7 +28,7 @@ class Time:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class ContextTrigger:
     """What one is busy with. Every part that is given must match."""
 
     codebase: str | None = None
@@ -37,7 +37,7 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class EventTrigger:
     """Something that happens: every word of the condition is in what is told about it."""
 
     condition: str
@@ -58,11 +58,11 @@ class Compound:
     parts: tuple["Trigger", ...]
 
 
-Trigger = Manual | Time | Context | Event | Recurring | Compound
+Trigger = Manual | Time | ContextTrigger | EventTrigger | Recurring | Compound
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class TriggerSituation:
     """When one looks, what one is busy with, and what has happened: the words of each topic and event."""
 
     now: datetime
@@ -87,7 +87,7 @@ Met = Mapping[str, datetime]
 
 
 def judge(
-    trigger: Trigger, situation: Situation, *, since: datetime | None, set_at: datetime, met: Met
+    trigger: Trigger, situation: TriggerSituation, *, since: datetime | None, set_at: datetime, met: Met
 ) -> Judged:
     """Whether a trigger is there: what happened counts from `since` on, when the intention last came up.
 
@@ -98,7 +98,7 @@ def judge(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Judge:
-    situation: Situation
+    situation: TriggerSituation
     since: datetime | None
     set_at: datetime
     met: Met
@@ -111,9 +111,9 @@ class _Judge:
                 # Beside others, all of which must hold, a time is one from which on it may be.
                 fresh = enduring or self.since is None or at > self.since
                 return Judged(holds=True, at=at) if fresh and at <= self.situation.now else ABSENT
-            case Context():
+            case ContextTrigger():
                 return Judged(holds=in_context(trigger, self.situation))
-            case Event():
+            case EventTrigger():
                 return Judged(holds=True, at=self.met[place]) if place in self.met else ABSENT
             case Recurring(rule=rule):
                 found = passed(rule, self.since or self.set_at, self.situation.now)
@@ -135,10 +135,10 @@ class _Judge:
         return Judged(holds=True, at=at, times=max(times) if every else sum(times))
 
 
-def shown_in(trigger: Trigger, situation: Situation) -> bool:
+def shown_in(trigger: Trigger, situation: TriggerSituation) -> bool:
     """Whether an intention that came up concerns this situation: its context, if it has one, holds."""
     match trigger:
-        case Context():
+        case ContextTrigger():
             return in_context(trigger, situation)
         case Compound(mode="all", parts=parts):
             return all(shown_in(part, situation) for part in parts)
@@ -153,7 +153,7 @@ def events_met(trigger: Trigger, events: Sequence[frozenset[str]]) -> set[str]:
     return {
         place
         for place, part in leaves(trigger)
-        if isinstance(part, Event) and _all_words(part.condition, events)
+        if isinstance(part, EventTrigger) and _all_words(part.condition, events)
     }
 
 
@@ -188,7 +188,7 @@ def next_time(trigger: Trigger, after: datetime) -> datetime | None:
 # -- contexts ------------------------------------------------------------------------------------
 
 
-def in_context(context: Context, situation: Situation) -> bool:
+def in_context(context: ContextTrigger, situation: TriggerSituation) -> bool:
     """Whether every part of a context that is given matches."""
     return (
         (context.codebase is None or _same_codebase(context.codebase, situation.codebase))

@@ -43,7 +43,7 @@ MOST_OUTCOMES = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class ForecastSituation:
     """What is known of the moment: what was shown lately and how much that counts, what of it was found (as
     the first hit), and what the caller says he is busy with (by name, with its terms)."""
 
@@ -72,7 +72,7 @@ class Foretold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class MadePrediction:
     """A prediction that waits: when it was made, and of which memories."""
 
     at: datetime
@@ -83,7 +83,7 @@ class Made:
 class Forecast:
     """The predictions that wait, and what became of the last ones."""
 
-    waiting: tuple[Made, ...] = ()
+    waiting: tuple[MadePrediction, ...] = ()
     outcomes: tuple[bool, ...] = ()
 
     @property
@@ -92,7 +92,7 @@ class Forecast:
         return sum(self.outcomes) / len(self.outcomes) if self.outcomes else None
 
 
-def foretell(habits: Mapping[str, Habit], situation: Situation) -> list[Foretold]:
+def foretell(habits: Mapping[str, Habit], situation: ForecastSituation) -> list[Foretold]:
     """What is likely to be needed, the likeliest first, without what the session has found already."""
     found = {
         memory_id: signs
@@ -130,7 +130,7 @@ def session_of(searches: Iterable[Search], now: datetime) -> dict[str, float]:
     return session
 
 
-def waiting(forecast: Forecast, made: Made) -> Forecast:
+def waiting(forecast: Forecast, made: MadePrediction) -> Forecast:
     """The forecast with one more prediction that waits."""
     return Forecast(waiting=(*forecast.waiting, made)[-MOST_OPEN:], outcomes=forecast.outcomes)
 
@@ -148,7 +148,7 @@ def settled(forecast: Forecast, needed: Sequence[str], at: datetime) -> Forecast
     return Forecast(waiting=tuple(left), outcomes=tuple(outcomes[-MOST_OUTCOMES:]))
 
 
-def _signs(habit: Habit, situation: Situation) -> Iterator[Sign]:
+def _signs(habit: Habit, situation: ForecastSituation) -> Iterator[Sign]:
     for sign in (
         _co_access(habit, situation),
         _context(habit, situation),
@@ -159,7 +159,7 @@ def _signs(habit: Habit, situation: Situation) -> Iterator[Sign]:
             yield sign
 
 
-def _co_access(habit: Habit, situation: Situation) -> Sign | None:
+def _co_access(habit: Habit, situation: ForecastSituation) -> Sign | None:
     """Ties to what was shown in this session."""
     weights = {
         other: tie.weight_at(situation.now) * situation.session[other]
@@ -177,7 +177,7 @@ def _co_access(habit: Habit, situation: Situation) -> Sign | None:
     )
 
 
-def _context(habit: Habit, situation: Situation) -> Sign | None:
+def _context(habit: Habit, situation: ForecastSituation) -> Sign | None:
     """How well what the caller is busy with is known to lead here; the best of it counts."""
     shares = {
         name: sum(habit.terms.get(term, 0) / (habit.terms.get(term, 0) + 1) for term in terms) / len(terms)
@@ -232,6 +232,8 @@ def forecast_body(forecast: Forecast) -> dict[str, Any]:
 def forecast_from(body: Mapping[str, Any]) -> Forecast:
     """A forecast from JSON."""
     return Forecast(
-        waiting=tuple(Made(at=datetime.fromisoformat(at), ids=tuple(ids)) for at, ids in body["waiting"]),
+        waiting=tuple(
+            MadePrediction(at=datetime.fromisoformat(at), ids=tuple(ids)) for at, ids in body["waiting"]
+        ),
         outcomes=tuple(bool(met) for met in body["outcomes"]),
     )

@@ -37,7 +37,7 @@ Queries = Sequence[tuple[frozenset[str], datetime]]
 """What was asked lately: the terms of each question, and when."""
 
 
-class Priority(enum.StrEnum):
+class ConsolidationPriority(enum.StrEnum):
     """How soon a memory should be consolidated."""
 
     CRITICAL = "Critical"
@@ -72,7 +72,7 @@ class Channels:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class NearbyOutcome:
     """What became of a memory near the text: how near it is, and how often it proved good or bad, or was
     shown without anybody saying so."""
 
@@ -92,7 +92,7 @@ class Judgement:
     channels: Channels
     affect: Affect
     nearest: float | None = None
-    outcomes: tuple[Outcome, ...] = ()
+    outcomes: tuple[NearbyOutcome, ...] = ()
     questions: int = 0
     attended: int = 0
 
@@ -114,7 +114,7 @@ def judge(
     terms: Set[str],
     *,
     nearest: float | None,
-    outcomes: Sequence[Outcome],
+    outcomes: Sequence[NearbyOutcome],
     queries: Queries,
     now: datetime,
 ) -> Judgement:
@@ -141,14 +141,14 @@ def novelty(nearest: float | None) -> float:
     return UNKNOWN if nearest is None else _bounded(1.0 - nearest)
 
 
-def outcome(memory_id: str, similarity: float, strength: Strength) -> Outcome:
+def outcome(memory_id: str, similarity: float, strength: Strength) -> NearbyOutcome:
     """What a memory's strength tells of what became of it.
 
     Reviews, promotions and being told again count for it. A lapse counts against it, and so does a level
     below full: that is a demotion which nothing has made good.
     """
     bad = max(float(strength.lapses), (1.0 - strength.retrieval) / DEMOTE_STEP)
-    return Outcome(
+    return NearbyOutcome(
         memory_id=memory_id,
         similarity=similarity,
         good=strength.times_useful + max(0.0, strength.reps - bad),
@@ -157,7 +157,7 @@ def outcome(memory_id: str, similarity: float, strength: Strength) -> Outcome:
     )
 
 
-def reward(outcomes: Iterable[Outcome]) -> float:
+def reward(outcomes: Iterable[NearbyOutcome]) -> float:
     """How well the nearest memories did, the nearer ones counting more; 0.5 until something is known."""
     good = against = 0.0
     for one in outcomes:
@@ -188,13 +188,13 @@ def encoding_boost(composite: float) -> float:
     return 1.0 + (composite - 0.5) * BOOST_SPAN
 
 
-def priority(composite: float) -> Priority:
+def priority(composite: float) -> ConsolidationPriority:
     """How soon a memory of this importance should be consolidated."""
     if composite > 0.8:
-        return Priority.CRITICAL
+        return ConsolidationPriority.CRITICAL
     if composite > 0.6:
-        return Priority.HIGH
-    return Priority.NORMAL if composite > 0.4 else Priority.LOW
+        return ConsolidationPriority.HIGH
+    return ConsolidationPriority.NORMAL if composite > 0.4 else ConsolidationPriority.LOW
 
 
 def seen_share(terms: Set[str], known: Set[str]) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from vestige.cognition.query.literals import Literal, literals
 from vestige.cognition.query.named import Particular, particulars
-from vestige.cognition.query.questions import Kind, kind_of
+from vestige.cognition.query.questions import QuestionKind, kind_of
 from vestige.cognition.text.analyser import QueryWord, query_terms, query_words, terms
 from vestige.cognition.text.form import name_hash
 from vestige.cognition.time.calendar import MONTHS
@@ -41,7 +41,7 @@ class Asked:
     literals: tuple[str, ...]
     identifying: bool
     concrete: bool
-    kind: Kind
+    kind: QuestionKind
     particulars: tuple[Particular, ...]
     names: frozenset[int]
 

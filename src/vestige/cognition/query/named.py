@@ -140,7 +140,7 @@ class Numbered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Day:
+class NamedDay:
     """One day, written out with its year."""
 
     text: str
@@ -173,7 +173,7 @@ class Day:
         return f"{month}-{day}-{year}", f"{month}-{day}", f"{month}-{year}", f"{month}-"
 
 
-Particular = Name | Numbered | Day
+Particular = Name | Numbered | NamedDay
 
 
 def particulars(text: str) -> tuple[Particular, ...]:
@@ -185,7 +185,7 @@ def particulars(text: str) -> tuple[Particular, ...]:
     return tuple(reversed(distinct.values()))[:MOST]
 
 
-def _days(text: str) -> Iterator[Day]:
+def _days(text: str) -> Iterator[NamedDay]:
     for one in quantities(text):
         parts = one.key.split("-")
         if (
@@ -193,7 +193,7 @@ def _days(text: str) -> Iterator[Day]:
             and len(parts) == 3
             and not _OPEN.search(text, max(0, one.start - OPENING_CHARS), one.start)
         ):
-            yield from (Day(text=text[one.start : one.end], day=day) for day in _dates(*map(int, parts)))
+            yield from (NamedDay(text=text[one.start : one.end], day=day) for day in _dates(*map(int, parts)))
 
 
 def _dates(month: int, day: int, year: int) -> Iterator[date]:

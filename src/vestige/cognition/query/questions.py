@@ -8,7 +8,7 @@ import enum
 import re
 
 
-class Kind(enum.StrEnum):
+class QuestionKind(enum.StrEnum):
     """What a question asks for. Everything that is no such question is OTHER."""
 
     LIST = "list"
@@ -62,14 +62,14 @@ _DATED = re.compile(
 )
 
 
-def kind_of(text: str) -> Kind:
-    """What kind of question a text is; the first kind that fits, in the order of `Kind`."""
+def kind_of(text: str) -> QuestionKind:
+    """What kind of question a text is; the first kind that fits, in the order of `QuestionKind`."""
     if not _DATED.search(text):
         if any(pattern.search(text) for pattern in _LISTS) and not _ONE_KIND.search(text):
-            return Kind.LIST
+            return QuestionKind.LIST
         if any(pattern.search(text) for pattern in _JUDGEMENTS):
-            return Kind.INFERENCE
-    return Kind.WHEN if _WHEN.search(text) else Kind.OTHER
+            return QuestionKind.INFERENCE
+    return QuestionKind.WHEN if _WHEN.search(text) else QuestionKind.OTHER
 
 
 def supposes(text: str) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from vestige.cognition.query.analyse import Asked
 from vestige.cognition.ranking.maxsim import Matched
 from vestige.cognition.text.form import Form
-from vestige.core.candidates import Floats, Pool
+from vestige.core.candidates import CandidatePool, Floats
 
 FEW = 5
 """The hits among which the best share of the query is looked for."""
@@ -40,7 +40,7 @@ WITH_VECTORS = (-7.07, 0.0, 6.06, 14.12)
 WITH_WORDS = (-1.70, 0.0, 8.35, 0.0)
 
 
-def confidence(asked: Asked, pool: Pool, matched: Matched | None, best: Sequence[int]) -> float:
+def confidence(asked: Asked, pool: CandidatePool, matched: Matched | None, best: Sequence[int]) -> float:
     """The chance that the answer is among the best candidates, given best first; 0 for none."""
     if not best:
         return 0.0
@@ -60,7 +60,7 @@ def confidence(asked: Asked, pool: Pool, matched: Matched | None, best: Sequence
     return _literally(asked, pool, best[0], sure) if asked.literals else sure
 
 
-def _literally(asked: Asked, pool: Pool, first: int, sure: float) -> float:
+def _literally(asked: Asked, pool: CandidatePool, first: int, sure: float) -> float:
     """The confidence, in view of how much of what must occur as it is the best hit and any other hold."""
     here = float(pool.literals[first]) / len(asked.literals)
     most = float(pool.literals.max()) / len(asked.literals)

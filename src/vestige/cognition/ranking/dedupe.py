@@ -9,7 +9,7 @@ ALIKE = 0.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Worded:
+class ComparedText:
     """A text as far as likeness goes. A turn of a talk is never the same as another: "yes" is said often."""
 
     terms: frozenset[str]
@@ -30,7 +30,7 @@ def fold_duplicates(found: Sequence[str | None]) -> list[tuple[int, ...]]:
     return [tuple(group) for group in groups]
 
 
-def spread_out(found: Sequence[Worded], rivals: Collection[frozenset[int]] = frozenset()) -> list[int]:
+def spread_out(found: Sequence[ComparedText], rivals: Collection[frozenset[int]] = frozenset()) -> list[int]:
     """The order in which to show: among the top few, what is much like a better one waits behind the rest.
 
     Rivals, given as pairs of indices, stay side by side: that they are so alike is what makes them rivals.
@@ -45,7 +45,7 @@ def spread_out(found: Sequence[Worded], rivals: Collection[frozenset[int]] = fro
     return kept[:TOP_FEW] + sorted([*waiting, *kept[TOP_FEW:]])
 
 
-def _alike(one: Worded, other: Worded) -> bool:
+def _alike(one: ComparedText, other: ComparedText) -> bool:
     if one.is_turn or other.is_turn or not one.terms:
         return False
     return len(one.terms & other.terms) >= ALIKE * len(one.terms | other.terms)

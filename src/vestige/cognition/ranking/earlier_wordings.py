@@ -16,7 +16,7 @@ from vestige.cognition.query.literals import held
 from vestige.cognition.ranking.bm25 import K1, LEAST_IDF, B, idf, is_prefix
 from vestige.cognition.ranking.maxsim import Matched
 from vestige.cognition.text.analyser import memory_terms
-from vestige.core.candidates import Floats, Integers, Pool, TermStatistics
+from vestige.core.candidates import CandidatePool, Floats, Integers, TermStatistics
 from vestige.core.models import Memory
 
 
@@ -43,7 +43,9 @@ class Words:
         )
 
 
-def find_words(asked: Asked, memories: Sequence[Memory], common: TermStatistics, pool: Pool) -> Words:
+def find_words(
+    asked: Asked, memories: Sequence[Memory], common: TermStatistics, pool: CandidatePool
+) -> Words:
     """What is found in these memories; how rare a word is in its field is what the pool says."""
     bags = [Counter(memory_terms(memory)) for memory in memories]
     sought = tuple(common.frequencies)
@@ -80,8 +82,8 @@ def _occurrences(term: str, bag: Mapping[str, int]) -> int:
 
 
 def joined(
-    pool: Pool, matched: Matched | None, other: Pool, other_matched: Matched | None
-) -> tuple[Pool, Matched | None]:
+    pool: CandidatePool, matched: Matched | None, other: CandidatePool, other_matched: Matched | None
+) -> tuple[CandidatePool, Matched | None]:
     """Both pools as one, in the order of ids, and how well their tokens match. What words are worth is what
     the first one says. Tokens are compared already: the sketch is left out."""
     ids = (*pool.ids, *other.ids)

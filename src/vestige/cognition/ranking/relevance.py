@@ -13,10 +13,10 @@ from functools import lru_cache
 import numpy as np
 
 from vestige.cognition.query.analyse import Asked
-from vestige.cognition.query.questions import Kind
+from vestige.cognition.query.questions import QuestionKind
 from vestige.cognition.ranking.maxsim import Matched
 from vestige.cognition.text.form import Form
-from vestige.core.candidates import Flags, Floats, Pool
+from vestige.core.candidates import CandidatePool, Flags, Floats
 
 SIGNALS = (
     "context",  # MaxSim with the neighbours' words
@@ -95,7 +95,7 @@ class Relevance:
     weights: Floats
 
 
-def relevance(asked: Asked, pool: Pool, matched: Matched | None) -> Relevance:
+def relevance(asked: Asked, pool: CandidatePool, matched: Matched | None) -> Relevance:
     """The score of every candidate of a pool; `matched` is None when there are no token states."""
     values = _signals(asked, pool, matched)
     weights = _weights(asked, pool, matched)
@@ -106,7 +106,7 @@ def relevance(asked: Asked, pool: Pool, matched: Matched | None) -> Relevance:
     return Relevance(scores=np.maximum(scores, 0.0), signals=values, weights=weights)
 
 
-def _signals(asked: Asked, pool: Pool, matched: Matched | None) -> Floats:
+def _signals(asked: Asked, pool: CandidatePool, matched: Matched | None) -> Floats:
     nothing = np.zeros(len(pool.ids))
     words = share_of_best(pool.window)
     columns: Mapping[str, Floats | Flags] = {
@@ -121,7 +121,7 @@ def _signals(asked: Asked, pool: Pool, matched: Matched | None) -> Floats:
         "likeness": nothing,  # to what is best by all the others
         "speaker": np.array([name in asked.names for name in pool.traits.speaker.tolist()], dtype=np.bool_),
         "present": pool.present,
-        "timed": pool.traits.timed & (asked.kind is Kind.WHEN),
+        "timed": pool.traits.timed & (asked.kind is QuestionKind.WHEN),
         "first_person": pool.traits.first_person,
         "asks": pool.traits.asks,
         "literal": pool.literals / max(1, len(asked.literals)),
@@ -138,7 +138,7 @@ def _known(values: Floats) -> Floats:
     return np.where(np.isnan(values), 0.0, values)
 
 
-def _likeness(pool: Pool, scores: Floats) -> Floats:
+def _likeness(pool: CandidatePool, scores: Floats) -> Floats:
     """How like the best notes every candidate is, compared with how alike those are among themselves:
     pseudo-relevance feedback (Rocchio 1971). The first of them count most; together they gain nothing."""
     notes = np.flatnonzero((pool.traits.form == Form.NOTE) & ~np.isnan(pool.cosine))
@@ -154,12 +154,12 @@ def _likeness(pool: Pool, scores: Floats) -> Floats:
     return np.asarray(trust * (likeness - shares @ likeness[best]))
 
 
-def _weights(asked: Asked, pool: Pool, matched: Matched | None) -> Floats:
+def _weights(asked: Asked, pool: CandidatePool, matched: Matched | None) -> Floats:
     """For every candidate the best weights for which it has all signals."""
     has_tokens = np.zeros(len(pool.ids), dtype=np.bool_) if matched is None else ~np.isnan(matched.own)
     has_vectors = ~np.isnan(pool.cosine)
     form = pool.traits.form
-    gathering = asked.kind in (Kind.LIST, Kind.INFERENCE)
+    gathering = asked.kind in (QuestionKind.LIST, QuestionKind.INFERENCE)
     by_tokens, by_vectors, by_words = _tables(gathering=gathering)
     weights: Floats = by_tokens[form]
     if not has_tokens.all():

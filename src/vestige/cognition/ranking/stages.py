@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from vestige.cognition.fsrs import strength
 from vestige.cognition.text.form import Form, features
-from vestige.core.candidates import Floats, Integers, Pool, Traits
+from vestige.core.candidates import CandidatePool, Floats, Integers, Traits
 from vestige.core.models import Record
 
 IN_TIME = 0.1
@@ -43,7 +43,7 @@ SECONDS_PER_DAY = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class StageInputs:
     """What the stages judge by, beside the pool: per candidate, or for the query as a whole.
 
     `window` is the time asked for (seconds since 1970), `latest` whether the newest is wanted. `context` is
@@ -88,10 +88,10 @@ class Ranking:
         return frozenset()
 
 
-Stage = Callable[[Ranking, Situation], Ranking]
+Stage = Callable[[Ranking, StageInputs], Ranking]
 
 
-def temporal(ranking: Ranking, given: Situation) -> Ranking:
+def temporal(ranking: Ranking, given: StageInputs) -> Ranking:
     """What happened in the time asked for, or last, where the query asks for that."""
     happened = np.where(np.isnan(given.traits.happened), given.traits.created, given.traits.happened)
     gain = np.zeros(len(ranking.ids))
@@ -104,14 +104,14 @@ def temporal(ranking: Ranking, given: Situation) -> Ranking:
     return ranking.scored("temporal", ranking.scores * (1 + gain))
 
 
-def accessibility(ranking: Ranking, given: Situation) -> Ranking:
+def accessibility(ranking: Ranking, given: StageInputs) -> Ranking:
     """What is fading comes to mind a little less easily, what was suppressed much less."""
     traits = given.traits
     kept = ease(retention(traits, given.now), traits.suppressions, notes=traits.form == Form.NOTE)
     return ranking.scored("accessibility", ranking.scores * kept)
 
 
-def suppression(ranking: Ranking, given: Situation) -> Ranking:
+def suppression(ranking: Ranking, given: StageInputs) -> Ranking:
     """The part of accessibility that is no fading: where decay is switched off."""
     kept = ease(1.0, given.traits.suppressions, notes=False)
     return ranking.scored("accessibility", ranking.scores * kept)
@@ -130,12 +130,12 @@ def joining(retention: float, suppressions: int, *, note: bool) -> float:
     return float(ease(retention, suppressions, notes=note) / ease(strength.NEW, 0, notes=note))
 
 
-def context(ranking: Ranking, given: Situation) -> Ranking:
+def context(ranking: Ranking, given: StageInputs) -> Ranking:
     """Encoding specificity (Tulving & Thomson 1973): what was learned in a context like the present one."""
     return ranking.scored("context", ranking.scores * (1 + IN_CONTEXT * given.context))
 
 
-def competition(ranking: Ranking, given: Situation) -> Ranking:
+def competition(ranking: Ranking, given: StageInputs) -> Ranking:
     """Between rivals the one that holds now wins (retrieval-induced forgetting, Anderson et al. 1994).
 
     A memory that another candidate superseded stands behind it; of two that are about the same thing the one
@@ -154,12 +154,12 @@ def competition(ranking: Ranking, given: Situation) -> Ranking:
     return ranking.scored("competition", scores)
 
 
-def spreading(ranking: Ranking, given: Situation) -> Ranking:
+def spreading(ranking: Ranking, given: StageInputs) -> Ranking:
     """What is linked to the best candidates comes to mind with them (Collins & Loftus 1975)."""
     return ranking.scored("spreading", ranking.scores * (1 + ACTIVATED * given.activation))
 
 
-def utility(ranking: Ranking, given: Situation) -> Ranking:
+def utility(ranking: Ranking, given: StageInputs) -> Ranking:
     """What helped when it was shown before is more likely to help again."""
     useful = given.traits.useful.astype(np.float64)
     shown = np.maximum(given.traits.retrieved, given.traits.useful)
@@ -183,7 +183,7 @@ def stages_without(off: Collection[str] = ()) -> tuple[Stage, ...]:
     return tuple(stage for name, stage in stages.items() if name == "decay" or name not in off)
 
 
-def rank(ranking: Ranking, given: Situation, stages: Iterable[Stage] = tuple(STAGES.values())) -> Ranking:
+def rank(ranking: Ranking, given: StageInputs, stages: Iterable[Stage] = tuple(STAGES.values())) -> Ranking:
     """The ranking after all stages, in order."""
     for stage in stages:
         ranking = stage(ranking, given)
@@ -242,7 +242,7 @@ INHIBITED_AT_MOST = 10
 """… so often at most, by one and the same rival, and so many times in all."""
 
 
-def newer_rivals(pool: Pool, scores: Floats) -> Integers:
+def newer_rivals(pool: CandidatePool, scores: Floats) -> Integers:
     """For each candidate the index of its best rival that was told later, or -1."""
     newer = np.full(len(scores), -1, dtype=np.int64)
     short = (pool.ends > 0) & (pool.ends - pool.starts <= STATEMENT_CHARS) & ~np.isnan(pool.cosine)

@@ -22,7 +22,7 @@ _ARGUMENT = re.compile(r"[a-z_]{1,20}=")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class PasswordPlace:
     """Where a command line or a file has a password. One of the hints occurs there; where it could as well be
     something else, only a `strong` password counts, or one that is `mixed` of letters and digits; where it
     is `certain`, anything."""
@@ -48,9 +48,11 @@ class Place:
 
 def _place(
     hints: str, pattern: str, *, strong: bool = False, mixed: bool = False, certain: bool = False
-) -> Place:
+) -> PasswordPlace:
     found = re.compile(pattern, re.IGNORECASE | re.MULTILINE)
-    return Place(hints=tuple(hints.split()), pattern=found, strong=strong, mixed=mixed, certain=certain)
+    return PasswordPlace(
+        hints=tuple(hints.split()), pattern=found, strong=strong, mixed=mixed, certain=certain
+    )
 
 
 _WORD = r"[\"']?(?P<secret>[^\s\"'`-][^\s\"'`]{3,127})"

@@ -164,14 +164,14 @@ MAX_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class StatedValidity:
     """From when on and until when (exclusive) a text says it is true, at least one of them, and its words."""
 
     valid_from: datetime | None
     valid_until: datetime | None
     words: str
 
-    def by(self, now: datetime) -> "Told | None":
+    def by(self, now: datetime) -> "StatedValidity | None":
         """What of it may be kept with a memory. A start to come may not: who is told today that the office
         moves on Monday must find it today."""
         if self.valid_from is None or self.valid_from <= now:
@@ -179,7 +179,7 @@ class Told:
         return replace(self, valid_from=None) if self.valid_until is not None else None
 
 
-def validity_told(text: str, said_at: datetime) -> Told | None:
+def validity_told(text: str, said_at: datetime) -> StatedValidity | None:
     """The window a text gives itself, as understood when it was said; None when it gives none."""
     if len(text) > MAX_CHARS or not _HINT.search(text) or _MACHINE.search(text):
         return None
@@ -200,7 +200,7 @@ def validity_told(text: str, said_at: datetime) -> Told | None:
     if end is not None and (end <= said_at or (start is not None and start >= end)):
         return None
     words = " … ".join(text[phrase.start : phrase.end].rstrip(".") for phrase in phrases)
-    return Told(valid_from=start, valid_until=end, words=words)
+    return StatedValidity(valid_from=start, valid_until=end, words=words)
 
 
 def reworded(memory: Memory, content: str) -> Memory:
@@ -321,7 +321,7 @@ _KINDS: tuple[Kind, ...] = ("until", "since", "starting", "range")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Phrase:
+class _LeadPhrase:
     """The times that lead words of a kind lead to (two in a range), and where all of it stands."""
 
     kind: Kind
@@ -330,10 +330,10 @@ class _Phrase:
     end: int
 
 
-def _phrases(text: str) -> list[_Phrase]:
+def _phrases(text: str) -> list[_LeadPhrase]:
     """What begins or ends something, from left to right."""
     found = [
-        _Phrase(kind="until", times=_times(f"this {match['unit']}"), start=match.start(), end=match.end())
+        _LeadPhrase(kind="until", times=_times(f"this {match['unit']}"), start=match.start(), end=match.end())
         for match in _END_OF_UNIT.finditer(text)
     ]
     times = _times(text)
@@ -352,12 +352,12 @@ def _phrases(text: str) -> list[_Phrase]:
     return sorted(found, key=lambda phrase: phrase.start)
 
 
-def _phrase(text: str, lead: re.Match[str], time: _Time, following: _Time | None) -> _Phrase | None:
+def _phrase(text: str, lead: re.Match[str], time: _Time, following: _Time | None) -> _LeadPhrase | None:
     kind = next(kind for kind in _KINDS if lead[kind])
     end = time.one.end
     if kind == "range":
         if following is not None and _LINK.fullmatch(text, end, following.one.start):
-            return _Phrase(kind=kind, times=(time, following), start=lead.start(), end=following.one.end)
+            return _LeadPhrase(kind=kind, times=(time, following), start=lead.start(), end=following.one.end)
         if not _DAYS.search(time.written):
             kind = "starting"
     onwards = _ONWARDS.match(text, end)
@@ -366,7 +366,7 @@ def _phrase(text: str, lead: re.Match[str], time: _Time, following: _Time | None
         before = text[: lead.start()]
         if not (onwards or _leads(before) or _VALID.search(before)) or lead["range"].casefold() != "from":
             return None
-    return _Phrase(kind=kind, times=(time,), start=lead.start(), end=onwards.end() if onwards else end)
+    return _LeadPhrase(kind=kind, times=(time,), start=lead.start(), end=onwards.end() if onwards else end)
 
 
 def _leads(before: str) -> bool:
@@ -393,7 +393,7 @@ _TAIL = re.compile(
 )
 
 
-def _are_asserted(text: str, phrases: Sequence[_Phrase]) -> bool:
+def _are_asserted(text: str, phrases: Sequence[_LeadPhrase]) -> bool:
     """Whether the text asserts one thing, and the times are about it."""
     rest = text
     for phrase in phrases:
@@ -411,7 +411,7 @@ def _are_asserted(text: str, phrases: Sequence[_Phrase]) -> bool:
     return _leads(rest[: final.start]) or bool(_TAIL.fullmatch(rest, final.end))
 
 
-def _window(phrase: _Phrase, said_at: datetime) -> tuple[datetime | None, datetime | None]:
+def _window(phrase: _LeadPhrase, said_at: datetime) -> tuple[datetime | None, datetime | None]:
     """The start and the end that a phrase tells; ValueError when there is a doubt."""
     first, last = phrase.times[0], phrase.times[-1]
     match phrase.kind:

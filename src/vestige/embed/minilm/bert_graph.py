@@ -34,7 +34,7 @@ class BertConfig:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Graph:
+class _BertGraph:
     """Nodes and constants under construction."""
 
     weights: Weights
@@ -70,7 +70,7 @@ class _Graph:
 
 def build(weights: Weights, config: BertConfig) -> ModelProto:
     """The graph of the encoder with these weights (named as in the published checkpoint)."""
-    graph = _Graph(weights=weights, config=config)
+    graph = _BertGraph(weights=weights, config=config)
     state, mask = _embeddings(graph)
     for layer in range(config.num_hidden_layers):
         last = layer == config.num_hidden_layers - 1
@@ -79,7 +79,7 @@ def build(weights: Weights, config: BertConfig) -> ModelProto:
     return _model(graph)
 
 
-def _embeddings(graph: _Graph) -> tuple[str, str]:
+def _embeddings(graph: _BertGraph) -> tuple[str, str]:
     ids, mask, types = (graph.node("Cast", [name], f"{name}.int32", to=TensorProto.INT32) for name in INPUTS)
     prefix = "embeddings."
     tables = ("word_embeddings", "position_embeddings", "token_type_embeddings")
@@ -100,7 +100,7 @@ def _embeddings(graph: _Graph) -> tuple[str, str]:
     return state, mask
 
 
-def _layer(graph: _Graph, layer: int, state: str, mask: str, *, output: str) -> str:
+def _layer(graph: _BertGraph, layer: int, state: str, mask: str, *, output: str) -> str:
     prefix = f"encoder.layer.{layer}."
     attended = graph.fused(
         "Attention",
@@ -116,7 +116,7 @@ def _layer(graph: _Graph, layer: int, state: str, mask: str, *, output: str) -> 
     return _project(graph, f"{prefix}output.", active, mixed, output=output)
 
 
-def _query_key_value(graph: _Graph, prefix: str) -> tuple[str, str]:
+def _query_key_value(graph: _BertGraph, prefix: str) -> tuple[str, str]:
     """The three projections side by side, as the fused attention wants them."""
     parts = [f"{prefix}attention.self.{part}" for part in ("query", "key", "value")]
     matrix = np.concatenate([graph.weights[f"{part}.weight"].T for part in parts], axis=1)
@@ -124,7 +124,7 @@ def _query_key_value(graph: _Graph, prefix: str) -> tuple[str, str]:
     return graph.constant(f"{prefix}qkv.weight", matrix), graph.constant(f"{prefix}qkv.bias", bias)
 
 
-def _project(graph: _Graph, prefix: str, value: str, skip: str, *, output: str) -> str:
+def _project(graph: _BertGraph, prefix: str, value: str, skip: str, *, output: str) -> str:
     """A linear layer, the residual connection around it, and the layer norm after both."""
     dense = graph.node("MatMul", [value, graph.matrix(f"{prefix}dense.weight")], f"{prefix}projected")
     norm = [graph.weight(f"{prefix}LayerNorm.weight"), graph.weight(f"{prefix}LayerNorm.bias")]
@@ -136,7 +136,7 @@ def _project(graph: _Graph, prefix: str, value: str, skip: str, *, output: str) 
     )
 
 
-def _pool(graph: _Graph, state: str) -> None:
+def _pool(graph: _BertGraph, state: str) -> None:
     mask = graph.node("Cast", ["attention_mask"], "mask.float", to=TensorProto.FLOAT)
     column = graph.node("Unsqueeze", [mask, graph.constant("axis.2", np.array([2]))], "mask.column")
     masked = graph.node("Mul", [state, column], "state.masked")
@@ -147,7 +147,7 @@ def _pool(graph: _Graph, state: str) -> None:
     graph.node("LpNormalization", [summed], SENTENCE, axis=-1, p=2)
 
 
-def _model(graph: _Graph) -> ModelProto:
+def _model(graph: _BertGraph) -> ModelProto:
     hidden = graph.config.hidden_size
     inputs = [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"]) for name in INPUTS]
     outputs = [

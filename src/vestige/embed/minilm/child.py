@@ -35,7 +35,7 @@ _unwanted: WeakSet[threading.Thread] = WeakSet()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class ChildExit:
     """How a child ended: `status` is None if it never did by itself, `said` the end of what it wrote."""
 
     status: int | None
@@ -47,22 +47,22 @@ class Outcome:
         return self.status == 0
 
 
-def run_module(module: str, *arguments: str, directory: Path, timeout_seconds: float) -> Outcome:
+def run_module(module: str, *arguments: str, directory: Path, timeout_seconds: float) -> ChildExit:
     """Run `python -m module` with the interpreter we run on, and wait for its end."""
     command = [sys.executable, "-P", "-m", __name__, module, *arguments]
     try:
         with _started(command, directory) as child:
             if child is None:
-                return Outcome(status=None, said=_ENDED)
+                return ChildExit(status=None, said=_ENDED)
             written, _ = child.communicate(timeout=timeout_seconds)
     except subprocess.TimeoutExpired:
-        return Outcome(status=None, said=f"it did not finish within {timeout_seconds:.0f} s")
+        return ChildExit(status=None, said=f"it did not finish within {timeout_seconds:.0f} s")
     except OSError as error:
-        return Outcome(status=None, said=str(error))
+        return ChildExit(status=None, said=str(error))
     if threading.current_thread() in _unwanted:
-        return Outcome(status=None, said=_ENDED)
+        return ChildExit(status=None, said=_ENDED)
     lines = written.decode("utf-8", "replace").strip().splitlines()
-    return Outcome(status=child.returncode, said="\n".join(lines[-_SHOWN_LINES:]))
+    return ChildExit(status=child.returncode, said="\n".join(lines[-_SHOWN_LINES:]))
 
 
 def end_children_of(thread: threading.Thread) -> None:

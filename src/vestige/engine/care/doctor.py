@@ -11,7 +11,7 @@ from vestige import __version__
 from vestige.cognition.fsrs.strength import fold
 from vestige.core.errors import InvalidInput, StoreError, VestigeError
 from vestige.core.models import EVERYTHING, Edge, Strength
-from vestige.embed.background import State
+from vestige.embed.background import EmbedderState
 from vestige.engine.care.backup import neglect
 from vestige.engine.care.health import AT_WORK, why_no_model
 from vestige.engine.care.rebuild import rebuild_strengths
@@ -105,7 +105,7 @@ ROUNDS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class DoctorFinding:
     """A trouble, and whether it was put right."""
 
     trouble: Trouble
@@ -116,7 +116,7 @@ class Finding:
 class Report:
     """What was looked at, what was found, what all runs on, and who else is at work on the store."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[DoctorFinding, ...]
     checked: tuple[str, ...]
     versions: dict[str, str]
     others: tuple[Who, ...]
@@ -138,7 +138,7 @@ class Visit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class DoctorCheck:
     """One thing that is looked at."""
 
     name: str
@@ -168,7 +168,7 @@ def post_mortem(why: StoreError, troubles: Sequence[Trouble]) -> Report:
     advice = f" {why.hint}" if why.hint else ""
     refused = Trouble(check=OPENING, message=f"The store cannot be opened: {why.message}{advice}")
     return Report(
-        findings=tuple(Finding(trouble=one) for one in (refused, *troubles)),
+        findings=tuple(DoctorFinding(trouble=one) for one in (refused, *troubles)),
         checked=(OPENING, *(["file"] if troubles else [])),
         versions={**_versions(), **(file_software() if troubles else {})},
         others=(),
@@ -195,7 +195,7 @@ def repairs(found: list[Trouble]) -> list[str]:
     return [name for name in wanted if name not in FROM_LOG or not lost & LOG]
 
 
-def _looked(check: Check, visit: Visit) -> list[Trouble]:
+def _looked(check: DoctorCheck, visit: Visit) -> list[Trouble]:
     """What a check finds. One that stumbles over damage says so, and the others go on."""
     try:
         return list(check.look(visit))
@@ -204,12 +204,12 @@ def _looked(check: Check, visit: Visit) -> list[Trouble]:
         return [Trouble(check=check.name, message=f"This cannot be read to its end. {told}")]
 
 
-def _compared(first: list[Trouble], left: list[Trouble]) -> Iterator[Finding]:
+def _compared(first: list[Trouble], left: list[Trouble]) -> Iterator[DoctorFinding]:
     still = {(one.check, one.message) for one in left}
     for one in first:
         if (one.check, one.message) not in still:
-            yield Finding(trouble=one, repaired=True)
-    yield from (Finding(trouble=one) for one in left)
+            yield DoctorFinding(trouble=one, repaired=True)
+    yield from (DoctorFinding(trouble=one) for one in left)
 
 
 def _versions() -> dict[str, str]:
@@ -309,7 +309,7 @@ def _model(visit: Visit) -> Iterator[Trouble]:
     embedder = embedder_or_none(engine)
     status = engine.embedders.status()
     if embedder is None:
-        if status.state not in (State.OFF, *AT_WORK):
+        if status.state not in (EmbedderState.OFF, *AT_WORK):
             message = f"Search works on words only: {why_no_model(status)}."
             yield Trouble(check="model", message=message, severity="warning")
     elif is_foreign(engine, embedder):
@@ -342,7 +342,7 @@ def _coverage(visit: Visit) -> Iterator[Trouble]:
 def _settings(visit: Visit) -> Iterator[Trouble]:
     visit.call.engine.reranker()
     status = visit.call.engine.reranker.status()
-    if status.state is State.FAILED:
+    if status.state is EmbedderState.FAILED:
         message = f"The reranker of the settings cannot be used: {status.detail}"
         yield Trouble(check="settings", message=message, severity="warning")
     file = visit.call.engine.settings.exposed_file
@@ -393,17 +393,23 @@ FURTHER: dict[str, Callable[[Call], None]] = {
 }
 """What remains to be done after the store has done its part of a repair."""
 
-CHECKS: tuple[Check, ...] = (
-    Check(name="store", about="the file, its rows and what is around it: `MemoryStore.examine`", look=_store),
-    Check(name="history", about="whether every version has its event, and can be true", look=_history),
-    Check(name="curve", about="the curve of forgetting, against the log", look=_curve),
-    Check(name="strengths", about="every strength, against its evidence in the log", look=_strengths),
-    Check(name="edges", about="every edge, against the log", look=_edges),
-    Check(name="documents", about="whether the memories that documents cite are here", look=_documents),
-    Check(name="model", about="whether the model of the settings is the one of the vectors", look=_model),
-    Check(name="coverage", about="whether every memory has vectors, with their token bits", look=_coverage),
-    Check(name="settings", about="whether what the settings ask for can be used", look=_settings),
-    Check(name="backup", about="the age of the last backup", look=_backup),
+CHECKS: tuple[DoctorCheck, ...] = (
+    DoctorCheck(
+        name="store", about="the file, its rows and what is around it: `MemoryStore.examine`", look=_store
+    ),
+    DoctorCheck(name="history", about="whether every version has its event, and can be true", look=_history),
+    DoctorCheck(name="curve", about="the curve of forgetting, against the log", look=_curve),
+    DoctorCheck(name="strengths", about="every strength, against its evidence in the log", look=_strengths),
+    DoctorCheck(name="edges", about="every edge, against the log", look=_edges),
+    DoctorCheck(name="documents", about="whether the memories that documents cite are here", look=_documents),
+    DoctorCheck(
+        name="model", about="whether the model of the settings is the one of the vectors", look=_model
+    ),
+    DoctorCheck(
+        name="coverage", about="whether every memory has vectors, with their token bits", look=_coverage
+    ),
+    DoctorCheck(name="settings", about="whether what the settings ask for can be used", look=_settings),
+    DoctorCheck(name="backup", about="the age of the last backup", look=_backup),
 )
 
 

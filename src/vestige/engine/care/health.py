@@ -8,7 +8,7 @@ import numpy as np
 from vestige.cognition.fsrs.strength import state
 from vestige.cognition.fsrs.trend import SNAPSHOTS
 from vestige.core.models import MemoryState, StoreStats
-from vestige.embed.background import EmbedderStatus, State
+from vestige.embed.background import EmbedderState, EmbedderStatus
 from vestige.embed.protocol import Signature
 from vestige.embed.rerank import RerankerStatus
 from vestige.engine.care.backup import neglect
@@ -18,7 +18,7 @@ from vestige.engine.sleep.runs import SNAPSHOT, reach, rows
 
 LOW_RETENTION = 0.5
 MANY_DUE = 10
-AT_WORK = (State.LOADING, State.INSTALLING)
+AT_WORK = (EmbedderState.LOADING, EmbedderState.INSTALLING)
 ASK = "Ask whoever runs the server; its log says more."
 
 
@@ -46,7 +46,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class HealthFinding:
     """Something that is not as it should be, and what helps; no warning where it is a matter of taste."""
 
     warning: str | None = None
@@ -70,7 +70,7 @@ def health(call: Call) -> Health:
         foreign or _meaning(stats, embedder),
         _judging(call, engine.reranker.status()),
         *_fading(stats, average),
-        Finding(advice=neglect(call, stats.memories)),
+        HealthFinding(advice=neglect(call, stats.memories)),
     ]
     warnings = tuple(found.warning for found in findings if found.warning)
     # Nothing to search yet is no fault, but a model that is not the store's is one even then.
@@ -118,10 +118,10 @@ def why_no_model(embedder: EmbedderStatus) -> str:
     return embedder.detail.rstrip(".")
 
 
-def _other_model(held: Signature | None, configured: Signature | None) -> Finding | None:
+def _other_model(held: Signature | None, configured: Signature | None) -> HealthFinding | None:
     if held is None or configured is None or held == configured:
         return None
-    return Finding(
+    return HealthFinding(
         warning=f"The store holds vectors of {held.profile}, the settings name {configured.profile}: search "
         "goes by words only, and what is written here gets no vectors.",
         advice=f"Run `vestige rebuild --vectors` to embed every memory with {configured.name}, or set the "
@@ -129,37 +129,37 @@ def _other_model(held: Signature | None, configured: Signature | None) -> Findin
     )
 
 
-def _meaning(stats: StoreStats, embedder: EmbedderStatus) -> Finding:
+def _meaning(stats: StoreStats, embedder: EmbedderStatus) -> HealthFinding:
     """Whether memories are found by meaning. That the embeddings are off is a choice, not a fault."""
     missing = stats.memories - stats.embedded
-    if embedder.state is State.READY and missing:
-        return Finding(
+    if embedder.state is EmbedderState.READY and missing:
+        return HealthFinding(
             warning=f"{missing} of {stats.memories} memories have no vectors.",
             advice="Run `vestige rebuild --vectors`.",
         )
-    if embedder.state in (State.READY, State.OFF):
-        return Finding()
+    if embedder.state in (EmbedderState.READY, EmbedderState.OFF):
+        return HealthFinding()
     warning = f"Search works on words only: {why_no_model(embedder)}."
     if embedder.state in AT_WORK:
-        return Finding(warning=warning)
+        return HealthFinding(warning=warning)
     hint = (embedder.error or {}).get("hint") or "Run `vestige model install`."
-    return Finding(warning=warning, advice=f"To find memories by meaning too: {hint}")
+    return HealthFinding(warning=warning, advice=f"To find memories by meaning too: {hint}")
 
 
-def _judging(call: Call, reranker: RerankerStatus) -> Finding:
+def _judging(call: Call, reranker: RerankerStatus) -> HealthFinding:
     """Whether the reranker that was asked for takes part."""
-    if reranker.state is not State.FAILED:
-        return Finding()
+    if reranker.state is not EmbedderState.FAILED:
+        return HealthFinding()
     if not call.sees_installation:
-        return Finding(warning="Results are not judged again: the reranker cannot be used.")
-    return Finding(warning=f"Results are not judged again: {reranker.detail}", advice=reranker.hint)
+        return HealthFinding(warning="Results are not judged again: the reranker cannot be used.")
+    return HealthFinding(warning=f"Results are not judged again: {reranker.detail}", advice=reranker.hint)
 
 
-def _fading(stats: StoreStats, average: float) -> list[Finding]:
+def _fading(stats: StoreStats, average: float) -> list[HealthFinding]:
     findings = []
     if stats.memories and average < LOW_RETENTION:
-        findings.append(Finding(advice="Most memories are fading; review the due ones or let them go."))
+        findings.append(HealthFinding(advice="Most memories are fading; review the due ones or let them go."))
     if stats.due > MANY_DUE:
         advice = f"{stats.due} memories are due for review (`vestige memory list --order due`)."
-        findings.append(Finding(advice=advice))
+        findings.append(HealthFinding(advice=advice))
     return findings

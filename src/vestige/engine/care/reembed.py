@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from vestige.core.errors import InvalidInput, ModelMismatch, ModelUnavailable, StoreBusy
 from vestige.core.models import ANYTHING, EVERYTHING
-from vestige.embed.background import EmbedderStatus, State
+from vestige.embed.background import EmbedderState, EmbedderStatus
 from vestige.embed.protocol import Embedder, Signature
 from vestige.engine.care.health import why_no_model
 from vestige.engine.context import Call
@@ -26,7 +26,7 @@ PURPOSE = "embedding anew"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outlook:
+class ReembedOutlook:
     """What a change to a model would take: of `memories`, `done` have vectors of it; the others are cut into
     `pieces`. Time and room are reckoned from a few of them; None where nothing is to be embedded."""
 
@@ -69,12 +69,12 @@ def former(call: Call) -> ProfileStatus | None:
     return _profile(call, lambda one: one.state is ProfileState.FORMER)
 
 
-def outlook(call: Call, embedder: Embedder) -> Outlook:
+def outlook(call: Call, embedder: Embedder) -> ReembedOutlook:
     """What `change_over` would do."""
     return _outlook(call, embedder.signature, lambda: embedder)
 
 
-def outlook_back(call: Call) -> Outlook:
+def outlook_back(call: Call) -> ReembedOutlook:
     """What `roll_back` would do."""
     wanted = _required_former(call).signature
     return _outlook(call, wanted, lambda: model_of(call, wanted))
@@ -104,7 +104,7 @@ def model_of(call: Call, wanted: Signature) -> Embedder:
 def no_model(status: EmbedderStatus) -> ModelUnavailable:
     """The error for vectors that were asked for while there is no model, with what to do."""
     hint = "Run `vestige model install`, then try again."
-    if status.state is State.OFF:
+    if status.state is EmbedderState.OFF:
         hint = "embeddings.provider is off: set it to `local` or another provider, then try again."
     elif status.error is not None and status.error.get("hint"):
         hint = str(status.error["hint"])
@@ -144,18 +144,18 @@ def _profile(call: Call, wanted: Callable[[ProfileStatus], bool]) -> ProfileStat
     return next((one for one in call.engine.store.profiles() if wanted(one)), None)
 
 
-def _outlook(call: Call, signature: Signature, bring: Callable[[], Embedder]) -> Outlook:
+def _outlook(call: Call, signature: Signature, bring: Callable[[], Embedder]) -> ReembedOutlook:
     store = call.engine.store
     known = _profile(call, lambda one: one.signature == signature)
     memories, done = store.count(ANYTHING, access=EVERYTHING), known.memories if known else 0
     few = store.unembedded(signature, limit=FEW)
     if not few:
-        return Outlook(signature=signature, memories=memories, done=done)
+        return ReembedOutlook(signature=signature, memories=memories, done=done)
     pieces = max(_pieces(call) - (known.pieces if known else 0), len(few))
     embedder, begun = bring(), call.engine.monotonic()
     made = embed_memories(call, embedder, few)
     share = pieces / sum(len(one.pieces) for one in made)
-    return Outlook(
+    return ReembedOutlook(
         signature=signature,
         memories=memories,
         done=done,

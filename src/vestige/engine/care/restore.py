@@ -17,20 +17,20 @@ from vestige.exchange.portable.file import FAMILY, unpacked
 FIRST_BYTES = 1_024
 
 
-class Kind(StrEnum):
+class RestoreKind(StrEnum):
     """What can be restored besides a database."""
 
     SNAPSHOT = "snapshot"
     EXPORT = "export"
 
 
-def kind_of(path: Path) -> Kind | None:
+def kind_of(path: Path) -> RestoreKind | None:
     """What a file is, by what is in it; None for anything else. StoreCorrupt for a packed file that cannot be
     unpacked: it may have been either."""
     if snapshot.is_snapshot(path):
-        return Kind.SNAPSHOT
+        return RestoreKind.SNAPSHOT
     if is_export(path):
-        return Kind.EXPORT
+        return RestoreKind.EXPORT
     snapshot.check_packed(path)
     return None
 

@@ -17,7 +17,7 @@ from vestige.core.errors import NotFound
 from vestige.core.models import ANYTHING, Edge, Memory
 from vestige.engine.context import Call
 from vestige.engine.embedding import vectors_for
-from vestige.engine.ingest.secrets import Sighting, look
+from vestige.engine.ingest.secrets import SecretSighting, look
 from vestige.engine.memory.delete import unlearn
 from vestige.engine.notify import created, deleted
 from vestige.engine.revise import load, next_revision, persistently, save
@@ -34,12 +34,12 @@ REDACTED = "redacted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class SecretFinding:
     """A secret that is stored: in a memory, with the revisions that hold it and whether it holds it now, or
     in a document of a kind."""
 
     id: str
-    sighting: Sighting
+    sighting: SecretSighting
     document: str | None = None
     revisions: tuple[int, ...] = ()
     present: bool = True
@@ -51,7 +51,7 @@ class Scanned:
 
     memories: int = 0
     documents: int = 0
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[SecretFinding] = field(default_factory=list)
     replaced: dict[str, str] = field(default_factory=dict)
     redacted_documents: int = 0
 
@@ -78,29 +78,29 @@ def texts_of(memory: Memory) -> dict[str, Any]:
     return {name: value for name, value in told.items() if value}
 
 
-def found_in(life: Life) -> list[Finding]:
+def found_in(life: Life) -> list[SecretFinding]:
     """The secrets that a memory has held or a document holds."""
     match life:
         case MemoryLife():
             return list(_in_memory(life))
         case DocumentLife(document=Document() as document):
             return [
-                Finding(document=document.kind, id=document.id, sighting=one)
+                SecretFinding(document=document.kind, id=document.id, sighting=one)
                 for one in look({"body": document.body})[1]
             ]
         case _:
             return []
 
 
-def _in_memory(life: MemoryLife) -> Iterable[Finding]:
+def _in_memory(life: MemoryLife) -> Iterable[SecretFinding]:
     """What the versions of a memory hold, each once with all the revisions that hold it."""
-    places: dict[Sighting, list[int]] = defaultdict(list)
+    places: dict[SecretSighting, list[int]] = defaultdict(list)
     for version in life.versions:
         for one in look(texts_of(version))[1]:
             places[one].append(version.revision)
     last = life.versions[-1].revision if life.versions else 0
     for sighting, revisions in places.items():
-        yield Finding(
+        yield SecretFinding(
             id=life.memory_id,
             sighting=sighting,
             revisions=tuple(dict.fromkeys(revisions)),

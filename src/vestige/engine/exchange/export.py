@@ -13,7 +13,7 @@ from vestige.core.models import ANYTHING, Filter, Record
 from vestige.engine.care.filenames import absolute, check_file_name, publish, ready, taken, under_free_name
 from vestige.engine.context import Call
 from vestige.engine.recall.as_known import as_known
-from vestige.exchange.portable.file import Contents, Writer, packed
+from vestige.exchange.portable.file import PortableContents, Writer, packed
 from vestige.store.merge.histories import MemoryLife
 
 EXPORTS = "exports"
@@ -35,12 +35,12 @@ def export(
 
 def export_portable(
     call: Call, where: Filter | None, *, name: str | None, vectors: bool
-) -> tuple[Path, Contents]:
+) -> tuple[Path, PortableContents]:
     """Write everything canonical, or with a filter what belongs to the memories that match; the path of the
     new file, and what is in it. A name that ends in .gz makes it a packed one."""
     zipped = name is not None and name.lower().endswith(PACKED)
 
-    def write(file: BinaryIO) -> Contents:
+    def write(file: BinaryIO) -> PortableContents:
         return write_portable(call, file, where, vectors=vectors, zipped=zipped)
 
     return _export(call, name, ".vestige.jsonl", write)
@@ -53,7 +53,7 @@ def write_portable(
     *,
     vectors: bool = False,
     zipped: bool = False,
-) -> Contents:
+) -> PortableContents:
     """Write the portable form of a store, or of a part of it, to a file that is open; what is in it."""
     store, done = call.engine.store, 0
     total = store.count(where or ANYTHING, access=call.access)

@@ -45,7 +45,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class ImportOutcome:
     """An import, kind by kind. `left` has every reason with the number of records it is true of, `examples`
     the first of these records. `notes` tell what was changed or left out of records that were imported."""
 
@@ -86,13 +86,13 @@ class Account:
         if len(self._examples) < SHOWN:
             self._examples.append(Said(kind=kind, place=place, what=reason, count=count))
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> ImportOutcome:
         """The account as it stands."""
         left: Counter[str] = Counter()
         for (kind, _), count in self._reasons.items():
             left[kind] += count
         kinds = dict.fromkeys([*self._imported, *self._present, *left])
-        return Outcome(
+        return ImportOutcome(
             tallies={kind: self._tally(kind, left[kind]) for kind in kinds},
             left=self._said(self._reasons),
             examples=tuple(self._examples),

@@ -17,12 +17,12 @@ from vestige.cognition.intentions.serialise import body_of
 from vestige.cognition.text.analyser import text_hash
 from vestige.core.documents import Document
 from vestige.core.errors import EmbedderError, Forbidden, InvalidInput, ModelMismatch
-from vestige.core.events import Place, StoreMerged
+from vestige.core.events import EventScope, StoreMerged
 from vestige.core.models import ANYTHING, EVERYTHING, Filter, covers
 from vestige.engine.care.scan_secrets import texts_of
 from vestige.engine.context import Call
 from vestige.engine.embedding import backfill, embedder_or_none
-from vestige.engine.exchange.import_batches import REDACTED, Bring, Decided, Intake, Outcome
+from vestige.engine.exchange.import_batches import REDACTED, Bring, Decided, ImportOutcome, Intake
 from vestige.engine.ingest import secrets
 from vestige.engine.intentions import KIND, MOST, intentions
 from vestige.engine.memory.link import FADED, LINKS
@@ -36,11 +36,11 @@ from vestige.exchange.importers.brought import (
     BroughtMemory,
     Reading,
     Target,
-    Unread,
+    UnreadRecords,
 )
 from vestige.exchange.importers.links import CONNECTION
 from vestige.exchange.importers.memories import KEPT, MEMORY
-from vestige.exchange.importers.recognition import Format, reading
+from vestige.exchange.importers.recognition import ImportFormat, reading
 from vestige.store.contract.changes import DROPPED, UNLINKED, Add, Carry, Change, Link, Put
 
 # -- Taking in foreign intentions and insights. What was dropped here does not come back.
@@ -147,19 +147,19 @@ BATCH = 200
 """Records in one transaction."""
 
 EdgeKey = tuple[str, str, str]
-One = TypeVar("One", BroughtMemory, BroughtEdge, BroughtIntention, BroughtInsight, Unread)
+One = TypeVar("One", BroughtMemory, BroughtEdge, BroughtIntention, BroughtInsight, UnreadRecords)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foreign:
     """What became of a foreign file; `embedded` memories got vectors afterwards, `note` says why none did."""
 
-    outcome: Outcome
+    outcome: ImportOutcome
     embedded: int = 0
     note: str | None = None
 
 
-def import_foreign(call: Call, path: Path, form: Format, scope: str, *, dry_run: bool) -> Foreign:
+def import_foreign(call: Call, path: Path, form: ImportFormat, scope: str, *, dry_run: bool) -> Foreign:
     """Take in every record of a file that can be; with `dry_run` only say what would become of each.
 
     Cancelling takes effect between batches; what is in by then stays, and the next run goes on from it.
@@ -175,7 +175,7 @@ def import_foreign(call: Call, path: Path, form: Format, scope: str, *, dry_run:
         call.engine.events.emit(
             StoreMerged(
                 timestamp=now,
-                places=(Place(scope=scope),),
+                places=(EventScope(scope=scope),),
                 source=path.name,
                 added=memories.imported,
                 changed=0,
@@ -185,7 +185,7 @@ def import_foreign(call: Call, path: Path, form: Format, scope: str, *, dry_run:
     return _embedded(call, outcome)
 
 
-def _embedded(call: Call, outcome: Outcome) -> Foreign:
+def _embedded(call: Call, outcome: ImportOutcome) -> Foreign:
     """Make the vectors; also where all memories were here already: the run that brought them may have been
     stopped before it came to this."""
     embedder = embedder_or_none(call.engine)
@@ -198,7 +198,7 @@ def _embedded(call: Call, outcome: Outcome) -> Foreign:
 
 
 @contextmanager
-def _reading(path: Path, form: Format, target: Target) -> Iterator[Reading]:
+def _reading(path: Path, form: ImportFormat, target: Target) -> Iterator[Reading]:
     try:
         with reading(path, form, target) as found:
             yield found
@@ -215,15 +215,15 @@ def _target(call: Call, scope: str) -> Target:
     return Target(scope=scope, now=call.engine.now(), curve=some[0].strength.curve if some else W20)
 
 
-def _bring(call: Call, found: Reading, target: Target, *, dry_run: bool) -> Outcome:
+def _bring(call: Call, found: Reading, target: Target, *, dry_run: bool) -> ImportOutcome:
     intake = Intake(call, target, dry_run=dry_run)
-    memories, links, documents = Memories(intake), Links(intake), Documents(intake)
+    memories, links, documents = MemoryImport(intake), LinkImport(intake), Documents(intake)
     done = 0
     for batch in _batches(found.records):
         call.check()
         match batch[0]:
-            case Unread():
-                for one in _only(Unread, batch):
+            case UnreadRecords():
+                for one in _only(UnreadRecords, batch):
                     intake.account.left(one.kind, one.place, one.reason, one.count)
             case BroughtMemory():
                 memories.take(_only(BroughtMemory, batch))
@@ -250,7 +250,7 @@ def _only(kind: type[One], batch: Sequence[Brought]) -> list[One]:
     return [one for one in batch if isinstance(one, kind)]
 
 
-class Memories:
+class MemoryImport:
     """The memories of an import. What was deleted here does not come back."""
 
     def __init__(self, intake: Intake) -> None:
@@ -275,7 +275,7 @@ class Memories:
         return Bring(changes=changes, notes=(REDACTED,) if clean else ())
 
 
-class Links:
+class LinkImport:
     """The links of an import. What was cut here does not come back."""
 
     def __init__(self, intake: Intake) -> None:

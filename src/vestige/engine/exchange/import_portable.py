@@ -20,7 +20,7 @@ from vestige.engine.context import Call
 from vestige.engine.embedding import backfill, embedder_or_none, is_foreign
 from vestige.engine.exchange.import_secrets import Arrivals, Holding
 from vestige.engine.memory.delete import Partings
-from vestige.exchange.portable.file import Contents, Reader, unpacked
+from vestige.exchange.portable.file import PortableContents, PortableReader, unpacked
 from vestige.store.contract.store import MemoryStore
 from vestige.store.merge.histories import Absorbed, EdgeLife, Life, MemoryLife
 from vestige.store.merge.union import edge
@@ -80,7 +80,7 @@ class ImportedPortable:
     why none did.
     """
 
-    contents: Contents
+    contents: PortableContents
     added: int
     changed: int
     ended: int
@@ -158,7 +158,7 @@ def _absorb(call: Call, path: Path, step: Step, dangling: Dangling) -> tuple[Abs
     return done, arrivals.held()
 
 
-def check_portable(call: Call, path: Path) -> tuple[Contents, tuple[Holding, ...]]:
+def check_portable(call: Call, path: Path) -> tuple[PortableContents, tuple[Holding, ...]]:
     """What importing a file would take in, and what of that holds secrets. Nothing is written."""
     arrivals = Arrivals(call)
     return inspect(path, before=arrivals.watch), arrivals.expected()
@@ -179,7 +179,7 @@ def _unseen(batch: Sequence[Life]) -> None:
     """Nobody looks."""
 
 
-def inspect(path: Path, step: Step = _unwatched, before: Shown = _unseen) -> Contents:
+def inspect(path: Path, step: Step = _unwatched, before: Shown = _unseen) -> PortableContents:
     """Read a portable file to its end and check all of it; what it holds."""
     with _reading(path) as (reader, file, size):
         for batch in _batches(reader):
@@ -208,7 +208,7 @@ def absorb_file(
     return total
 
 
-def _batches(reader: Reader) -> Iterator[list[Life]]:
+def _batches(reader: PortableReader) -> Iterator[list[Life]]:
     batch: list[Life] = []
     begun = reader.bytes_read
     for life in reader.lives():
@@ -254,13 +254,13 @@ def embed_missing(call: Call) -> tuple[int, str | None]:
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[tuple[Reader, BufferedReader, int]]:
+def _reading(path: Path) -> Iterator[tuple[PortableReader, BufferedReader, int]]:
     """A reader of the file, the file itself, by whose position one sees how far it is, and its size."""
     try:
         about = path.stat()
         if not stat.S_ISREG(about.st_mode):  # a pipe would keep us waiting, and cannot be read twice
             raise InvalidInput(f"{path} is not a file.", details={"argument": "path"})
         with path.open("rb") as file, unpacked(file) as lines:
-            yield Reader(lines, about.st_size), file, about.st_size
+            yield PortableReader(lines, about.st_size), file, about.st_size
     except OSError as exc:
         raise InvalidInput(f"{path} cannot be read: {exc.strerror}.", details={"argument": "path"}) from exc

@@ -22,7 +22,7 @@ from vestige.engine.context import Call
 from vestige.engine.exchange.export import write_portable
 from vestige.engine.exchange.import_portable import embed_missing, import_portable
 from vestige.engine.exchange.import_secrets import Holding, united
-from vestige.exchange.portable.file import Contents
+from vestige.exchange.portable.file import PortableContents
 from vestige.store.contract.changes import Put
 
 logger = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ class Synced:
     folder: Path
     file: Path
     met: tuple[Met, ...]
-    contents: Contents
+    contents: PortableContents
     written: bool
     removed: tuple[str, ...]
     holdings: tuple[Holding, ...]
@@ -222,7 +222,7 @@ def _note(call: Call, name: str, body: Mapping[str, str | list[str]]) -> None:
 # -- files ---------------------------------------------------------------------------------------------
 
 
-def _leave(call: Call, own: Path) -> tuple[Contents, bool]:
+def _leave(call: Call, own: Path) -> tuple[PortableContents, bool]:
     """Write our file beside the present one and put it in its place, unless they are the same: a folder
     service would send it around again."""
     handle, name = tempfile.mkstemp(prefix=".", suffix=".partial", dir=own.parent)  # made with 0600

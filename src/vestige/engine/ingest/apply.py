@@ -11,7 +11,7 @@ from vestige.cognition.graph.kinds import CONTRADICTS, SEMANTIC, SUPERSEDES
 from vestige.cognition.time.validity import reworded
 from vestige.core.models import MAX_TAGS, Edge, Evidence, Memory, Record
 from vestige.engine.embedding import vectors_for
-from vestige.engine.ingest.batch import Batch, Draft, identity, place_of
+from vestige.engine.ingest.batch import Draft, IngestBatch, identity, place_of
 from vestige.engine.notify import connected, created, updated
 from vestige.engine.revise import TEXT_FIELDS, changed_fields, next_revision
 from vestige.store.contract.changes import Add, Embedded, Link, Remark, Revise
@@ -24,7 +24,7 @@ REPLACED = ("node_type", "metadata", "source", "position", *TOLD_AGAIN, *FILLED_
 """What a new text of the same thing replaces, as far as it was told."""
 
 
-def carry_out(batch: Batch, index: int, draft: Draft, decision: Decision) -> str:
+def carry_out(batch: IngestBatch, index: int, draft: Draft, decision: Decision) -> str:
     """Collect what a decision changes; the id of the memory that now holds the text."""
     memory = draft.memory
     match decision:
@@ -53,7 +53,7 @@ def carry_out(batch: Batch, index: int, draft: Draft, decision: Decision) -> str
     assert_never(decision)
 
 
-def _add(batch: Batch, index: int, memory: Memory) -> None:
+def _add(batch: IngestBatch, index: int, memory: Memory) -> None:
     made = batch.vectors[index] if batch.vectors else None
     batch.changes.append(Add(memory=memory, embedded=made))
     batch.known[memory.id] = Record(memory=memory, strength=encode(batch.now), embedded=made is not None)
@@ -63,7 +63,7 @@ def _add(batch: Batch, index: int, memory: Memory) -> None:
     batch.happenings.append(created(memory, batch.now))
 
 
-def _note(batch: Batch, memory: Memory) -> None:
+def _note(batch: IngestBatch, memory: Memory) -> None:
     """What later items of the batch can be identical to, or stand in the place of."""
     for wording in (memory.content, *memory.phrasings):
         batch.identical.setdefault(identity(memory, batch.now, wording), memory.id)
@@ -72,7 +72,7 @@ def _note(batch: Batch, memory: Memory) -> None:
         batch.places.setdefault(place, memory.id)
 
 
-def _forget_notes(batch: Batch, memory_id: str) -> None:
+def _forget_notes(batch: IngestBatch, memory_id: str) -> None:
     """Drop what was known of a memory that has changed: later items must not be judged by it."""
     batch.identical = {key: held for key, held in batch.identical.items() if held != memory_id}
     batch.places = {key: held for key, held in batch.places.items() if held != memory_id}
@@ -82,7 +82,7 @@ def _forget_notes(batch: Batch, memory_id: str) -> None:
     }
 
 
-def _link(batch: Batch, memory: Memory, others: Sequence[str], kind: str, weight: float | None) -> None:
+def _link(batch: IngestBatch, memory: Memory, others: Sequence[str], kind: str, weight: float | None) -> None:
     for other in others:
         edge = Edge(
             source_id=memory.id,
@@ -96,7 +96,7 @@ def _link(batch: Batch, memory: Memory, others: Sequence[str], kind: str, weight
         batch.happenings.append(connected(edge, ends))
 
 
-def _supersede(batch: Batch, index: int, memory: Memory, old_id: str, decision: Supersede) -> None:
+def _supersede(batch: IngestBatch, index: int, memory: Memory, old_id: str, decision: Supersede) -> None:
     """The new one holds from when it says, or from now on; the old one until then."""
     old = batch.known[old_id].memory
     turn = memory.valid_from or memory.occurred_at or batch.now
@@ -147,7 +147,7 @@ def _labels(known: Memory, told: Memory) -> dict[str, Any]:
     }
 
 
-def _revise(batch: Batch, wanted: Memory, *, reason: str) -> None:
+def _revise(batch: IngestBatch, wanted: Memory, *, reason: str) -> None:
     record = batch.known[wanted.id]
     names = changed_fields(record.memory, wanted)
     if not names:
@@ -162,5 +162,5 @@ def _revise(batch: Batch, wanted: Memory, *, reason: str) -> None:
     batch.happenings.append(updated(memory, batch.now, names))
 
 
-def _remark(batch: Batch, memory_id: str) -> None:
+def _remark(batch: IngestBatch, memory_id: str) -> None:
     batch.changes.append(Remark(memory_id=memory_id, evidence=Evidence.REINFORCED, at=batch.now))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from vestige.cognition.gate.decide import Decision
 from vestige.cognition.text.analyser import fingerprint
-from vestige.cognition.time.validity import Told
+from vestige.cognition.time.validity import StatedValidity
 from vestige.core.events import Happening
 from vestige.core.models import Memory, Record
 from vestige.engine.context import Call
@@ -33,7 +33,7 @@ class Draft:
     memory: Memory
     given: frozenset[str] = frozenset()
     force_create: bool = False
-    told: Told | None = None
+    told: StatedValidity | None = None
     expires: bool = False
 
 
@@ -57,7 +57,7 @@ class Ingested:
 
 
 @dataclass(slots=True, kw_only=True)
-class Batch:
+class IngestBatch:
     """A batch while it is being decided, item by item, each seeing what the earlier ones became."""
 
     call: Call

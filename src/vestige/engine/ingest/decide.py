@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vestige.cognition.fsrs.strength import retrieval_of
-from vestige.cognition.gate.decide import CORRECTABLE, Decision, Proposal, Rival, Supersede, decide, rival_of
+from vestige.cognition.gate.decide import CORRECTABLE, Decision, GateInput, Rival, Supersede, decide, rival_of
 from vestige.cognition.gate.paraphrase import bare
 from vestige.cognition.text.analyser import fingerprint, searchable
 from vestige.cognition.text.form import is_spoken, is_talk, speaker_and_words
@@ -19,7 +19,7 @@ from vestige.core.models import Filter, Memory
 from vestige.engine.context import Call
 from vestige.engine.embedding import spans_of, vectors_for
 from vestige.engine.ingest.apply import carry_out
-from vestige.engine.ingest.batch import Batch, Draft, Ingested, identity, place_of, whole_vector
+from vestige.engine.ingest.batch import Draft, IngestBatch, Ingested, identity, place_of, whole_vector
 from vestige.engine.ingest.importance import mark, scales_for
 from vestige.engine.ingest.rivals import compared, found_by_words
 from vestige.store.contract.answers import Scored
@@ -27,11 +27,11 @@ from vestige.store.contract.answers import Scored
 RIVALS = 5
 
 
-def decide_all(call: Call, drafts: Sequence[Draft]) -> Batch:
+def decide_all(call: Call, drafts: Sequence[Draft]) -> IngestBatch:
     """The decisions and changes for a batch of at least one draft; nothing is written yet."""
     vectors = vectors_for(call, [draft.memory for draft in drafts])
     # One moment for the whole batch: what supersedes begins exactly when what it supersedes ends.
-    batch = Batch(call=call, now=drafts[0].memory.created_at, vectors=vectors)
+    batch = IngestBatch(call=call, now=drafts[0].memory.created_at, vectors=vectors)
     wholes = np.stack([whole_vector(made) for made in vectors]) if vectors else None
     batch.alike = wholes @ wholes.T if wholes is not None and len(drafts) > 1 else None
     _load(batch, drafts, wholes)
@@ -50,7 +50,9 @@ def decide_all(call: Call, drafts: Sequence[Draft]) -> Batch:
     return batch
 
 
-def _result(batch: Batch, draft: Draft, decision: Decision, memory_id: str, rival: Memory | None) -> Ingested:
+def _result(
+    batch: IngestBatch, draft: Draft, decision: Decision, memory_id: str, rival: Memory | None
+) -> Ingested:
     kept = batch.known[memory_id].memory
     hidden = rival is not None and _is_out_of_mind(rival)
     told = draft.told.by(batch.now) if draft.told else None
@@ -81,7 +83,7 @@ def _discreet(decision: Decision) -> Decision:
     return replace(decision, conflict=unsaid, reason=f"{found} a memory that is kept out of mind.")
 
 
-def _load(batch: Batch, drafts: Sequence[Draft], wholes: NDArray[np.float32] | None) -> None:
+def _load(batch: IngestBatch, drafts: Sequence[Draft], wholes: NDArray[np.float32] | None) -> None:
     """Everything the gate will look at, in few queries: identical texts, places, rivals, records."""
     by_scope: dict[str, list[int]] = defaultdict(list)
     for index, draft in enumerate(drafts):
@@ -106,19 +108,19 @@ def _load(batch: Batch, drafts: Sequence[Draft], wholes: NDArray[np.float32] | N
     _get(batch, wanted)
 
 
-def _asks(batch: Batch, memory: Memory) -> bool:
+def _asks(batch: IngestBatch, memory: Memory) -> bool:
     """Whether anything but an identical text can matter to this one."""
     return memory.thread is None and identity(memory, batch.now) not in batch.identical
 
 
-def _get(batch: Batch, memory_ids: set[str]) -> None:
+def _get(batch: IngestBatch, memory_ids: set[str]) -> None:
     unknown = sorted(memory_ids - batch.known.keys())
     if unknown:
         for record in batch.call.engine.store.get_many(unknown, access=batch.call.access):
             batch.known[record.memory.id] = record
 
 
-def _find_identical(batch: Batch, scope: str, memories: Sequence[Memory]) -> None:
+def _find_identical(batch: IngestBatch, scope: str, memories: Sequence[Memory]) -> None:
     """Look up the memories that say exactly the same; a turn only if it stands in the same place."""
     store, access = batch.call.engine.store, batch.call.access
     marks = {mark for memory in memories for mark in _marks(memory)}
@@ -153,7 +155,7 @@ def _same_time(told: Memory, known: Memory) -> bool:
     return told.occurred_at is None or known.occurred_at in (None, told.occurred_at)
 
 
-def _find_place(batch: Batch, memory: Memory) -> None:
+def _find_place(batch: IngestBatch, memory: Memory) -> None:
     """Look up the memory at the same source and position, if both are given."""
     place = place_of(memory)
     if place is None or place in batch.places:
@@ -167,7 +169,7 @@ def _find_place(batch: Batch, memory: Memory) -> None:
             return
 
 
-def _question(batch: Batch, index: int, draft: Draft) -> tuple[Proposal, list[Rival]]:
+def _question(batch: IngestBatch, index: int, draft: Draft) -> tuple[GateInput, list[Rival]]:
     memory, said = draft.memory, _is_said(draft.memory)
     near = {one.memory_id: one for one in batch.rivals.get(index, ())}
     nearest = [one.score for one in near.values()]
@@ -182,7 +184,7 @@ def _question(batch: Batch, index: int, draft: Draft) -> tuple[Proposal, list[Ri
     place = place_of(memory)
     # What was or will be true does not take the place of what is.
     place_id = batch.places.get(place) if place and memory.valid_at(batch.now) else None
-    proposal = Proposal(
+    proposal = GateInput(
         content=memory.content,
         threaded=memory.thread is not None,
         said=said,
@@ -204,12 +206,12 @@ def _question(batch: Batch, index: int, draft: Draft) -> tuple[Proposal, list[Ri
     return proposal, compared(batch.call, memory.content, rivals)
 
 
-def _still_rival(batch: Batch, near: Scored, memory: Memory) -> bool:
+def _still_rival(batch: IngestBatch, near: Scored, memory: Memory) -> bool:
     known = batch.known[near.memory_id].memory
     return known.scope == memory.scope and known.valid_at(batch.now)
 
 
-def _rival(batch: Batch, index: int, draft: Draft, near: Scored) -> Rival:
+def _rival(batch: IngestBatch, index: int, draft: Draft, near: Scored) -> Rival:
     record = batch.known[near.memory_id]
     memory, told = record.memory, draft.memory
     whole_known = len(spans_of(memory)) == 1 + len(memory.phrasings)

@@ -13,17 +13,17 @@ from datetime import datetime
 import numpy as np
 
 from vestige.cognition.english.emotion import FLASHBULB_AROUSAL, READ_CHARS, Affect, affect
-from vestige.cognition.gate.decide import CORRECTABLE, Decision, Proposal
+from vestige.cognition.gate.decide import CORRECTABLE, Decision, GateInput
 from vestige.cognition.prediction.habits import asked_terms
-from vestige.cognition.prediction.importance import Judgement, Outcome, judge, outcome, seen_share
+from vestige.cognition.prediction.importance import Judgement, NearbyOutcome, judge, outcome, seen_share
 from vestige.cognition.text.analyser import query_terms, searchable, terms
 from vestige.core.documents import Document
 from vestige.core.errors import ModelMismatch
-from vestige.core.events import ImportanceScored, Place, places_of, preview
+from vestige.core.events import EventScope, ImportanceScored, places_of, preview
 from vestige.core.models import Evidence, Filter, Memory, Record
 from vestige.engine.context import Call
 from vestige.engine.embedding import vectors_for
-from vestige.engine.ingest.batch import Batch, Draft, whole_vector
+from vestige.engine.ingest.batch import Draft, IngestBatch, whole_vector
 from vestige.engine.reactions.predict import recent_queries
 from vestige.store.contract.answers import Scored
 from vestige.store.contract.changes import Embedded, Put, Remark
@@ -65,13 +65,13 @@ class Encoding:
 class Scales:
     """What the texts of a batch are weighed by: how they feel, and what is near them and was asked lately."""
 
-    batch: Batch
+    batch: IngestBatch
     drafts: Sequence[Draft]
     affects: Sequence[Affect]
     near: Mapping[int, Sequence[Scored]]
     queries: Queries
 
-    def weigh(self, index: int, proposal: Proposal, decision: Decision) -> Judgement:
+    def weigh(self, index: int, proposal: GateInput, decision: Decision) -> Judgement:
         """How much a draft matters, as far as the gate or `scales_for` have looked at what is near it."""
         batch, content = self.batch, self.drafts[index].memory.content
         found = batch.rivals.get(index, self.near.get(index))
@@ -87,7 +87,7 @@ class Scales:
         )
 
 
-def scales_for(batch: Batch, drafts: Sequence[Draft]) -> Scales | None:
+def scales_for(batch: IngestBatch, drafts: Sequence[Draft]) -> Scales | None:
     """What to weigh the drafts by; None when neither mechanism is at work.
 
     The gate has looked at what is near a plain note. What it did not look at (something said, or created by
@@ -111,7 +111,7 @@ def scales_for(batch: Batch, drafts: Sequence[Draft]) -> Scales | None:
     return Scales(batch=batch, drafts=drafts, affects=affects, near=near, queries=_asked(batch.call))
 
 
-def mark(batch: Batch, memory: Memory, judged: Judgement) -> None:
+def mark(batch: IngestBatch, memory: Memory, judged: Judgement) -> None:
     """Encode a new memory more strongly, if it matters, and keep why."""
     mechanisms = batch.call.engine.settings.mechanisms
     gain = judged.gain(importance=mechanisms.importance, emotion=mechanisms.emotion)
@@ -170,7 +170,7 @@ def assess(call: Call, content: str, topics: Sequence[str], where: Filter) -> Ju
         queries=(*_asked(call), *busy),
         now=now,
     )
-    call.engine.events.emit(_scored(judged, content, None, now, (Place(scope=call.scope),)))
+    call.engine.events.emit(_scored(judged, content, None, now, (EventScope(scope=call.scope),)))
     return judged
 
 
@@ -217,7 +217,7 @@ def _nearest_by_words(call: Call, text: str, where: Filter, known: dict[str, Rec
     ]
 
 
-def _outcomes(near: Sequence[Scored], known: Mapping[str, Record]) -> list[Outcome]:
+def _outcomes(near: Sequence[Scored], known: Mapping[str, Record]) -> list[NearbyOutcome]:
     """What became of the memories that are near enough to be about the same."""
     return [
         outcome(one.memory_id, one.score, known[one.memory_id].strength)
@@ -232,7 +232,7 @@ def _terms(text: str) -> frozenset[str]:
 
 
 def _scored(
-    judged: Judgement, content: str, memory_id: str | None, at: datetime, places: tuple[Place, ...]
+    judged: Judgement, content: str, memory_id: str | None, at: datetime, places: tuple[EventScope, ...]
 ) -> ImportanceScored:
     channels = {name: round(value, DIGITS) for name, value in judged.channels.values().items()}
     return ImportanceScored(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from vestige.core.errors import Conflict, IdempotencyConflict, NotFound
 from vestige.engine.access import placed
 from vestige.engine.context import Call
-from vestige.engine.ingest.batch import Batch, Draft, Ingested
+from vestige.engine.ingest.batch import Draft, IngestBatch, Ingested
 from vestige.engine.ingest.decide import decide_all
 from vestige.engine.revise import persistently
 from vestige.store.contract.changes import Claim
@@ -52,7 +52,7 @@ def _attempt(call: Call, drafts: Sequence[Draft], promise: Promise | None) -> li
         earlier = store.claimed(promise.key)
         if earlier:
             return _replay(earlier, promise)
-    batch: Batch = decide_all(call, drafts)
+    batch: IngestBatch = decide_all(call, drafts)
     if promise:
         claim = Claim(
             key=promise.key, digest=promise.digest, answer=promise.answer(batch.results), at=batch.now

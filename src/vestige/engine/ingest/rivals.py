@@ -17,7 +17,7 @@ from vestige.core.models import Filter, Memory
 from vestige.embed.protocol import Encoded
 from vestige.engine.context import Call
 from vestige.engine.embedding import embedder_or_none
-from vestige.engine.ingest.batch import Batch
+from vestige.engine.ingest.batch import IngestBatch
 from vestige.store.contract.answers import Scored
 
 logger = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ def _likeness(new: str, ours: Encoded, old: str, theirs: Encoded) -> NDArray[np.
 
 
 def found_by_words(
-    batch: Batch, memory: Memory, whole: NDArray[np.float32], near: Sequence[Scored], limit: int
+    batch: IngestBatch, memory: Memory, whole: NDArray[np.float32], near: Sequence[Scored], limit: int
 ) -> list[Scored]:
     """Further rivals of a text that takes something back: those that share its rare words.
 

@@ -14,7 +14,7 @@ MOST_TOLD = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sighting:
+class SecretSighting:
     """A secret in a field: where, and as much of it as may be shown."""
 
     kind: str
@@ -50,14 +50,14 @@ def unsaid(call: Call, text: str) -> str:
     return redacted(text, find_secrets(text), marked=False)
 
 
-def look(fields: Mapping[str, Any]) -> tuple[dict[str, Any], list[Sighting]]:
+def look(fields: Mapping[str, Any]) -> tuple[dict[str, Any], list[SecretSighting]]:
     """What `screened` gives, and every secret that was found."""
-    found: list[Sighting] = []
+    found: list[SecretSighting] = []
     clean = {name: _clean(value, name, "", found) for name, value in fields.items()}
     return {name: value for name, value in clean.items() if value != fields[name]}, found
 
 
-def refusal(found: Sequence[Sighting]) -> SecretFound:
+def refusal(found: Sequence[SecretSighting]) -> SecretFound:
     """The error for what was found: what and where, never the secret itself."""
     first, more = found[0], len(found) - 1
     beside = f", and {more} more" if more else ""
@@ -82,7 +82,7 @@ def refusal(found: Sequence[Sighting]) -> SecretFound:
     )
 
 
-def _clean(value: Any, field: str, name: str, found: list[Sighting]) -> Any:  # Any: JSON
+def _clean(value: Any, field: str, name: str, found: list[SecretSighting]) -> Any:  # Any: JSON
     """A value with its secrets blacked out; `name` is the key it stands under, which says what it is."""
     match value:
         case str():
@@ -99,7 +99,7 @@ def _clean(value: Any, field: str, name: str, found: list[Sighting]) -> Any:  # 
             return value
 
 
-def _clean_text(text: str, field: str, name: str, found: list[Sighting]) -> str:
+def _clean_text(text: str, field: str, name: str, found: list[SecretSighting]) -> str:
     before = f"{name}: " if name else ""
     whole = before + text
     secrets = [one for one in find_secrets(whole) if one.start >= len(before)]
@@ -107,6 +107,6 @@ def _clean_text(text: str, field: str, name: str, found: list[Sighting]) -> str:
         line, column = position(whole, one)
         column -= len(before) if line == 1 else 0
         found.append(
-            Sighting(kind=one.kind, field=field, line=line, column=column, excerpt=excerpt(whole, one))
+            SecretSighting(kind=one.kind, field=field, line=line, column=column, excerpt=excerpt(whole, one))
         )
     return redacted(whole, secrets)[len(before) :] if secrets else text

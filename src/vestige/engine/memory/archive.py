@@ -44,7 +44,7 @@ class GcQuery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Faded:
+class FadedMemories:
     """What may be put aside, the least accessible first, and among how many memories that is."""
 
     candidates: tuple[Record, ...]
@@ -61,7 +61,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Restored:
+class RestoredMemories:
     """What came back, and from which archive; `missing` were deleted or restored before.
 
     `duplicates` names, for each that says exactly what another one has said since, that one.
@@ -73,7 +73,7 @@ class Restored:
     duplicates: Mapping[str, str] = field(default_factory=dict)
 
 
-def faded(call: Call, asked: GcQuery) -> Faded:
+def faded(call: Call, asked: GcQuery) -> FadedMemories:
     """What may be put aside now. InvalidInput for a threshold that would take what is still known."""
     if asked.below > ABSURD_RETENTION:
         raise InvalidInput(
@@ -88,7 +88,7 @@ def faded(call: Call, asked: GcQuery) -> Faded:
         for record in store.find(one, access=call.access, limit=EVERY)
         if collectable(record, below=asked.below, now=now)
     }
-    return Faded(
+    return FadedMemories(
         candidates=tuple(sorted(found.values(), key=lambda one: (reach(one, now), one.memory.id))),
         memories=store.count(Filter(scope=asked.scope), access=call.access),
     )
@@ -128,10 +128,10 @@ def archive(call: Call, asked: GcQuery) -> Run:
     return persistently(call, attempt)
 
 
-def undo(call: Call, name: str) -> Restored:
+def undo(call: Call, name: str) -> RestoredMemories:
     """Bring back what a run put aside, or one archived memory, as it was."""
 
-    def attempt() -> Restored:
+    def attempt() -> RestoredMemories:
         runs = call.engine.store.documents(ARCHIVE, access=call.access, ids=[name], limit=1)
         return _undo_run(call, runs[0]) if runs else _undo_one(call, name)
 
@@ -159,7 +159,7 @@ def _longest_due(call: Call, where: Filter) -> Iterator[Record]:
         yield from find(limit=EVERY, offset=FEW)
 
 
-def _check_share(there: Faded, asked: GcQuery) -> None:
+def _check_share(there: FadedMemories, asked: GcQuery) -> None:
     """Refuse to empty a memory by mistake."""
     found = len(there.candidates)
     if 2 * found > there.memories and not asked.even_most:
@@ -200,7 +200,7 @@ def _moved(memories: Sequence[Memory], archived_at: datetime | None, now: dateti
     ]
 
 
-def _undo_run(call: Call, run: Document) -> Restored:
+def _undo_run(call: Call, run: Document) -> RestoredMemories:
     if "restoredAt" in run.body:
         raise Conflict(
             f"The archive {run.id} was undone already.",
@@ -219,10 +219,12 @@ def _undo_run(call: Call, run: Document) -> Restored:
     call.engine.events.emit(
         MemoriesRestored(timestamp=now, places=places_of(*held), ids=restored, archive_id=run.id)
     )
-    return Restored(archive_id=run.id, ids=restored, missing=len(ids) - len(restored), duplicates=same)
+    return RestoredMemories(
+        archive_id=run.id, ids=restored, missing=len(ids) - len(restored), duplicates=same
+    )
 
 
-def _undo_one(call: Call, memory_id: str) -> Restored:
+def _undo_one(call: Call, memory_id: str) -> RestoredMemories:
     now = call.engine.now()
     records = call.engine.store.get_many([memory_id], access=call.access)
     if not records:
@@ -243,7 +245,7 @@ def _undo_one(call: Call, memory_id: str) -> Restored:
     call.engine.events.emit(
         MemoriesRestored(timestamp=now, places=places_of(memory), ids=(memory_id,), archive_id="")
     )
-    return Restored(archive_id=None, ids=(memory_id,), duplicates=same)
+    return RestoredMemories(archive_id=None, ids=(memory_id,), duplicates=same)
 
 
 def _said_again(call: Call, memories: Sequence[Memory], now: datetime) -> dict[str, str]:

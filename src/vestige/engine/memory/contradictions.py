@@ -64,7 +64,7 @@ class _Verdict:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Survey:
+class _ContradictionSurvey:
     """What is known so far: verdicts by pair, and from which other origins each memory is confirmed."""
 
     records: Sequence[Record]
@@ -79,7 +79,7 @@ def contradictions(call: Call, where: Filter, topic: str | None, moment: datetim
     found = _about(call, where, topic) if topic is not None else _everything(call, where)
     records = [record for record in found if len(record.memory.content) <= LONG_CHARS]
     words = [frozenset(terms(record.memory.content)) for record in records]
-    survey = _Survey(records=records, words=words)
+    survey = _ContradictionSurvey(records=records, words=words)
     for at, some in enumerate(alike_pairs(words)):
         if at % BATCH == 0:
             call.check()
@@ -114,7 +114,7 @@ def _everything(call: Call, where: Filter) -> Sequence[Record]:
     return latest
 
 
-def _compare(survey: _Survey, one: int, other: int) -> None:
+def _compare(survey: _ContradictionSurvey, one: int, other: int) -> None:
     """Judge a pair of texts with words in common."""
     survey.pairs += 1
     newer, older = _in_time(survey, one, other)
@@ -127,19 +127,19 @@ def _compare(survey: _Survey, one: int, other: int) -> None:
         )
 
 
-def _in_time(survey: _Survey, one: int, other: int) -> tuple[int, int]:
+def _in_time(survey: _ContradictionSurvey, one: int, other: int) -> tuple[int, int]:
     later = comes_after(survey.records[one].memory, survey.records[other].memory)
     return (one, other) if later else (other, one)
 
 
-def _confirm(survey: _Survey, one: int, other: int) -> None:
+def _confirm(survey: _ContradictionSurvey, one: int, other: int) -> None:
     names = origin(survey.records[one].memory), origin(survey.records[other].memory)
     if names[0] is not None and names[1] is not None and names[0] != names[1]:
         survey.confirmed[one].add(names[1])
         survey.confirmed[other].add(names[0])
 
 
-def _add_marked(call: Call, survey: _Survey) -> None:
+def _add_marked(call: Call, survey: _ContradictionSurvey) -> None:
     """Add the pairs that were marked when they were remembered and have not been revised since."""
     place = {record.memory.id: at for at, record in enumerate(survey.records)}
     for edge in _marks(call, place):
@@ -165,7 +165,7 @@ def _marks(call: Call, place: Mapping[str, int]) -> Iterator[Edge]:
                 yield edge
 
 
-def _contradiction(survey: _Survey, verdict: _Verdict, moment: datetime) -> Contradiction:
+def _contradiction(survey: _ContradictionSurvey, verdict: _Verdict, moment: datetime) -> Contradiction:
     newer, older = survey.records[verdict.one], survey.records[verdict.other]
     return Contradiction(
         newer=newer,

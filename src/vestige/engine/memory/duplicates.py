@@ -38,7 +38,7 @@ BATCH = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cluster:
+class DuplicateCluster:
     """Memories of which every two are alike, the leading one first, each with its similarity to that.
 
     `score` is of the pair that merges worst. `objections` are reasons to look before merging.
@@ -51,13 +51,13 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FoundDuplicates:
     """The first clusters, those that merge best first, and how much was looked at.
 
     `by_words` memories could only be compared by their words, `left_out` not at all.
     """
 
-    clusters: tuple[Cluster, ...]
+    clusters: tuple[DuplicateCluster, ...]
     total: int
     memories: int
     pairs: int
@@ -66,7 +66,7 @@ class Found:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Survey:
+class _DuplicateSurvey:
     """The memories to compare, by index, and the pairs met so far."""
 
     call: Call
@@ -77,10 +77,12 @@ class _Survey:
     asked: int = 0
 
 
-def find_duplicates(call: Call, where: Filter, *, least: float, limit: int) -> Found:
+def find_duplicates(call: Call, where: Filter, *, least: float, limit: int) -> FoundDuplicates:
     """The clusters of memories that pass the filter, hold now and may be merged."""
     records, passed = _fitting(call, where)
-    survey = _Survey(call=call, records=records, texts=_texts(call, records), cosines_left=MOST_COSINES)
+    survey = _DuplicateSurvey(
+        call=call, records=records, texts=_texts(call, records), cosines_left=MOST_COSINES
+    )
     by_scope: defaultdict[str, list[int]] = defaultdict(list)
     for at, record in enumerate(records):
         by_scope[record.memory.scope].append(at)
@@ -96,7 +98,7 @@ def find_duplicates(call: Call, where: Filter, *, least: float, limit: int) -> F
         ((-_score(survey, group), group) for group in groups),
         key=lambda one: (len(one[1]) > MOST_TO_MERGE, one),
     )
-    return Found(
+    return FoundDuplicates(
         clusters=tuple(_cluster(survey, group, -score) for score, group in ranked[:limit]),
         total=len(groups),
         memories=len(records),
@@ -135,7 +137,7 @@ def _texts(call: Call, records: Sequence[Record]) -> Texts:
     return Texts(wholes=wholes, known=known, marks=marks)
 
 
-def _compare_vectors(survey: _Survey, members: Sequence[int], least: float) -> None:
+def _compare_vectors(survey: _DuplicateSurvey, members: Sequence[int], least: float) -> None:
     """The nearest of the latest members that there is time for."""
     known = [at for at in members if survey.texts.known[at]]
     if not known:
@@ -149,7 +151,7 @@ def _compare_vectors(survey: _Survey, members: Sequence[int], least: float) -> N
     survey.asked += asking
 
 
-def _with_words(survey: _Survey) -> Texts:
+def _with_words(survey: _DuplicateSurvey) -> Texts:
     words = []
     for at, record in enumerate(survey.records):
         if at % BATCH == 0:
@@ -159,7 +161,7 @@ def _with_words(survey: _Survey) -> Texts:
     return Texts(wholes=texts.wholes, known=texts.known, marks=texts.marks, words=words)
 
 
-def _compare_words(survey: _Survey, members: Sequence[int]) -> None:
+def _compare_words(survey: _DuplicateSurvey, members: Sequence[int]) -> None:
     """The pairs with the most words in common."""
     for at, found in enumerate(alike_pairs([survey.texts.words[member] for member in members])):
         if at % BATCH == 0:
@@ -168,12 +170,12 @@ def _compare_words(survey: _Survey, members: Sequence[int]) -> None:
         survey.pairs.update((members[one], members[other]) for one, other in found)
 
 
-def _score(survey: _Survey, group: Sequence[int]) -> float:
+def _score(survey: _DuplicateSurvey, group: Sequence[int]) -> float:
     """How well the worst pair of a group merges."""
     return min(_scores(survey, group))
 
 
-def _scores(survey: _Survey, group: Sequence[int]) -> Iterator[float]:
+def _scores(survey: _DuplicateSurvey, group: Sequence[int]) -> Iterator[float]:
     memories = {at: survey.records[at].memory for at in group}
     words = {at: frozenset(terms(memory.content)) for at, memory in memories.items()}
     for one, other in combinations(group, 2):
@@ -181,7 +183,7 @@ def _scores(survey: _Survey, group: Sequence[int]) -> Iterator[float]:
         yield merge_score(memories[one], memories[other], similarity, (words[one], words[other]))
 
 
-def _cluster(survey: _Survey, group: Sequence[int], score: float) -> Cluster:
+def _cluster(survey: _DuplicateSurvey, group: Sequence[int], score: float) -> DuplicateCluster:
     survey.call.check()
     places = {survey.records[at].memory.id: at for at in group}
     ordered = [places[memory.id] for memory in in_order(survey.records[at].memory for at in group)]
@@ -189,7 +191,7 @@ def _cluster(survey: _Survey, group: Sequence[int], score: float) -> Cluster:
     objections = [reason for pair in combinations(memories, 2) if (reason := apart(*pair))]
     if len(group) > MOST_TO_MERGE:
         objections.append(f"{len(group)} memories are many: look at each")
-    return Cluster(
+    return DuplicateCluster(
         records=tuple(survey.records[at] for at in ordered),
         similarities=tuple(survey.texts.similarity(ordered[0], at) for at in ordered),
         score=score,

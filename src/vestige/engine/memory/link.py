@@ -8,7 +8,7 @@ from vestige.cognition.fsrs.forgetting import neighbours
 from vestige.cognition.graph.kinds import LEARNED, PRUNE_BELOW, SILENT, faded, fading_days, reinforced
 from vestige.core.documents import Document
 from vestige.core.errors import Conflict, InvalidInput, NotFound
-from vestige.core.events import ActivationSpread, MemoryPromoted, Place, places_of
+from vestige.core.events import ActivationSpread, EventScope, MemoryPromoted, places_of
 from vestige.core.models import Edge, Filter
 from vestige.engine.context import Call
 from vestige.engine.notify import connected
@@ -33,7 +33,7 @@ class Linked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Faded:
+class FadedLinks:
     """How many learned links have become weaker, and how many of them were cut."""
 
     faded: int
@@ -101,7 +101,7 @@ def _of_the_past(edge: Edge) -> InvalidInput:
     )
 
 
-def fade(call: Call) -> Faded:
+def fade(call: Call) -> FadedLinks:
     """Let learned links fade for the time since they last did, at first since each was made; cut the weakest.
 
     Links of pinned memories stay as they are. Many small transactions, and the first one says that links have
@@ -126,7 +126,7 @@ def fade(call: Call) -> Faded:
         ended = sum(isinstance(change, Unlink) for change in saved)
         weaker, cut = weaker + len(saved) - ended, cut + ended
         call.progress(seen, None, "Fading links")
-    return Faded(faded=weaker, pruned=cut)
+    return FadedLinks(faded=weaker, pruned=cut)
 
 
 def _until(now: datetime, last: Document | None) -> Put:
@@ -215,7 +215,7 @@ def on_promoted(call: Call, happening: MemoryPromoted) -> None:
     )
 
 
-def _awake(call: Call, source: str, near: Sequence[str]) -> tuple[list[str], tuple[Place, ...]]:
+def _awake(call: Call, source: str, near: Sequence[str]) -> tuple[list[str], tuple[EventScope, ...]]:
     """Those near a memory that nobody holds back, in the same order, and where all of them are."""
     records = call.engine.store.get_many([source, *near], access=call.access)
     shown = Filter(include_suppressed=False)

@@ -23,7 +23,7 @@ TOLD = TEXT_FIELDS | {"valid_from", "valid_until"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class MergePlan:
     """What merging would do: the parts, the leading one first, and the memory they become."""
 
     plan_id: str
@@ -40,7 +40,7 @@ class Undone:
     parts: tuple[Record, ...]
 
 
-def plan(call: Call, memory_ids: Sequence[str]) -> Plan:
+def plan(call: Call, memory_ids: Sequence[str]) -> MergePlan:
     """What merging these memories would do now; InvalidInput says why they cannot be merged."""
     if len(set(memory_ids)) < len(memory_ids):
         raise InvalidInput("A memory cannot be merged with itself.", hint="Name each memory once.")
@@ -55,7 +55,7 @@ def plan(call: Call, memory_ids: Sequence[str]) -> Plan:
             details={"reasons": reasons},
         )
     merged = join(parts, memory_id=call.engine.new_id(), now=now)
-    return Plan(
+    return MergePlan(
         plan_id=plan_id(parts, merged),
         parts=tuple(records[part.id] for part in parts),
         merged=merged,

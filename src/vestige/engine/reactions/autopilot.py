@@ -27,7 +27,7 @@ from vestige.engine.care import backup
 from vestige.engine.context import Call, Engine, on_behalf_of, reach_of_cause
 from vestige.engine.memory import link, suppress
 from vestige.engine.reactions import capture, competition, reconsolidation, searches
-from vestige.engine.reactions.worker import Job, Stop, Worker, WorkerStatus
+from vestige.engine.reactions.worker import ReactionJob, Stop, Worker, WorkerStatus
 from vestige.engine.sleep import schedule
 from vestige.settings.settings import Settings
 
@@ -137,7 +137,7 @@ class Autopilot:
         self._worker = Worker(
             monotonic=engine.monotonic,
             leads=engine.store.leading,
-            chores=[Job(name=chore.name, run=partial(self._rest, chore)) for chore in wanted],
+            chores=[ReactionJob(name=chore.name, run=partial(self._rest, chore)) for chore in wanted],
         )
         self._listening = ExitStack()
         self.enabled = bool(wanted) or (driven and writable)
@@ -184,7 +184,7 @@ class Autopilot:
             if isinstance(happening, reaction.event):
                 reach = EVERYTHING if reaction.own else reach_of_cause()
                 run = partial(self._react, reaction, happening, reach)
-                self._worker.put(Job(name=reaction.name, run=run))
+                self._worker.put(ReactionJob(name=reaction.name, run=run))
 
     def _react(self, reaction: Reaction, happening: Happening, reach: Access, stop: Stop) -> None:
         patience = self._patience_seconds

@@ -14,7 +14,7 @@ from vestige.cognition.fsrs.capture import (
     FORCES,
     FORWARD,
     TAG_LIFE,
-    Event,
+    CaptureEvent,
     amounts,
     bounded,
     event_of,
@@ -37,11 +37,11 @@ _MOMENT = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cluster:
+class CaptureCluster:
     """What one event captured so far: memory ids with the amounts. `kept` is its document, None if new."""
 
     trigger: str
-    event: Event
+    event: CaptureEvent
     at: datetime
     until: datetime
     captured: Mapping[str, float] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Cluster:
 
 def on_promoted(call: Call, happening: MemoryPromoted) -> None:
     """Somebody said that a memory matters: what was learned around that moment is captured."""
-    _strike(call, happening.id, Event.FLAG, happening.timestamp)
+    _strike(call, happening.id, CaptureEvent.FLAG, happening.timestamp)
 
 
 def on_scored(call: Call, happening: ImportanceScored) -> None:
@@ -83,7 +83,7 @@ def on_created(call: Call, happening: MemoryCreated) -> None:
     persistently(call, attempt)
 
 
-def _strike(call: Call, trigger: str, event: Event, at: datetime) -> None:
+def _strike(call: Call, trigger: str, event: CaptureEvent, at: datetime) -> None:
     """Capture what was learned before the event, and open the time after it."""
     if not call.engine.settings.mechanisms.capture:
         return
@@ -93,7 +93,7 @@ def _strike(call: Call, trigger: str, event: Event, at: datetime) -> None:
         if memory is None:
             return
         recent = _recent(call, memory.scope, at)
-        cluster = Cluster(trigger=trigger, event=event, at=at, until=at + reach(event)[1])
+        cluster = CaptureCluster(trigger=trigger, event=event, at=at, until=at + reach(event)[1])
         earlier = next((one for one in recent if _name(one) == _name(cluster)), None)
         if earlier is not None:
             # Until its memories have lost their tags, a repeated event captures none of them again.
@@ -117,7 +117,7 @@ def _memory(call: Call, memory_id: str, where: Filter) -> Memory | None:
     return next((one.memory for one in found if passes(one.memory, where, call.access)), None)
 
 
-def _tagged(call: Call, trigger: Memory, cluster: Cluster) -> list[Memory]:
+def _tagged(call: Call, trigger: Memory, cluster: CaptureCluster) -> list[Memory]:
     """What was learned before the event in the same scope and may be captured: that of the same session
     first, then the latest. What is at odds with the trigger has lost by the event, not won."""
     where = replace(
@@ -140,8 +140,8 @@ def _tagged(call: Call, trigger: Memory, cluster: Cluster) -> list[Memory]:
 
 
 def _grown(
-    cluster: Cluster, memories: Iterable[Memory], held: Mapping[str, float]
-) -> tuple[Cluster, dict[str, float]]:
+    cluster: CaptureCluster, memories: Iterable[Memory], held: Mapping[str, float]
+) -> tuple[CaptureCluster, dict[str, float]]:
     """The cluster with as many of these memories as it takes, and what each of those gains."""
     fresh = [one for one in memories if one.id not in cluster.captured]
     apart = [(one.created_at - cluster.at) / _HOUR for one in fresh]
@@ -152,7 +152,7 @@ def _grown(
     return replace(cluster, captured={**cluster.captured, **taken}), taken
 
 
-def _written(call: Call, scope: str, cluster: Cluster, taken: Mapping[str, float]) -> list[Change]:
+def _written(call: Call, scope: str, cluster: CaptureCluster, taken: Mapping[str, float]) -> list[Change]:
     now, kept = call.engine.now(), cluster.kept
     body: dict[str, Any] = {  # JSON
         "event": cluster.event.value,
@@ -179,20 +179,20 @@ def _written(call: Call, scope: str, cluster: Cluster, taken: Mapping[str, float
     return [Put(document=document, logged=False), *remarks]
 
 
-def _name(cluster: Cluster) -> str:
+def _name(cluster: CaptureCluster) -> str:
     return f"{cluster.trigger}:{cluster.event.value}"
 
 
-def _document(call: Call, cluster: Cluster) -> Document | None:
+def _document(call: Call, cluster: CaptureCluster) -> Document | None:
     """The document of an earlier event of this kind and trigger."""
     found = call.engine.store.documents(KIND, access=call.access, ids=[_name(cluster)], limit=1)
     return found[0] if found else None
 
 
-def _recent(call: Call, scope: str, at: datetime) -> list[Cluster]:
+def _recent(call: Call, scope: str, at: datetime) -> list[CaptureCluster]:
     """The clusters of exactly this scope that may hold memories which still had their tags then."""
     since = at - TAG_LIFE - FORWARD
-    recent: list[Cluster] = []
+    recent: list[CaptureCluster] = []
     while True:
         page = call.engine.store.documents(
             KIND, access=call.access, scope=scope, limit=PAGE, offset=len(recent)
@@ -203,11 +203,11 @@ def _recent(call: Call, scope: str, at: datetime) -> list[Cluster]:
             return [one for one in recent if one.kept is not None and one.kept.scope == scope]
 
 
-def _cluster(document: Document) -> Cluster:
+def _cluster(document: Document) -> CaptureCluster:
     body = document.body
-    return Cluster(
+    return CaptureCluster(
         trigger=document.cites[0],
-        event=Event(body["event"]),
+        event=CaptureEvent(body["event"]),
         at=datetime.fromisoformat(body["at"]),
         until=datetime.fromisoformat(body["until"]),
         captured=dict(body["captured"]),
@@ -215,7 +215,7 @@ def _cluster(document: Document) -> Cluster:
     )
 
 
-def _held(clusters: Iterable[Cluster]) -> dict[str, float]:
+def _held(clusters: Iterable[CaptureCluster]) -> dict[str, float]:
     """What each memory has gained by captures."""
     held: dict[str, float] = {}
     for cluster in clusters:

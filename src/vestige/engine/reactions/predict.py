@@ -6,7 +6,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from vestige.cognition.fsrs.strength import retention_of
-from vestige.cognition.prediction.forecast import Foretold, Made, Situation, foretell, session_of, waiting
+from vestige.cognition.prediction.forecast import (
+    ForecastSituation,
+    Foretold,
+    MadePrediction,
+    foretell,
+    session_of,
+    waiting,
+)
 from vestige.cognition.prediction.habits import SESSION, Habit, Search, asked_terms, habit_from, interests
 from vestige.core.errors import Conflict, StoreError
 from vestige.core.models import Filter, Order, Record
@@ -90,7 +97,7 @@ def predict(
     where = replace(where, valid_at=now, include_suppressed=False)
     scope = where.scope or call.scope
     asked = searches(call, scope)
-    situation = Situation(
+    situation = ForecastSituation(
         now=now,
         session=session_of(asked, now),
         found=frozenset(one.shown[0] for one in asked if one.shown and now - one.at < SESSION),
@@ -101,7 +108,7 @@ def predict(
     predictions = _living(call, foretold, where, limit)
     degraded = None if predictions else _why_not(call, habits)
     if predictions and record:
-        _keep(call, scope, Made(at=now, ids=tuple(one.record.memory.id for one in predictions)))
+        _keep(call, scope, MadePrediction(at=now, ids=tuple(one.record.memory.id for one in predictions)))
     made, _ = forecast(call, scope)
     words = {term: word for one in reversed(asked) for term, word in one.terms.items()}
     return Predicted(
@@ -158,7 +165,7 @@ def _cold(call: Call, where: Filter, limit: int, now: datetime) -> tuple[Predict
     )
 
 
-def _keep(call: Call, scope: str, made: Made) -> None:
+def _keep(call: Call, scope: str, made: MadePrediction) -> None:
     """Remember what was predicted. It never fails: an answer is worth more than its trace."""
     store = call.engine.store
     # What cites nothing is out of reach for an access that is limited to domains.

@@ -43,7 +43,7 @@ Stop = Callable[[], bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class ReactionJob:
     """Something to do, with a name for the log."""
 
     name: str
@@ -72,7 +72,7 @@ class Worker:
         self,
         *,
         monotonic: Callable[[], float],
-        chores: Sequence[Job] = (),
+        chores: Sequence[ReactionJob] = (),
         leads: Callable[[], bool] = lambda: True,
         most_waiting: int = MOST_WAITING,
         idle_seconds: float = IDLE_SECONDS,
@@ -88,14 +88,14 @@ class Worker:
         self._look_seconds = look_seconds
         self._pause_seconds = pause_seconds
         self._changed = threading.Condition()
-        self._waiting: deque[Job] = deque()
+        self._waiting: deque[ReactionJob] = deque()
         self._busy = 0
         self._handled = self._failed = self._dropped = self._restarts = 0
         self._last_error: str | None = None
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def put(self, job: Job) -> None:
+    def put(self, job: ReactionJob) -> None:
         """Have a job done soon. It never waits: when too many do, the oldest one is dropped."""
         with self._changed:
             if len(self._waiting) >= self._most_waiting:
@@ -213,14 +213,14 @@ class Worker:
             logger.info("This process %s the background work", "leads" if leader else "no longer leads")
         self._leader = leader
 
-    def _take(self) -> Job | None:
+    def _take(self) -> ReactionJob | None:
         with self._changed:
             if not self._waiting:
                 return None
             self._busy += 1
             return self._waiting.popleft()
 
-    def _do(self, job: Job, stop: Stop, *, again: bool = False) -> None:
+    def _do(self, job: ReactionJob, stop: Stop, *, again: bool = False) -> None:
         """Run one job that was taken; with `again` it waits for another turn if the store is away."""
         error: Exception | None = None
         later = False
@@ -247,7 +247,7 @@ class Worker:
                     self._last_error = f"{job.name}: {_told(error)}"
                 self._changed.notify_all()
 
-    def _put_back(self, job: Job) -> None:
+    def _put_back(self, job: ReactionJob) -> None:
         if not job.tries:  # once; how many wait is in the status
             logger.warning("%s waits: the store cannot be reached", job.name)
         self.put(replace(job, tries=job.tries + 1))

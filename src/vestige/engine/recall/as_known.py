@@ -20,10 +20,10 @@ from vestige.cognition.text.form import Form
 from vestige.core.candidates import (
     LONGEST_TOKENS,
     OFFSETS,
+    CandidatePool,
     Flags,
     Floats,
     Integers,
-    Pool,
     Sketch,
     Vectors,
 )
@@ -70,7 +70,7 @@ def probe_as_known(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Meaning:
+class _WordingVectors:
     """What the model makes of texts: the best piece of each, as a pool has it, and all of its pieces; `query`
     are the tokens of what is asked."""
 
@@ -81,8 +81,8 @@ class _Meaning:
     pieces: tuple[tuple[Piece, ...], ...]
     query: TokenStates | None
 
-    def at(self, places: Integers) -> "_Meaning":
-        return _Meaning(
+    def at(self, places: Integers) -> "_WordingVectors":
+        return _WordingVectors(
             cosine=self.cosine[places],
             starts=self.starts[places],
             ends=self.ends[places],
@@ -92,10 +92,10 @@ class _Meaning:
         )
 
 
-def _meaning(call: Call, asked: Asked, probed: Probed, memories: Sequence[Memory]) -> _Meaning:
+def _meaning(call: Call, asked: Asked, probed: Probed, memories: Sequence[Memory]) -> _WordingVectors:
     """The meaning of the first memories, as far as there is a model and time."""
     count = len(memories)
-    found = _Meaning(
+    found = _WordingVectors(
         cosine=np.full(count, nan),
         starts=np.zeros(count, dtype=np.int64),
         ends=np.zeros(count, dtype=np.int64),
@@ -135,11 +135,16 @@ def _affordable(memories: Sequence[Memory]) -> list[int]:
 
 
 def _pool(
-    asked: Asked, beside: Pool, records: Sequence[Record], words: Words, meaning: _Meaning, near: Flags
-) -> Pool:
+    asked: Asked,
+    beside: CandidatePool,
+    records: Sequence[Record],
+    words: Words,
+    meaning: _WordingVectors,
+    near: Flags,
+) -> CandidatePool:
     """The records as a pool, each by itself, beside a pool that says how common words are."""
     traits = traits_of(records, [-1] * len(records))
-    return Pool(
+    return CandidatePool(
         ids=tuple(one.memory.id for one in records),
         own=words.own,
         window=words.own,
@@ -184,7 +189,7 @@ def _sketch(pieces: Sequence[Sequence[Piece]]) -> Sketch | None:
     )
 
 
-def _matched(asked: Asked, meaning: _Meaning, pool: Pool) -> Matched | None:
+def _matched(asked: Asked, meaning: _WordingVectors, pool: CandidatePool) -> Matched | None:
     """How well tokens match, asked as the query was put."""
     query = meaning.query
     if query is None or not len(query.spans) or pool.sketch is None:

@@ -9,7 +9,7 @@ import numpy as np
 from vestige.cognition.query.analyse import Asked, telling_words
 from vestige.cognition.ranking.maxsim import STOP_SHARE, WRITTEN_STOP_SHARE, Matched, match, weigh
 from vestige.cognition.text.form import Form, in_second_person
-from vestige.core.candidates import Pool, Sketch
+from vestige.core.candidates import CandidatePool, Sketch
 from vestige.core.errors import EmbedderError, ModelMismatch
 from vestige.core.models import Filter
 from vestige.embed.protocol import Encoded, Signature, TokenStates
@@ -58,7 +58,7 @@ class Probed:
     """The candidates, and how well their tokens match (None without token states). `why_not` says why
     meaning took no part, where it did not."""
 
-    pool: Pool
+    pool: CandidatePool
     matched: Matched | None
     encoded: Encoded | None
     why_not: str | None
@@ -98,7 +98,9 @@ def _probe(call: Call, asked: Asked, where: Filter, depth: Depth, least_cosine: 
     return Probed(pool=pool, matched=matched, encoded=encoded, why_not=meaning.why_not)
 
 
-def _matched(call: Call, text: str, encoded: Encoded, names: frozenset[int], pool: Pool) -> Matched | None:
+def _matched(
+    call: Call, text: str, encoded: Encoded, names: frozenset[int], pool: CandidatePool
+) -> Matched | None:
     """How well tokens match. Notes are asked as the query was put, talks as one would ask their speakers."""
     if encoded.tokens is None or not len(encoded.tokens.spans) or pool.sketch is None:
         return None
@@ -120,7 +122,9 @@ def _matched(call: Call, text: str, encoded: Encoded, names: frozenset[int], poo
     )
 
 
-def _match(text: str, tokens: TokenStates, pool: Pool, sketch: Sketch, *stop_shares: float) -> list[Matched]:
+def _match(
+    text: str, tokens: TokenStates, pool: CandidatePool, sketch: Sketch, *stop_shares: float
+) -> list[Matched]:
     words = telling_words(text)
     weights = [weigh(tokens.spans, words, pool.frequencies, pool.memories, share) for share in stop_shares]
     return match(tokens.states, weights, sketch)

@@ -47,7 +47,7 @@ class Associations:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bridge:
+class BridgeMemory:
     """A memory between two others: on how many paths it lies, and how sure the best of them is."""
 
     record: Record
@@ -56,7 +56,7 @@ class Bridge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Connection:
+class MemoryPaths:
     """The ways between two memories, best first, and every memory on them."""
 
     paths: tuple[Path, ...]
@@ -78,21 +78,21 @@ def associations(call: Call, memory_id: str, limit: int) -> Associations:
     )
 
 
-def connection(call: Call, start: str, end: str, limit: int) -> Connection:
+def connection(call: Call, start: str, end: str, limit: int) -> MemoryPaths:
     """How two memories are connected: up to `limit` ways, and no more than MOST_PATHS."""
     return _connected(call, start, end, min(limit, MOST_PATHS))
 
 
-def between(call: Call, start: str, end: str, limit: int) -> list[Bridge]:
+def between(call: Call, start: str, end: str, limit: int) -> list[BridgeMemory]:
     """The memories that connect two others, those on most ways first."""
     found = _connected(call, start, end, BRIDGING_PATHS)
     return [
-        Bridge(record=found.records[memory_id], paths=paths, confidence=confidence)
+        BridgeMemory(record=found.records[memory_id], paths=paths, confidence=confidence)
         for memory_id, paths, confidence in bridges(found.paths)[:limit]
     ]
 
 
-def _connected(call: Call, start: str, end: str, most: int) -> Connection:
+def _connected(call: Call, start: str, end: str, most: int) -> MemoryPaths:
     if start == end:
         raise InvalidInput(
             "`from` and `to` are the same memory.",
@@ -106,7 +106,7 @@ def _connected(call: Call, start: str, end: str, most: int) -> Connection:
     edges = call.engine.store.edges(list(records), access=call.access, among=True, heaviest=MOST_LINKS)
     paths = best_paths(edges, start, end, most=most)
     used = {memory_id for path in paths for memory_id in path.ids} | {start, end}
-    return Connection(
+    return MemoryPaths(
         paths=tuple(paths), records={one: record for one, record in records.items() if one in used}
     )
 

@@ -8,16 +8,16 @@ from vestige.cognition.fsrs.strength import retention_of
 from vestige.cognition.gate.relation import contradictions_among
 from vestige.cognition.graph.kinds import CONTRADICTS, SUPERSEDES
 from vestige.cognition.graph.spread import Activation
-from vestige.cognition.ranking.dedupe import Worded, fold_duplicates, spread_out
+from vestige.cognition.ranking.dedupe import ComparedText, fold_duplicates, spread_out
 from vestige.cognition.ranking.relevance import SIGNALS, Relevance
 from vestige.cognition.ranking.stages import Ranking, joining
 from vestige.cognition.text.analyser import fingerprint, terms
 from vestige.cognition.text.form import Form, features, is_threaded
-from vestige.core.candidates import Pool
+from vestige.core.candidates import CandidatePool
 from vestige.core.models import Filter, Memory, Record
 from vestige.engine.context import Call
 from vestige.engine.recall.as_known import as_known
-from vestige.engine.recall.stage_inputs import Links, known_then
+from vestige.engine.recall.stage_inputs import LinkedFinds, known_then
 from vestige.store.filter_rule import passes
 
 SPARE = 5
@@ -29,7 +29,7 @@ LONG_CHARS = 4_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Signal:
+class RelevanceSignal:
     """One part of a hit's relevance: `value` times `weight` was added."""
 
     name: str
@@ -55,7 +55,7 @@ class Hit:
     by_words: bool = False
     by_meaning: bool = False
     by_literal: bool = False
-    signals: tuple[Signal, ...] = ()
+    signals: tuple[RelevanceSignal, ...] = ()
     stages: tuple[tuple[str, float, int], ...] = ()
     start: int = 0
     end: int = 0
@@ -68,10 +68,10 @@ class Hit:
 class Ranked:
     """A pool after ranking: what is answered from, with the reasons if they are asked for."""
 
-    pool: Pool
+    pool: CandidatePool
     relevance: Relevance
     ranking: Ranking
-    links: Links
+    links: LinkedFinds
     explain: bool
 
 
@@ -156,7 +156,7 @@ def _hit(ranked: Ranked, ranks: Sequence[Sequence[int]] | None, at: int, record:
     return replace(
         hit,
         signals=tuple(
-            Signal(name=name, value=float(value), weight=float(weight))
+            RelevanceSignal(name=name, value=float(value), weight=float(weight))
             for name, value, weight in zip(SIGNALS, found.signals[at], found.weights[at], strict=True)
             if weight
         ),
@@ -183,7 +183,9 @@ def _mark(memory: Memory) -> str | None:
     return None if is_threaded(memory) else fingerprint(memory.content)
 
 
-def _in_company(call: Call, hits: Sequence[Hit], links: Links, known_at: datetime | None) -> tuple[Hit, ...]:
+def _in_company(
+    call: Call, hits: Sequence[Hit], links: LinkedFinds, known_at: datetime | None
+) -> tuple[Hit, ...]:
     """The hits in the order they are shown, each with those among them that contradict it."""
     leader = {held: at for at, hit in enumerate(hits) for held in (hit.record.memory.id, *hit.duplicates)}
     edges = links.inside
@@ -211,7 +213,7 @@ def _opposed(hits: Sequence[Hit], pairs: Collection[tuple[str, int, int]], at: i
     return tuple(sorted(hits[other].record.memory.id for other in others))
 
 
-def _worded(memory: Memory) -> Worded:
+def _worded(memory: Memory) -> ComparedText:
     is_turn = is_threaded(memory)
     compared = not is_turn and len(memory.content) <= LONG_CHARS
-    return Worded(terms=frozenset(terms(memory.content)) if compared else frozenset(), is_turn=is_turn)
+    return ComparedText(terms=frozenset(terms(memory.content)) if compared else frozenset(), is_turn=is_turn)

@@ -6,7 +6,7 @@ from typing import assert_never
 
 from vestige.cognition.query.analyse import Asked
 from vestige.cognition.query.literals import literal_terms, written_in
-from vestige.cognition.query.named import Day, Name, Numbered, Particular
+from vestige.cognition.query.named import Name, NamedDay, Numbered, Particular
 from vestige.cognition.text.analyser import terms
 from vestige.core.models import Filter, Memory
 from vestige.engine.context import Call
@@ -55,7 +55,7 @@ def _is_untold(call: Call, one: Particular, where: Filter, found: Sequence[Memor
             return _is_unknown(call, one, where, found)
         case Numbered():
             return _has_no_such_number(call, one, where, found)
-        case Day():
+        case NamedDay():
             near = None if any(map(one.told_in, found)) else _with(call, one.numbers, where)
             return near is not None and not any(map(one.told_in, near))
     assert_never(one)

@@ -12,9 +12,9 @@ from vestige.cognition.ranking.context import NOWHERE, Context
 from vestige.cognition.ranking.relevance import relevance
 from vestige.cognition.ranking.stages import RERANKED, Ranking, rank, reranked, stages_without
 from vestige.cognition.text.analyser import searchable
-from vestige.core.candidates import Pool
+from vestige.core.candidates import CandidatePool
 from vestige.core.errors import EmbedderError
-from vestige.core.events import Place, SearchPerformed, places_of
+from vestige.core.events import EventScope, SearchPerformed, places_of
 from vestige.core.models import ROOT_SCOPE, Filter
 from vestige.engine.access import searched
 from vestige.engine.context import Call
@@ -32,7 +32,9 @@ logger = logging.getLogger(__name__)
 # -- The optional second judge: a cross-encoder reads the best candidates beside the query.
 
 
-def rerank(call: Call, text: str, pool: Pool, ranking: Ranking, known_at: datetime | None) -> Ranking:
+def rerank(
+    call: Call, text: str, pool: CandidatePool, ranking: Ranking, known_at: datetime | None
+) -> Ranking:
     """The ranking after the judge, where there is one; as it was where there is none or it fails."""
     reranker = call.engine.reranker()
     if reranker is None:
@@ -158,7 +160,7 @@ def tell(call: Call, query: RecallQuery, recalled: Recalled, shown: Sequence[Hit
     call.engine.events.emit(
         SearchPerformed(
             timestamp=call.engine.now(),
-            places=(Place(scope=scope), *places_of(*(hit.record.memory for hit in shown))),
+            places=(EventScope(scope=scope), *places_of(*(hit.record.memory for hit in shown))),
             query=unsaid(call, query.text),
             result_count=len(shown),
             result_ids=tuple(hit.record.memory.id for hit in shown),

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from vestige.cognition.evidence.evidence import (
+    AnswerStatus,
+    EvolutionStep,
     Exhibit,
     Findings,
-    Status,
-    Step,
     evolution,
     exhibit,
     judge,
@@ -23,7 +23,7 @@ from vestige.engine.recall.as_known import as_known
 from vestige.engine.recall.candidates import Mode
 from vestige.engine.recall.hits import Hit
 from vestige.engine.recall.recall import Recalled, RecallQuery, recall
-from vestige.engine.sleep.insights import Held, insights_into
+from vestige.engine.sleep.insights import KeptInsight, insights_into
 from vestige.store.filter_rule import passes
 
 SURE_ENOUGH = Mode.PRECISE.depth.confidence
@@ -45,14 +45,14 @@ class Reference:
     """What the memories say together about a question. `hits` are those of the search and of the links."""
 
     intent: Intent
-    status: Status
+    status: AnswerStatus
     recalled: Recalled
     hits: tuple[Hit, ...]
     expanded: int
     exhibits: tuple[Exhibit, ...]
     findings: Findings
-    evolution: tuple[Step, ...]
-    insights: tuple[Held, ...]
+    evolution: tuple[EvolutionStep, ...]
+    insights: tuple[KeptInsight, ...]
 
 
 def refer(call: Call, query: RecallQuery, moment: datetime) -> Reference:
@@ -71,10 +71,10 @@ def refer(call: Call, query: RecallQuery, moment: datetime) -> Reference:
     call.check()
     findings = judge(exhibits, recalled.confidence, moment)
     status = status_of(findings)
-    if status is Status.NO_EVIDENCE and not call.engine.store.count(
+    if status is AnswerStatus.NO_EVIDENCE and not call.engine.store.count(
         _all_times(query.where), access=call.access
     ):
-        status = Status.NO_MEMORIES
+        status = AnswerStatus.NO_MEMORIES
     return Reference(
         intent=intent,
         status=status,
@@ -88,7 +88,9 @@ def refer(call: Call, query: RecallQuery, moment: datetime) -> Reference:
     )
 
 
-def _insights(call: Call, where: Filter, exhibits: Sequence[Exhibit], findings: Findings) -> tuple[Held, ...]:
+def _insights(
+    call: Call, where: Filter, exhibits: Sequence[Exhibit], findings: Findings
+) -> tuple[KeptInsight, ...]:
     """What dreams noticed about the evidence."""
     names = [exhibits[at].memory.id for at in findings.roles]
     return tuple(insights_into(call, names, limit=INSIGHTS, known_at=where.known_at))

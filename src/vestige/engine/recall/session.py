@@ -8,7 +8,7 @@ from pathlib import Path
 
 from vestige.cognition.evidence.codebase import DECISION, PATTERN, files_of
 from vestige.cognition.intentions.intention import Looked
-from vestige.cognition.intentions.triggers import Situation
+from vestige.cognition.intentions.triggers import TriggerSituation
 from vestige.cognition.ranking.context import Context
 from vestige.core.models import EVERYTHING, Filter, Record
 from vestige.engine.care.backup import BACKUPS
@@ -45,12 +45,12 @@ class SessionQuery:
     codebase: str | None = None
     file: str | None = None
     pins: int
-    situation: Situation | None = None
+    situation: TriggerSituation | None = None
     foresee: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Material:
+class SessionMaterial:
     """What there is to tell, each part with the most important first; a memory may be in several parts."""
 
     intentions: tuple[Looked, ...]
@@ -72,7 +72,7 @@ class Needs:
     gc: bool
 
 
-def collect(call: Call, asked: SessionQuery) -> Material:
+def collect(call: Call, asked: SessionQuery) -> SessionMaterial:
     """Everything that could be told."""
     now = call.engine.now()
     where = replace(asked.within, valid_at=now, include_suppressed=False)
@@ -81,7 +81,7 @@ def collect(call: Call, asked: SessionQuery) -> Material:
     searches = tuple(_search(call, text, where, place) for text in asked.queries)
     recalled = _merged(searches)
     ranks = {record.memory.id: rank for rank, record in enumerate(recalled)}
-    return Material(
+    return SessionMaterial(
         intentions=_intentions(call, asked),
         pinned=tuple(sorted(pinned, key=lambda record: ranks.get(record.memory.id, len(ranks)))),
         recalled=recalled,
@@ -92,7 +92,7 @@ def collect(call: Call, asked: SessionQuery) -> Material:
     )
 
 
-def present(call: Call, material: Material, shown: Collection[str]) -> None:
+def present(call: Call, material: SessionMaterial, shown: Collection[str]) -> None:
     """Tell of the searches, and leave one trace on every memory that was shown."""
     record = call.engine.settings.memory.record
     for query, recalled in material.searches:

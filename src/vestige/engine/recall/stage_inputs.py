@@ -11,9 +11,9 @@ from vestige.cognition.graph.spread import Activation, raised, received
 from vestige.cognition.query.analyse import analyse
 from vestige.cognition.ranking.context import Context, Hints, hints
 from vestige.cognition.ranking.relevance import relevance
-from vestige.cognition.ranking.stages import Ranking, Situation, is_statement, newer_rivals
+from vestige.cognition.ranking.stages import Ranking, StageInputs, is_statement, newer_rivals
 from vestige.cognition.time.query_window import Anchor, time_asked
-from vestige.core.candidates import Floats, Integers, Pool
+from vestige.core.candidates import CandidatePool, Floats, Integers
 from vestige.core.models import Edge, Filter, Memory
 from vestige.engine.context import Call
 from vestige.engine.recall.as_known import as_known, probe_as_known
@@ -28,7 +28,7 @@ MOST_ACTIVE = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Links:
+class LinkedFinds:
     """What links lead to from the best candidates beyond the pool, how many of it may join, and the links
     between candidates."""
 
@@ -42,10 +42,10 @@ def situate(
     text: str,
     where: Filter,
     context: Floats,
-    pool: Pool,
+    pool: CandidatePool,
     ranking: Ranking,
     depth: Depth,
-) -> tuple[Situation, Links]:
+) -> tuple[StageInputs, LinkedFinds]:
     """Everything the stages need, loaded at once."""
     now = call.engine.now()
     active, lent = _activated(call, ranking, depth, where.known_at)
@@ -57,7 +57,7 @@ def situate(
         window = (asked_time.window.start.timestamp(), asked_time.window.end.timestamp())
     elif asked_time.anchor is not None:
         window = _anchored(call, asked_time.anchor, where, depth)
-    situation = Situation(
+    situation = StageInputs(
         now=now.timestamp(),
         traits=pool.traits,
         window=window,
@@ -68,10 +68,10 @@ def situate(
         activation=_activation(lent, here),
     )
     beyond = {memory_id: one for memory_id, one in active.items() if memory_id not in here}
-    return situation, Links(beyond=beyond, quota=depth.associations, inside=inside)
+    return situation, LinkedFinds(beyond=beyond, quota=depth.associations, inside=inside)
 
 
-def _newer(call: Call, pool: Pool, ranking: Ranking) -> Integers:
+def _newer(call: Call, pool: CandidatePool, ranking: Ranking) -> Integers:
     """The rivals told later, among plain statements."""
     newer = newer_rivals(pool, ranking.scores)
     older = np.flatnonzero(newer >= 0)

@@ -14,12 +14,12 @@ import numpy as np
 from vestige.cognition.evidence.duplicates import LIKELY, unfit, whole
 from vestige.cognition.fsrs.strength import keeping
 from vestige.core.errors import INSIDE, Cancelled, DeadlineExceeded, VestigeError
-from vestige.core.events import ConsolidationCompleted, ConsolidationStarted, Place
+from vestige.core.events import ConsolidationCompleted, ConsolidationStarted, EventScope
 from vestige.core.models import ROOT_SCOPE, Filter
 from vestige.engine.context import Call
 from vestige.engine.embedding import backfill, embedder_or_none
 from vestige.engine.intentions import tidy
-from vestige.engine.memory.link import Faded, fade
+from vestige.engine.memory.link import FadedLinks, fade
 from vestige.engine.memory.states import settle
 from vestige.engine.memory.suppress import sweep
 from vestige.engine.reactions import capture, reconsolidation
@@ -49,7 +49,7 @@ WINDOWS = {capture.KIND: timedelta(days=30), reconsolidation.KIND: timedelta(day
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class ConsolidationStep:
     """What one step did: how many it was about, and what there is to say."""
 
     name: str
@@ -63,7 +63,7 @@ class Consolidated:
 
     id: str
     memories: int
-    steps: tuple[Step, ...]
+    steps: tuple[ConsolidationStep, ...]
     dreamed: Dreamed | None
     tuned: bool
     duration_ms: float
@@ -92,7 +92,7 @@ def consolidate(call: Call, *, dreaming: DreamQuery | None) -> Consolidated:
     started = engine.monotonic()
     with alone(call, CONSOLIDATION) as lease:
         call = paced(call, lease.renew)
-        here = (Place(scope=scope),)
+        here = (EventScope(scope=scope),)
         engine.events.emit(ConsolidationStarted(timestamp=engine.now(), places=here))
         before = last(call, CONSOLIDATION, scope)
         # A step tells how far it is on a scale of its own, which is none of the caller's.
@@ -118,7 +118,7 @@ def consolidate(call: Call, *, dreaming: DreamQuery | None) -> Consolidated:
     return done
 
 
-def _guarded(name: str, work: "Work", run: _Run) -> Step:
+def _guarded(name: str, work: "Work", run: _Run) -> ConsolidationStep:
     """One step. That the caller has gone ends everything, any other error only this step."""
     try:
         count, note = work(run)
@@ -128,11 +128,11 @@ def _guarded(name: str, work: "Work", run: _Run) -> Step:
         logger.warning("Consolidation goes on without %s: %s", name, exc.message)
         # The note is kept, and read by others.
         why = type(exc).__doc__ if isinstance(exc, INSIDE) else exc.message
-        return Step(name=name, count=0, note=f"not done: {why}")
-    return Step(name=name, count=count, note=note)
+        return ConsolidationStep(name=name, count=0, note=f"not done: {why}")
+    return ConsolidationStep(name=name, count=count, note=note)
 
 
-def _close(run: _Run, steps: list[Step], duration_ms: float) -> Consolidated:
+def _close(run: _Run, steps: list[ConsolidationStep], duration_ms: float) -> Consolidated:
     """Take a snapshot of how well everything is kept, and write the row of the history."""
     call = run.call
     stats = call.engine.store.stats(access=call.access, now=call.engine.now())
@@ -209,7 +209,7 @@ def _duplicates(run: _Run) -> "Counted":
 def _links(run: _Run) -> "Counted":
     if run.scope != ROOT_SCOPE:
         return 0, "not done: links fade in a consolidation of everything"
-    done: Faded = fade(run.call)
+    done: FadedLinks = fade(run.call)
     return done.faded, f"{done.pruned} more were cut" if done.pruned else None
 
 

@@ -4,30 +4,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from vestige.cognition.dreams.insights import Insight, Material, draw, fresh
+from vestige.cognition.dreams.insights import DreamMaterial, Insight, draw, fresh
 from vestige.cognition.dreams.replay import (
     CONFLICT_SIMILARITY,
     LEAST_MEMORIES,
     LINKS_EACH,
+    LinkProposal,
     Pair,
-    Proposal,
     degrees_of,
     pair,
     propose,
 )
 from vestige.cognition.evidence.evidence import LONG_CHARS
-from vestige.cognition.gate.conflict import Conflict as Difference
+from vestige.cognition.gate.conflict import StatementConflict as Difference
 from vestige.cognition.gate.relation import comes_after, conflict_between, is_contradiction
 from vestige.cognition.text.form import Form, features, is_threaded
 from vestige.cognition.text.vocabulary import Vocabulary, named_in, vocabulary_of
 from vestige.core.errors import InvalidInput
-from vestige.core.events import DreamCompleted, DreamProgress, DreamStarted, Place
+from vestige.core.events import DreamCompleted, DreamProgress, DreamStarted, EventScope
 from vestige.core.models import Edge, Filter, Memory
 from vestige.engine.context import Call
 from vestige.engine.notify import connected
-from vestige.engine.sleep.dream_commit import Found, keep
+from vestige.engine.sleep.dream_commit import DreamFindings, keep
 from vestige.engine.sleep.dream_replay import Replay, choose, compare, edges_of, groups
-from vestige.engine.sleep.insights import Held, known
+from vestige.engine.sleep.insights import KeptInsight, known
 from vestige.engine.sleep.runs import DREAM, alone, last, within_reach
 from vestige.engine.sleep.throttle import paced
 
@@ -62,7 +62,7 @@ class Dreamed:
     reinforced: int
     pruned: int
     strengthened: int
-    insights: tuple[Held, ...]
+    insights: tuple[KeptInsight, ...]
     by_words: bool
     duration_ms: float
 
@@ -75,7 +75,7 @@ def dream(call: Call, query: DreamQuery) -> Dreamed:
     started = engine.monotonic()
     with alone(call, DREAM) as lease:
         call = paced(call, lease.renew)
-        here = (Place(scope=query.scope),)
+        here = (EventScope(scope=query.scope),)
         engine.events.emit(DreamStarted(timestamp=engine.now(), places=here, memory_count=query.memories))
         found = _dreamt(call, query)
         _enter(call, query, "commit")
@@ -107,7 +107,7 @@ def _check_enough(call: Call, query: DreamQuery) -> None:
         )
 
 
-def _dreamt(call: Call, query: DreamQuery) -> Found:
+def _dreamt(call: Call, query: DreamQuery) -> DreamFindings:
     """Everything that takes long. Only reads."""
     before = last(call, DREAM, query.scope)
     turn = before.body["turn"] + 1 if before else 0
@@ -122,7 +122,7 @@ def _dreamt(call: Call, query: DreamQuery) -> Found:
     proposals = propose(replay.memories, near, linked, degrees_of(edges), vocabulary, query.links_each)
     _enter(call, query, "insight")
     woven = _Woven(replay=replay, proposals=proposals, linked=linked, vocabulary=vocabulary)
-    return Found(
+    return DreamFindings(
         scope=query.scope,
         turn=turn,
         replay=replay,
@@ -145,7 +145,7 @@ class _Woven:
     """What was replayed, the links that were there and those that are new, and what all of it names."""
 
     replay: Replay
-    proposals: Sequence[Proposal]
+    proposals: Sequence[LinkProposal]
     linked: AbstractSet[Pair]
     vocabulary: Vocabulary
 
@@ -158,7 +158,7 @@ def _insights(call: Call, woven: _Woven, least: float) -> list[Insight]:
     near = {both: similarity for both, similarity in replay.near.items() if involved.keys() >= set(both)}
     alike = groups(call, replay, list(involved), least)
     call.check()
-    material = Material(
+    material = DreamMaterial(
         memories=involved,
         replayed=list(replay.replayed),
         groups=alike,
@@ -200,7 +200,7 @@ def _enter(call: Call, query: DreamQuery, phase: str) -> None:
     call.engine.events.emit(
         DreamProgress(
             timestamp=call.engine.now(),
-            places=(Place(scope=query.scope),),
+            places=(EventScope(scope=query.scope),),
             phase=phase,
             progress_pct=float(done),
         )
@@ -217,7 +217,7 @@ def _tell(call: Call, dreamed: Dreamed) -> None:
         *(connected(edge, ends) for edge in dreamed.linked),
         DreamCompleted(
             timestamp=now,
-            places=(Place(scope=dreamed.scope),),
+            places=(EventScope(scope=dreamed.scope),),
             memories_replayed=dreamed.replayed,
             connections_found=len(dreamed.linked),
             insights_generated=len(dreamed.insights),

@@ -9,15 +9,22 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from vestige.cognition.dreams.insights import Insight, fresh
-from vestige.cognition.dreams.replay import OLD_AMOUNT, STRENGTHENED_EVERY, Proposal, faint, pair, stronger
+from vestige.cognition.dreams.replay import (
+    OLD_AMOUNT,
+    STRENGTHENED_EVERY,
+    LinkProposal,
+    faint,
+    pair,
+    stronger,
+)
 from vestige.cognition.text.analyser import text_hash
 from vestige.core.errors import Conflict, NotFound
 from vestige.core.models import Edge, Evidence, Filter, Memory
 from vestige.engine.context import Call
 from vestige.engine.revise import persistently
 from vestige.engine.sleep.dream_replay import Replay, edges_of
-from vestige.engine.sleep.insights import Held, held, kept, known
-from vestige.engine.sleep.runs import DREAM, Row, rows, written
+from vestige.engine.sleep.insights import KeptInsight, held, kept, known
+from vestige.engine.sleep.runs import DREAM, RunRecord, rows, written
 from vestige.store.contract.changes import Change, Drop, Link, Put, Remark, Unlink
 from vestige.store.filter_rule import passes
 
@@ -26,18 +33,18 @@ REPLAYED = "replayed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class DreamFindings:
     """What a dream would keep, as the memories were when it looked."""
 
     scope: str
     turn: int
     replay: Replay
-    proposals: Sequence[Proposal]
+    proposals: Sequence[LinkProposal]
     insights: Sequence[Insight]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class KeptDream:
     """What was kept."""
 
     run: str
@@ -45,15 +52,15 @@ class Kept:
     reinforced: int
     pruned: int
     strengthened: int
-    insights: tuple[Held, ...]
+    insights: tuple[KeptInsight, ...]
 
 
-def keep(call: Call, found: Found) -> Kept:
+def keep(call: Call, found: DreamFindings) -> KeptDream:
     """Write all of it that still stands, or nothing; decided again when somebody else was quicker."""
     return persistently(call, lambda: _keep(call, found))
 
 
-def _keep(call: Call, found: Found) -> Kept:
+def _keep(call: Call, found: DreamFindings) -> KeptDream:
     now = call.engine.now()
     standing = _standing(call, found, now)
     pinned = {name for name, memory in standing.items() if memory.pinned}
@@ -79,7 +86,7 @@ def _keep(call: Call, found: Found) -> Kept:
         call.engine.store.commit(changes, access=call.access)
     except NotFound as exc:
         raise Conflict() from exc  # one more has gone: look again
-    return Kept(
+    return KeptDream(
         run=history[0].document.id,
         linked=tuple(links),
         reinforced=len(heavier),
@@ -89,7 +96,7 @@ def _keep(call: Call, found: Found) -> Kept:
     )
 
 
-def _standing(call: Call, found: Found, now: datetime) -> dict[str, Memory]:
+def _standing(call: Call, found: DreamFindings, now: datetime) -> dict[str, Memory]:
     """What is still as it was when the dream looked."""
     ends = (end for one in found.proposals for end in (one.source_id, one.target_id))
     sources = (name for one in found.insights for name in one.sources)
@@ -103,7 +110,9 @@ def _standing(call: Call, found: Found, now: datetime) -> dict[str, Memory]:
     }
 
 
-def _unlinked(call: Call, proposals: Sequence[Proposal], standing: Mapping[str, Memory]) -> list[Proposal]:
+def _unlinked(
+    call: Call, proposals: Sequence[LinkProposal], standing: Mapping[str, Memory]
+) -> list[LinkProposal]:
     """What still can be linked, and nobody has linked meanwhile."""
     possible = [one for one in proposals if standing.keys() >= {one.source_id, one.target_id}]
     ends = sorted({end for one in possible for end in (one.source_id, one.target_id)})
@@ -119,17 +128,17 @@ def _untold(call: Call, insights: Sequence[Insight], standing: Mapping[str, Memo
     return fresh(holding, known(call, sources)) if sources else []
 
 
-def _rested(found: Found, strengthened: Sequence[Row], now: datetime) -> set[str]:
+def _rested(found: DreamFindings, strengthened: Sequence[RunRecord], now: datetime) -> set[str]:
     """Replayed memories that no dream of the last day has strengthened."""
     done = {name for row in strengthened if _recent(row, now) for name in row.body["memories"]}
     return found.replay.replayed.keys() - done
 
 
-def _recent(row: Row, now: datetime) -> bool:
+def _recent(row: RunRecord, now: datetime) -> bool:
     return now - row.at < STRENGTHENED_EVERY
 
 
-def _edge(proposal: Proposal, now: datetime) -> Edge:
+def _edge(proposal: LinkProposal, now: datetime) -> Edge:
     return Edge(
         source_id=proposal.source_id,
         target_id=proposal.target_id,
@@ -149,12 +158,14 @@ def _wiring(
     ]
 
 
-def _remark(name: str, found: Found, now: datetime) -> Remark:
+def _remark(name: str, found: DreamFindings, now: datetime) -> Remark:
     amount = 1.0 if name in found.replay.salient else OLD_AMOUNT
     return Remark(memory_id=name, evidence=Evidence.REPLAYED, amount=amount, at=now)
 
 
-def _history(call: Call, found: Found, counts: Mapping[str, int], remarks: Sequence[Remark]) -> list[Put]:
+def _history(
+    call: Call, found: DreamFindings, counts: Mapping[str, int], remarks: Sequence[Remark]
+) -> list[Put]:
     """The row of the history, and what was strengthened: ids and no text. They cite nothing, so that they
     outlive the memories."""
     row = written(call, DREAM, found.scope, {"turn": found.turn, **counts})

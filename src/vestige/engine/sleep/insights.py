@@ -24,7 +24,7 @@ PAGE = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class KeptInsight:
     """An insight as it is kept."""
 
     id: str
@@ -58,10 +58,10 @@ def kept(insight: Insight, memories: Mapping[str, Memory], now: datetime) -> Put
     return Put(document=document)
 
 
-def held(document: Document) -> Held:
+def held(document: Document) -> KeptInsight:
     """A document that was not dismissed, as an insight."""
     body = document.body
-    return Held(
+    return KeptInsight(
         id=document.id,
         kind=body["type"],
         text=body["insight"],
@@ -79,9 +79,9 @@ def known(call: Call, memory_ids: Sequence[str]) -> list[tuple[str, frozenset[st
     return [(str(one.body["type"]), frozenset(one.cites)) for one in found]
 
 
-def insights(call: Call, *, scope: str, inherited: bool, limit: int) -> list[Held]:
+def insights(call: Call, *, scope: str, inherited: bool, limit: int) -> list[KeptInsight]:
     """The latest insights that stand, in a scope."""
-    found: list[Held] = []
+    found: list[KeptInsight] = []
     store, offset = call.engine.store, 0
     while page := store.documents(
         INSIGHT, access=call.access, scope=scope, inherited=inherited, limit=PAGE, offset=offset
@@ -96,7 +96,7 @@ def insights(call: Call, *, scope: str, inherited: bool, limit: int) -> list[Hel
 
 def insights_into(
     call: Call, memory_ids: Sequence[str], *, limit: int, known_at: datetime | None = None
-) -> list[Held]:
+) -> list[KeptInsight]:
     """The latest insights that stand and cite any of these memories, as far as they were known then."""
     if not memory_ids:
         return []
@@ -104,7 +104,7 @@ def insights_into(
     return _standing(call, page, known_at)[:limit]
 
 
-def _standing(call: Call, documents: Sequence[Document], known_at: datetime | None) -> list[Held]:
+def _standing(call: Call, documents: Sequence[Document], known_at: datetime | None) -> list[KeptInsight]:
     """Those that are not dismissed and whose sources all stand as they were."""
     there = [
         one for one in documents if "insight" in one.body and (known_at is None or one.created_at <= known_at)

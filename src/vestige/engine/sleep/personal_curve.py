@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from vestige.cognition.fsrs.personal_curve import NEWEST, RECALLED, TOLERANCE, fit, lacking, reviews_in
-from vestige.cognition.fsrs.strength import Sighting
+from vestige.cognition.fsrs.strength import StrengthLine
 from vestige.core.errors import Forbidden
 from vestige.core.models import EVERYTHING, LogEvent
 from vestige.engine.context import Call
@@ -31,7 +31,7 @@ class Story:
     """
 
     made_at: dict[str, datetime]
-    sightings: dict[str, list[Sighting]]
+    sightings: dict[str, list[StrengthLine]]
     curve: float
     position: int
 
@@ -108,7 +108,7 @@ def tune(call: Call) -> Tuned:
     return Tuned(fitted=True, w20=w20, reviews=count, failures=failures)
 
 
-def _histories(call: Call, told: Story) -> Iterator[tuple[datetime, list[Sighting]]]:
+def _histories(call: Call, told: Story) -> Iterator[tuple[datetime, list[StrengthLine]]]:
     for memory_id, sightings in told.sightings.items():
         call.check()
         yield told.made_at[memory_id], sightings

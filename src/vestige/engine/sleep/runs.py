@@ -34,7 +34,7 @@ is not given back keeps a part waiting for minutes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hold:
+class RunClaim:
     """That a run is under way in these scopes (None: everywhere), as it is written down."""
 
     id: str
@@ -47,7 +47,7 @@ class Hold:
         left = datetime.fromisoformat(self.until) - now
         return left if timedelta(0) < left <= LEASE else timedelta(0)
 
-    def keeps_out(self, other: "Hold") -> bool:
+    def keeps_out(self, other: "RunClaim") -> bool:
         """Whether the other one may not begin beside it."""
         if self.scopes is None or other.scopes is None:
             return self.scopes is None
@@ -58,7 +58,7 @@ class Lease:
     """The right to be the only run of its name in a part of the store. A run renews it whenever it asks
     whether to go on."""
 
-    def __init__(self, call: Call, name: str, hold: Hold) -> None:
+    def __init__(self, call: Call, name: str, hold: RunClaim) -> None:
         self._call = call
         self._name = name
         self._hold = hold
@@ -77,8 +77,8 @@ class Lease:
         with suppress(Conflict):
             self._exchange([])
 
-    def _exchange(self, ours: Sequence[Hold]) -> None:
-        def change(holds: Sequence[Hold]) -> list[Hold]:
+    def _exchange(self, ours: Sequence[RunClaim]) -> None:
+        def change(holds: Sequence[RunClaim]) -> list[RunClaim]:
             others = [one for one in holds if one.id != self._hold.id]
             if len(others) == len(holds):
                 raise _overtaken(self._name, self._hold)
@@ -98,16 +98,16 @@ def alone(call: Call, name: str) -> Iterator[Lease]:
         lease.release()
 
 
-def _take(call: Call, name: str) -> Hold:
+def _take(call: Call, name: str) -> RunClaim:
     now, scopes = call.engine.now(), call.access.scopes
-    hold = Hold(
+    hold = RunClaim(
         id=call.engine.new_id(),
         scopes=None if scopes is None or ROOT_SCOPE in scopes else scopes,
         since=now.isoformat(),
         until=(now + LEASE).isoformat(),
     )
 
-    def change(others: Sequence[Hold]) -> list[Hold]:
+    def change(others: Sequence[RunClaim]) -> list[RunClaim]:
         for other in others:
             if other.left(now) and other.keeps_out(hold):
                 raise _busy(name, other)
@@ -118,13 +118,13 @@ def _take(call: Call, name: str) -> Hold:
     return hold
 
 
-def _change(call: Call, name: str, change: Callable[[Sequence[Hold]], Sequence[Hold]]) -> None:
+def _change(call: Call, name: str, change: Callable[[Sequence[RunClaim]], Sequence[RunClaim]]) -> None:
     """Change the leases of a name, decided anew when another run was quicker."""
     for left in reversed(range(ATTEMPTS)):
         # Where a lease is kept is no part of what its holder reaches.
         found = call.engine.store.documents(RUNNING, ids=[name], access=EVERYTHING, limit=1)
         before, now = next(iter(found), None), call.engine.now()
-        holds = change([Hold(**one) for one in before.body.get("holds", ())] if before else [])
+        holds = change([RunClaim(**one) for one in before.body.get("holds", ())] if before else [])
         document = Document(
             kind=RUNNING,
             id=name,
@@ -142,7 +142,7 @@ def _change(call: Call, name: str, change: Callable[[Sequence[Hold]], Sequence[H
             return
 
 
-def _busy(name: str, held: Hold) -> Conflict:
+def _busy(name: str, held: RunClaim) -> Conflict:
     since, until = (datetime.fromisoformat(moment) for moment in (held.since, held.until))
     return Conflict(
         f"A {name} has been running since {since:%Y-%m-%d %H:%M:%S} UTC.",
@@ -151,7 +151,7 @@ def _busy(name: str, held: Hold) -> Conflict:
     )
 
 
-def _overtaken(name: str, lost: Hold) -> Conflict:
+def _overtaken(name: str, lost: RunClaim) -> Conflict:
     minutes = LEASE // timedelta(minutes=1)
     return Conflict(
         f"This {name} did not get on for {minutes} minutes, and another one has begun since.",
@@ -161,7 +161,7 @@ def _overtaken(name: str, lost: Hold) -> Conflict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class RunRecord:
     """What a run did, and where."""
 
     id: str
@@ -194,20 +194,20 @@ def written(call: Call, kind: str, scope: str, body: Mapping[str, Any], *, logge
     return Put(document=row, logged=logged)
 
 
-def rows(call: Call, kind: str, *, limit: int = KEPT) -> list[Row]:
+def rows(call: Call, kind: str, *, limit: int = KEPT) -> list[RunRecord]:
     """The latest runs in reach, the last one first."""
     found = call.engine.store.documents(kind, access=call.access, limit=limit)
     return [_row(document) for document in found]
 
 
-def last(call: Call, kind: str, scope: str) -> Row | None:
+def last(call: Call, kind: str, scope: str) -> RunRecord | None:
     """The last run that covered a scope: in it or above it."""
     found = call.engine.store.documents(kind, access=call.access, scope=scope, inherited=True, limit=KEPT)
     return next((_row(document) for document in found if covers(document.scope, scope)), None)
 
 
-def _row(document: Document) -> Row:
-    return Row(
+def _row(document: Document) -> RunRecord:
+    return RunRecord(
         id=document.id,
         kind=document.kind,
         at=document.created_at,

@@ -6,7 +6,7 @@ from pathlib import Path
 import orjson
 
 from vestige.core.errors import InvalidInput, TooLarge
-from vestige.exchange.importers.brought import Brought, Target, Unread
+from vestige.exchange.importers.brought import Brought, Target, UnreadRecords
 from vestige.exchange.importers.fields import as_json
 from vestige.exchange.importers.memories import CONTENT, MEMORY, memory_of
 
@@ -19,12 +19,12 @@ def records(path: Path, target: Target) -> Iterator[Brought]:
     """The memories of a JSON file, in its order."""
     for number, found in enumerate(_unwrapped(load(path), path), start=1):
         place = f"item {number}"
-        if isinstance(found, Unread):
+        if isinstance(found, UnreadRecords):
             yield found
         elif isinstance(found, Mapping):
             yield memory_of(found, place, target)
         else:
-            yield Unread(kind=MEMORY, place=place, reason="it is no JSON object")
+            yield UnreadRecords(kind=MEMORY, place=place, reason="it is no JSON object")
 
 
 def load(path: Path) -> object:
@@ -77,4 +77,4 @@ def _from_answer(part: object, path: Path) -> Iterator[object]:
     if isinstance(inner, list | Mapping):
         yield from _unwrapped(inner, path)
     else:
-        yield Unread(kind=MEMORY, place="an answer", reason="the text of an answer is no JSON")
+        yield UnreadRecords(kind=MEMORY, place="an answer", reason="the text of an answer is no JSON")

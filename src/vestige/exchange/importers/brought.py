@@ -72,7 +72,7 @@ class BroughtInsight:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unread:
+class UnreadRecords:
     """So many records that are not taken, and why."""
 
     kind: str
@@ -81,7 +81,7 @@ class Unread:
     count: int = 1
 
 
-Brought = BroughtMemory | BroughtEdge | BroughtIntention | BroughtInsight | Unread
+Brought = BroughtMemory | BroughtEdge | BroughtIntention | BroughtInsight | UnreadRecords
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ def snake(name: str) -> str:
     return _HUMP.sub("_", name).replace("-", "_").lower()
 
 
-class Fields:
+class ForeignRecord:
     """A record while it is being read."""
 
     def __init__(self, values: Mapping[str, object], now: datetime) -> None:

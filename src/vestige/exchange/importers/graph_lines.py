@@ -13,7 +13,14 @@ from pathlib import Path
 
 from vestige.core.errors import VestigeError
 from vestige.core.models import Edge, Memory
-from vestige.exchange.importers.brought import Brought, BroughtEdge, BroughtMemory, Target, Unread, derived_id
+from vestige.exchange.importers.brought import (
+    Brought,
+    BroughtEdge,
+    BroughtMemory,
+    Target,
+    UnreadRecords,
+    derived_id,
+)
 from vestige.exchange.importers.fields import usable
 from vestige.exchange.importers.lines import objects
 from vestige.exchange.importers.memories import MEMORY
@@ -52,7 +59,7 @@ def records(path: Path, target: Target) -> Iterator[Brought]:
     """A memory for each observation and relation, then the links between them."""
     graph = _Graph(target=target)
     for number, found in objects(path):
-        if isinstance(found, Unread):
+        if isinstance(found, UnreadRecords):
             yield found
         else:
             yield from _line(graph, found, f"line {number}")
@@ -75,9 +82,9 @@ def _line(graph: _Graph, record: Mapping[str, object], place: str) -> Iterator[B
         ):
             graph.relations.append(_Relation(place=place, begin=begin, end=end, kind=kind))
         case {"type": "entity" | "relation"}:
-            yield Unread(kind=MEMORY, place=place, reason="an entity or relation without its names")
+            yield UnreadRecords(kind=MEMORY, place=place, reason="an entity or relation without its names")
         case _:
-            yield Unread(kind=MEMORY, place=place, reason="neither an entity nor a relation")
+            yield UnreadRecords(kind=MEMORY, place=place, reason="neither an entity nor a relation")
 
 
 def _entity(graph: _Graph, name: str, record: Mapping[str, object], place: str) -> Iterator[Brought]:
@@ -93,7 +100,7 @@ def _entity(graph: _Graph, name: str, record: Mapping[str, object], place: str) 
         if isinstance(one, str) and one.strip():
             yield _memory(graph, f"{about}: {one.strip()}", (name, one), (name, kind), where, number)
         else:
-            yield Unread(kind=MEMORY, place=where, reason="the observation is no text")
+            yield UnreadRecords(kind=MEMORY, place=where, reason="the observation is no text")
 
 
 def _memory(
@@ -103,7 +110,7 @@ def _memory(
     tags: tuple[str | None, ...],
     place: str,
     position: int | None,
-) -> BroughtMemory | Unread:
+) -> BroughtMemory | UnreadRecords:
     now, scope, name = graph.target.now, graph.target.scope, known_by[0]
     try:
         memory = Memory(
@@ -118,12 +125,12 @@ def _memory(
             position=position,
         )
     except VestigeError as exc:
-        return Unread(kind=MEMORY, place=place, reason=exc.message)
+        return UnreadRecords(kind=MEMORY, place=place, reason=exc.message)
     graph.first.setdefault(name, memory.id)
     return BroughtMemory(place=place, memory=memory)
 
 
-def _sentence(graph: _Graph, relation: _Relation) -> BroughtMemory | Unread:
+def _sentence(graph: _Graph, relation: _Relation) -> BroughtMemory | UnreadRecords:
     words = relation.kind.replace("_", " ").strip()
     text = f"{relation.begin} {words} {relation.end}"
     known_by = (f"{RELATION} {relation.kind}", relation.begin, relation.end)

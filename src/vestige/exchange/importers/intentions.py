@@ -6,42 +6,44 @@ from typing import Literal
 
 import orjson
 
-from vestige.cognition.intentions.intention import KEPT, Firing, Intention, Priority, Status
-from vestige.cognition.intentions.triggers import Context, Event, Manual, Time, Trigger
+from vestige.cognition.intentions.intention import KEPT, Firing, Intention, IntentionStatus, Priority
+from vestige.cognition.intentions.triggers import ContextTrigger, EventTrigger, Manual, Time, Trigger
 from vestige.core.checks import check_content
 from vestige.core.errors import VestigeError
-from vestige.exchange.importers.brought import BroughtInsight, BroughtIntention, Target, Unread
-from vestige.exchange.importers.fields import Fields, as_json
+from vestige.exchange.importers.brought import BroughtInsight, BroughtIntention, Target, UnreadRecords
+from vestige.exchange.importers.fields import ForeignRecord, as_json
 
 INTENTION, INSIGHT = "intention", "insight"
 MOST_MINUTES = 60.0 * 24 * 366 * 100
 CONTEXTS = ("codebase", "file_pattern", "topic")
 DEFAULT_INSIGHT = "Synthesis"
-ENDS: dict[str, Literal[Status.FULFILLED, Status.CANCELLED]] = {
-    "fulfilled": Status.FULFILLED,
-    "cancelled": Status.CANCELLED,
-    "expired": Status.CANCELLED,
+ENDS: dict[str, Literal[IntentionStatus.FULFILLED, IntentionStatus.CANCELLED]] = {
+    "fulfilled": IntentionStatus.FULFILLED,
+    "cancelled": IntentionStatus.CANCELLED,
+    "expired": IntentionStatus.CANCELLED,
 }
 OPEN = ("active", "triggered", "snoozed")
 
 
-def intention_of(record: Mapping[str, object], place: str, target: Target) -> BroughtIntention | Unread:
+def intention_of(
+    record: Mapping[str, object], place: str, target: Target
+) -> BroughtIntention | UnreadRecords:
     """The intention that a record tells."""
-    fields = Fields(record, target.now)
+    fields = ForeignRecord(record, target.now)
     intention_id, content = fields.label("id"), fields.text("content", "description")
     if intention_id is None or content is None:
-        return Unread(kind=INTENTION, place=place, reason="its id or its content is missing")
+        return UnreadRecords(kind=INTENTION, place=place, reason="its id or its content is missing")
     try:
         made = _intention(fields, intention_id, content, target)
     except VestigeError as exc:
-        return Unread(kind=INTENTION, place=place, reason=exc.message)
+        return UnreadRecords(kind=INTENTION, place=place, reason=exc.message)
     if made.closed_at is not None and target.now - made.closed_at > KEPT:
         reason = f"it was done or given up more than {KEPT.days} days ago: such are not kept here"
-        return Unread(kind=INTENTION, place=place, reason=reason)
+        return UnreadRecords(kind=INTENTION, place=place, reason=reason)
     return BroughtIntention(place=place, intention=made, notes=tuple(fields.notes))
 
 
-def _intention(fields: Fields, intention_id: str, content: str, target: Target) -> Intention:
+def _intention(fields: ForeignRecord, intention_id: str, content: str, target: Target) -> Intention:
     created_at = fields.moment("created_at", past=True) or target.now
     trigger, unsaid = _trigger(fields, created_at)
     priority = fields.number("priority", Priority.LOW, Priority.CRITICAL)
@@ -83,13 +85,13 @@ def _firing(trigger: Trigger, created_at: datetime, reminded_at: datetime | None
     return Firing(at=at, due_at=due_at, reminders=max(reminders, 1), reminded_at=at)
 
 
-def _trigger(fields: Fields, created_at: datetime) -> tuple[Trigger, str | None]:
+def _trigger(fields: ForeignRecord, created_at: datetime) -> tuple[Trigger, str | None]:
     """The trigger, and in words what of it we have no trigger for."""
     told = fields.rest().get("trigger_data")
     kind = (fields.text("trigger_type") or "manual").lower()
     fields.ignore("trigger_data")
     data = as_json(told) if isinstance(told, str) else told
-    inner = Fields(data, created_at) if isinstance(data, Mapping) else Fields({}, created_at)
+    inner = ForeignRecord(data, created_at) if isinstance(data, Mapping) else ForeignRecord({}, created_at)
     trigger = _simple(kind, inner, created_at)
     if trigger is not None:
         return trigger, None
@@ -98,7 +100,7 @@ def _trigger(fields: Fields, created_at: datetime) -> tuple[Trigger, str | None]
     return Manual(), f"{kind} {words}" if told else kind
 
 
-def _simple(kind: str, data: Fields, created_at: datetime) -> Trigger | None:
+def _simple(kind: str, data: ForeignRecord, created_at: datetime) -> Trigger | None:
     if kind == "manual":
         return Manual()
     if kind in ("time", "duration"):
@@ -111,12 +113,12 @@ def _simple(kind: str, data: Fields, created_at: datetime) -> Trigger | None:
         pattern = parts["file_pattern"]
         if pattern is not None and not set(pattern) & set("*?["):
             parts["file_pattern"] = f"*{pattern}*"  # there it may stand anywhere in the name
-        return Context(**parts) if any(parts.values()) else None
+        return ContextTrigger(**parts) if any(parts.values()) else None
     condition = data.text("condition") if kind == "event" else None
-    return None if condition is None else Event(condition=condition)
+    return None if condition is None else EventTrigger(condition=condition)
 
 
-def _described(fields: Fields, content: str, unsaid: str | None) -> str:
+def _described(fields: ForeignRecord, content: str, unsaid: str | None) -> str:
     """What is to be done, with all that an intention has no field for: written out, so that it stays."""
     about = fields.names("related_memories")
     tags = fields.names("tags")
@@ -129,16 +131,16 @@ def _described(fields: Fields, content: str, unsaid: str | None) -> str:
     return "\n".join([content, *(f"{name}: {text}" for name, text in lines if text)])
 
 
-def insight_of(record: Mapping[str, object], place: str, target: Target) -> BroughtInsight | Unread:
+def insight_of(record: Mapping[str, object], place: str, target: Target) -> BroughtInsight | UnreadRecords:
     """The insight that a record tells. It must say which memories it comes from: with them it stands or
     goes."""
-    fields = Fields(record, target.now)
+    fields = ForeignRecord(record, target.now)
     insight_id, text = fields.label("id"), fields.text("insight")
     sources = fields.names("source_memories")
     if insight_id is None or text is None:
-        return Unread(kind=INSIGHT, place=place, reason="its id or its text is missing")
+        return UnreadRecords(kind=INSIGHT, place=place, reason="its id or its text is missing")
     if not sources:
-        return Unread(kind=INSIGHT, place=place, reason="it does not say which memories it comes from")
+        return UnreadRecords(kind=INSIGHT, place=place, reason="it does not say which memories it comes from")
     confidence = fields.number("confidence", 0.0, 1.0)
     novelty = fields.number("novelty_score", 0.0, 1.0)
     return BroughtInsight(

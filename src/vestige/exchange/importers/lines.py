@@ -5,7 +5,7 @@ from pathlib import Path
 
 import orjson
 
-from vestige.exchange.importers.brought import Brought, Target, Unread
+from vestige.exchange.importers.brought import Brought, Target, UnreadRecords
 from vestige.exchange.importers.memories import MEMORY, memory_of
 
 MAX_LINE_BYTES = 16_000_000
@@ -15,10 +15,10 @@ BOM = b"\xef\xbb\xbf"
 def records(path: Path, target: Target) -> Iterator[Brought]:
     """The memories of a file with one object a line."""
     for number, found in objects(path):
-        yield found if isinstance(found, Unread) else memory_of(found, f"line {number}", target)
+        yield found if isinstance(found, UnreadRecords) else memory_of(found, f"line {number}", target)
 
 
-def objects(path: Path) -> Iterator[tuple[int, Mapping[str, object] | Unread]]:
+def objects(path: Path) -> Iterator[tuple[int, Mapping[str, object] | UnreadRecords]]:
     """Every line that says something, with its number: the object in it, or why there is none."""
     with path.open("rb") as file:
         number, whole = 0, True
@@ -34,7 +34,7 @@ def objects(path: Path) -> Iterator[tuple[int, Mapping[str, object] | Unread]]:
                 yield number, _parsed(text, number)
 
 
-def _parsed(line: bytes, number: int) -> Mapping[str, object] | Unread:
+def _parsed(line: bytes, number: int) -> Mapping[str, object] | UnreadRecords:
     try:
         found = orjson.loads(line.decode("utf-8"))
     except UnicodeDecodeError:
@@ -44,5 +44,5 @@ def _parsed(line: bytes, number: int) -> Mapping[str, object] | Unread:
     return found if isinstance(found, dict) else _broken(number, "the line is no JSON object")
 
 
-def _broken(number: int, reason: str) -> Unread:
-    return Unread(kind=MEMORY, place=f"line {number}", reason=reason)
+def _broken(number: int, reason: str) -> UnreadRecords:
+    return UnreadRecords(kind=MEMORY, place=f"line {number}", reason=reason)

@@ -4,25 +4,25 @@ from collections.abc import Mapping
 
 from vestige.cognition.graph.kinds import KINDS, SEMANTIC, SHARED_CONCEPTS
 from vestige.core.models import Edge
-from vestige.exchange.importers.brought import BroughtEdge, Target, Unread
-from vestige.exchange.importers.fields import Fields
+from vestige.exchange.importers.brought import BroughtEdge, Target, UnreadRecords
+from vestige.exchange.importers.fields import ForeignRecord
 
 CONNECTION = "connection"
 RENAMED = {"shared_concept": SHARED_CONCEPTS, "sequential": "temporal"}
 """Kinds of links that have another name here."""
 
 
-def edge_of(record: Mapping[str, object], place: str, target: Target) -> BroughtEdge | Unread:
+def edge_of(record: Mapping[str, object], place: str, target: Target) -> BroughtEdge | UnreadRecords:
     """The link that a record tells. A kind that we do not have becomes the general one, which fades."""
-    fields = Fields(record, target.now)
+    fields = ForeignRecord(record, target.now)
     source, end = fields.label("source_id"), fields.label("target_id")
     if source is None or end is None:
-        return Unread(kind=CONNECTION, place=place, reason="one of its ends is missing")
+        return UnreadRecords(kind=CONNECTION, place=place, reason="one of its ends is missing")
     if source == end:
-        return Unread(kind=CONNECTION, place=place, reason="it links a memory to itself")
+        return UnreadRecords(kind=CONNECTION, place=place, reason="it links a memory to itself")
     weight = fields.number("strength", 0.0, 1.0)
     if weight is None:
-        return Unread(kind=CONNECTION, place=place, reason="its strength is no number")
+        return UnreadRecords(kind=CONNECTION, place=place, reason="its strength is no number")
     told = (fields.label("link_type") or SEMANTIC).lower()
     kind = RENAMED.get(told, told)
     if kind not in KINDS:

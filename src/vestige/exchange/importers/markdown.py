@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from vestige.cognition.text.pieces import cut
-from vestige.exchange.importers.brought import Brought, Target, Unread, derived_id
+from vestige.exchange.importers.brought import Brought, Target, UnreadRecords, derived_id
 from vestige.exchange.importers.memories import MEMORY, memory_of
 
 ENDINGS = (".md", ".markdown", ".mdown")
@@ -29,7 +29,7 @@ _ITEM = re.compile(r"[ \t]*-[ \t]+(.*)$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
+class MarkdownSection:
     """The text below some headings, the outermost first."""
 
     headings: tuple[str, ...]
@@ -56,7 +56,7 @@ def _notes(folder: Path) -> Iterator[Path]:
 
 def _records_of(note: Path, name: str, target: Target) -> Iterator[Brought]:
     text = _text_of(note, name)
-    if isinstance(text, Unread):
+    if isinstance(text, UnreadRecords):
         yield text
         return
     front, body = front_matter(text)
@@ -67,7 +67,7 @@ def _records_of(note: Path, name: str, target: Target) -> Iterator[Brought]:
         for part in split(section.text)
     ]
     if not parts:
-        yield Unread(kind=MEMORY, place=name, reason="the note has no text")
+        yield UnreadRecords(kind=MEMORY, place=name, reason="the note has no text")
     made = front.get("date") or front.get("created")
     changed = datetime.fromtimestamp(note.stat().st_mtime, UTC).isoformat()
     seen: dict[str, int] = {}
@@ -87,16 +87,16 @@ def _records_of(note: Path, name: str, target: Target) -> Iterator[Brought]:
         yield memory_of(fields, f"{name} § {number}", target)
 
 
-def _text_of(note: Path, name: str) -> str | Unread:
+def _text_of(note: Path, name: str) -> str | UnreadRecords:
     try:
         reason = _unfit(note.lstat())
         if reason is not None:
-            return Unread(kind=MEMORY, place=name, reason=reason)
+            return UnreadRecords(kind=MEMORY, place=name, reason=reason)
         return note.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
-        return Unread(kind=MEMORY, place=name, reason="the note is not UTF-8")
+        return UnreadRecords(kind=MEMORY, place=name, reason="the note is not UTF-8")
     except OSError as exc:
-        return Unread(kind=MEMORY, place=name, reason=f"the note cannot be read: {exc.strerror}")
+        return UnreadRecords(kind=MEMORY, place=name, reason=f"the note cannot be read: {exc.strerror}")
 
 
 def _unfit(about: os.stat_result) -> str | None:
@@ -138,10 +138,10 @@ def _bare(text: str) -> str:
     return text.strip().strip("\"'").lstrip("#").strip()
 
 
-def sections(text: str, title: str) -> list[Section]:
+def sections(text: str, title: str) -> list[MarkdownSection]:
     """The sections of a note that have a text, in order. A first heading that is the title is not said
     twice."""
-    found: list[Section] = []
+    found: list[MarkdownSection] = []
     path: list[tuple[int, str]] = [(0, title)]
     lines: list[str] = []
     fence = ""
@@ -169,13 +169,13 @@ def _fence(line: str, fence: str) -> str:
     return "" if mark[1].startswith(fence) and not line[mark.end() :].strip() else fence
 
 
-def _close(found: list[Section], path: Sequence[tuple[int, str]], lines: Sequence[str]) -> None:
+def _close(found: list[MarkdownSection], path: Sequence[tuple[int, str]], lines: Sequence[str]) -> None:
     text = "\n".join(lines).strip()
     names = [name for _, name in path if name]
     if len(names) > 1 and names[0].casefold() == names[1].casefold():
         del names[0]
     if text:
-        found.append(Section(headings=tuple(names), text=text))
+        found.append(MarkdownSection(headings=tuple(names), text=text))
 
 
 def split(text: str) -> list[str]:

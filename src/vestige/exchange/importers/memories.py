@@ -7,8 +7,8 @@ from typing import Any
 from vestige.core.checks import check_metadata
 from vestige.core.errors import VestigeError
 from vestige.core.models import Memory
-from vestige.exchange.importers.brought import BroughtMemory, Target, Unread, derived_id
-from vestige.exchange.importers.fields import Fields, usable
+from vestige.exchange.importers.brought import BroughtMemory, Target, UnreadRecords, derived_id
+from vestige.exchange.importers.fields import ForeignRecord, usable
 from vestige.exchange.importers.strengths import carried
 
 MEMORY = "memory"
@@ -28,20 +28,22 @@ MAX_ID_CHARS = 64
 """A longer id could not be named in a call."""
 
 
-def memory_of(record: Mapping[str, object], place: str, target: Target) -> BroughtMemory | Unread:
+def memory_of(record: Mapping[str, object], place: str, target: Target) -> BroughtMemory | UnreadRecords:
     """The memory that a record tells."""
-    fields = Fields(record, target.now)
+    fields = ForeignRecord(record, target.now)
     content = fields.text(*CONTENT)
     if content is None:
         other = any(not isinstance(fields.rest().get(name, ""), str) for name in CONTENT)
-        return Unread(kind=MEMORY, place=place, reason="its content is no text" if other else "no content")
+        return UnreadRecords(
+            kind=MEMORY, place=place, reason="its content is no text" if other else "no content"
+        )
     try:
         return _read(fields, content, place, target)
     except VestigeError as exc:
-        return Unread(kind=MEMORY, place=place, reason=exc.message)
+        return UnreadRecords(kind=MEMORY, place=place, reason=exc.message)
 
 
-def _read(fields: Fields, content: str, place: str, target: Target) -> BroughtMemory:
+def _read(fields: ForeignRecord, content: str, place: str, target: Target) -> BroughtMemory:
     source = fields.label("source")
     created_at, updated_at = _made(fields, target)
     strength = carried(fields, created_at, target)
@@ -80,7 +82,7 @@ def _read(fields: Fields, content: str, place: str, target: Target) -> BroughtMe
     return BroughtMemory(place=place, memory=memory, strength=strength, notes=tuple(fields.notes))
 
 
-def _own_id(fields: Fields) -> str | None:
+def _own_id(fields: ForeignRecord) -> str | None:
     memory_id = fields.label("id")
     if memory_id is None or len(memory_id) <= MAX_ID_CHARS:
         return memory_id
@@ -89,7 +91,7 @@ def _own_id(fields: Fields) -> str | None:
     return None
 
 
-def _made(fields: Fields, target: Target) -> tuple[datetime, datetime]:
+def _made(fields: ForeignRecord, target: Target) -> tuple[datetime, datetime]:
     """When it was stored and last changed; what does not say is stored now."""
     names = ("created_at", "timestamp", "date", "created")
     told = [fields.moment(name, past=True) for name in names]
@@ -99,7 +101,7 @@ def _made(fields: Fields, target: Target) -> tuple[datetime, datetime]:
     return begun, max(begun, updated_at or begun)
 
 
-def _window(fields: Fields) -> tuple[datetime | None, datetime | None]:
+def _window(fields: ForeignRecord) -> tuple[datetime | None, datetime | None]:
     begin, end = fields.moment("valid_from"), fields.moment("valid_until")
     if begin is not None and end is not None and end < begin:
         fields.note("a validity that ends before it begins was left out")
@@ -109,12 +111,12 @@ def _window(fields: Fields) -> tuple[datetime | None, datetime | None]:
     return begin, end
 
 
-def _position(fields: Fields) -> int | None:
+def _position(fields: ForeignRecord) -> int | None:
     number = fields.number("position", -(2.0**53), 2.0**53)
     return None if number is None else int(number)
 
 
-def _phrasings(fields: Fields) -> tuple[str, ...]:
+def _phrasings(fields: ForeignRecord) -> tuple[str, ...]:
     told = fields.rest().get("phrasings")
     if not isinstance(told, list):
         return ()
@@ -122,7 +124,7 @@ def _phrasings(fields: Fields) -> tuple[str, ...]:
     return tuple(one for one in told if isinstance(one, str) and one.strip())
 
 
-def _metadata(own: Mapping[Any, Any], fields: Fields) -> dict[str, Any]:  # Any: JSON
+def _metadata(own: Mapping[Any, Any], fields: ForeignRecord) -> dict[str, Any]:  # Any: JSON
     """The record's own metadata, and all that has no place in ours; left out where no store can keep it."""
     rest = {
         name: value

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from vestige.core.errors import InvalidInput, TooLarge
 from vestige.exchange.importers import arrays, graph_lines, lines, markdown, reference
-from vestige.exchange.importers.brought import Reading, Target, Unread
+from vestige.exchange.importers.brought import Reading, Target, UnreadRecords
 from vestige.exchange.portable.file import FAMILY
 from vestige.store.sqlite.file.reference import is_database
 
@@ -19,7 +19,7 @@ LINES_TRIED = 50
 """A line format may begin with lines that are broken, but not with so many."""
 
 
-class Format(enum.StrEnum):
+class ImportFormat(enum.StrEnum):
     """The formats that can be imported."""
 
     PORTABLE = "portable"
@@ -31,55 +31,55 @@ class Format(enum.StrEnum):
 
 
 READERS = {
-    Format.SERVER_MEMORY: graph_lines.records,
-    Format.JSON: arrays.records,
-    Format.JSONL: lines.records,
-    Format.MARKDOWN: markdown.records,
+    ImportFormat.SERVER_MEMORY: graph_lines.records,
+    ImportFormat.JSON: arrays.records,
+    ImportFormat.JSONL: lines.records,
+    ImportFormat.MARKDOWN: markdown.records,
 }
 
 
-def recognise(path: Path) -> Format:
+def recognise(path: Path) -> ImportFormat:
     """The format of a file or folder; InvalidInput says what it could have been."""
     if path.is_dir():
-        return Format.MARKDOWN
+        return ImportFormat.MARKDOWN
     if is_database(path):
-        return Format.REFERENCE
+        return ImportFormat.REFERENCE
     with path.open("rb") as file:
         if file.read(len(GZIP)) == GZIP:
             return _packed(path)
     return _of_lines(path) or _of_text(path)
 
 
-def _packed(path: Path) -> Format:
+def _packed(path: Path) -> ImportFormat:
     try:
         with gzip.open(path) as file:
             begin = file.read(200)
     except (OSError, EOFError, zlib.error):
         begin = b""
     if FAMILY.encode() in begin.split(b"\n", 1)[0]:
-        return Format.PORTABLE
+        return ImportFormat.PORTABLE
     raise InvalidInput(
         f"{path} is a packed file, but not an export of Vestige.",
         hint="Unpack it first; a snapshot of a whole data directory is for `vestige restore`.",
     )
 
 
-def _of_lines(path: Path) -> Format | None:
+def _of_lines(path: Path) -> ImportFormat | None:
     """The format of JSON lines; None when it is something else."""
     found = [one for _, one in islice(lines.objects(path), LINES_TRIED)]
-    whole = [one for one in found if not isinstance(one, Unread)]
+    whole = [one for one in found if not isinstance(one, UnreadRecords)]
     if not whole:
         return None
     if whole[0] is found[0]:
         if str(whole[0].get("format", "")).startswith(FAMILY):
-            return Format.PORTABLE
+            return ImportFormat.PORTABLE
         if len(found) == 1 and _holds_records(whole[0]):
-            return Format.JSON
+            return ImportFormat.JSON
     elif path.suffix.lower() in markdown.ENDINGS:  # a note that shows some JSON
         return None
     elif _is_json(path):
-        return Format.JSON
-    return Format.SERVER_MEMORY if any(map(graph_lines.is_graph, whole)) else Format.JSONL
+        return ImportFormat.JSON
+    return ImportFormat.SERVER_MEMORY if any(map(graph_lines.is_graph, whole)) else ImportFormat.JSONL
 
 
 def _holds_records(first: Mapping[str, object]) -> bool:
@@ -96,22 +96,22 @@ def _is_json(path: Path) -> bool:
     return True
 
 
-def _of_text(path: Path) -> Format:
+def _of_text(path: Path) -> ImportFormat:
     if path.suffix.lower() in markdown.ENDINGS:
-        return Format.MARKDOWN
+        return ImportFormat.MARKDOWN
     if _is_json(path):
-        return Format.JSON
+        return ImportFormat.JSON
     raise InvalidInput(
         f"{path} is in none of the formats that can be imported.",
-        hint=f"Say which one it is with `from`: {', '.join(Format)}.",
-        details={"formats": list(Format)},
+        hint=f"Say which one it is with `from`: {', '.join(ImportFormat)}.",
+        details={"formats": list(ImportFormat)},
     )
 
 
 @contextmanager
-def reading(path: Path, form: Format, target: Target) -> Iterator[Reading]:
+def reading(path: Path, form: ImportFormat, target: Target) -> Iterator[Reading]:
     """The records of a file in a format. A portable file is not read in this way: it is no foreign one."""
-    if form is Format.REFERENCE:
+    if form is ImportFormat.REFERENCE:
         with reference.reading(path, target) as opened:
             yield opened
         return

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from vestige.exchange.importers.brought import Brought, BroughtMemory, Reading, Target, Unread
+from vestige.exchange.importers.brought import Brought, BroughtMemory, Reading, Target, UnreadRecords
 from vestige.exchange.importers.intentions import INSIGHT, INTENTION, insight_of, intention_of
 from vestige.exchange.importers.links import CONNECTION, edge_of
 from vestige.exchange.importers.memories import MEMORY, memory_of
@@ -57,17 +57,17 @@ def _records(file: ReferenceFile, target: Target) -> Iterator[Brought]:
     yield from _left(file)
 
 
-def _node(row: reference.Row, target: Target) -> BroughtMemory | Unread:
+def _node(row: reference.Row, target: Target) -> BroughtMemory | UnreadRecords:
     place = f"knowledge_nodes {row.get('id')}"
     if not isinstance(row.get("id"), str):
-        return Unread(kind=MEMORY, place=place, reason="it has no id")
+        return UnreadRecords(kind=MEMORY, place=place, reason="it has no id")
     return memory_of(row, place, target)
 
 
-def _left(file: ReferenceFile) -> Iterator[Unread]:
+def _left(file: ReferenceFile) -> Iterator[UnreadRecords]:
     """The tables that are not taken, each with the number of its rows."""
     newer = f"it came after schema V{LAST_SCHEMA}, the last one that is read"
     unknown = newer if file.version > LAST_SCHEMA else "a table that the reference system does not have"
     for name, count in file.counts.items():
         if count and name not in CARRIED and name not in BOOKKEEPING:
-            yield Unread(kind=name, place=name, reason=LEFT.get(name, unknown), count=count)
+            yield UnreadRecords(kind=name, place=name, reason=LEFT.get(name, unknown), count=count)

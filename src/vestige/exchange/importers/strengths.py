@@ -12,7 +12,7 @@ from vestige.cognition.fsrs import fsrs
 from vestige.cognition.fsrs.strength import MAX_STORAGE, encode, retention_of
 from vestige.core.models import LearningState, Strength
 from vestige.exchange.importers.brought import Target
-from vestige.exchange.importers.fields import Fields
+from vestige.exchange.importers.fields import ForeignRecord
 
 LEARNING = "learning"
 """Between a first failed review and the first good one. Here that is still `new`."""
@@ -22,7 +22,7 @@ CLOSE = 0.005
 _LATEST = datetime.max.replace(tzinfo=UTC)
 
 
-def carried(fields: Fields, created_at: datetime, target: Target) -> Strength | None:
+def carried(fields: ForeignRecord, created_at: datetime, target: Target) -> Strength | None:
     """The strength that a record tells; None when it tells no stability."""
     if "stability" not in fields.rest():
         return None
@@ -76,7 +76,7 @@ def _due(decay_from: datetime, stability: float, curve: float) -> datetime:
     return decay_from + min(timedelta(days=days), _LATEST - decay_from)
 
 
-def _learning_state(fields: Fields) -> LearningState:
+def _learning_state(fields: ForeignRecord) -> LearningState:
     told = (fields.text("learning_state") or LearningState.NEW).lower()
     if told not in STATES:
         fields.note(f"the learning state is `new` here, where it was `{LEARNING}` or one we do not know")
@@ -84,7 +84,7 @@ def _learning_state(fields: Fields) -> LearningState:
     return STATES.get(told, LearningState.NEW)
 
 
-def _retention(fields: Fields, here: float) -> float:
+def _retention(fields: ForeignRecord, here: float) -> float:
     """The retention it was last seen with. Ours follows from the rest, so another one is kept beside it."""
     told = fields.number("retention_strength", 0.0, 1.0)
     if told is not None and abs(told - here) > CLOSE:

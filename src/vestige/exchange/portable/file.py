@@ -18,7 +18,7 @@ import orjson
 from vestige.core.errors import InvalidInput, TooLarge, VestigeError
 from vestige.embed.protocol import Signature
 from vestige.exchange.portable.lines import Place, life_read, life_told, line, place
-from vestige.exchange.portable.values import Fields, optional, text
+from vestige.exchange.portable.values import ObjectFields, optional, text
 from vestige.exchange.portable.vectors import signature_read, signature_told
 from vestige.store.merge.absorb import check
 from vestige.store.merge.histories import DocumentLife, EdgeLife, Life, MemoryLife
@@ -41,7 +41,7 @@ DIGEST_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contents:
+class PortableContents:
     """What is in a portable file: memories, edges and documents that are there, memories that were deleted,
     and `lines` in all between the first and the last.
 
@@ -104,9 +104,9 @@ class Seal:
                 return True
 
     @property
-    def contents(self) -> Contents:
+    def contents(self) -> PortableContents:
         """What went by so far."""
-        return Contents(
+        return PortableContents(
             signature=self._signature,
             lines=self._lines,
             memories=self._counts[MemoryLife],
@@ -146,13 +146,13 @@ class Writer:
         self._seal.take(raw, life)
         self._file.write(raw)
 
-    def end(self) -> Contents:
+    def end(self) -> PortableContents:
         """Write the last line; what is in the file."""
         self._file.write(self._seal.last_line())
         return self._seal.contents
 
 
-class Reader:
+class PortableReader:
     """Reads a portable file once, front to back. What is wrong is InvalidInput that names the line.
 
     `signature` is that of the vectors in it, `bytes_read` how much was read and unpacked so far. `lives` may
@@ -172,7 +172,7 @@ class Reader:
         self._seal.take(first)
 
     @property
-    def contents(self) -> Contents:
+    def contents(self) -> PortableContents:
         """What was read so far."""
         return self._seal.contents
 
@@ -262,9 +262,9 @@ def _signature(first: bytes) -> Signature | None:
     return signature
 
 
-def _fields(raw: bytes) -> Fields:
+def _fields(raw: bytes) -> ObjectFields:
     try:
-        return Fields("line", orjson.loads(raw))
+        return ObjectFields("line", orjson.loads(raw))
     except orjson.JSONDecodeError as exc:
         raise InvalidInput(f"it is not JSON in UTF-8: {exc}.") from exc
 

@@ -9,7 +9,16 @@ from vestige.core.documents import Document
 from vestige.core.errors import InvalidInput
 from vestige.core.models import NO_METADATA, ROOT_SCOPE, LogEvent
 from vestige.embed.protocol import Signature
-from vestige.exchange.portable.values import Fields, count, items, mapping, moment, moment_text, text, texts
+from vestige.exchange.portable.values import (
+    ObjectFields,
+    count,
+    items,
+    mapping,
+    moment,
+    moment_text,
+    text,
+    texts,
+)
 from vestige.exchange.portable.vectors import vectors_read, vectors_told
 from vestige.exchange.portable.versions import versions_read, versions_told
 from vestige.store.merge.histories import CurveLife, DocumentLife, EdgeLife, Life, MemoryLife
@@ -63,7 +72,7 @@ def life_told(life: Life, signature: Signature | None) -> dict[str, object]:
             assert_never(life)
 
 
-def life_read(kind: str, given: Fields, signature: Signature | None) -> Life:
+def life_read(kind: str, given: ObjectFields, signature: Signature | None) -> Life:
     """The life that a line of this type tells; InvalidInput for a type nobody knows."""
     match kind:
         case "curve":
@@ -84,7 +93,7 @@ def life_read(kind: str, given: Fields, signature: Signature | None) -> Life:
             raise InvalidInput(f"Lines of the type {kind[:40]!r} are not known.")
 
 
-def _memory(given: Fields, signature: Signature | None) -> MemoryLife:
+def _memory(given: ObjectFields, signature: Signature | None) -> MemoryLife:
     memory_id = given.take("id", text)
     vectors = given.maybe("vectors", _anything, None)
     if vectors is not None and signature is None:
@@ -97,7 +106,7 @@ def _memory(given: Fields, signature: Signature | None) -> MemoryLife:
     )
 
 
-def _document(given: Fields) -> DocumentLife:
+def _document(given: ObjectFields) -> DocumentLife:
     kind, name = given.take("kind", text), given.take("id", text)
     events, put = _events(given, None), given.maybe("put", _anything, None)
     if put is None:
@@ -124,7 +133,7 @@ def _document_told(document: Document) -> dict[str, object]:
 
 
 def _document_read(kind: str, name: str, value: object) -> Document:
-    given = Fields("put", value)
+    given = ObjectFields("put", value)
     document = Document(
         kind=kind,
         id=name,
@@ -154,12 +163,12 @@ def _event_told(event: LogEvent) -> dict[str, object]:
     return told
 
 
-def _events(given: Fields, memory_id: str | None) -> tuple[LogEvent, ...]:
+def _events(given: ObjectFields, memory_id: str | None) -> tuple[LogEvent, ...]:
     return tuple(_event_read(one, memory_id) for one in given.take("events", items))
 
 
 def _event_read(value: object, memory_id: str | None) -> LogEvent:
-    given = Fields("events", value)
+    given = ObjectFields("events", value)
     event = LogEvent(
         position=0,
         node=given.take("node", text),

@@ -13,7 +13,7 @@ from vestige.core.models import NO_METADATA
 T = TypeVar("T")
 
 
-class Unfit(ValueError):
+class UnfitValue(ValueError):
     """A value is not what it should be; the text says what it should be."""
 
 
@@ -30,21 +30,21 @@ def base64_text(raw: bytes) -> str:
 def text(value: object) -> str:
     """A text."""
     if not isinstance(value, str):
-        raise Unfit("a text")
+        raise UnfitValue("a text")
     return value
 
 
 def flag(value: object) -> bool:
     """True or false."""
     if not isinstance(value, bool):
-        raise Unfit("true or false")
+        raise UnfitValue("true or false")
     return value
 
 
 def whole(value: object) -> int:
     """A whole number of 64 bits."""
     if not isinstance(value, int) or isinstance(value, bool) or not -(2**63) <= value < 2**63:
-        raise Unfit("a whole number")
+        raise UnfitValue("a whole number")
     return value
 
 
@@ -52,7 +52,7 @@ def count(value: object) -> int:
     """A whole number that is not negative."""
     number = whole(value)
     if number < 0:
-        raise Unfit("a number from 0 on")
+        raise UnfitValue("a number from 0 on")
     return number
 
 
@@ -65,7 +65,7 @@ def moment(value: object) -> datetime:
             return read
     except (ValueError, OverflowError):
         pass
-    raise Unfit("a time such as 2026-03-01T09:00:00.000000Z")
+    raise UnfitValue("a time such as 2026-03-01T09:00:00.000000Z")
 
 
 def raw_bytes(value: object) -> bytes:
@@ -73,13 +73,13 @@ def raw_bytes(value: object) -> bytes:
     try:
         return base64.b64decode(text(value), validate=True)
     except (binascii.Error, ValueError) as exc:
-        raise Unfit("base64") from exc
+        raise UnfitValue("base64") from exc
 
 
 def items(value: object) -> list[object]:
     """A list."""
     if not isinstance(value, list):
-        raise Unfit("a list")
+        raise UnfitValue("a list")
     return value
 
 
@@ -91,7 +91,7 @@ def texts(value: object) -> tuple[str, ...]:
 def mapping(value: object) -> Mapping[str, object]:
     """An object, closed against changes."""
     if not isinstance(value, dict):
-        raise Unfit("an object")
+        raise UnfitValue("an object")
     return MappingProxyType(value) if value else NO_METADATA
 
 
@@ -99,7 +99,7 @@ def scores(value: object) -> Mapping[str, float]:
     """An object whose values are all numbers."""
     read = mapping(value)
     if any(isinstance(one, bool) or not isinstance(one, int | float) for one in read.values()):
-        raise Unfit("an object of numbers")
+        raise UnfitValue("an object of numbers")
     return MappingProxyType({name: one for name, one in read.items() if isinstance(one, int | float)})
 
 
@@ -112,11 +112,11 @@ def named(name: str, read: Callable[[object], T], value: object) -> T:
     """The value of a field; InvalidInput that names the field when it is not what it should be."""
     try:
         return read(value)
-    except Unfit as exc:
+    except UnfitValue as exc:
         raise InvalidInput(f"`{name}` is not {exc}.") from exc
 
 
-class Fields:
+class ObjectFields:
     """The fields of an object, each taken once; what nobody takes is refused."""
 
     def __init__(self, name: str, value: object) -> None:

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from vestige.core.errors import InvalidInput
 from vestige.embed.protocol import Signature
-from vestige.exchange.portable.values import Fields, base64_text, count, items, raw_bytes, text
+from vestige.exchange.portable.values import ObjectFields, base64_text, count, items, raw_bytes, text
 from vestige.store.contract.changes import Embedded, Piece, Tokens
 
 
@@ -24,7 +24,7 @@ def signature_told(signature: Signature) -> dict[str, object]:
 
 def signature_read(value: object) -> Signature:
     """The signature again."""
-    given = Fields("vectors", value)
+    given = ObjectFields("vectors", value)
     signature = Signature(
         name=given.take("name", text),
         revision=given.take("revision", text),
@@ -47,7 +47,7 @@ def vectors_told(embedded: Embedded) -> dict[str, object]:
 
 def vectors_read(value: object, signature: Signature) -> Embedded:
     """The vectors again, as long as the signature says and finite."""
-    given = Fields("vectors", value)
+    given = ObjectFields("vectors", value)
     embedded = Embedded(
         signature=signature,
         text_hash=given.take("text_hash", text),
@@ -70,7 +70,7 @@ def _piece_told(piece: Piece) -> dict[str, object]:
 
 
 def _piece_read(value: object, dimension: int) -> Piece:
-    given = Fields("pieces", value)
+    given = ObjectFields("pieces", value)
     vector = np.frombuffer(_of_size(given.take("vector", raw_bytes), 4 * dimension, "vector"), dtype="<f4")
     if not np.isfinite(vector).all():
         raise InvalidInput("`vector` holds a number that is not finite.")
@@ -84,7 +84,7 @@ def _piece_read(value: object, dimension: int) -> Piece:
     return piece
 
 
-def _tokens_read(given: Fields, dimension: int) -> Tokens | None:
+def _tokens_read(given: ObjectFields, dimension: int) -> Tokens | None:
     bits, asked = given.maybe("bits", raw_bytes, None), given.maybe("asked", raw_bytes, None)
     if bits is None and asked is None:
         return None

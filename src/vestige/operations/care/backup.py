@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from vestige.engine.care.backup import Wanted, backup
+from vestige.engine.care.backup import BackupRequest, backup
 from vestige.engine.context import Call
 from vestige.operations.registry.arguments import Wire
 from vestige.operations.registry.registry import registry
@@ -65,7 +65,7 @@ def backup_store(
 
     Nothing is overwritten. Only `rotate` removes older backups, and only when the new one was checked.
     """
-    made = backup(call, Wanted(path=Path(path) if path else None, rotate=rotate, snapshot=snapshot))
+    made = backup(call, BackupRequest(path=Path(path) if path else None, rotate=rotate, snapshot=snapshot))
     return BackedUp(
         path=str(made.path),
         size_bytes=made.size,

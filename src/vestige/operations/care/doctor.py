@@ -6,7 +6,15 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from vestige.core.errors import StoreError
-from vestige.engine.care.doctor import OPENING, Finding, Report, doctor, post_mortem, repairs, severity_of
+from vestige.engine.care.doctor import (
+    OPENING,
+    DoctorFinding,
+    Report,
+    doctor,
+    post_mortem,
+    repairs,
+    severity_of,
+)
 from vestige.engine.context import Call
 from vestige.operations.registry.arguments import Switch, Wire
 from vestige.operations.registry.registry import registry
@@ -124,7 +132,7 @@ def view(report: Report, salvage: str = FROM_FILE) -> Examined:
     )
 
 
-def _view(one: Finding) -> FindingView:
+def _view(one: DoctorFinding) -> FindingView:
     trouble = one.trouble
     return FindingView(
         check=trouble.check,

@@ -12,11 +12,11 @@ from vestige.engine.care.backup import BACKUPS
 from vestige.engine.care.filenames import check_file_name
 from vestige.engine.context import Call
 from vestige.engine.exchange.export import EXPORTS
-from vestige.engine.exchange.import_batches import Outcome, Said, Tally
+from vestige.engine.exchange.import_batches import ImportOutcome, Said, Tally
 from vestige.engine.exchange.import_foreign import import_foreign
 from vestige.engine.exchange.import_portable import ImportedPortable, check_portable, import_portable
 from vestige.engine.exchange.import_secrets import Holding
-from vestige.exchange.importers.recognition import Format, recognise
+from vestige.exchange.importers.recognition import ImportFormat, recognise
 from vestige.operations.care.scan import HoldingsView, told_holdings, view_holdings
 from vestige.operations.registry.arguments import Scope, Switch, Wire
 from vestige.operations.registry.registry import registry
@@ -105,7 +105,7 @@ def import_memories(
         ),
     ],
     from_: Annotated[
-        Format | None, Field(description="Its format; default: recognised by what is in it.")
+        ImportFormat | None, Field(description="Its format; default: recognised by what is in it.")
     ] = None,
     scope: Annotated[
         Scope | None, Field(description="Where its memories go; default is your own. Portable files know.")
@@ -120,7 +120,7 @@ def import_memories(
     """
     file = _file(call, path)
     form = from_ or _recognised(file)
-    if form is Format.PORTABLE:
+    if form is ImportFormat.PORTABLE:
         return _portable(call, file, scope, dry_run=dry_run)
     where = scope or call.scope
     done = import_foreign(call, file, form, where, dry_run=dry_run)
@@ -155,7 +155,7 @@ def _given(path: str) -> Path:
         raise InvalidInput(f"The home directory in {path} cannot be found.") from exc
 
 
-def _recognised(file: Path) -> Format:
+def _recognised(file: Path) -> ImportFormat:
     try:
         return recognise(file)
     except OSError as exc:
@@ -181,20 +181,25 @@ def _portable(call: Call, file: Path, scope: str | None, *, dry_run: bool) -> Im
         }
         note = "The file is sound. How much of it is here already is seen when it is imported."
         return _told(
-            Outcome(tallies=tallies), file, Format.PORTABLE, dry_run=True, holdings=holdings, note=note
+            ImportOutcome(tallies=tallies),
+            file,
+            ImportFormat.PORTABLE,
+            dry_run=True,
+            holdings=holdings,
+            note=note,
         )
     done = import_portable(call, file)
     return _told(
         _united(done),
         file,
-        Format.PORTABLE,
+        ImportFormat.PORTABLE,
         holdings=done.holdings,
         embedded=done.embedded,
         note=done.note,
     )
 
 
-def _united(done: ImportedPortable) -> Outcome:
+def _united(done: ImportedPortable) -> ImportOutcome:
     holds, waiting, dangling = done.contents, len(done.waiting), done.dangling
     memories = done.added + done.changed + done.ended
     # A memory that comes in also brings links to life that an earlier file told of: not this one's.
@@ -203,7 +208,7 @@ def _united(done: ImportedPortable) -> Outcome:
         Said(kind="connection", place="", what="a memory at its end is not here", count=dangling),
         Said(kind="document", place="", what="a memory it speaks of is not here", count=waiting),
     )
-    return Outcome(
+    return ImportOutcome(
         tallies={
             "memory": Tally(
                 read=memories + done.unchanged, imported=memories, present=done.unchanged, left=0
@@ -226,9 +231,9 @@ def _united(done: ImportedPortable) -> Outcome:
 
 
 def _told(
-    outcome: Outcome,
+    outcome: ImportOutcome,
     file: Path,
-    form: Format,
+    form: ImportFormat,
     *,
     scope: str | None = None,
     dry_run: bool = False,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from vestige.engine.care.scan_secrets import Finding, Scanned, scan
+from vestige.engine.care.scan_secrets import Scanned, SecretFinding, scan
 from vestige.engine.context import Call
 from vestige.engine.exchange.import_secrets import Holding
 from vestige.engine.memory.delete import copies
@@ -19,7 +19,7 @@ MOST_HOLDINGS = 20
 """How many of the records that came in with secrets an answer names."""
 
 
-class FindingView(Wire):
+class SecretFindingView(Wire):
     """A secret that is stored: what it is, where, and as much of it as may be shown.
 
     `entity` is `memory`, or the kind of another record. `revisions` are those of a memory that hold it;
@@ -47,7 +47,7 @@ class ScanResult(Wire):
     memories: int
     documents: int
     found: int
-    findings: list[FindingView]
+    findings: list[SecretFindingView]
     replaced: dict[str, str] | None = None
     redacted_documents: int | None = None
     copies: list[str] | None = None
@@ -67,7 +67,7 @@ def render_scan(result: ScanResult) -> str:
     return f"{table(('id', 'in', 'secret', 'place', 'excerpt'), rows)}\n\n{result.message}"
 
 
-def _place(one: FindingView) -> str:
+def _place(one: SecretFindingView) -> str:
     place = f"{one.field} {one.line}:{one.column}"
     if one.present:
         return place
@@ -152,8 +152,8 @@ def scan_store(
     )
 
 
-def _view(one: Finding) -> FindingView:
-    return FindingView(
+def _view(one: SecretFinding) -> SecretFindingView:
+    return SecretFindingView(
         entity=one.document or "memory",
         id=one.id,
         secret=one.sighting.kind,

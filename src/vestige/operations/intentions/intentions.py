@@ -10,8 +10,8 @@ from vestige.cognition.evidence.codebase import codebase_at
 from vestige.cognition.intentions.impossible_time import check_comes
 from vestige.cognition.intentions.intention import (
     Intention,
+    IntentionStatus,
     Priority,
-    Status,
     armed,
     cancelled,
     completed,
@@ -20,12 +20,12 @@ from vestige.cognition.intentions.intention import (
     with_deadline,
 )
 from vestige.cognition.intentions.parse import Understood, understand
-from vestige.cognition.intentions.triggers import Situation, Trigger, repeats, words_told
+from vestige.cognition.intentions.triggers import Trigger, TriggerSituation, repeats, words_told
 from vestige.core.checks import check_text
 from vestige.core.errors import InvalidInput
 from vestige.core.models import Filter
 from vestige.engine.context import Call
-from vestige.engine.intentions import Wanted, Which, change, check, delete, intend, listed
+from vestige.engine.intentions import NewIntention, Which, change, check, delete, intend, listed
 from vestige.operations.intentions.triggers import TriggerArguments, trigger_from
 from vestige.operations.intentions.view import (
     IntentionDeleted,
@@ -109,7 +109,7 @@ class CheckArguments(LookArguments):
     include_snoozed: Annotated[bool, Field(description="Also show, as pending, what is snoozed.")] = False
 
 
-class ListArguments(LookArguments):
+class IntentionListArguments(LookArguments):
     """Which intentions."""
 
     filter_status: Annotated[
@@ -170,7 +170,7 @@ def set_intention(call: Call, told: SetArguments) -> IntentionSet:
     words = _told_otherwise(told.description, read)
     made = intend(
         call,
-        Wanted(
+        NewIntention(
             description=read.description if read and words else told.description.strip(),
             said=words,
             trigger=trigger,
@@ -215,7 +215,7 @@ def check_intentions(call: Call, asked: CheckArguments) -> IntentionsChecked:
     pending = [
         one
         for one in found.pending
-        if asked.include_snoozed or one.status_at(situation.now) is not Status.SNOOZED
+        if asked.include_snoozed or one.status_at(situation.now) is not IntentionStatus.SNOOZED
     ]
     return IntentionsChecked(
         triggered=[told_view(one, situation.now) for one in found.told],
@@ -271,7 +271,7 @@ def delete_intention(call: Call, id: IntentionId) -> IntentionDeleted:
     positional=("filter_status",),
     render=render_listed,
 )
-def list_intentions(call: Call, asked: ListArguments) -> IntentionsListed:
+def list_intentions(call: Call, asked: IntentionListArguments) -> IntentionsListed:
     """List intentions: what has come up, then the soonest first. What ended is shown for 30 days."""
     now = call.engine.now()
     found = listed(call, scoped(call, Filter(), asked.scope), asked.filter_status)
@@ -291,9 +291,9 @@ def situation_of(
     file: str | None,
     topics: list[str],
     events: list[str] | None = None,
-) -> Situation:
+) -> TriggerSituation:
     """What the caller is busy with; the codebase is the one his scope is named after when he tells none."""
-    return Situation(
+    return TriggerSituation(
         now=call.engine.now(),
         codebase=codebase or codebase_at(scope),
         file=file,
@@ -346,7 +346,10 @@ def _check_update(asked: UpdateArguments, now: datetime) -> None:
 
 def _settled(intention: Intention, asked: UpdateArguments, now: datetime) -> Intention:
     """The intention with its new status; what ended stays ended until it is resumed."""
-    done: dict[str | None, Status | None] = {"complete": Status.FULFILLED, "cancel": Status.CANCELLED}
+    done: dict[str | None, IntentionStatus | None] = {
+        "complete": IntentionStatus.FULFILLED,
+        "cancel": IntentionStatus.CANCELLED,
+    }
     if intention.ended is not None and asked.status != "resume":
         if intention.ended == done.get(asked.status):
             return intention

@@ -20,8 +20,8 @@ from vestige.cognition.intentions.recurrence import (
 from vestige.cognition.intentions.serialise import form_of
 from vestige.cognition.intentions.triggers import (
     Compound,
-    Context,
-    Event,
+    ContextTrigger,
+    EventTrigger,
     Manual,
     Recurring,
     Time,
@@ -223,22 +223,22 @@ def _time(given: TriggerArguments, now: datetime, place: str) -> Time:
         ) from exc
 
 
-def _context(given: TriggerArguments, place: str) -> Context:
+def _context(given: TriggerArguments, place: str) -> ContextTrigger:
     for name in ("codebase", "file_pattern", "topic"):
         told = getattr(given, name)
         if told is not None:
             check_label(name, told)
     if given.topic is not None and not words_of(given.topic):
         raise _refused(f"{place}.topic", "holds no word to go by", hint=_WORDS)
-    return Context(codebase=given.codebase, file_pattern=given.file_pattern, topic=given.topic)
+    return ContextTrigger(codebase=given.codebase, file_pattern=given.file_pattern, topic=given.topic)
 
 
-def _event(given: TriggerArguments, place: str) -> Event:
+def _event(given: TriggerArguments, place: str) -> EventTrigger:
     condition = given.condition or ""
     check_label("condition", condition)
     if not words_of(condition):
         raise _refused(f"{place}.condition", "holds no word to go by", hint=_WORDS)
-    return Event(condition=condition)
+    return EventTrigger(condition=condition)
 
 
 def _compound(
@@ -257,7 +257,7 @@ def _compound(
     if any(isinstance(part, Manual) for part in made):
         raise _refused(place, "has a part that nothing brings up", hint="Leave out the part of type manual.")
     kinds = {type(leaf) for part in made for _, leaf in leaves(part)}
-    if mode == "any" and {Recurring, Context} <= kinds:
+    if mode == "any" and {Recurring, ContextTrigger} <= kinds:
         raise _refused(
             place,
             "has a rule or else a context, so that it would come up all the time in that context",

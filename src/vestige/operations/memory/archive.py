@@ -10,7 +10,17 @@ from vestige.cognition.fsrs.strength import retention_of
 from vestige.core.documents import Document
 from vestige.core.models import Record
 from vestige.engine.context import Call
-from vestige.engine.memory.archive import LEAST, Faded, GcQuery, Restored, Run, archive, archives, faded, undo
+from vestige.engine.memory.archive import (
+    LEAST,
+    FadedMemories,
+    GcQuery,
+    RestoredMemories,
+    Run,
+    archive,
+    archives,
+    faded,
+    undo,
+)
 from vestige.operations.registry.arguments import Arguments, Scope, Switch, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import used
@@ -157,7 +167,7 @@ def gc(call: Call, asked: GcArguments) -> Collected:
     return _collected(wanted, archive(call, wanted))
 
 
-def _shown(call: Call, asked: GcQuery, there: Faded) -> Collected:
+def _shown(call: Call, asked: GcQuery, there: FadedMemories) -> Collected:
     now, found = call.engine.now(), len(there.candidates)
     return Collected(
         dry_run=True,
@@ -270,7 +280,7 @@ def archive_undo(
     )
 
 
-def _told_again(done: Restored) -> str:
+def _told_again(done: RestoredMemories) -> str:
     twice = len(done.duplicates)
     if not twice:
         return ""

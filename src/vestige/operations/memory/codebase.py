@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field
 from vestige.cognition.evidence.codebase import (
     DECISION,
     PATTERN,
-    Choice,
+    CodebaseDecision,
     Pattern,
     Shared,
     codebase_at,
@@ -238,7 +238,7 @@ def remember_decision(call: Call, told: DecisionArguments) -> Noted:
     It passes the same gate as with `smart_ingest`: told again it is strengthened, corrected it is superseded.
     """
     told = cleaned(call, told, _TEXTS, told.secrets)
-    note = Choice(
+    note = CodebaseDecision(
         decision=told.decision,
         rationale=told.rationale,
         alternatives=tuple(told.alternatives),
@@ -306,7 +306,7 @@ def _name(call: Call, asked: NoteArguments | AboutArguments) -> str | None:
     return asked.codebase or codebase_at(used(call, asked.scope))
 
 
-def _remember(call: Call, note: Pattern | Choice, told: NoteArguments) -> Noted:
+def _remember(call: Call, note: Pattern | CodebaseDecision, told: NoteArguments) -> Noted:
     name = _name(call, told)
     kind = PATTERN if isinstance(note, Pattern) else DECISION
     done = smart_ingest(

@@ -44,7 +44,7 @@ class ConnectedView(Wire):
     superseded_by: str | None = None
 
 
-class AssociationView(Wire):
+class ConnectionsAssociationView(Wire):
     """A link of a memory and what is at its other end; `direction` is seen from the memory asked about."""
 
     type: str
@@ -53,7 +53,7 @@ class AssociationView(Wire):
     memory: ConnectedView
 
 
-class StepView(EdgeView):
+class ConnectionsStepView(EdgeView):
     """A link on a way; it is gone against its direction where that is `incoming`."""
 
     direction: Direction
@@ -63,7 +63,7 @@ class PathView(Wire):
     """A way: ids in order, and the links between them. `confidence` is their weights' geometric mean."""
 
     path: list[str]
-    steps: list[StepView]
+    steps: list[ConnectionsStepView]
     confidence: float
     total_hops: int
 
@@ -82,7 +82,7 @@ class AssociationsFound(Wire):
     action: str = "associations"
     memory: ConnectedView
     total: int
-    associations: list[AssociationView]
+    associations: list[ConnectionsAssociationView]
 
 
 class Chain(Wire):
@@ -189,7 +189,7 @@ def connections_associations(call: Call, from_: From, limit: Limit = 10) -> Asso
         memory=_connected(found.record, now),
         total=found.total,
         associations=[
-            AssociationView(
+            ConnectionsAssociationView(
                 type=one.edge.kind,
                 weight=round(one.edge.weight, 4),
                 direction=_direction(one.edge, from_),
@@ -309,7 +309,7 @@ def _connected(record: Record, now: datetime) -> ConnectedView:
 
 def _path(path: Path) -> PathView:
     steps = [
-        StepView(**edge_view(edge).model_dump(), direction=_direction(edge, start))
+        ConnectionsStepView(**edge_view(edge).model_dump(), direction=_direction(edge, start))
         for edge, start in zip(path.edges, path.ids[:-1], strict=True)
     ]
     return PathView(

@@ -12,7 +12,7 @@ from vestige.core.models import Filter, Memory, Record
 from vestige.engine.access import require_scope
 from vestige.engine.context import Call
 from vestige.engine.memory import merge
-from vestige.engine.memory.duplicates import Cluster, find_duplicates
+from vestige.engine.memory.duplicates import DuplicateCluster, find_duplicates
 from vestige.operations.reasoning.reference_view import quoted
 from vestige.operations.registry.arguments import Arguments, MemoryId, Scope, Switch, Tags, Wire
 from vestige.operations.registry.registry import registry
@@ -221,7 +221,7 @@ def duplicates(call: Call, asked: DuplicatesArguments) -> Duplicates:
     )
 
 
-def _cluster_view(cluster: Cluster, now: datetime) -> ClusterView:
+def _cluster_view(cluster: DuplicateCluster, now: datetime) -> ClusterView:
     ids = sorted(record.memory.id for record in cluster.records)
     return ClusterView(
         cluster_id=blake2b("\0".join(ids).encode(), digest_size=6).hexdigest(),

@@ -46,7 +46,7 @@ class Spot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class DrawnLink:
     """A link in the picture, by the numbers of its ends."""
 
     start: int
@@ -55,7 +55,7 @@ class Line:
     weight: float
 
 
-def svg(spots: Sequence[Spot], lines: Sequence[Line]) -> str:
+def svg(spots: Sequence[Spot], lines: Sequence[DrawnLink]) -> str:
     """A picture that needs no script and loads nothing."""
     root = ET.Element(
         "svg",
@@ -72,7 +72,7 @@ def svg(spots: Sequence[Spot], lines: Sequence[Line]) -> str:
     return ET.tostring(root, encoding="unicode")
 
 
-def _draw_line(root: ET.Element, start: Spot, end: Spot, line: Line) -> None:
+def _draw_line(root: ET.Element, start: Spot, end: Spot, line: DrawnLink) -> None:
     drawn = ET.SubElement(
         root,
         "line",
@@ -108,7 +108,7 @@ def _draw_spot(root: ET.Element, spot: Spot) -> None:
     label.text = text if len(text) <= SVG_LABEL_CHARS else text[: SVG_LABEL_CHARS - 1] + "…"
 
 
-def mermaid(spots: Sequence[Spot], lines: Sequence[Line]) -> str:
+def mermaid(spots: Sequence[Spot], lines: Sequence[DrawnLink]) -> str:
     """The graph for whoever draws Mermaid: Markdown in many places."""
     nodes = [
         f'  n{number}{"((" if spot.centre else "["}"{_quoted(spot.label)}"{"))" if spot.centre else "]"}'
@@ -298,5 +298,7 @@ def _drawing(form: Format, nodes: list[NodeView], edges: list[EdgeView]) -> str 
     spots = [
         Spot(id=n.id, label=n.label, x=n.x, y=n.y, retention=n.retention, centre=n.is_center) for n in nodes
     ]
-    lines = [Line(start=number[e.source], end=number[e.target], kind=e.type, weight=e.weight) for e in edges]
+    lines = [
+        DrawnLink(start=number[e.source], end=number[e.target], kind=e.type, weight=e.weight) for e in edges
+    ]
     return svg(spots, lines) if form == "svg" else mermaid(spots, lines)

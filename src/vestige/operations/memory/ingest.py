@@ -9,7 +9,7 @@ from pydantic import Field, JsonValue
 
 from vestige.cognition.gate.decide import Create, Decision, Merge, Reinforce, Supersede, Update, rival_of
 from vestige.cognition.time.calendar import LATEST
-from vestige.cognition.time.validity import Told, validity_told
+from vestige.cognition.time.validity import StatedValidity, validity_told
 from vestige.core.errors import Forbidden, InvalidInput, SecretFound
 from vestige.core.models import EVERYTHING, Memory, covers
 from vestige.engine.context import Call
@@ -245,7 +245,7 @@ def _draft(call: Call, item: Item, index: int, now: datetime) -> Draft:
     )
 
 
-def _told_itself(item: Item, now: datetime) -> Told | None:
+def _told_itself(item: Item, now: datetime) -> StatedValidity | None:
     """What a text says itself about when it is true; nothing where its teller says it."""
     if (
         not _may_end(item)

@@ -60,7 +60,7 @@ class Provenance(Wire):
     trust: float
 
 
-class AssociationView(Wire):
+class FoundAssociationView(Wire):
     """Which link brought a hit in that no arm found."""
 
     via: str | None
@@ -86,7 +86,7 @@ class HitView(MemoryView):
     duplicates: int | None = None
     duplicate_ids: list[str] | None = None
     contradicts: list[str] | None = None
-    association: AssociationView | None = None
+    association: FoundAssociationView | None = None
     shortened: str | None = None
     explain: Explanation | None = None
 
@@ -297,10 +297,12 @@ def _matched(hit: Hit) -> str | None:
     return clip(piece, MATCHED_CHARS) if piece else None
 
 
-def _association(activation: Activation | None) -> AssociationView | None:
+def _association(activation: Activation | None) -> FoundAssociationView | None:
     if activation is None:
         return None
-    return AssociationView(via=activation.via, type=activation.kind, activation=round(activation.level, 4))
+    return FoundAssociationView(
+        via=activation.via, type=activation.kind, activation=round(activation.level, 4)
+    )
 
 
 def _match(hit: Hit) -> str:

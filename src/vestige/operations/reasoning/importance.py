@@ -8,8 +8,8 @@ from vestige.cognition.prediction.importance import (
     IMPORTANT_FROM,
     WEIGHTS,
     Channels,
+    ConsolidationPriority,
     Judgement,
-    Priority,
     encoding_boost,
     priority,
 )
@@ -74,7 +74,7 @@ class Importance(Wire):
     composite: float
     channels: ChannelsView
     encoding_boost: float
-    consolidation_priority: Priority
+    consolidation_priority: ConsolidationPriority
     weights_used: dict[str, float]
     explanations: Explanations
     emotion: EmotionView

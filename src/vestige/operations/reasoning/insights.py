@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from vestige.engine.context import Call
-from vestige.engine.sleep.insights import Held, insights
+from vestige.engine.sleep.insights import KeptInsight, insights
 from vestige.engine.sleep.insights import dismiss as dismiss_insight
-from vestige.engine.sleep.runs import CONSOLIDATION, DREAM, Row, rows
+from vestige.engine.sleep.runs import CONSOLIDATION, DREAM, RunRecord, rows
 from vestige.operations.registry.arguments import Arguments, Scope, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import used
@@ -34,7 +34,7 @@ class InsightView(Wire):
     scope: str
 
 
-def insight_view(held: Held) -> InsightView:
+def insight_view(held: KeptInsight) -> InsightView:
     """An insight as it is shown."""
     return InsightView(
         id=held.id,
@@ -176,7 +176,7 @@ def list_runs(
     return Runs(shown=len(found[:limit]), runs=[_run_view(row) for row in found[:limit]])
 
 
-def _run_view(row: Row) -> RunView:
+def _run_view(row: RunRecord) -> RunView:
     steps = {step["step"]: step["count"] for step in row.body.get("steps", ())}
     plain = {
         name: number for name, number in row.body.items() if name not in ("turn", "steps", "duration_ms")

@@ -5,13 +5,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from vestige.cognition.evidence.briefing import Section, compose
+from vestige.cognition.evidence.briefing import BriefingSection, compose
 from vestige.cognition.evidence.codebase import codebase_at
-from vestige.cognition.intentions.triggers import Situation
+from vestige.cognition.intentions.triggers import TriggerSituation
 from vestige.core.models import Filter, Record
 from vestige.engine.care.health import Health, health
 from vestige.engine.context import Call
-from vestige.engine.recall.session import Material, Needs, SessionQuery, collect, needs, present
+from vestige.engine.recall.session import Needs, SessionMaterial, SessionQuery, collect, needs, present
 from vestige.operations.intentions.intentions import situation_of
 from vestige.operations.intentions.view import intention_line
 from vestige.operations.registry.arguments import Arguments, Names, Scope, Wire
@@ -154,12 +154,12 @@ def _status(state: Health, lacking: Needs) -> list[str]:
     return [*lines, f"**Needs:** {', '.join(wanting)}"] if wanting else lines
 
 
-def _situation(call: Call, asked: SessionArguments, about: SessionContext) -> Situation:
+def _situation(call: Call, asked: SessionArguments, about: SessionContext) -> TriggerSituation:
     scope = used(call, asked.scope)
     return situation_of(call, scope=scope, codebase=about.codebase, file=about.file, topics=about.topics)
 
 
-def _sections(material: Material, codebase: str | None, now: datetime) -> list[Section]:
+def _sections(material: SessionMaterial, codebase: str | None, now: datetime) -> list[BriefingSection]:
     to_do = tuple(intention_line(one, now) for one in material.intentions)
     parts: tuple[tuple[str, tuple[Record, ...]], ...] = (
         ("### Pinned", material.pinned),
@@ -169,9 +169,9 @@ def _sections(material: Material, codebase: str | None, now: datetime) -> list[S
         ("### Likely next", material.predicted),
     )
     return [
-        Section(heading="### To do", lines=to_do),
+        BriefingSection(heading="### To do", lines=to_do),
         *(
-            Section(heading=heading, memories=tuple(record.memory for record in records))
+            BriefingSection(heading=heading, memories=tuple(record.memory for record in records))
             for heading, records in parts
         ),
     ]

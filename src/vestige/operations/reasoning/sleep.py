@@ -147,7 +147,7 @@ def _link_view(edge: Edge) -> LinkView:
     )
 
 
-class StepView(Wire):
+class SleepStepView(Wire):
     """One step of a consolidation: what it counted, and what there is to say."""
 
     step: str
@@ -173,7 +173,7 @@ class ConsolidationView(Wire):
     activations_computed: int
     w20_optimized: Annotated[bool, Field(alias="w20Optimized")]
     duration_ms: float
-    steps: list[StepView]
+    steps: list[SleepStepView]
     dream: DreamView | None = None
 
 
@@ -210,6 +210,6 @@ def consolidate(call: Call) -> ConsolidationView:
         activations_computed=done.count("links"),
         w20_optimized=done.tuned,
         duration_ms=done.duration_ms,
-        steps=[StepView(step=one.name, count=one.count, note=one.note) for one in done.steps],
+        steps=[SleepStepView(step=one.name, count=one.count, note=one.note) for one in done.steps],
         dream=_dream_view(done.dreamed) if done.dreamed else None,
     )

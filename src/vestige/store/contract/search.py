@@ -5,7 +5,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vestige.core.candidates import NEARBY, OFFSETS, Pool, Sketch, TermStatistics, Traits, Voices, Worded
+from vestige.core.candidates import (
+    NEARBY,
+    OFFSETS,
+    CandidatePool,
+    LexicalScores,
+    Sketch,
+    TermStatistics,
+    Traits,
+    Voices,
+)
 from vestige.core.models import ANYTHING, Filter, Record
 from vestige.embed.protocol import Signature
 
@@ -13,14 +22,14 @@ __all__ = [
     "NEARBY",
     "OFFSETS",
     "POSTINGS_BUDGET",
-    "Pool",
+    "CandidatePool",
+    "LexicalScores",
     "Probe",
     "Reworded",
     "Sketch",
     "TermStatistics",
     "Traits",
     "Voices",
-    "Worded",
 ]
 
 POSTINGS_BUDGET = 60_000

@@ -46,7 +46,14 @@ from vestige.store.contract.answers import IndexStatus, LogQuery, Notice, Profil
 from vestige.store.contract.changes import Change, Claim, Embedded
 from vestige.store.contract.keys import Keyring
 from vestige.store.contract.processes import Who
-from vestige.store.contract.search import POSTINGS_BUDGET, Pool, Probe, Reworded, Voices, Worded
+from vestige.store.contract.search import (
+    POSTINGS_BUDGET,
+    CandidatePool,
+    LexicalScores,
+    Probe,
+    Reworded,
+    Voices,
+)
 from vestige.store.contract.trouble import Trouble
 from vestige.store.merge.histories import Absorbed, Life
 
@@ -228,7 +235,7 @@ class MemoryStore(Keyring, Protocol):
         access: Access,
         limit: int,
         postings: int | None = POSTINGS_BUDGET,
-    ) -> list[Worded]:
+    ) -> list[LexicalScores]:
         """The best memories by BM25 with their neighbours (`window`), then `own`, then id.
 
         A memory's own terms are those of `cognition.text.memory_terms`. Its window adds those of the
@@ -275,7 +282,7 @@ class MemoryStore(Keyring, Protocol):
         """Which of these names (`form.name_hash`) speak in a talk in reach, and whether any note is in reach.
         It may say that there are notes where there are none."""
 
-    def gather(self, probe: Probe, *, access: Access) -> Pool:
+    def gather(self, probe: Probe, *, access: Access) -> CandidatePool:
         """The candidates for a search: the union of what each arm finds, from one snapshot.
 
         The arms are `lexical` and `nearest` (above `least_cosine`), and the literals: memories whose

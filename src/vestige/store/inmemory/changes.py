@@ -41,9 +41,9 @@ from vestige.store.hybrid_clock import tick
 from vestige.store.inmemory import documents
 from vestige.store.inmemory.profiles import take_vectors
 from vestige.store.inmemory.state import (
-    Buried,
-    Held,
-    State,
+    MemoryEntry,
+    StoreState,
+    TombstoneEntry,
     apart,
     as_json,
     fingerprints_of,
@@ -52,7 +52,7 @@ from vestige.store.inmemory.state import (
 from vestige.store.merge.strength_log import carried, carried_strength
 
 
-def apply(state: State, change: Change, *, node: str, access: Access) -> LogEvent | None:
+def apply(state: StoreState, change: Change, *, node: str, access: Access) -> LogEvent | None:
     """Make one change to the state and log it, unless it is not to be logged."""
     match change:
         case Add():
@@ -80,7 +80,7 @@ def touched(changes: Iterable[Change]) -> frozenset[str]:
     return frozenset(memory_id for change in changes for memory_id in about(change))
 
 
-def _add(state: State, change: Add, node: str, access: Access) -> LogEvent:
+def _add(state: StoreState, change: Add, node: str, access: Access) -> LogEvent:
     memory = apart(change.memory)
     _require_writable(memory, access)
     if memory.id in state.held or memory.id in state.buried:
@@ -90,7 +90,7 @@ def _add(state: State, change: Add, node: str, access: Access) -> LogEvent:
             details={"memory_id": memory.id},
         )
     state.arrivals += 1
-    state.held[memory.id] = Held(
+    state.held[memory.id] = MemoryEntry(
         arrival=state.arrivals,
         memory=memory,
         strength=strength.encode(memory.created_at, state.curve),
@@ -102,7 +102,7 @@ def _add(state: State, change: Add, node: str, access: Access) -> LogEvent:
     return _log(state, node, memory.created_at, "memory.created", memory, {})
 
 
-def _revise(state: State, change: Revise, node: str, access: Access) -> LogEvent:
+def _revise(state: StoreState, change: Revise, node: str, access: Access) -> LogEvent:
     held = _require(state, change.memory.id, access)
     old = held.memory
     new = apart(replace(change.memory, created_at=old.created_at))
@@ -130,7 +130,7 @@ def _revise(state: State, change: Revise, node: str, access: Access) -> LogEvent
     return _log(state, node, new.updated_at, "memory.revised", new, payload)
 
 
-def _weigh(state: State, change: Remark | Settle | Carry, node: str, access: Access) -> LogEvent:
+def _weigh(state: StoreState, change: Remark | Settle | Carry, node: str, access: Access) -> LogEvent:
     match change:
         case Remark():
             return _remark(state, change, node, access)
@@ -140,7 +140,7 @@ def _weigh(state: State, change: Remark | Settle | Carry, node: str, access: Acc
             return _carry(state, change, node, access)
 
 
-def _remark(state: State, change: Remark, node: str, access: Access) -> LogEvent:
+def _remark(state: StoreState, change: Remark, node: str, access: Access) -> LogEvent:
     held = _require(state, change.memory_id, access)
     after = strength.after(held.strength, change.evidence, change.at, change.amount)
     state.held[held.memory.id] = replace(held, strength=after)
@@ -148,14 +148,14 @@ def _remark(state: State, change: Remark, node: str, access: Access) -> LogEvent
     return _log(state, node, change.at, REMARKED, held.memory, payload)
 
 
-def _settle(state: State, change: Settle, node: str, access: Access) -> LogEvent:
+def _settle(state: StoreState, change: Settle, node: str, access: Access) -> LogEvent:
     held = _require(state, change.memory_id, access)
     state.held[held.memory.id] = replace(held, strength=strength.settled(held.strength, change.at))
     payload = {"from": change.before.value, "to": change.after.value, "reason": change.reason}
     return _log(state, node, change.at, STATE, held.memory, payload)
 
 
-def _carry(state: State, change: Carry, node: str, access: Access) -> LogEvent:
+def _carry(state: StoreState, change: Carry, node: str, access: Access) -> LogEvent:
     held = _require(state, change.memory_id, access)
     payload = carried(change.strength)
     brought = replace(carried_strength(payload), curve=state.curve)
@@ -163,7 +163,7 @@ def _carry(state: State, change: Carry, node: str, access: Access) -> LogEvent:
     return _log(state, node, change.at, CARRIED, held.memory, payload)
 
 
-def _tune(state: State, change: Tune, node: str, access: Access) -> LogEvent:
+def _tune(state: StoreState, change: Tune, node: str, access: Access) -> LogEvent:
     check_tune(change, access)
     state.curve = change.w20
     for memory_id, held in state.held.items():
@@ -171,7 +171,7 @@ def _tune(state: State, change: Tune, node: str, access: Access) -> LogEvent:
     return _log(state, node, change.at, TUNED, None, {"w20": change.w20})
 
 
-def _link(state: State, change: Link, node: str, access: Access) -> LogEvent:
+def _link(state: StoreState, change: Link, node: str, access: Access) -> LogEvent:
     edge = change.edge
     if edge.source_id == edge.target_id:
         raise InvalidInput("A memory cannot be linked to itself.", details={"memory_id": edge.source_id})
@@ -186,7 +186,7 @@ def _link(state: State, change: Link, node: str, access: Access) -> LogEvent:
     return _log(state, node, edge.created_at, LINKED, source.memory, payload)
 
 
-def _unlink(state: State, change: Unlink, node: str, access: Access) -> LogEvent:
+def _unlink(state: StoreState, change: Unlink, node: str, access: Access) -> LogEvent:
     source = _require(state, change.source_id, access)
     _require(state, change.target_id, access)
     if state.edges.pop((change.source_id, change.target_id, change.kind), None) is None:
@@ -198,13 +198,13 @@ def _unlink(state: State, change: Unlink, node: str, access: Access) -> LogEvent
     return _log(state, node, change.at, UNLINKED, source.memory, payload)
 
 
-def _file(state: State, change: Put | Drop, node: str, access: Access) -> LogEvent | None:
+def _file(state: StoreState, change: Put | Drop, node: str, access: Access) -> LogEvent | None:
     if isinstance(change, Put):
         return _put(state, change, node, access)
     return _drop(state, change, node, access)
 
 
-def _put(state: State, change: Put, node: str, access: Access) -> LogEvent | None:
+def _put(state: StoreState, change: Put, node: str, access: Access) -> LogEvent | None:
     made = documents.put(state, change, access)
     if change.logged:
         event = _log(state, node, made.updated_at, PUT, made, _named(made))
@@ -214,7 +214,7 @@ def _put(state: State, change: Put, node: str, access: Access) -> LogEvent | Non
     return event
 
 
-def _drop(state: State, change: Drop, node: str, access: Access) -> LogEvent:
+def _drop(state: StoreState, change: Drop, node: str, access: Access) -> LogEvent:
     gone = documents.drop(state, change, access)
     return _log(state, node, change.at, DROPPED, gone, _named(gone))
 
@@ -223,16 +223,16 @@ def _named(document: Document) -> dict[str, str]:
     return {"kind": document.kind, "id": document.id}
 
 
-def _forget(state: State, change: Forget, node: str, access: Access) -> LogEvent:
+def _forget(state: StoreState, change: Forget, node: str, access: Access) -> LogEvent:
     held = _require(state, change.memory_id, access)
     memory = held.memory
     state.end(held)
     tombstone = Tombstone(memory_id=memory.id, deleted_at=change.at)
-    state.buried[memory.id] = Buried(tombstone=tombstone, scope=memory.scope)
+    state.buried[memory.id] = TombstoneEntry(tombstone=tombstone, scope=memory.scope)
     return _log(state, node, change.at, "memory.deleted", memory, {"reason": change.reason})
 
 
-def _require(state: State, memory_id: str, access: Access) -> Held:
+def _require(state: StoreState, memory_id: str, access: Access) -> MemoryEntry:
     held = state.reach(memory_id, access)
     if held is None:
         raise NotFound(f"There is no memory {memory_id}.", details={"memory_id": memory_id})
@@ -252,7 +252,7 @@ def _changed_fields(old: Memory, new: Memory) -> list[str]:
 
 
 def _log(
-    state: State,
+    state: StoreState,
     node: str,
     at: datetime,
     kind: str,

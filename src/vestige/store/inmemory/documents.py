@@ -7,11 +7,11 @@ from vestige.core.documents import Document
 from vestige.core.errors import Conflict, Forbidden, NotFound
 from vestige.core.models import Access
 from vestige.store.contract.changes import Drop, Put
-from vestige.store.inmemory.state import State, as_json, may_hold
+from vestige.store.inmemory.state import StoreState, as_json, may_hold
 
 
 def of_kind(
-    state: State,
+    state: StoreState,
     kind: str,
     *,
     access: Access,
@@ -33,7 +33,7 @@ def of_kind(
     return sorted(found, key=lambda one: one.updated_at, reverse=True)
 
 
-def put(state: State, change: Put, access: Access) -> Document:
+def put(state: StoreState, change: Put, access: Access) -> Document:
     """File a document, new or in its next version."""
     given = replace(change.document, body=as_json(change.document.body))
     for memory_id in given.cites:
@@ -56,7 +56,7 @@ def put(state: State, change: Put, access: Access) -> Document:
     return made
 
 
-def drop(state: State, change: Drop, access: Access) -> Document:
+def drop(state: StoreState, change: Drop, access: Access) -> Document:
     """Delete a document."""
     present = state.documents.get((change.kind, change.id))
     if present is None or not state.reaches(present, access):

@@ -19,13 +19,13 @@ from vestige.cognition.text.form import Form, features
 from vestige.core.candidates import (
     NEARBY,
     OFFSETS,
-    Pool,
+    CandidatePool,
+    LexicalScores,
     Sketch,
     TermStatistics,
     Traits,
     Vectors,
     Voices,
-    Worded,
     tokens_kept,
 )
 from vestige.core.errors import InvalidInput
@@ -36,7 +36,7 @@ from vestige.store.contract.search import POSTINGS_BUDGET, Probe, Reworded
 from vestige.store.inmemory import search
 from vestige.store.inmemory.profiles import require_signature
 from vestige.store.inmemory.search import Thread, at_least_none, neighbours, select_worded, threads
-from vestige.store.inmemory.state import Held, State
+from vestige.store.inmemory.state import MemoryEntry, StoreState
 
 # -- BM25 at the three levels of the contract, by counting everything.
 
@@ -46,7 +46,7 @@ LEAST_IDF = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class ScoredDocument:
     """What is scored at one level: how long it is, and how often each term of the query is in it."""
 
     length: int
@@ -58,27 +58,33 @@ class Lexicon:
     """The scores of every memory, by id, and in how many memories each term is. `sought` are the terms that
     were looked up, `windows` those of them that each memory's window holds."""
 
-    scores: Mapping[str, Worded]
+    scores: Mapping[str, LexicalScores]
     frequencies: Mapping[str, int]
     sought: frozenset[str]
     windows: Mapping[str, frozenset[str]]
 
 
 def lexical(
-    state: State, terms: Sequence[str], where: Filter, *, access: Access, limit: int, postings: int | None
-) -> list[Worded]:
+    state: StoreState,
+    terms: Sequence[str],
+    where: Filter,
+    *,
+    access: Access,
+    limit: int,
+    postings: int | None,
+) -> list[LexicalScores]:
     """The best of what matches."""
     scores = lexicon_of(state, terms, postings).scores
     return best([scores[held.memory.id] for held in select_worded(state, where, access)], limit)
 
 
-def best(scored: Sequence[Worded], limit: int) -> list[Worded]:
+def best(scored: Sequence[LexicalScores], limit: int) -> list[LexicalScores]:
     """Those with a term in them or beside them, by window, then own, then id."""
     found = [one for one in scored if one.window > 0]
     return sorted(found, key=lambda one: (-one.window, -one.own, one.memory_id))[: at_least_none(limit)]
 
 
-def lexicon_of(state: State, terms: Sequence[str], postings: int | None) -> Lexicon:
+def lexicon_of(state: StoreState, terms: Sequence[str], postings: int | None) -> Lexicon:
     """BM25 as the contract defines it, with the statistics of the whole store."""
     common = [_common(state, term) for term in bm25.considered(terms)]
     affordable = frozenset(bm25.affordable(common, postings))
@@ -96,7 +102,7 @@ def lexicon_of(state: State, terms: Sequence[str], postings: int | None) -> Lexi
     first = {held.memory.id: thread[0].memory.id for thread in every for held in thread}
     by_own, by_window, by_thread = _bm25(own, asked), _bm25(windows, asked), _bm25(whole, asked)
     scores = {
-        name: Worded(
+        name: LexicalScores(
             memory_id=name,
             own=by_own[name],
             window=by_window[name],
@@ -115,7 +121,7 @@ def lexicon_of(state: State, terms: Sequence[str], postings: int | None) -> Lexi
     )
 
 
-def statistics(state: State, terms: Sequence[str], postings: int | None) -> TermStatistics:
+def statistics(state: StoreState, terms: Sequence[str], postings: int | None) -> TermStatistics:
     """How common the terms are that count: those that are looked up, and those that occur nowhere."""
     found = lexicon_of(state, terms, postings)
     return TermStatistics(
@@ -127,7 +133,7 @@ def statistics(state: State, terms: Sequence[str], postings: int | None) -> Term
     )
 
 
-def _bm25(documents: Mapping[str, Document], asked: Mapping[str, int]) -> dict[str, float]:
+def _bm25(documents: Mapping[str, ScoredDocument], asked: Mapping[str, int]) -> dict[str, float]:
     scores = dict.fromkeys(documents, 0.0)
     total = sum(one.length for one in documents.values())
     for term, times in asked.items():
@@ -141,47 +147,49 @@ def _bm25(documents: Mapping[str, Document], asked: Mapping[str, int]) -> dict[s
     return scores
 
 
-def _common(state: State, term: str) -> Frequency:
+def _common(state: StoreState, term: str) -> Frequency:
     """How common a term is; memories are counted once per term that a prefix begins."""
     counts = [count for held in state.held.values() for count in _counts(term, held)]
     return Frequency(term=term, memories=len(counts), occurrences=sum(counts))
 
 
-def _document_frequency(state: State, common: Frequency, visited: bool) -> int:
+def _document_frequency(state: StoreState, common: Frequency, visited: bool) -> int:
     """In how many memories a term is; of a prefix that was left out only the most it can be is known."""
     if not visited:
         return min(common.memories, len(state.held))
     return sum(occurrences(common.term, held) > 0 for held in state.held.values())
 
 
-def occurrences(term: str, held: Held) -> int:
+def occurrences(term: str, held: MemoryEntry) -> int:
     """How often a term, or one that a prefix begins, is in a memory."""
     return sum(_counts(term, held))
 
 
-def _counts(term: str, held: Held) -> list[int]:
+def _counts(term: str, held: MemoryEntry) -> list[int]:
     """How often each term of a memory occurs that this one is, or begins."""
     if not bm25.is_prefix(term):
         return [held.words[term]] if term in held.words else []
     return [count for word, count in held.words.items() if word.startswith(term[:-1])]
 
 
-def _document(held: Held, asked: Mapping[str, int]) -> Document:
-    return Document(length=sum(held.words.values()), counts={term: occurrences(term, held) for term in asked})
+def _document(held: MemoryEntry, asked: Mapping[str, int]) -> ScoredDocument:
+    return ScoredDocument(
+        length=sum(held.words.values()), counts={term: occurrences(term, held) for term in asked}
+    )
 
 
-def _joined(parts: Sequence[Document]) -> Document:
+def _joined(parts: Sequence[ScoredDocument]) -> ScoredDocument:
     counts: Counter[str] = Counter()
     for one in parts:
         counts.update(one.counts)
-    return Document(length=sum(one.length for one in parts), counts=counts)
+    return ScoredDocument(length=sum(one.length for one in parts), counts=counts)
 
 
 # -- gather
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arms:
+class ArmIds:
     """The ids each arm finds."""
 
     worded: frozenset[str]
@@ -189,13 +197,13 @@ class Arms:
     literal: frozenset[str]
 
 
-def gather(state: State, probe: Probe, *, access: Access) -> Pool:
+def gather(state: StoreState, probe: Probe, *, access: Access) -> CandidatePool:
     """The union of what the arms find, with every signal of each candidate."""
     passing = search.select_worded(state, probe.where, access)
     lexicon = lexicon_of(state, probe.terms, probe.postings)
     near = _cosines(state, probe)
     literals = {name: _held_literals(held, probe.literals) for name, held in state.held.items()}
-    arms = Arms(
+    arms = ArmIds(
         worded=_ids(best([lexicon.scores[held.memory.id] for held in passing], probe.per_arm)),
         near=_ids(_nearest(passing, near, probe)),
         literal=_literal(passing, literals, probe),
@@ -207,7 +215,7 @@ def gather(state: State, probe: Probe, *, access: Access) -> Pool:
     company = _company(state, _nearest(passing, near, replace(probe, per_arm=NEARBY + 1, least_cosine=-1.0)))
     frequencies = {term: _frequency(term, company, lexicon, len(state.held)) for term in lexicon.frequencies}
     dated = _dated(state, probe, lexicon)
-    return Pool(
+    return CandidatePool(
         ids=tuple(ids),
         own=np.array([one.own for one in scores]),
         window=np.array([one.window for one in scores]),
@@ -232,20 +240,20 @@ def gather(state: State, probe: Probe, *, access: Access) -> Pool:
     )
 
 
-def _dated(state: State, probe: Probe, lexicon: Lexicon) -> Mapping[str, Worded]:
+def _dated(state: StoreState, probe: Probe, lexicon: Lexicon) -> Mapping[str, LexicalScores]:
     """The BM25 of every memory for the date terms alone."""
     dates = [term for term in probe.terms if term in probe.date_terms and term in lexicon.sought]
     return lexicon_of(state, dates, None).scores
 
 
-def _company(state: State, nearest: Sequence[Scored]) -> list[Held]:
+def _company(state: StoreState, nearest: Sequence[Scored]) -> list[MemoryEntry]:
     """In whose company words are counted: the nearest, where there are more than NEARBY, or all."""
     if len(nearest) <= NEARBY:
         return list(state.held.values())
     return [state.held[one.memory_id] for one in nearest[:NEARBY]]
 
 
-def _frequency(term: str, company: Sequence[Held], lexicon: Lexicon, memories: int) -> int:
+def _frequency(term: str, company: Sequence[MemoryEntry], lexicon: Lexicon, memories: int) -> int:
     if len(company) == memories:
         return lexicon.frequencies[term]
     if term not in lexicon.sought:
@@ -269,11 +277,11 @@ def _present(name: str, every: Sequence[Thread], names: Collection[int]) -> bool
     )
 
 
-def _ids(found: Sequence[Scored | Worded]) -> frozenset[str]:
+def _ids(found: Sequence[Scored | LexicalScores]) -> frozenset[str]:
     return frozenset(one.memory_id for one in found)
 
 
-def _cosines(state: State, probe: Probe) -> Mapping[str, Scored]:
+def _cosines(state: StoreState, probe: Probe) -> Mapping[str, Scored]:
     """The best piece of every memory that has vectors."""
     if probe.vector is None:
         return {}
@@ -283,7 +291,7 @@ def _cosines(state: State, probe: Probe) -> Mapping[str, Scored]:
     return {name: search.closest(held, query) for name, held in state.held.items() if held.pieces}
 
 
-def _vectors(state: State, probe: Probe, pieces: Sequence[Scored]) -> Vectors:
+def _vectors(state: StoreState, probe: Probe, pieces: Sequence[Scored]) -> Vectors:
     """The vectors of these pieces; zeros for a memory that has none."""
     vectors = np.zeros((len(pieces), 0 if probe.vector is None else len(probe.vector)), dtype=np.float32)
     for row, one in zip(vectors, pieces, strict=True):
@@ -293,12 +301,14 @@ def _vectors(state: State, probe: Probe, pieces: Sequence[Scored]) -> Vectors:
     return vectors
 
 
-def _nearest(passing: Sequence[Held], near: Mapping[str, Scored], probe: Probe) -> list[Scored]:
+def _nearest(passing: Sequence[MemoryEntry], near: Mapping[str, Scored], probe: Probe) -> list[Scored]:
     there = [near[held.memory.id] for held in passing if held.memory.id in near]
     return search.best([one for one in there if one.score >= probe.least_cosine], probe.per_arm)
 
 
-def _literal(passing: Sequence[Held], held_literals: Mapping[str, int], probe: Probe) -> frozenset[str]:
+def _literal(
+    passing: Sequence[MemoryEntry], held_literals: Mapping[str, int], probe: Probe
+) -> frozenset[str]:
     found: set[str] = set()
     for literal in dict.fromkeys(probe.literals):
         needed = literal_terms(literal)
@@ -311,18 +321,18 @@ def _literal(passing: Sequence[Held], held_literals: Mapping[str, int], probe: P
     return frozenset(sorted(found, key=lambda name: (-held_literals[name], name))[: probe.per_arm])
 
 
-def _held_literals(held: Held, literals: Sequence[str]) -> int:
+def _held_literals(held: MemoryEntry, literals: Sequence[str]) -> int:
     return verbatim.held(dict.fromkeys(literals), held.memory, held.words.keys())
 
 
-def _traits(candidates: Sequence[Held], every: Sequence[Thread]) -> Traits:
+def _traits(candidates: Sequence[MemoryEntry], every: Sequence[Thread]) -> Traits:
     numbers = {held.memory.id: number for number, thread in enumerate(every) for held in thread}
     records = [Record(memory=held.memory, strength=held.strength) for held in candidates]
     return traits_of(records, [numbers.get(one.memory.id, -1) for one in records])
 
 
 def _sketch(
-    state: State, ids: Sequence[str], beside: Mapping[str, tuple[str | None, str | None]]
+    state: StoreState, ids: Sequence[str], beside: Mapping[str, tuple[str | None, str | None]]
 ) -> Sketch | None:
     """The tokens of the candidates and their neighbours, one owner after the other."""
     around = [[_at_offset(name, offset, beside) for offset in OFFSETS] for name in ids]
@@ -357,7 +367,7 @@ def _at_offset(name: str, offset: int, beside: Mapping[str, tuple[str | None, st
 # -- The search arms of an in-memory store: every question scans everything.
 
 
-class SearchArms:
+class InMemorySearch:
     """What finds candidates. What each method promises is said in `MemoryStore`."""
 
     @property
@@ -366,7 +376,7 @@ class SearchArms:
         return {}
 
     @abstractmethod
-    def _state(self) -> State:
+    def _state(self) -> StoreState:
         """What is in the store now; StoreError once it was closed."""
 
     def reworded(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> Reworded:
@@ -385,7 +395,7 @@ class SearchArms:
         access: Access,
         limit: int,
         postings: int | None = POSTINGS_BUDGET,
-    ) -> list[Worded]:
+    ) -> list[LexicalScores]:
         """The best memories by BM25 with their neighbours."""
         return lexical(self._state(), terms, where, access=access, limit=limit, postings=postings)
 
@@ -422,7 +432,7 @@ class SearchArms:
         talking = {one.speaker for one in told if one.form is not Form.NOTE}
         return Voices(speakers=frozenset(names) & talking, notes=any(one.form is Form.NOTE for one in told))
 
-    def gather(self, probe: Probe, *, access: Access) -> Pool:
+    def gather(self, probe: Probe, *, access: Access) -> CandidatePool:
         """The candidates of all arms with every signal."""
         search.at_least_none(probe.per_arm)
         return gather(self._state(), probe, access=access)

@@ -9,18 +9,18 @@ from datetime import datetime
 from vestige.core.api_key import ApiKey
 from vestige.core.checks import check_name
 from vestige.core.errors import Conflict, NotFound
-from vestige.store.inmemory.state import State
+from vestige.store.inmemory.state import StoreState
 
 
 class Keys:
     """Keys by their id, and the ends of logins that are over before."""
 
     @abstractmethod
-    def _state(self) -> State:
+    def _state(self) -> StoreState:
         """What is in the store now; StoreError once it was closed."""
 
     @abstractmethod
-    def _writing(self) -> AbstractContextManager[State]:
+    def _writing(self) -> AbstractContextManager[StoreState]:
         """A draft of it, which is published at the end."""
 
     def put_key(self, key: ApiKey, *, replacing: str | None = None) -> None:
@@ -73,13 +73,13 @@ class Keys:
         return None if login_id in state.ended_logins else state.keys.get(key_id)
 
 
-def _known(state: State, key_id: str) -> ApiKey:
+def _known(state: StoreState, key_id: str) -> ApiKey:
     if key_id not in state.keys:
         raise NotFound(f"There is no key {key_id}.", details={"id": key_id})
     return state.keys[key_id]
 
 
-def _revoke(state: State, key_id: str, at: datetime) -> ApiKey:
+def _revoke(state: StoreState, key_id: str, at: datetime) -> ApiKey:
     known = _known(state, key_id)
     state.keys[key_id] = replace(known, revoked_at=known.revoked_at or at)
     return state.keys[key_id]

@@ -11,9 +11,17 @@ from vestige.core.models import ANYTHING, EVERYTHING, Access, Filter, LogEvent, 
 from vestige.store.contract.changes import Embedded, Piece
 from vestige.store.inmemory import search
 from vestige.store.inmemory.profiles import take_vectors
-from vestige.store.inmemory.state import Buried, Held, State, apart, as_json, fingerprints_of, words_of
+from vestige.store.inmemory.state import (
+    MemoryEntry,
+    StoreState,
+    TombstoneEntry,
+    apart,
+    as_json,
+    fingerprints_of,
+    words_of,
+)
 from vestige.store.merge import absorb as absorbing
-from vestige.store.merge.absorb import Meeting, Plan
+from vestige.store.merge.absorb import AbsorbPlan, Meeting
 from vestige.store.merge.histories import (
     Absorbed,
     CurveLife,
@@ -32,7 +40,7 @@ CURVE: Key = ("curve",)
 Story = Mapping[Key, Sequence[LogEvent]]
 
 
-def tell(state: State, where: Filter | None, access: Access, *, vectors: bool) -> Iterator[Life]:
+def tell(state: StoreState, where: Filter | None, access: Access, *, vectors: bool) -> Iterator[Life]:
     """Every life, or those that pass the filter within the access."""
     story = _story(state)
     whole = where is None and access == EVERYTHING
@@ -55,7 +63,7 @@ def tell(state: State, where: Filter | None, access: Access, *, vectors: bool) -
             yield document
 
 
-def absorb(state: State, lives: Sequence[Life], node: str, access: Access) -> Absorbed:
+def absorb(state: StoreState, lives: Sequence[Life], node: str, access: Access) -> Absorbed:
     """Unite lives with what is here."""
     given = absorbing.gathered(lives, access)
     arriving = absorbing.mentioned(given) - state.held.keys()
@@ -76,7 +84,7 @@ def absorb(state: State, lives: Sequence[Life], node: str, access: Access) -> Ab
 # -- telling -------------------------------------------------------------------------------------------
 
 
-def _story(state: State) -> Story:
+def _story(state: StoreState) -> Story:
     """The log by what it is about, each part by stamp and without positions."""
     found: dict[Key, list[LogEvent]] = defaultdict(list)
     for event in sorted(state.log, key=stamp):
@@ -89,7 +97,7 @@ def _curve(story: Story) -> Iterator[CurveLife]:
         yield CurveLife(events=tuple(story[CURVE]))
 
 
-def _memory(state: State, story: Story, memory_id: str, *, vectors: bool) -> MemoryLife:
+def _memory(state: StoreState, story: Story, memory_id: str, *, vectors: bool) -> MemoryLife:
     held = state.held.get(memory_id)
     versions = () if held is None else (*(one.memory for one in held.past), held.memory)
     return MemoryLife(
@@ -100,7 +108,7 @@ def _memory(state: State, story: Story, memory_id: str, *, vectors: bool) -> Mem
     )
 
 
-def _embedded(state: State, held: Held) -> Embedded | None:
+def _embedded(state: StoreState, held: MemoryEntry) -> Embedded | None:
     """The vectors of a memory. The tokens of all pieces are told with the first one."""
     if not held.pieces or state.signature is None:
         return None
@@ -115,14 +123,14 @@ def _edges(story: Story) -> Iterator[EdgeLife]:
         yield EdgeLife(source_id=source_id, target_id=target_id, kind=kind, events=tuple(story[key]))
 
 
-def _documents(state: State, story: Story) -> Iterator[DocumentLife]:
+def _documents(state: StoreState, story: Story) -> Iterator[DocumentLife]:
     logged = {(key[1], key[2]) for key in story if key[0] == "document"}
     for kind, document_id in sorted(logged | state.documents.keys()):
         if kind not in LOCAL:
             yield _document(state, story, kind, document_id)
 
 
-def _document(state: State, story: Story, kind: str, document_id: str) -> DocumentLife:
+def _document(state: StoreState, story: Story, kind: str, document_id: str) -> DocumentLife:
     document = state.documents.get((kind, document_id))
     clock, node = state.stamps.get((kind, document_id), (0, ""))
     return DocumentLife(
@@ -135,13 +143,13 @@ def _document(state: State, story: Story, kind: str, document_id: str) -> Docume
     )
 
 
-def _names_beyond(state: State, life: MemoryLife, access: Access) -> bool:
+def _names_beyond(state: StoreState, life: MemoryLife, access: Access) -> bool:
     """Whether a life names a memory out of reach."""
     return any(name in state.held and not state.reach(name, access) for name in successors(life))
 
 
 def _is_told(
-    state: State, life: DocumentLife, where: Filter | None, access: Access, told: Container[str]
+    state: StoreState, life: DocumentLife, where: Filter | None, access: Access, told: Container[str]
 ) -> bool:
     if life.document is None or not state.reaches(life.document, access):
         return False
@@ -152,7 +160,7 @@ def _is_told(
 # -- taking in -----------------------------------------------------------------------------------------
 
 
-def _mine(state: State, given: Iterable[Key], arriving: Container[str]) -> dict[Key, Life]:
+def _mine(state: StoreState, given: Iterable[Key], arriving: Container[str]) -> dict[Key, Life]:
     """What is told here of the same entities, and of edges at memories that come in."""
     story = _story(state)
     found: dict[Key, Life] = {
@@ -174,7 +182,7 @@ def _mine(state: State, given: Iterable[Key], arriving: Container[str]) -> dict[
     return found
 
 
-def _log(state: State, plan: Plan, node: str) -> None:
+def _log(state: StoreState, plan: AbsorbPlan, node: str) -> None:
     names = {name(event) for event in state.log}
     for event in plan.events:
         if name(event) in names:
@@ -185,24 +193,24 @@ def _log(state: State, plan: Plan, node: str) -> None:
     state.clock = max(state.clock, plan.reading)
 
 
-def _place(state: State, one: Meeting) -> None:
+def _place(state: StoreState, one: Meeting) -> None:
     memory_id, held = one.life.memory_id, state.held.get(one.life.memory_id)
     end = ending(one.life)
     if end is not None:
         if held is not None:
             state.end(held)
         tombstone = Tombstone(memory_id=memory_id, deleted_at=end.at)
-        state.buried[memory_id] = Buried(tombstone=tombstone, scope=end.scope)
+        state.buried[memory_id] = TombstoneEntry(tombstone=tombstone, scope=end.scope)
     elif one.after is not None:
         state.held[memory_id] = _held(state, held, apart(one.after), one)
 
 
-def _held(state: State, known: Held | None, memory: Memory, one: Meeting) -> Held:
+def _held(state: StoreState, known: MemoryEntry | None, memory: Memory, one: Meeting) -> MemoryEntry:
     """The memory with what is derived from it, but for its strength."""
     if known is None:
         state.arrivals += 1
     kept = known is not None and text_hash(known.memory) == text_hash(memory)
-    return Held(
+    return MemoryEntry(
         arrival=state.arrivals if known is None else known.arrival,
         memory=memory,
         strength=encode(memory.created_at, state.curve) if known is None else known.strength,
@@ -214,14 +222,14 @@ def _held(state: State, known: Held | None, memory: Memory, one: Meeting) -> Hel
     )
 
 
-def _rewire(state: State, plan: Plan) -> None:
+def _rewire(state: StoreState, plan: AbsorbPlan) -> None:
     for key, linked in plan.edges.items():
         state.edges.pop(key, None)
         if linked is not None:
             state.edges[key] = linked
 
 
-def _file(state: State, plan: Plan) -> None:
+def _file(state: StoreState, plan: AbsorbPlan) -> None:
     for life in plan.documents:
         key = (life.kind, life.id)
         if life.document is not None:
@@ -231,7 +239,7 @@ def _file(state: State, plan: Plan) -> None:
             state.lose(*key)
 
 
-def _weigh(state: State, plan: Plan) -> None:
+def _weigh(state: StoreState, plan: AbsorbPlan) -> None:
     """Fold strengths again where evidence came in, or everywhere on a curve that came in."""
     story = _story(state)
     curves = Curves.told(story.get(CURVE, ()))

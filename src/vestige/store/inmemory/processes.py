@@ -8,13 +8,13 @@ from contextlib import AbstractContextManager, contextmanager
 
 from vestige.store.contract.answers import MOST_NOTICES, Notice
 from vestige.store.contract.processes import BRIEF, Who
-from vestige.store.fair_lock import Line
-from vestige.store.inmemory.state import State
+from vestige.store.fair_lock import FairLock
+from vestige.store.inmemory.state import StoreState
 
 # -- What those who share an in-memory store tell each other.
 
 
-def add(state: State, process: str, messages: Sequence[str]) -> None:
+def add(state: StoreState, process: str, messages: Sequence[str]) -> None:
     """Add these at the end, without those that quote a deleted memory, and keep the last ones."""
     told = [message for message in messages if state.buried.keys().isdisjoint(_quoted(message))]
     numbered = enumerate(told, state.told + 1)
@@ -34,7 +34,7 @@ PATIENCE_SECONDS = 5.0
 """How long what is over in a moment is waited for."""
 
 
-class Company:
+class InMemoryPeers:
     """What each method promises is said in `MemoryStore`."""
 
     lingers_in: str | None = None
@@ -42,15 +42,15 @@ class Company:
 
     def __init__(self, who: Who | None) -> None:
         self._who = who
-        self._brief, self._lasting = Line(who), Line(who)
+        self._brief, self._lasting = FairLock(who), FairLock(who)
         self._ended = threading.Event()
 
     @abstractmethod
-    def _state(self) -> State:
+    def _state(self) -> StoreState:
         """What is in the store now; StoreError once it was closed."""
 
     @abstractmethod
-    def _writing(self) -> AbstractContextManager[State]:
+    def _writing(self) -> AbstractContextManager[StoreState]:
         """A draft of it, which is published at the end."""
 
     @contextmanager

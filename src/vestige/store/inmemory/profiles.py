@@ -10,12 +10,12 @@ from vestige.core.errors import InvalidInput
 from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import ProfileState, ProfileStatus, other_model, still_in_use
 from vestige.store.contract.changes import Embedded, Piece, Tokens
-from vestige.store.inmemory.state import Held, State
+from vestige.store.inmemory.state import MemoryEntry, StoreState
 
 Pieces = tuple[Piece, ...]
 
 
-def profiles(state: State) -> list[ProfileStatus]:
+def profiles(state: StoreState) -> list[ProfileStatus]:
     """The signatures there are vectors of, the one in use first."""
     signatures = {
         ProfileState.IN_USE: state.signature,
@@ -27,29 +27,29 @@ def profiles(state: State) -> list[ProfileStatus]:
     ]
 
 
-def _status(state: State, name: ProfileState, signature: Signature) -> ProfileStatus:
+def _status(state: StoreState, name: ProfileState, signature: Signature) -> ProfileStatus:
     counts = [len(pieces_of(state, held, signature)) for held in state.held.values()]
     return ProfileStatus(signature=signature, state=name, memories=sum(map(bool, counts)), pieces=sum(counts))
 
 
-def pieces_of(state: State, held: Held, signature: Signature) -> Pieces:
+def pieces_of(state: StoreState, held: MemoryEntry, signature: Signature) -> Pieces:
     """A memory's vectors of a signature."""
     return held.pieces if signature == state.signature else held.beside.get(signature, ())
 
 
-def lacks(state: State, held: Held, signature: Signature, *, tokens: bool) -> bool:
+def lacks(state: StoreState, held: MemoryEntry, signature: Signature, *, tokens: bool) -> bool:
     """Whether a memory has no vectors of a signature, or none with tokens where those are asked for."""
     pieces = pieces_of(state, held, signature)
     return all(piece.tokens is None for piece in pieces) if tokens else not pieces
 
 
-def require_signature(state: State, signature: Signature) -> None:
+def require_signature(state: StoreState, signature: Signature) -> None:
     """Refuse a signature other than the one this store already has."""
     if state.signature is not None and state.signature != signature:
         raise other_model(state.signature, signature)
 
 
-def take_vectors(state: State, memory_id: str, embedded: Embedded) -> bool:
+def take_vectors(state: StoreState, memory_id: str, embedded: Embedded) -> bool:
     """Give a memory its vectors, unless they were made from another text; whether it took them."""
     require_signature(state, embedded.signature)
     fitting = _fitting(state, memory_id, embedded)
@@ -61,7 +61,7 @@ def take_vectors(state: State, memory_id: str, embedded: Embedded) -> bool:
     return True
 
 
-def stage_vectors(state: State, memory_id: str, embedded: Embedded, signature: Signature) -> bool:
+def stage_vectors(state: StoreState, memory_id: str, embedded: Embedded, signature: Signature) -> bool:
     """Give a memory vectors of a signature that is not in use; whether it took them. Unless it is the former
     one, it is the coming one now, in place of any other."""
     if embedded.signature != signature:
@@ -77,7 +77,7 @@ def stage_vectors(state: State, memory_id: str, embedded: Embedded, signature: S
     return True
 
 
-def adopt(state: State, signature: Signature) -> bool:
+def adopt(state: StoreState, signature: Signature) -> bool:
     """Put a signature in use if every memory has vectors of it; whether it is."""
     before = state.signature
     if before != signature:
@@ -90,7 +90,7 @@ def adopt(state: State, signature: Signature) -> bool:
     return True
 
 
-def drop(state: State, signature: Signature) -> None:
+def drop(state: StoreState, signature: Signature) -> None:
     """Forget the vectors of a signature that is not in use."""
     if signature == state.signature:
         raise still_in_use(signature)
@@ -101,27 +101,27 @@ def drop(state: State, signature: Signature) -> None:
         state.former = None
 
 
-def _exchanged(held: Held, chosen: Signature, before: Signature | None) -> Held:
+def _exchanged(held: MemoryEntry, chosen: Signature, before: Signature | None) -> MemoryEntry:
     beside = held.beside if before is None else {**held.beside, before: held.pieces}
     return replace(held, pieces=held.beside.get(chosen, ()), beside=beside)
 
 
-def _keeping(held: Held, signature: Signature | None) -> Held:
+def _keeping(held: MemoryEntry, signature: Signature | None) -> MemoryEntry:
     return replace(held, beside={kept: pieces for kept, pieces in held.beside.items() if kept == signature})
 
 
-def _forget(state: State, signature: Signature | None) -> None:
-    def without(held: Held) -> Held:
+def _forget(state: StoreState, signature: Signature | None) -> None:
+    def without(held: MemoryEntry) -> MemoryEntry:
         return replace(held, beside={name: one for name, one in held.beside.items() if name != signature})
 
     _each(state, without)
 
 
-def _each(state: State, change: Callable[[Held], Held]) -> None:
+def _each(state: StoreState, change: Callable[[MemoryEntry], MemoryEntry]) -> None:
     state.held = {memory_id: change(held) for memory_id, held in state.held.items()}
 
 
-def _fitting(state: State, memory_id: str, embedded: Embedded) -> tuple[Held, Pieces] | None:
+def _fitting(state: StoreState, memory_id: str, embedded: Embedded) -> tuple[MemoryEntry, Pieces] | None:
     """The memory these vectors were made for, if it still has that text, and the vectors."""
     pieces = tuple(_checked(piece, embedded.signature) for piece in embedded.pieces)
     held = state.held.get(memory_id)

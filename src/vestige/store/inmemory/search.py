@@ -17,10 +17,10 @@ from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import Scored
 from vestige.store.filter_rule import passed, passes, stands
 from vestige.store.inmemory.profiles import require_signature
-from vestige.store.inmemory.state import Held, State, apart
+from vestige.store.inmemory.state import MemoryEntry, StoreState, apart
 
 
-def select(state: State, where: Filter, access: Access) -> list[Held]:
+def select(state: StoreState, where: Filter, access: Access) -> list[MemoryEntry]:
     """What matches the filter within the access, in the order of arrival."""
     if (where.min_retention, where.max_retention) != (None, None) and where.now is None:
         raise InvalidInput("A filter by retention needs `now`, the moment to judge it at.")
@@ -29,12 +29,12 @@ def select(state: State, where: Filter, access: Access) -> list[Held]:
     ]
 
 
-def select_worded(state: State, where: Filter, access: Access) -> list[Held]:
+def select_worded(state: StoreState, where: Filter, access: Access) -> list[MemoryEntry]:
     """What matches and has the wording by which it was known: what the arms may find."""
     return [held for held in select(state, where, access) if _earlier_wording(held, where) is None]
 
 
-def reworded(state: State, where: Filter, access: Access, limit: int) -> list[Record]:
+def reworded(state: StoreState, where: Filter, access: Access, limit: int) -> list[Record]:
     """What matches and was worded otherwise, as it was known; the one revised last first."""
     found = [
         (held, known)
@@ -46,13 +46,13 @@ def reworded(state: State, where: Filter, access: Access, limit: int) -> list[Re
     return [replace(held.record(), memory=apart(known)) for held, known in found[: at_least_none(limit)]]
 
 
-def _earlier_wording(held: Held, where: Filter) -> Memory | None:
+def _earlier_wording(held: MemoryEntry, where: Filter) -> Memory | None:
     """The memory as it was known, if it was worded otherwise than now."""
     known = None if where.known_at is None else held.known_at(where.known_at)
     return known if known is not None and searchable(known) != searchable(held.memory) else None
 
 
-def sort(held: Iterable[Held], where: Filter, order: Order) -> list[Held]:
+def sort(held: Iterable[MemoryEntry], where: Filter, order: Order) -> list[MemoryEntry]:
     """The memories in the order asked for; ties by id."""
     by_id = sorted(held, key=lambda one: one.memory.id)
     match order:
@@ -70,7 +70,7 @@ def sort(held: Iterable[Held], where: Filter, order: Order) -> list[Held]:
 
 
 def nearest(
-    state: State,
+    state: StoreState,
     vectors: NDArray[np.float32],
     signature: Signature,
     where: Filter,
@@ -84,7 +84,9 @@ def nearest(
     return [best((closest(held, query) for held in embedded), limit) for query in queries]
 
 
-def check_queries(state: State, vectors: NDArray[np.float32], signature: Signature) -> NDArray[np.float64]:
+def check_queries(
+    state: StoreState, vectors: NDArray[np.float32], signature: Signature
+) -> NDArray[np.float64]:
     """The queries as rows of the store's own space, or an error."""
     require_signature(state, signature)
     queries = np.asarray(vectors, dtype=np.float64)
@@ -105,7 +107,7 @@ def at_least_none(count: int) -> int:
     return count
 
 
-def closest(held: Held, query: NDArray[np.float64]) -> Scored:
+def closest(held: MemoryEntry, query: NDArray[np.float64]) -> Scored:
     """The piece of a memory with the highest cosine."""
     cosines = np.array([piece.vector for piece in held.pieces], dtype=np.float64) @ query
     at = int(np.argmax(cosines))
@@ -113,7 +115,7 @@ def closest(held: Held, query: NDArray[np.float64]) -> Scored:
     return Scored(memory_id=held.memory.id, score=float(cosines[at]), start=piece.start, end=piece.end)
 
 
-def _passes(held: Held, where: Filter, access: Access) -> bool:
+def _passes(held: MemoryEntry, where: Filter, access: Access) -> bool:
     """Whether a memory is what is asked for, or was when the store knew it so."""
     if where.known_at is None:
         return passes(held.memory, where, access)
@@ -121,7 +123,7 @@ def _passes(held: Held, where: Filter, access: Access) -> bool:
     return known is not None and passed(known, where, access) and stands(held.memory, where)
 
 
-def _remembered(held: Held, where: Filter) -> bool:
+def _remembered(held: MemoryEntry, where: Filter) -> bool:
     if where.due_by is not None and held.strength.due_at > where.due_by:
         return False
     if where.now is None or (where.min_retention, where.max_retention) == (None, None):
@@ -134,12 +136,12 @@ def _remembered(held: Held, where: Filter) -> bool:
 
 # -- Which memories follow each other: threads and neighbours, straight from the contract.
 
-Thread = tuple[Held, ...]
+Thread = tuple[MemoryEntry, ...]
 
 
-def threads(state: State) -> list[Thread]:
+def threads(state: StoreState) -> list[Thread]:
     """Every thread with its members in order."""
-    shared: dict[Hashable, list[Held]] = defaultdict(list)
+    shared: dict[Hashable, list[MemoryEntry]] = defaultdict(list)
     for held in state.held.values():
         place = _place(held.memory)
         if place is not None:
@@ -170,14 +172,14 @@ def _place(memory: Memory) -> Hashable | None:
     return None
 
 
-def _by_source(members: Sequence[Held]) -> list[list[Held]]:
+def _by_source(members: Sequence[MemoryEntry]) -> list[list[MemoryEntry]]:
     """The members apart by source, where sources have at least two members on average."""
-    parts: dict[str | None, list[Held]] = defaultdict(list)
+    parts: dict[str | None, list[MemoryEntry]] = defaultdict(list)
     for held in members:
         parts[held.memory.source].append(held)
     return list(parts.values()) if len(members) >= 2 * len(parts) else [list(members)]
 
 
-def _order(held: Held) -> tuple[bool, int, datetime, int]:
+def _order(held: MemoryEntry) -> tuple[bool, int, datetime, int]:
     position = held.memory.position
     return position is None, position or 0, held.memory.created_at, held.arrival

@@ -1,6 +1,6 @@
 """Everything an in-memory store knows, as one value that is copied before it is changed.
 
-A published `State` is never written to again: a commit changes a copy and publishes it when every
+A published `StoreState` is never written to again: a commit changes a copy and publishes it when every
 change has succeeded. That makes a commit all-or-nothing, and a read consistent without a lock.
 """
 
@@ -41,7 +41,7 @@ DocumentKey = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class MemoryEntry:
     """One memory with all that belongs to it. `arrival` is its place in the order of adding, `beside` are its
     vectors of signatures that are not in use."""
 
@@ -83,7 +83,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Buried:
+class TombstoneEntry:
     """A tombstone, and the scope that decides who may see it."""
 
     tombstone: Tombstone
@@ -99,7 +99,7 @@ class Claimed:
 
 
 @dataclass(slots=True, kw_only=True)
-class State:
+class StoreState:
     """Plain containers of frozen values, so that a shallow copy is a whole one.
 
     `clock` is its last reading, `seq` the last number this node gave; `stamps` are those of the last put of
@@ -113,9 +113,9 @@ class State:
     signature: Signature | None = None
     coming: Signature | None = None
     former: Signature | None = None
-    held: dict[str, Held] = field(default_factory=dict)
+    held: dict[str, MemoryEntry] = field(default_factory=dict)
     edges: dict[EdgeKey, Edge] = field(default_factory=dict)
-    buried: dict[str, Buried] = field(default_factory=dict)
+    buried: dict[str, TombstoneEntry] = field(default_factory=dict)
     claims: dict[str, Claimed] = field(default_factory=dict)
     documents: dict[DocumentKey, Document] = field(default_factory=dict)
     stamps: dict[DocumentKey, tuple[int, str]] = field(default_factory=dict)
@@ -125,7 +125,7 @@ class State:
     told: int = 0
     notices: tuple[Notice, ...] = ()
 
-    def copy(self) -> "State":
+    def copy(self) -> "StoreState":
         """A state that can be changed without changing this one."""
         return replace(
             self,
@@ -140,12 +140,12 @@ class State:
             ended_logins=dict(self.ended_logins),
         )
 
-    def within(self, access: Access) -> list[Held]:
+    def within(self, access: Access) -> list[MemoryEntry]:
         """What the access reaches, in the order of arrival."""
         reached = (held for held in self.held.values() if access.allows(held.memory))
         return sorted(reached, key=lambda held: held.arrival)
 
-    def reach(self, memory_id: str, access: Access) -> Held | None:
+    def reach(self, memory_id: str, access: Access) -> MemoryEntry | None:
         """One memory, or None when it does not exist or is out of reach."""
         held = self.held.get(memory_id)
         return held if held is not None and access.allows(held.memory) else None
@@ -166,7 +166,7 @@ class State:
         """The memories of which something was logged after a position that their strength is folded from."""
         return {one.memory_id for one in self.log if one.position > position and one.kind in FOLDED_FROM}
 
-    def end(self, held: Held) -> None:
+    def end(self, held: MemoryEntry) -> None:
         """Take a memory away, with its edges and what cites or quotes it."""
         gone = held.memory.id
         del self.held[gone]

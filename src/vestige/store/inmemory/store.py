@@ -36,16 +36,16 @@ from vestige.store.filter_rule import in_scope
 from vestige.store.inmemory import documents, profiles, search
 from vestige.store.inmemory import merge as telling
 from vestige.store.inmemory.changes import apply, touched
-from vestige.store.inmemory.gather import SearchArms
+from vestige.store.inmemory.gather import InMemorySearch
 from vestige.store.inmemory.keys import Keys
-from vestige.store.inmemory.processes import Company
-from vestige.store.inmemory.state import Claimed, State, apart, as_json, words_of
+from vestige.store.inmemory.processes import InMemoryPeers
+from vestige.store.inmemory.state import Claimed, StoreState, apart, as_json, words_of
 from vestige.store.merge.histories import Absorbed, Life
 
 # -- What an in-memory store finds wrong in itself.
 
 
-def examine(state: State) -> list[Trouble]:
+def examine(state: StoreState) -> list[Trouble]:
     """What is derived is compared with what it was derived from."""
     worded = [name for name, held in state.held.items() if held.words != words_of(held.memory)]
     loose = {
@@ -68,7 +68,7 @@ def examine(state: State) -> list[Trouble]:
 # -- Counts over what an access reaches.
 
 
-def stats(state: State, access: Access, now: datetime) -> StoreStats:
+def stats(state: StoreState, access: Access, now: datetime) -> StoreStats:
     """Counts of what is in reach and not archived."""
     every = state.within(access)
     reached = [held for held in every if held.memory.archived_at is None]
@@ -98,7 +98,7 @@ def stats(state: State, access: Access, now: datetime) -> StoreStats:
 # -- store
 
 
-class InMemoryStore(SearchArms, Company, Keys):
+class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
     """A `MemoryStore` of dicts and lists, scanned whole on every question.
 
     It is the oracle the other stores are compared with, and a fast double for tests of programs that
@@ -107,9 +107,9 @@ class InMemoryStore(SearchArms, Company, Keys):
 
     def __init__(self, *, node: str, who: Who | None = None) -> None:
         self._node = node
-        Company.__init__(self, who)
+        InMemoryPeers.__init__(self, who)
         self._lock = threading.Lock()
-        self._published: State | None = State()
+        self._published: StoreState | None = StoreState()
 
     @property
     def node(self) -> str:
@@ -401,14 +401,14 @@ class InMemoryStore(SearchArms, Company, Keys):
         with self._lock:
             self._published = None
 
-    def _state(self) -> State:
+    def _state(self) -> StoreState:
         state = self._published
         if state is None:
             raise StoreError("This store is closed.", hint="Open it again.")
         return state
 
     @contextmanager
-    def _writing(self) -> Iterator[State]:
+    def _writing(self) -> Iterator[StoreState]:
         with self._lock:
             draft = self._state().copy()
             yield draft

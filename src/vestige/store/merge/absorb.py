@@ -220,7 +220,7 @@ class Meeting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class AbsorbPlan:
     """What must be written: events that are new here, by stamp; memories, edges (None: gone) and documents
     that are another than before; the curve's whole story where it has grown. `reading` is the highest that
     was seen of the clock."""
@@ -277,7 +277,7 @@ def mentioned(given: Mapping[Key, Life]) -> set[str]:
 
 def plan(
     given: Mapping[Key, Life], mine: Mapping[Key, Life], held: Collection[str], buried: Collection[str]
-) -> Plan:
+) -> AbsorbPlan:
     """What these lives make with what is here.
 
     `mine` are the lives here of the same entities, and of all edges at memories that come in. Of the
@@ -293,7 +293,7 @@ def plan(
         del together[key]
     fresh = {key: _fresh(life, mine.get(key)) for key, life in together.items()}
     documents = [_standing(life, here) for life in together.values() if isinstance(life, DocumentLife)]
-    return Plan(
+    return AbsorbPlan(
         events=_in_order(fresh.values()),
         memories=tuple(
             Meeting(life=life, before=_before(mine.get(key_of(life))), fresh=fresh[key_of(life)])

@@ -14,7 +14,7 @@ from vestige.cognition.fsrs.fsrs import (
     MIN_STABILITY_DAYS,
     W20,
 )
-from vestige.cognition.fsrs.strength import MAX_STORAGE, Sighting, after_sighting, encode
+from vestige.cognition.fsrs.strength import MAX_STORAGE, StrengthLine, after_sighting, encode
 from vestige.core.checks import utc
 from vestige.core.errors import InvalidInput
 from vestige.core.models import Evidence, LearningState, LogEvent, Strength
@@ -61,13 +61,13 @@ def carried_strength(payload: Mapping[str, Any]) -> Strength:
         raise InvalidInput(f"A strength is told with numbers and times; this one is not: {exc}.") from exc
 
 
-def sighting(event: LogEvent, curve: float) -> Sighting:
+def sighting(event: LogEvent, curve: float) -> StrengthLine:
     """One of the events in EVIDENCE, as the fold takes it; InvalidInput for what cannot be folded."""
     if event.kind == CARRIED:
         given = carried_strength(event.payload)
-        return Sighting(evidence=None, at=event.at, curve=curve, carried=given)
+        return StrengthLine(evidence=None, at=event.at, curve=curve, carried=given)
     if event.kind == STATE:
-        return Sighting(evidence=None, at=event.at, curve=curve)
+        return StrengthLine(evidence=None, at=event.at, curve=curve)
     try:
         evidence = Evidence(event.payload["evidence"])
         amount = float(event.payload.get("amount", 1.0))
@@ -75,7 +75,7 @@ def sighting(event: LogEvent, curve: float) -> Sighting:
         raise InvalidInput(f"A remark tells its evidence and its amount; this one does not: {exc}.") from exc
     if evidence is Evidence.ENCODED or not 0.0 <= amount <= 1.0:
         raise InvalidInput("A remark is about a memory that exists, and its amount is between 0 and 1.")
-    return Sighting(evidence=evidence, at=event.at, amount=amount, curve=curve)
+    return StrengthLine(evidence=evidence, at=event.at, amount=amount, curve=curve)
 
 
 def evident(events: Iterable[LogEvent]) -> list[LogEvent]:
@@ -125,7 +125,7 @@ class Curves:
         """The one in force when something happened."""
         return self.w20[bisect(self.since, moment)]
 
-    def sightings(self, events: Iterable[LogEvent]) -> list[Sighting]:
+    def sightings(self, events: Iterable[LogEvent]) -> list[StrengthLine]:
         """The evidence among these events of a memory, in the order of their stamps."""
         return [sighting(event, self.at(stamp(event))) for event in evident(events)]
 

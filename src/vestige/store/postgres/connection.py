@@ -22,10 +22,10 @@ from psycopg.pq import TransactionStatus
 
 from vestige.core.errors import StoreBusy, StoreReadOnly, StoreUnavailable
 from vestige.store.postgres.processes.locks import Lock, signed
-from vestige.store.postgres.server.address import Place
+from vestige.store.postgres.server.address import ServerAddress
 from vestige.store.postgres.server.dialect import respelled
 from vestige.store.postgres.server.errors import HINTS, other_schema, translated
-from vestige.store.postgres.server.pool import Lost, Pool, Refused, Unreachable
+from vestige.store.postgres.server.pool import ConnectionPool, LoginRefused, Lost, ServerUnreachable
 from vestige.store.postgres.server.values import register
 from vestige.store.sql.columns import askable, asks
 from vestige.store.sql.database import Params, Rows
@@ -60,14 +60,14 @@ def is_lost(exc: psycopg.Error, db: Connection[Any]) -> bool:
     return db.broken or db.closed or isinstance(exc, gone)
 
 
-class Session:
+class PostgresSession:
     """A connection lent from the pool, as a `Database`.
 
     The first statement finds out whether its session still lives: the server may have been restarted since it
     was last used. Then another one is tried, before anything has been done.
     """
 
-    def __init__(self, pool: Pool, patience_seconds: float) -> None:
+    def __init__(self, pool: ConnectionPool, patience_seconds: float) -> None:
         self._pool = pool
         self._patience = patience_seconds
         self._again = pool.waiting.turns(patience_seconds)
@@ -133,7 +133,7 @@ class Session:
         found = answers.fetchone()
         return None if found is None else found[0]
 
-    def commit(self, place: Place) -> None:
+    def commit(self, place: ServerAddress) -> None:
         """End a transaction that wrote something."""
         db = self.connection
         try:
@@ -194,18 +194,18 @@ class Session:
 
 
 @dataclass(slots=True, kw_only=True)
-class Connections:
+class PostgresConnections:
     """The open connections of one store."""
 
-    place: Place
-    pool: Pool
+    place: ServerAddress
+    pool: ConnectionPool
     schema_oid: int
     wait_seconds: float
     statement_seconds: float
     read_only: bool = False
 
     @contextmanager
-    def reading(self, *, snapshot: bool = True) -> Iterator[Session]:
+    def reading(self, *, snapshot: bool = True) -> Iterator[PostgresSession]:
         """A session for reading; with `snapshot` in a transaction that sees one moment."""
         with translated(self.place), self._lent(self.wait_seconds) as session:
             if snapshot:
@@ -213,7 +213,7 @@ class Connections:
             yield session
             session.finish()
 
-    def read(self, work: Callable[[Session], T], *, snapshot: bool = True) -> T:
+    def read(self, work: Callable[[PostgresSession], T], *, snapshot: bool = True) -> T:
         """What `work` answers, read by such a session."""
 
         def reading() -> T:
@@ -233,12 +233,12 @@ class Connections:
         return read()
 
     @contextmanager
-    def writing(self, patience_seconds: float | None = None) -> Iterator[Session]:
+    def writing(self, patience_seconds: float | None = None) -> Iterator[PostgresSession]:
         """A session inside the one write transaction: committed at the end, undone on any error."""
         with translated(self.place), self._write_transaction(patience_seconds) as session:
             yield session
 
-    def written(self, work: Callable[[Session], T], patience_seconds: float | None = None) -> T:
+    def written(self, work: Callable[[PostgresSession], T], patience_seconds: float | None = None) -> T:
         """What `work` answers, done in the one write transaction. It is done again when the server undid it:
         for another transaction's sake, or because it was restarted before the commit was asked for."""
         again = self.pool.waiting.turns(self._patience(patience_seconds))
@@ -252,7 +252,7 @@ class Connections:
                         raise
 
     @contextmanager
-    def unhurried(self) -> Iterator[Session]:
+    def unhurried(self) -> Iterator[PostgresSession]:
         """A session outside any transaction whose statements may take as long as they take."""
         with translated(self.place), self._lent(self.wait_seconds) as session:
             session.command("SET statement_timeout TO 0")
@@ -271,7 +271,7 @@ class Connections:
             while True:
                 try:
                     return self.pool.connect()
-                except Unreachable:
+                except ServerUnreachable:
                     if not again():
                         raise
 
@@ -287,15 +287,15 @@ class Connections:
         return self.wait_seconds if wanted is None else min(wanted, self.wait_seconds)
 
     @contextmanager
-    def _lent(self, patience_seconds: float) -> Iterator[Session]:
-        session = Session(self.pool, patience_seconds)
+    def _lent(self, patience_seconds: float) -> Iterator[PostgresSession]:
+        session = PostgresSession(self.pool, patience_seconds)
         try:
             yield session
         finally:
             session.end()
 
     @contextmanager
-    def _write_transaction(self, patience_seconds: float | None) -> Iterator[Session]:
+    def _write_transaction(self, patience_seconds: float | None) -> Iterator[PostgresSession]:
         self.check_open()
         if self.read_only:
             raise StoreReadOnly(hint=HINTS[StoreReadOnly], details={"store": str(self.place)})
@@ -305,7 +305,7 @@ class Connections:
             yield session
             session.commit(self.place)
 
-    def _take_turn(self, session: Session, patience_seconds: float) -> None:
+    def _take_turn(self, session: PostgresSession, patience_seconds: float) -> None:
         lock = f"{Lock.WRITERS}, {signed(self.schema_oid)}"
         try:
             # In one trip. A lock timeout of 0 would wait for ever.
@@ -322,7 +322,7 @@ class Connections:
         if present != self.schema_oid:  # our lock would be another one's, and so would the node
             raise other_schema(self.place)
 
-    def _kept_busy(self, session: Session, waited_seconds: float) -> StoreBusy:
+    def _kept_busy(self, session: PostgresSession, waited_seconds: float) -> StoreBusy:
         found = session.execute(HOLDER, (Lock.WRITERS, self.schema_oid)).fetchone()
         details: dict[str, Any] = {"store": str(self.place), "waited_seconds": waited_seconds}
         stayed = f"The store stayed busy for {waited_seconds:.1f} s"
@@ -340,7 +340,7 @@ class Connections:
         )
 
 
-def connect(place: Place, *, program: str, wait_seconds: float) -> Connection[Any]:
+def connect(place: ServerAddress, *, program: str, wait_seconds: float) -> Connection[Any]:
     """A connection in autocommit mode: transactions are always explicit here. Unreachable without one,
     Refused if it is the user who is not let in."""
     waiting = {"connect_timeout": max(2, round(wait_seconds)), **KEPT_ALIVE}
@@ -351,11 +351,11 @@ def connect(place: Place, *, program: str, wait_seconds: float) -> Connection[An
     except psycopg.OperationalError as exc:
         said = place.without_secrets(str(exc))
     # Not from within: the driver's error holds the connection, and that the password.
-    raise (Refused if REFUSALS.search(said) else Unreachable)(said)
+    raise (LoginRefused if REFUSALS.search(said) else ServerUnreachable)(said)
 
 
 def connector(
-    place: Place, *, program: str, wait_seconds: float, statement_seconds: float, vector_oid: int
+    place: ServerAddress, *, program: str, wait_seconds: float, statement_seconds: float, vector_oid: int
 ) -> Callable[[], Connection[Any]]:
     """What makes connections that see the store's schema and know its types."""
 
@@ -365,19 +365,19 @@ def connector(
             prepare(db, place, statement_seconds, vector_oid)
         except psycopg.Error as exc:
             db.close()
-            raise Unreachable(str(exc)) from exc
+            raise ServerUnreachable(str(exc)) from exc
         return db
 
     return make
 
 
-def prepare(db: Connection[Any], place: Place, statement_seconds: float, vector_oid: int) -> None:
+def prepare(db: Connection[Any], place: ServerAddress, statement_seconds: float, vector_oid: int) -> None:
     """Make a connection one of the store's."""
     db.execute(place.settings(statement_seconds).encode())
     register(db, vector_oid)
 
 
-def _unanswered(place: Place) -> StoreUnavailable:
+def _unanswered(place: ServerAddress) -> StoreUnavailable:
     return StoreUnavailable(
         f"The server did not answer when a write was to be kept: it may have been kept or not. ({place})",
         hint="Look whether it is there before you write it again; with an idempotency key just repeat it.",
@@ -386,8 +386,8 @@ def _unanswered(place: Place) -> StoreUnavailable:
 
 
 __all__ = [
-    "Connections",
-    "Session",
+    "PostgresConnections",
+    "PostgresSession",
     "connect",
     "connector",
     "is_lost",

@@ -13,17 +13,12 @@ from psycopg import Connection, errors, sql
 from vestige import __version__
 from vestige.core.errors import StoreBusy, StoreError, StoreReadOnly
 from vestige.store import migrations
-from vestige.store.migrations import Applied, Migration
-from vestige.store.postgres.connection import (
-    Connections,
-    connect,
-    connector,
-    prepare,
-)
+from vestige.store.migrations import AppliedMigration, Migration
+from vestige.store.postgres.connection import PostgresConnections, connect, connector, prepare
 from vestige.store.postgres.processes.locks import Lock, signed
-from vestige.store.postgres.server.address import Place
+from vestige.store.postgres.server.address import ServerAddress
 from vestige.store.postgres.server.errors import translated
-from vestige.store.postgres.server.pool import Pool, Refused, Unreachable, Waiting
+from vestige.store.postgres.server.pool import ConnectionPool, LoginRefused, ServerUnreachable, ServerWait
 from vestige.store.postgres.server.requirements import (
     check_server,
     extension_schema,
@@ -74,7 +69,7 @@ WRITE_LOCK = "SELECT pg_advisory_xact_lock(%s::int4, %s::int4)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class PostgresDependencies:
     """What a store needs from outside itself."""
 
     sleep: Callable[[float], None]
@@ -87,9 +82,9 @@ class Surroundings:
     program: str = "vestige"
 
     @property
-    def waiting(self) -> Waiting:
+    def waiting(self) -> ServerWait:
         """How to wait."""
-        return Waiting(sleep=self.sleep, monotonic=self.monotonic)
+        return ServerWait(sleep=self.sleep, monotonic=self.monotonic)
 
 
 @cache
@@ -98,12 +93,12 @@ def schema() -> tuple[Migration, ...]:
     return tuple(migrations.load(files(__package__) / "migrations"))
 
 
-def pending(done: Sequence[Applied]) -> list[Migration]:
+def pending(done: Sequence[AppliedMigration]) -> list[Migration]:
     """What is still to do of those; StoreTooNew and StoreError as `migrate.pending` says."""
     return migrations.pending(schema(), done, elsewhere="storage.postgres.schema")
 
 
-def open_connections(place: Place, around: Surroundings) -> tuple[Connections, str]:
+def open_connections(place: ServerAddress, around: PostgresDependencies) -> tuple[PostgresConnections, str]:
     """The connections to a store, brought to the present schema, and its node id."""
     with translated(place), ExitStack() as undo:
         db = undo.enter_context(_connected(place, around))
@@ -116,7 +111,7 @@ def open_connections(place: Place, around: Surroundings) -> tuple[Connections, s
         read_only = read_only or not _one(db, MAY_WRITE)
         node = _settle(db, oid, around, read_only=read_only)
         vector_oid = int(_one(db, VECTOR_TYPE))
-        pool = Pool(
+        pool = ConnectionPool(
             connect=connector(
                 found,
                 program=around.program,
@@ -130,7 +125,7 @@ def open_connections(place: Place, around: Surroundings) -> tuple[Connections, s
         prepare(db, found, around.statement_seconds, vector_oid)
         undo.pop_all()
         pool.add(db)
-    connections = Connections(
+    connections = PostgresConnections(
         place=found,
         pool=pool,
         schema_oid=oid,
@@ -142,7 +137,7 @@ def open_connections(place: Place, around: Surroundings) -> tuple[Connections, s
 
 
 @contextmanager
-def upgrading(connections: Connections) -> Iterator[None]:
+def upgrading(connections: PostgresConnections) -> Iterator[None]:
     """Be the one process that brings a store up to date; another is waited for, but not for ever."""
     patience = max(1, round(1000 * MIGRATION_WAITS * connections.wait_seconds))
     lock = f"{Lock.UPGRADES}, {signed(connections.schema_oid)}"
@@ -155,28 +150,28 @@ def upgrading(connections: Connections) -> Iterator[None]:
         yield
 
 
-def applied(db: Connection[Any]) -> list[Applied]:
+def applied(db: Connection[Any]) -> list[AppliedMigration]:
     """The migrations the schema of this session has seen; none for an empty one."""
     if not _one(db, RECORDED):
         return []
     rows = db.execute("SELECT version, name, checksum, written_by FROM schema_migrations ORDER BY version")
-    return [Applied(version=row[0], name=row[1], checksum=row[2], written_by=row[3]) for row in rows]
+    return [AppliedMigration(version=row[0], name=row[1], checksum=row[2], written_by=row[3]) for row in rows]
 
 
-def _connected(place: Place, around: Surroundings) -> Connection[Any]:
+def _connected(place: ServerAddress, around: PostgresDependencies) -> Connection[Any]:
     """The first connection. A server that is away or starting is waited for, as when it goes away later."""
     again = around.waiting.turns(around.wait_seconds)
     while True:
         try:
             return connect(place, program=around.program, wait_seconds=around.wait_seconds)
-        except Refused:
+        except LoginRefused:
             raise
-        except Unreachable as exc:
+        except ServerUnreachable as exc:
             if any(words in str(exc) for words in HOPELESS) or not again():
                 raise
 
 
-def _schema_oid(db: Connection[Any], place: Place, *, read_only: bool) -> int:
+def _schema_oid(db: Connection[Any], place: ServerAddress, *, read_only: bool) -> int:
     found = db.execute(SCHEMA, (place.schema,)).fetchone()
     if found is None:
         _create_schema(db, place, read_only=read_only)
@@ -190,7 +185,7 @@ def _schema_oid(db: Connection[Any], place: Place, *, read_only: bool) -> int:
     return int(found[0])
 
 
-def _create_schema(db: Connection[Any], place: Place, *, read_only: bool) -> None:
+def _create_schema(db: Connection[Any], place: ServerAddress, *, read_only: bool) -> None:
     if read_only:
         raise StoreReadOnly(
             f"There is no store here, and none can be made: the server only reads. ({place})",
@@ -206,7 +201,7 @@ def _create_schema(db: Connection[Any], place: Place, *, read_only: bool) -> Non
 
 
 def _bring_up_to_date(
-    db: Connection[Any], place: Place, oid: int, around: Surroundings, *, read_only: bool
+    db: Connection[Any], place: ServerAddress, oid: int, around: PostgresDependencies, *, read_only: bool
 ) -> None:
     """Apply what is missing, each step in one transaction with its record."""
     todo = pending(applied(db))
@@ -230,7 +225,7 @@ def _bring_up_to_date(
         raise no_tables_made(place) from exc
 
 
-def _upgraded_elsewhere(place: Place) -> StoreBusy:
+def _upgraded_elsewhere(place: ServerAddress) -> StoreBusy:
     return StoreBusy(
         f"Another process upgrades the store and did not finish in time. ({place})",
         hint="Wait until it is done, then try again. Nothing was changed.",
@@ -238,7 +233,7 @@ def _upgraded_elsewhere(place: Place) -> StoreBusy:
     )
 
 
-def _apply(db: Connection[Any], place: Place, oid: int, step: Migration, now: datetime) -> None:
+def _apply(db: Connection[Any], place: ServerAddress, oid: int, step: Migration, now: datetime) -> None:
     with db.transaction():
         for lock in (Lock.UPGRADES, Lock.WRITERS):
             db.execute(WRITE_LOCK, (lock, signed(oid)))
@@ -257,13 +252,13 @@ def _apply(db: Connection[Any], place: Place, oid: int, step: Migration, now: da
         )
 
 
-def _refuse_strangers(db: Connection[Any], place: Place, oid: int) -> None:
+def _refuse_strangers(db: Connection[Any], place: ServerAddress, oid: int) -> None:
     found = db.execute(STRANGERS, (oid,)).fetchone()
     if found is not None:
         raise strangers(place, found[0])
 
 
-def _settle(db: Connection[Any], oid: int, around: Surroundings, *, read_only: bool) -> str:
+def _settle(db: Connection[Any], oid: int, around: PostgresDependencies, *, read_only: bool) -> str:
     """The node id of this installation; a new one where the database was copied from elsewhere."""
     known = db.execute("SELECT node, fingerprint FROM installation").fetchone()
     if read_only:
@@ -308,7 +303,15 @@ def _one(db: Connection[Any], query: str, params: Sequence[object] = ()) -> Any:
     return None if row is None else row[0]
 
 
-__all__ = ["Surroundings", "applied", "check_server", "open_connections", "pending", "schema", "upgrading"]
+__all__ = [
+    "PostgresDependencies",
+    "applied",
+    "check_server",
+    "open_connections",
+    "pending",
+    "schema",
+    "upgrading",
+]
 
 
 # -- Whether a store that is being carried into this schema is there whole.
@@ -325,7 +328,7 @@ def has_receipt(db: Database) -> bool:
     return bool(db.execute(HAS_RECEIPT).fetchone()[0])
 
 
-def require_complete(db: Database, place: Place) -> None:
+def require_complete(db: Database, place: ServerAddress) -> None:
     """StoreError for a part of a store."""
     if has_receipt(db) and not arrivals.is_complete(db):
         raise arrivals.incomplete(str(place))

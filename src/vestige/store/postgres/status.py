@@ -12,7 +12,7 @@ from vestige.store.postgres.check import schema as blueprint
 from vestige.store.postgres.connection import connect, translated
 from vestige.store.postgres.opening import applied, check_server, pending, schema
 from vestige.store.postgres.processes.locks import Lock
-from vestige.store.postgres.server.address import Place
+from vestige.store.postgres.server.address import ServerAddress
 from vestige.store.sql.merge import arrivals
 
 CONNECT_SECONDS = 10
@@ -40,7 +40,7 @@ SESSIONS = (
 )
 
 
-def status(place: Place) -> DatabaseStatus:
+def status(place: ServerAddress) -> DatabaseStatus:
     """What can be said of a database and of the store in it. StoreError as when it is opened."""
     with translated(place), _looking(place) as db:
         version, size, read_only, extension, oid = _row(db, SERVER, (place.schema,))
@@ -61,7 +61,7 @@ def status(place: Place) -> DatabaseStatus:
         )
 
 
-def plan(place: Place) -> Upgrade:
+def plan(place: ServerAddress) -> Upgrade:
     """What a store still needs; StoreTooNew for one of a newer Vestige. The server's own backups are not ours
     to make, so none comes first."""
     with translated(place), _looking(place) as db:
@@ -69,7 +69,7 @@ def plan(place: Place) -> Upgrade:
 
 
 @contextmanager
-def _looking(place: Place) -> Iterator[Connection[Any]]:
+def _looking(place: ServerAddress) -> Iterator[Connection[Any]]:
     with connect(place, program="vestige", wait_seconds=CONNECT_SECONDS) as db:
         check_server(db, place)
         db.execute(place.settings(0).encode())

@@ -16,12 +16,12 @@ from vestige.store.merge.histories import Absorbed, Life
 from vestige.store.postgres import opening
 from vestige.store.postgres.check import checks
 from vestige.store.postgres.check import repair as mending
-from vestige.store.postgres.connection import Connections
-from vestige.store.postgres.opening import Surroundings, open_connections, upgrading
-from vestige.store.postgres.processes.processes import Company
-from vestige.store.postgres.search.search import SearchArms
+from vestige.store.postgres.connection import PostgresConnections
+from vestige.store.postgres.opening import PostgresDependencies, open_connections, upgrading
+from vestige.store.postgres.processes.processes import PostgresPeers
+from vestige.store.postgres.search.search import PostgresSearch
 from vestige.store.postgres.search.words import PostgresSurfaces
-from vestige.store.postgres.server.address import Place
+from vestige.store.postgres.server.address import ServerAddress
 from vestige.store.postgres.server.errors import translated
 from vestige.store.postgres.server.requirements import SOFTWARE
 from vestige.store.sql.commit import commit as committing
@@ -35,17 +35,19 @@ MOST_CONNECTIONS = 10
 Copy = Callable[["PostgresStore", Path], None]
 
 
-class PostgresStore(Tables, SearchArms, Company):
+class PostgresStore(Tables, PostgresSearch, PostgresPeers):
     """A `MemoryStore` in a schema of a PostgreSQL database, which any number of processes may share.
 
     What each method promises is said in `MemoryStore`. Made by `open`.
     """
 
-    def __init__(self, connections: Connections, *, node: str, who: Who, copy: Copy | None = None) -> None:
+    def __init__(
+        self, connections: PostgresConnections, *, node: str, who: Who, copy: Copy | None = None
+    ) -> None:
         self._node, self._connections, self._copy = node, connections, copy
         Tables.__init__(self, connections, PostgresSurfaces())
-        SearchArms.__init__(self, connections)
-        Company.__init__(self, connections, who)
+        PostgresSearch.__init__(self, connections)
+        PostgresPeers.__init__(self, connections, who)
 
     @classmethod
     def open(
@@ -69,7 +71,7 @@ class PostgresStore(Tables, SearchArms, Company):
         writers, for a connection and for a server that is restarting; no statement takes longer than
         `statement_seconds`. On a standby, or for a user who may only read, the store is opened for reading.
         """
-        around = Surroundings(
+        around = PostgresDependencies(
             sleep=sleep,
             monotonic=monotonic,
             new_id=new_id,
@@ -79,7 +81,7 @@ class PostgresStore(Tables, SearchArms, Company):
             most_connections=max_connections,
             program=_program(who),
         )
-        connections, node = open_connections(Place(url=url, schema=schema), around)
+        connections, node = open_connections(ServerAddress(url=url, schema=schema), around)
         with ExitStack() as undo, translated(connections.place):
             undo.callback(connections.close)
             with connections.reading(snapshot=False) as db:

@@ -13,16 +13,16 @@ from vestige.core.errors import InvalidInput, StoreReadOnly
 from vestige.store import migrations
 from vestige.store.contract.processes import Who
 from vestige.store.postgres import opening
-from vestige.store.postgres.connection import Connections, connect, translated
+from vestige.store.postgres.connection import PostgresConnections, connect, translated
 from vestige.store.postgres.opening import (
-    Surroundings,
+    PostgresDependencies,
     applied,
     check_server,
     open_connections,
     pending,
 )
 from vestige.store.postgres.search.words import PostgresSurfaces
-from vestige.store.postgres.server.address import Place
+from vestige.store.postgres.server.address import ServerAddress
 from vestige.store.postgres.server.requirements import (
     extension_schema,
     no_schema_made,
@@ -31,7 +31,7 @@ from vestige.store.postgres.server.requirements import (
 )
 from vestige.store.postgres.store import PostgresStore
 from vestige.store.sql.database import Database
-from vestige.store.transfer.ends import Outlook, Unfit
+from vestige.store.transfer.ends import DestinationState, UnfitRow
 
 READ_ONLY = "-c default_transaction_read_only=on"
 ROWS = (psycopg.DataError, psycopg.IntegrityError, errors.ProgramLimitExceeded, errors.DatatypeMismatch)
@@ -66,7 +66,7 @@ server, whether that only reads, and a table of the schema if it has any."""
 class PostgresSide:
     """An open store."""
 
-    def __init__(self, connections: Connections, *, node: str, who: Who) -> None:
+    def __init__(self, connections: PostgresConnections, *, node: str, who: Who) -> None:
         self._connections = connections
         self.store = PostgresStore(connections, node=node, who=who)
         self.surfaces = PostgresSurfaces()
@@ -92,11 +92,11 @@ class PostgresSide:
         except ROWS as exc:
             db.execute("ROLLBACK TO a_batch")
             db.execute("RELEASE a_batch")
-            raise Unfit(exc.diag.message_primary or str(exc)) from exc
+            raise UnfitRow(exc.diag.message_primary or str(exc)) from exc
         except (OverflowError, UnicodeEncodeError) as exc:
             db.execute("ROLLBACK TO a_batch")
             db.execute("RELEASE a_batch")
-            raise Unfit(str(exc)) from exc
+            raise UnfitRow(str(exc)) from exc
         db.execute("RELEASE a_batch")
 
     def has_receipt(self, db: Database) -> bool:
@@ -115,8 +115,8 @@ class PostgresSide:
 class PostgresEnd:
     """A schema in a database as the source or the destination of a transfer."""
 
-    place: Place
-    around: Surroundings
+    place: ServerAddress
+    around: PostgresDependencies
     who: Who
     settings: tuple[str, ...] = ()
 
@@ -157,7 +157,7 @@ class PostgresEnd:
             with closing(side.store):
                 yield side
 
-    def look(self) -> Outlook:
+    def look(self) -> DestinationState:
         """Whether a store could be written here: the server, the extension and the rights."""
         with translated(self.place), self._connected() as db:
             check_server(db, self.place)
@@ -180,7 +180,7 @@ class PostgresEnd:
             self._try_extension()
         if missing and not may:
             raise no_tables_made(self.place) if exists else no_schema_made(self.place)
-        return Outlook(
+        return DestinationState(
             is_store=not missing,
             facts={
                 "server": version,
@@ -206,11 +206,11 @@ class PostgresEnd:
             done = self._applied(db)
             return bool(done) and not pending(done)
 
-    def _applied(self, db: psycopg.Connection[tuple[object, ...]]) -> list[migrations.Applied]:
+    def _applied(self, db: psycopg.Connection[tuple[object, ...]]) -> list[migrations.AppliedMigration]:
         db.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(self.place.schema)))
         return applied(db)
 
-    def _for_reading(self) -> Place:
+    def _for_reading(self) -> ServerAddress:
         """The same place, in sessions whose transactions can only read."""
         told = conninfo_to_dict(self.place.url)
         options = f"{told.get('options') or ''} {READ_ONLY}".strip()

@@ -63,7 +63,7 @@ def json_strings(text: str) -> tuple[str, ...]:
     return () if text == "[]" else tuple(orjson.loads(text))
 
 
-class Listed(list[Any]):
+class SqlList(list[Any]):
     """Values for `IN (SELECT value FROM json_each(?))`: one statement text for any number of them, so that
     it is prepared once. SQLite gets a JSON array; PostgreSQL has arrays of its own."""
 
@@ -79,7 +79,7 @@ class Listed(list[Any]):
 def askable(values: Sequence[Any]) -> list[Any]:
     """The values of a question, with a name that nothing has in place of text that no store can hold."""
     return [
-        Listed(askable(one)) if isinstance(one, list) else NOBODY if _unfit(one) else one for one in values
+        SqlList(askable(one)) if isinstance(one, list) else NOBODY if _unfit(one) else one for one in values
     ]
 
 
@@ -98,9 +98,9 @@ def _unfit(value: object) -> bool:
     return False
 
 
-def listed(values: NDArray[np.int64] | Iterable[str] | Iterable[int]) -> Listed:
+def listed(values: NDArray[np.int64] | Iterable[str] | Iterable[int]) -> SqlList:
     """Keys, ids or other names as one parameter."""
-    return Listed(values.tolist() if isinstance(values, np.ndarray) else values)
+    return SqlList(values.tolist() if isinstance(values, np.ndarray) else values)
 
 
 def keys_from_text(text: str | None) -> NDArray[np.int64]:

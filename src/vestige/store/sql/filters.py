@@ -6,14 +6,14 @@ from datetime import datetime
 
 from vestige.core.errors import InvalidInput
 from vestige.core.models import ROOT_SCOPE, SHARED_SCOPE, Access, Filter, enclosing
-from vestige.store.sql.columns import Listed, listed, moment_text
+from vestige.store.sql.columns import SqlList, listed, moment_text
 
 SHARES_DOMAIN = (
     "EXISTS (SELECT 1 FROM json_each(m.domains) d WHERE d.value IN (SELECT value FROM json_each(?)))"
 )
 LABELS = ("source", "author", "agent_id", "session_id", "thread", "position")
 
-Param = str | int | float | Listed
+Param = str | int | float | SqlList
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class Retained:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Clause:
+class SqlConditions:
     """All conditions of a search."""
 
     conditions: tuple[Condition, ...]
@@ -53,14 +53,14 @@ class Clause:
         """The values of its placeholders, in order."""
         return tuple(param for one in self.conditions for param in one.params)
 
-    def parted(self) -> tuple["Clause", tuple[Condition, ...]]:
+    def parted(self) -> tuple["SqlConditions", tuple[Condition, ...]]:
         """The conditions that say what is let through, and those that leave out few."""
         few = tuple(one for one in self.conditions if one.excluded is not None)
         rest = tuple(one for one in self.conditions if one.excluded is None)
-        return Clause(conditions=rest, retained=self.retained), few
+        return SqlConditions(conditions=rest, retained=self.retained), few
 
 
-def clause(where: Filter, access: Access, *, then: Sequence[int] = ()) -> Clause:
+def clause(where: Filter, access: Access, *, then: Sequence[int] = ()) -> SqlConditions:
     """The SQL of a filter within an access.
 
     With `known_at`, `then` are the keys of memories that were revised since and passed as they were known
@@ -70,7 +70,7 @@ def clause(where: Filter, access: Access, *, then: Sequence[int] = ()) -> Clause
     if where.known_at is not None:
         asked = tuple(_known(where.known_at, asked, then))
     conditions = (*_reached(access), *asked, *_standing(where), *_due(where))
-    return Clause(conditions=conditions, retained=_retained(where))
+    return SqlConditions(conditions=conditions, retained=_retained(where))
 
 
 def within(column: str, scopes: Sequence[str]) -> Condition:
@@ -161,7 +161,7 @@ def _known(known_at: datetime, asked: Iterable[Condition], then: Sequence[int]) 
     """That a memory was there at a moment and was then what is asked for."""
     moment = moment_text(known_at)
     yield Condition(sql="m.created_at <= ?", params=(moment,))
-    present = Clause(conditions=(Condition(sql="m.updated_at <= ?", params=(moment,)), *asked))
+    present = SqlConditions(conditions=(Condition(sql="m.updated_at <= ?", params=(moment,)), *asked))
     yield Condition(
         sql=f"({present.sql}) OR m.key IN (SELECT value FROM json_each(?))",
         params=(*present.params, listed(then)),

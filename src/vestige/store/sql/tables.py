@@ -184,7 +184,7 @@ class Tables(KeyTable):
     ) -> list[Document]:
         """The documents of a kind, the one changed last first."""
         first, most = natural(offset), natural(limit)
-        wanted = documents.Wanted(
+        wanted = documents.DocumentQuery(
             kind=kind, ids=ids, citing=citing, terms=terms, scope=scope, inherited=inherited
         )
         with self._tables.reading(snapshot=False) as db:
@@ -302,7 +302,7 @@ class Tables(KeyTable):
         """Apply changes that were analysed before, in the transaction that is under way."""
         if claim is not None:
             store_facts.claim(db, claim)
-        work = committing.Work.begin(db, node, changes, access, self._surfaces)
+        work = committing.CommitDraft.begin(db, node, changes, access, self._surfaces)
         for step in steps:
             work.apply(step)
         events = work.write(db)

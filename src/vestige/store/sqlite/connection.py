@@ -83,7 +83,7 @@ class Randomness(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class WriterWait:
     """How to wait for another writer: all of it given, so that tests need not."""
 
     rng: Randomness
@@ -163,7 +163,7 @@ def primary_code(exc: sqlite3.Error) -> int:
     return int(getattr(exc, "sqlite_errorcode", None) or 0) & 0xFF
 
 
-def patiently(action: Callable[[], object], waiting: Waiting, path: Path) -> None:
+def patiently(action: Callable[[], object], waiting: WriterWait, path: Path) -> None:
     """Run `action` until it is not refused as busy; StoreBusy after the deadline.
 
     A short busy timeout with jittered retries is fairer among writers than SQLite's own long wait.
@@ -181,7 +181,7 @@ def patiently(action: Callable[[], object], waiting: Waiting, path: Path) -> Non
             return
 
 
-class Connection(sqlite3.Connection):
+class CheckedConnection(sqlite3.Connection):
     """A connection that can be asked for any text: nothing is found by one that it cannot hold."""
 
     def execute(self, sql: str, parameters: Params = (), /) -> sqlite3.Cursor:  # type: ignore[override]  # no mapping
@@ -211,7 +211,7 @@ def connect(
         timeout=timeout if patience is None else patience,
         isolation_level=None,
         check_same_thread=False,  # lent to one thread at a time, by the pool and the writer's lock
-        factory=Connection,
+        factory=CheckedConnection,
         cached_statements=256,
         uri=uri is not None,
     )
@@ -237,11 +237,11 @@ def roll_back(db: sqlite3.Connection) -> None:
 
 
 @dataclass(slots=True, kw_only=True)
-class Connections:
+class SqliteConnections:
     """The open connections of one store. `uri` is set when it can only be read."""
 
     path: Path
-    waiting: Waiting
+    waiting: WriterWait
     uri: str | None = None
     synchronous: Synchronous = "normal"
     journal: Journal = field(init=False)

@@ -17,15 +17,15 @@ from vestige.store import migrations
 from vestige.store import migrations as migrate
 from vestige.store.contract.processes import Who
 from vestige.store.contract.trouble import Upgrade
-from vestige.store.migrations import Applied, Migration
+from vestige.store.migrations import AppliedMigration, Migration
 from vestige.store.sql.columns import moment_text
 from vestige.store.sql.database import Database
 from vestige.store.sql.merge import arrivals
 from vestige.store.sqlite.backup import backup
 from vestige.store.sqlite.connection import (
-    Connections,
+    SqliteConnections,
     Synchronous,
-    Waiting,
+    WriterWait,
     connect,
     patiently,
     primary_code,
@@ -51,10 +51,10 @@ RECORDS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class SqliteDependencies:
     """What a store needs from outside itself: time, ids, patience, the machine's name, and who opens it."""
 
-    waiting: Waiting
+    waiting: WriterWait
     new_id: Callable[[], str]
     now: Callable[[], datetime]
     machine: str
@@ -64,11 +64,11 @@ class Surroundings:
 
 def open_file(
     path: Path,
-    around: Surroundings,
+    around: SqliteDependencies,
     *,
     read_only: bool = False,
     migrations: Sequence[Migration] | None = None,
-) -> tuple[Connections, str]:
+) -> tuple[SqliteConnections, str]:
     """The connections to a store, brought to the present schema, and its node id."""
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         raise StoreError(
@@ -89,13 +89,13 @@ def open_file(
 
 
 def _open_for_writing(
-    path: Path, around: Surroundings, steps: Sequence[Migration]
-) -> tuple[Connections, str] | None:
+    path: Path, around: SqliteDependencies, steps: Sequence[Migration]
+) -> tuple[SqliteConnections, str] | None:
     """Open a store; None if another file was put in its place meanwhile, as a restore does."""
     lost_files.check(path)
     _make_private(path)
     file = identity.file_at(path)
-    connections = Connections(path=path, waiting=around.waiting, synchronous=around.synchronous)
+    connections = SqliteConnections(path=path, waiting=around.waiting, synchronous=around.synchronous)
     try:
         with closing(connect(path, patience=around.waiting.deadline_seconds)) as db:
             patiently(lambda: refuse_strangers(db, path), around.waiting, path)
@@ -123,21 +123,25 @@ def schema() -> tuple[Migration, ...]:
 
 
 @contextmanager
-def upgrading(path: Path, around: Surroundings) -> Iterator[None]:
+def upgrading(path: Path, around: SqliteDependencies) -> Iterator[None]:
     """Be the one process that brings a store up to date; another is waited for, but not for ever."""
     again = around.waiting.turns(MIGRATION_WAITS * around.waiting.deadline_seconds)
     with locks.alone(path, "migration", around.who, again=lambda holder: again()):
         yield
 
 
-def upgrade(db: sqlite3.Connection, path: Path, steps: Sequence[Migration], around: Surroundings) -> None:
+def upgrade(
+    db: sqlite3.Connection, path: Path, steps: Sequence[Migration], around: SqliteDependencies
+) -> None:
     """Apply what is missing, each step in one transaction with its record; a backup comes first."""
     if migrate.pending(steps, applied(db)):
         with upgrading(path, around):
             _upgrade(db, path, steps, around)
 
 
-def _upgrade(db: sqlite3.Connection, path: Path, steps: Sequence[Migration], around: Surroundings) -> None:
+def _upgrade(
+    db: sqlite3.Connection, path: Path, steps: Sequence[Migration], around: SqliteDependencies
+) -> None:
     done = applied(db)
     todo = migrate.pending(steps, done)  # none, if another process was faster
     if todo and done:
@@ -157,7 +161,7 @@ def _upgrade(db: sqlite3.Connection, path: Path, steps: Sequence[Migration], aro
             )
 
 
-def _require_nobody(path: Path, around: Surroundings) -> None:
+def _require_nobody(path: Path, around: SqliteDependencies) -> None:
     """Wait until no other process has the store open: it knows the old schema only. StoreBusy, with their
     names, if they stay."""
     again = around.waiting.turns(MIGRATION_WAITS * around.waiting.deadline_seconds)
@@ -172,8 +176,8 @@ def _require_nobody(path: Path, around: Surroundings) -> None:
 
 
 def _open_for_reading(
-    path: Path, around: Surroundings, steps: Sequence[Migration]
-) -> tuple[Connections, str]:
+    path: Path, around: SqliteDependencies, steps: Sequence[Migration]
+) -> tuple[SqliteConnections, str]:
     uri = readable_uri(path)
     with closing(connect(path, uri=uri, timeout=around.waiting.deadline_seconds)) as db:
         refuse_strangers(db, path)
@@ -184,7 +188,7 @@ def _open_for_reading(
                 details={"path": str(path)},
             )
         known = identity.known_node(db)
-    return Connections(path=path, waiting=around.waiting, uri=uri), known[0] if known else ""
+    return SqliteConnections(path=path, waiting=around.waiting, uri=uri), known[0] if known else ""
 
 
 def readable_uri(path: Path) -> str:
@@ -238,15 +242,15 @@ def refuse_strangers(db: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def applied(db: sqlite3.Connection) -> list[Applied]:
+def applied(db: sqlite3.Connection) -> list[AppliedMigration]:
     """The migrations this database has seen; none for an empty one."""
     if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'schema_migrations'").fetchone():
         return []
     rows = db.execute("SELECT version, name, checksum, written_by FROM schema_migrations ORDER BY version")
-    return [Applied(version=row[0], name=row[1], checksum=row[2], written_by=row[3]) for row in rows]
+    return [AppliedMigration(version=row[0], name=row[1], checksum=row[2], written_by=row[3]) for row in rows]
 
 
-def _back_up(db: sqlite3.Connection, path: Path, version: int, around: Surroundings) -> None:
+def _back_up(db: sqlite3.Connection, path: Path, version: int, around: SqliteDependencies) -> None:
     folder = path.parent / BACKUPS
     folder.mkdir(mode=0o700, exist_ok=True)
     stamp = around.now().strftime("%Y%m%dT%H%M%SZ")
@@ -257,7 +261,7 @@ def _back_up(db: sqlite3.Connection, path: Path, version: int, around: Surroundi
         roll_back(db)
 
 
-def _settle(db: sqlite3.Connection, path: Path, around: Surroundings) -> str:
+def _settle(db: sqlite3.Connection, path: Path, around: SqliteDependencies) -> str:
     fingerprint = identity.installed_at(path, around.machine)
     known = identity.settled(db, path, fingerprint)
     if known is not None:
@@ -267,7 +271,7 @@ def _settle(db: sqlite3.Connection, path: Path, around: Surroundings) -> str:
 
 
 @contextmanager
-def _immediately(db: sqlite3.Connection, path: Path, waiting: Waiting) -> Iterator[None]:
+def _immediately(db: sqlite3.Connection, path: Path, waiting: WriterWait) -> Iterator[None]:
     patiently(lambda: db.execute("BEGIN IMMEDIATE"), waiting, path)
     try:
         yield
@@ -282,7 +286,7 @@ def _immediately(db: sqlite3.Connection, path: Path, waiting: Waiting) -> Iterat
 def plan(database: Path) -> Upgrade:
     """What a database still needs; StoreTooNew for one of a newer Vestige. Nothing is changed."""
     steps = schema()
-    done: list[migrations.Applied] = []
+    done: list[migrations.AppliedMigration] = []
     if database.exists():
         with translated(database), closing(connect(database, uri=readable_uri(database))) as db:
             refuse_strangers(db, database)

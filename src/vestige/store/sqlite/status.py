@@ -7,7 +7,7 @@ from pathlib import Path
 
 from vestige.core.errors import StoreTooNew
 from vestige.store.contract.trouble import DatabaseStatus, TableStatus, of_newer
-from vestige.store.sql.check.schema import Planned
+from vestige.store.sql.check.schema import SchemaObject
 from vestige.store.sql.merge import arrivals
 from vestige.store.sqlite.check.schema import lacking
 from vestige.store.sqlite.connection import connect, translated
@@ -27,7 +27,7 @@ def status(database: Path) -> DatabaseStatus:
     except StoreTooNew as exc:
         upgrade = of_newer(exc)
     tables: tuple[TableStatus, ...] = ()
-    complete, missing = True, list[Planned]()
+    complete, missing = True, list[SchemaObject]()
     if upgrade.schema:
         with translated(database), closing(connect(database, uri=readable_uri(database))) as db:
             names = [name for (name,) in db.execute(TABLES)]

@@ -23,31 +23,31 @@ from vestige.store.sqlite.check import checks
 from vestige.store.sqlite.check import repair as mending
 from vestige.store.sqlite.connection import (
     WRITE_DEADLINE_SECONDS,
-    Connections,
     Randomness,
+    SqliteConnections,
     Synchronous,
-    Waiting,
+    WriterWait,
     translated,
 )
 from vestige.store.sqlite.file import identity
-from vestige.store.sqlite.opening import Surroundings, open_file, upgrading
-from vestige.store.sqlite.processes.processes import Company
+from vestige.store.sqlite.opening import SqliteDependencies, open_file, upgrading
+from vestige.store.sqlite.processes.processes import SqlitePeers
 from vestige.store.sqlite.search import segments
-from vestige.store.sqlite.search.search import SearchArms
+from vestige.store.sqlite.search.search import SqliteSearch
 from vestige.store.sqlite.search.words import SqliteSurfaces
 
 
-class SqliteStore(Tables, SearchArms, Company):
+class SqliteStore(Tables, SqliteSearch, SqlitePeers):
     """A `MemoryStore` in one file, which any number of processes may share.
 
     What each method promises is said in `MemoryStore`. Made by `open`.
     """
 
-    def __init__(self, connections: Connections, *, node: str, who: Who | None = None) -> None:
+    def __init__(self, connections: SqliteConnections, *, node: str, who: Who | None = None) -> None:
         self._node, self._file = node, identity.file_at(connections.path)
         Tables.__init__(self, connections, SqliteSurfaces())
-        SearchArms.__init__(self, connections)
-        Company.__init__(self, connections, who)
+        SqliteSearch.__init__(self, connections)
+        SqlitePeers.__init__(self, connections, who)
 
     @classmethod
     def open(
@@ -71,9 +71,9 @@ class SqliteStore(Tables, SearchArms, Company):
         processes see `who` is here. A write waits up to `busy_seconds` for other writers. Where the file
         or its directory cannot be written the store is opened for reading.
         """
-        waiting = Waiting(rng=rng, sleep=sleep, monotonic=monotonic, deadline_seconds=busy_seconds)
+        waiting = WriterWait(rng=rng, sleep=sleep, monotonic=monotonic, deadline_seconds=busy_seconds)
         who = who or Who(pid=os.getpid(), command="", since=now())
-        around = Surroundings(
+        around = SqliteDependencies(
             waiting=waiting, new_id=new_id, now=now, machine=machine, who=who, synchronous=synchronous
         )
         connections, node = open_file(path, around, read_only=read_only)

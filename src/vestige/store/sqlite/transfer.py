@@ -15,10 +15,10 @@ from vestige.store import migrations
 from vestige.store.contract.processes import Who
 from vestige.store.sql.database import Database
 from vestige.store.sqlite import opening
-from vestige.store.sqlite.connection import Connections, connect, translated
+from vestige.store.sqlite.connection import SqliteConnections, connect, translated
 from vestige.store.sqlite.file import identity as nodes
 from vestige.store.sqlite.opening import (
-    Surroundings,
+    SqliteDependencies,
     applied,
     open_file,
     readable_uri,
@@ -27,7 +27,7 @@ from vestige.store.sqlite.opening import (
 )
 from vestige.store.sqlite.search.words import SqliteSurfaces
 from vestige.store.sqlite.store import SqliteStore
-from vestige.store.transfer.ends import Outlook, Unfit
+from vestige.store.transfer.ends import DestinationState, UnfitRow
 
 CHUNK = 1 << 20
 HEADER = b"SQLite format 3\0"
@@ -40,7 +40,7 @@ LAST_KEY = "SELECT coalesce(max(key), 0) FROM places"
 class SqliteSide:
     """An open file."""
 
-    def __init__(self, connections: Connections, *, node: str, who: Who | None) -> None:
+    def __init__(self, connections: SqliteConnections, *, node: str, who: Who | None) -> None:
         self._connections = connections
         self.store = SqliteStore(connections, node=node, who=who)
         self.surfaces = SqliteSurfaces()
@@ -67,7 +67,7 @@ class SqliteSide:
         except (*ROWS, OverflowError, UnicodeEncodeError) as exc:
             db.execute("ROLLBACK TO a_batch")
             db.execute("RELEASE a_batch")
-            raise Unfit(str(exc)) from exc
+            raise UnfitRow(str(exc)) from exc
         db.execute("RELEASE a_batch")
 
     def has_receipt(self, db: Database) -> bool:
@@ -87,7 +87,7 @@ class SqliteEnd:
     """A file as the source or the destination of a transfer."""
 
     path: Path
-    around: Surroundings
+    around: SqliteDependencies
     prepare: Callable[[Path], None]
     settings: tuple[str, ...] = ()
 
@@ -129,7 +129,7 @@ class SqliteEnd:
             with closing(connect(self.path, uri=uri, timeout=self.around.waiting.deadline_seconds)) as db:
                 self._require_present_schema(db)
                 known = nodes.known_node(db)
-        connections = Connections(path=self.path, waiting=self.around.waiting, uri=uri)
+        connections = SqliteConnections(path=self.path, waiting=self.around.waiting, uri=uri)
         with closing(connections):
             yield SqliteSide(connections, node=known[0] if known else "", who=None)
 
@@ -142,18 +142,18 @@ class SqliteEnd:
         with closing(side.store):
             yield side
 
-    def look(self) -> Outlook:
+    def look(self) -> DestinationState:
         """Whether a store could be written here."""
         if not self.path.exists():
             folder = next(one for one in self.path.parents if one.exists())
             self._require_writable(folder)
-            return Outlook(is_store=False, facts={"file": "would be made", "schema": len(schema())})
+            return DestinationState(is_store=False, facts={"file": "would be made", "schema": len(schema())})
         self._require_writable(self.path)
         with translated(self.path), closing(connect(self.path, uri=readable_uri(self.path))) as db:
             refuse_strangers(db, self.path)
             done = applied(db)
             missing = migrations.pending(schema(), done)
-        return Outlook(
+        return DestinationState(
             is_store=not missing, facts={"file": "exists", "schema": done[-1].version if done else 0}
         )
 

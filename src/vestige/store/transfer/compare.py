@@ -9,14 +9,14 @@ import numpy as np
 from vestige.cognition.text.analyser import memory_terms
 from vestige.core.models import ANYTHING, EVERYTHING
 from vestige.store.contract.answers import Scored
-from vestige.store.contract.search import Worded
+from vestige.store.contract.search import LexicalScores
 from vestige.store.contract.store import MemoryStore
 from vestige.store.sql.database import Database, Row
 from vestige.store.sql.rows import memories
-from vestige.store.transfer.ends import Progress, Refusal
+from vestige.store.transfer.ends import Progress, RowRefusal
 from vestige.store.transfer.row_keys import rank
 from vestige.store.transfer.rows import BATCH, key_text, printable
-from vestige.store.transfer.tables import COMPARED, MEMORIES, STRENGTHS, Part
+from vestige.store.transfer.tables import COMPARED, MEMORIES, STRENGTHS, TableSpec
 
 SEARCH = "search"
 QUESTIONS = 20
@@ -55,7 +55,7 @@ def compare(
     there: Database,
     here: Database,
     stores: tuple[MemoryStore, MemoryStore],
-    refused: Sequence[Refusal],
+    refused: Sequence[RowRefusal],
     progress: Progress,
 ) -> Comparison:
     """Compare two stores, each as one moment sees it. What was refused is not missed."""
@@ -81,7 +81,7 @@ def compare(
     return Comparison(rows=rows, questions=questions, differences=tuple(differences[:MOST_DIFFERENCES]))
 
 
-def _both(part: Part, left: Iterator[Row], right: Iterator[Row]) -> Iterator[tuple[Row, str | None]]:
+def _both(part: TableSpec, left: Iterator[Row], right: Iterator[Row]) -> Iterator[tuple[Row, str | None]]:
     """Every row of either side, and how it differs; both come in the order of their keys."""
     ours, theirs = next(left, None), next(right, None)
     while ours is not None or theirs is not None:
@@ -96,12 +96,12 @@ def _both(part: Part, left: Iterator[Row], right: Iterator[Row]) -> Iterator[tup
             theirs = next(right, None)
 
 
-def _rows(part: Part, db: Database, left_out: frozenset[str] = frozenset()) -> Iterator[Row]:
+def _rows(part: TableSpec, db: Database, left_out: frozenset[str] = frozenset()) -> Iterator[Row]:
     for rows in part.batches(db, None, BATCH):
         yield from (row for row in rows if not left_out or key_text(part, row) not in left_out)
 
 
-def _unlike(part: Part, ours: Row, theirs: Row) -> str | None:
+def _unlike(part: TableSpec, ours: Row, theirs: Row) -> str | None:
     if ours == theirs:
         return None
     names = (column.name for column in part.columns)
@@ -109,7 +109,7 @@ def _unlike(part: Part, ours: Row, theirs: Row) -> str | None:
     return f"differs in {', '.join(changed)}"
 
 
-def _name(part: Part, row: Row) -> str:
+def _name(part: TableSpec, row: Row) -> str:
     return printable(", ".join(str(value) for value in part.key(row)))
 
 
@@ -144,7 +144,7 @@ Answer = list[tuple[str, float]]
 
 
 def _by_words(store: MemoryStore, terms: Sequence[str]) -> Answer:
-    found: list[Worded] = store.lexical(terms, ANYTHING, access=EVERYTHING, limit=ANSWERS)
+    found: list[LexicalScores] = store.lexical(terms, ANYTHING, access=EVERYTHING, limit=ANSWERS)
     return [(one.memory_id, one.window) for one in found]
 
 

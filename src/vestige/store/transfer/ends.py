@@ -13,12 +13,12 @@ Progress = Callable[[float, float | None, str | None], None]
 """Told how much is done, of how much, and what is being done."""
 
 
-class Unfit(Exception):
+class UnfitRow(Exception):
     """A database does not take a row; the message is its reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class RowRefusal:
     """A row that was not carried, and why. `key` are the values it is found by, as JSON."""
 
     table: str
@@ -28,7 +28,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outlook:
+class DestinationState:
     """What is found where a store could be put. `is_store` says whether there is one already, of the present
     schema; `facts` are for people."""
 
@@ -86,5 +86,5 @@ class End(Protocol):
     def destination(self) -> AbstractContextManager[Side]:
         """A store to write to, which is made where there is none."""
 
-    def look(self) -> Outlook:
+    def look(self) -> DestinationState:
         """Whether a store could be written here; StoreError if not. Nothing is changed."""

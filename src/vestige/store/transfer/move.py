@@ -9,14 +9,14 @@ from vestige.store.sql.database import Database
 from vestige.store.sql.merge import arrivals
 from vestige.store.transfer import receipts
 from vestige.store.transfer.compare import Comparison, compare
-from vestige.store.transfer.ends import End, Outlook, Progress, Refusal, Side
-from vestige.store.transfer.receipts import State
+from vestige.store.transfer.ends import DestinationState, End, Progress, RowRefusal, Side
+from vestige.store.transfer.receipts import CarriedState
 from vestige.store.transfer.rows import BATCH, Carrier, faulty
 from vestige.store.transfer.tables import PARTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class TransferPlan:
     """What a transfer would do: rows of each table, those that cannot be carried, and what is at its end.
 
     `model` names the vectors that come along; `resumed` says that a part is there already, `done` that all
@@ -24,9 +24,9 @@ class Plan:
     """
 
     rows: dict[str, int]
-    refused: tuple[Refusal, ...]
+    refused: tuple[RowRefusal, ...]
     model: str | None
-    outlook: Outlook
+    outlook: DestinationState
     resumed: bool
     done: bool
 
@@ -41,7 +41,7 @@ class Moved:
 
     added: int
     resumed: bool
-    refused: tuple[Refusal, ...]
+    refused: tuple[RowRefusal, ...]
     comparison: Comparison
     model: str | None
     seal: str | None
@@ -54,7 +54,7 @@ class Moved:
         return not (self.refused or self.comparison.differences or self.overtaken)
 
 
-def plan(origin: End, goal: End, progress: Progress) -> Plan:
+def plan(origin: End, goal: End, progress: Progress) -> TransferPlan:
     """Look at both ends and at every row; nothing is changed."""
     with _whole(origin) as source, source.reading() as there:
         carried = receipts.state(there)
@@ -65,7 +65,7 @@ def plan(origin: End, goal: End, progress: Progress) -> Plan:
                 known = taken.has_receipt(here)
                 receipt = receipts.admitted(here, goal.name, carried, known=known)
         rows = {part.table: part.count(there) for part in PARTS}
-        return Plan(
+        return TransferPlan(
             rows=rows,
             refused=tuple(faulty(there, sum(rows.values()), progress)),
             model=_model(source.store),
@@ -135,14 +135,14 @@ def _whole(origin: End) -> Iterator[Side]:
 
 def _compared(
     source: Side, taken: Side, there: Database, progress: Progress
-) -> tuple[Comparison, tuple[Refusal, ...]]:
+) -> tuple[Comparison, tuple[RowRefusal, ...]]:
     with taken.reading() as here:
         refused = receipts.refused(here) if taken.has_receipt(here) else []
         comparison = compare(there, here, (source.store, taken.store), refused, progress)
     return comparison, tuple(refused)
 
 
-def _is_past(source: Side, carried: State) -> bool:
+def _is_past(source: Side, carried: CarriedState) -> bool:
     """Whether a store was written to since."""
     with source.reading() as later:
         return receipts.state(later) != carried

@@ -15,9 +15,9 @@ from vestige.store.sql.columns import json_text
 from vestige.store.sql.database import Database
 from vestige.store.sql.merge import arrivals
 from vestige.store.transfer import row_keys
-from vestige.store.transfer.ends import Refusal
+from vestige.store.transfer.ends import RowRefusal
 from vestige.store.transfer.row_keys import Key
-from vestige.store.transfer.tables import API_KEYS, ENDED_LOGINS, PARTS, PROFILES, STRENGTHS, Part
+from vestige.store.transfer.tables import API_KEYS, ENDED_LOGINS, PARTS, PROFILES, STRENGTHS, TableSpec
 
 MAKE = (
     "CREATE TABLE IF NOT EXISTS transfer (one BIGINT PRIMARY KEY CHECK (one = 1), receipt TEXT NOT NULL)",
@@ -38,7 +38,7 @@ GROWN = "SELECT coalesce(max(seq), 0) FROM places", "SELECT coalesce(max(positio
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class CarriedState:
     """Which store it is that is carried, and as of when. `position` is the last of its log."""
 
     node: str
@@ -57,17 +57,17 @@ class Receipt:
     after: Key | None = None
     finished: str | None = None
 
-    def behind(self, part: Part) -> bool:
+    def behind(self, part: TableSpec) -> bool:
         """Whether all of a part is there."""
         tables = [one.table for one in PARTS]
         return self.finished is not None or tables.index(part.table) < tables.index(self.part)
 
-    def reached(self, part: Part, after: Key | None) -> "Receipt":
+    def reached(self, part: TableSpec, after: Key | None) -> "Receipt":
         """The receipt when more is there."""
         return replace(self, part=part.table, after=after)
 
 
-def state(db: Database) -> State:
+def state(db: Database) -> CarriedState:
     """The state of a store: it differs when anything was written to it.
 
     Almost everything leaves an event, a row more or less, or a number that has grown. What is written over
@@ -83,7 +83,7 @@ def state(db: Database) -> State:
     for part in (PROFILES, STRENGTHS, API_KEYS, ENDED_LOGINS):
         for rows in part.batches(db, None, LOOKED_AT):
             told.update(repr(rows).encode())
-    return State(node=str(node), digest=told.hexdigest(), position=last[0] if last else 0)
+    return CarriedState(node=str(node), digest=told.hexdigest(), position=last[0] if last else 0)
 
 
 def make(db: Database) -> None:
@@ -108,20 +108,20 @@ def keep(db: Database, receipt: Receipt) -> None:
     db.execute(KEEP, (json_text(asdict(receipt) | {"after": after}),))
 
 
-def refuse(db: Database, refusals: list[Refusal]) -> None:
+def refuse(db: Database, refusals: list[RowRefusal]) -> None:
     """Write down what was not carried."""
     db.executemany(REFUSE, [(one.table, one.key, one.name, one.reason) for one in refusals])
 
 
-def refused(db: Database) -> list[Refusal]:
+def refused(db: Database) -> list[RowRefusal]:
     """What was not carried, by any run."""
     return [
-        Refusal(table=row[0], key=row[1], name=row[2], reason=row[3])
+        RowRefusal(table=row[0], key=row[1], name=row[2], reason=row[3])
         for row in db.execute(REFUSED).fetchall()
     ]
 
 
-def admitted(db: Database, name: str, carried: State, *, known: bool = True) -> Receipt | None:
+def admitted(db: Database, name: str, carried: CarriedState, *, known: bool = True) -> Receipt | None:
     """The receipt of the same store in the same state; None where nothing is yet. StoreError for a
     destination that holds anything else. `known` says whether there is room for a receipt."""
     receipt = found(db) if known else None

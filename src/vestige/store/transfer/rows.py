@@ -9,9 +9,9 @@ from vestige.store.sql.database import Database, Row
 from vestige.store.sql.rows import log, memories, strengths
 from vestige.store.sql.search import word_rows
 from vestige.store.transfer import receipts, row_keys
-from vestige.store.transfer.ends import Progress, Refusal, Side, Unfit
-from vestige.store.transfer.receipts import Receipt, State
-from vestige.store.transfer.tables import MEMORIES, PARTS, Item, Part
+from vestige.store.transfer.ends import Progress, RowRefusal, Side, UnfitRow
+from vestige.store.transfer.receipts import CarriedState, Receipt
+from vestige.store.transfer.tables import MEMORIES, PARTS, CarriedRow, TableSpec
 
 NO_MEMORY = "the memory it is about is not there"
 BATCH = 1_000
@@ -35,7 +35,7 @@ class Carrier:
     _total: int = 0
     _receipt: Receipt = field(init=False)
 
-    def carry(self, carried: State) -> None:
+    def carry(self, carried: CarriedState) -> None:
         """Carry all that is not there yet."""
         self._begin(carried)
         self._total = sum(part.count(self.there) for part in PARTS)
@@ -47,7 +47,7 @@ class Carrier:
         if self._receipt.finished is None:
             self._finish()
 
-    def _begin(self, carried: State) -> None:
+    def _begin(self, carried: CarriedState) -> None:
         with self.into.writing() as db:
             receipts.make(db)
             known = receipts.admitted(db, self.name, carried)
@@ -62,7 +62,7 @@ class Carrier:
                 self.resumed = True
         self._receipt = known
 
-    def _carry(self, part: Part) -> None:
+    def _carry(self, part: TableSpec) -> None:
         after = self._receipt.after if self._receipt.part == part.table else None
         for rows in part.batches(self.there, after, self.batch):
             # What is slow (analysing) is done before the lock is taken.
@@ -71,7 +71,7 @@ class Carrier:
             self._done += len(rows)
             self.progress(self._done, self._total, f"Carrying {part.table}")
 
-    def _deliver(self, part: Part, items: Sequence[Item], reached: Receipt) -> None:
+    def _deliver(self, part: TableSpec, items: Sequence[CarriedRow], reached: Receipt) -> None:
         """Write a batch, what of it cannot be written, and how far that is, all in one transaction."""
         with self.into.writing() as db:
             receipts.require_same(db, self.name, self.into.store.node, self._receipt)
@@ -84,14 +84,16 @@ class Carrier:
         self._receipt = reached
         self.added += len(fit) - len(late)
 
-    def _put(self, db: Database, part: Part, items: Sequence[Item]) -> Iterator[tuple[Item, str]]:
+    def _put(
+        self, db: Database, part: TableSpec, items: Sequence[CarriedRow]
+    ) -> Iterator[tuple[CarriedRow, str]]:
         """Write rows; those that the database does not take are found by halves."""
         if not items:
             return
         try:
             with self.into.attempt(db):
                 part.put(db, items, self.into.surfaces)
-        except Unfit as exc:
+        except UnfitRow as exc:
             if len(items) == 1:
                 yield items[0], str(exc)
                 return
@@ -110,7 +112,7 @@ class Carrier:
             receipts.keep(db, self._receipt)
 
 
-def faulty(there: Database, total: int, progress: Progress) -> Iterator[Refusal]:
+def faulty(there: Database, total: int, progress: Progress) -> Iterator[RowRefusal]:
     """What can be seen of the rows that would not be carried. Only the database itself knows all of them."""
     lost: set[int] = set()
     done = 0
@@ -125,23 +127,23 @@ def faulty(there: Database, total: int, progress: Progress) -> Iterator[Refusal]
             progress(done, total, f"Looking at {part.table}")
 
 
-def refusal(there: Database, part: Part, row: Row, reason: str) -> Refusal:
+def refusal(there: Database, part: TableSpec, row: Row, reason: str) -> RowRefusal:
     """That a row is not carried, by the name it has in the source."""
     name, reason = _name(there, part, row), printable(reason)
-    return Refusal(table=part.table, key=key_text(part, row), name=name, reason=reason)
+    return RowRefusal(table=part.table, key=key_text(part, row), name=name, reason=reason)
 
 
-def key_text(part: Part, row: Row) -> str:
+def key_text(part: TableSpec, row: Row) -> str:
     """What a row is found by, as a text."""
     return row_keys.written(part.key(row))
 
 
 def _parted(
-    part: Part, items: Sequence[Item], present: set[int]
-) -> tuple[list[Item], list[tuple[Item, str]]]:
+    part: TableSpec, items: Sequence[CarriedRow], present: set[int]
+) -> tuple[list[CarriedRow], list[tuple[CarriedRow, str]]]:
     """The rows that can be carried, and the others with the reason."""
-    fit: list[Item] = []
-    refused: list[tuple[Item, str]] = []
+    fit: list[CarriedRow] = []
+    refused: list[tuple[CarriedRow, str]] = []
     for one in items:
         fault = one.fault or (None if present.issuperset(part.memory_keys(one.row)) else NO_MEMORY)
         if fault is None:
@@ -151,13 +153,13 @@ def _parted(
     return fit, refused
 
 
-def _present(db: Database, part: Part, items: Sequence[Item]) -> set[int]:
+def _present(db: Database, part: TableSpec, items: Sequence[CarriedRow]) -> set[int]:
     """Which of the memories that rows are about are there."""
     asked = sorted({key for one in items if one.fault is None for key in part.memory_keys(one.row)})
     return set(memories.ids_of(db, asked)) if asked else set()
 
 
-def _name(there: Database, part: Part, row: Row) -> str:
+def _name(there: Database, part: TableSpec, row: Row) -> str:
     """What a row is called: the ids of its memories rather than their keys."""
     ids = memories.ids_of(there, [key for key in part.memory_keys(row) if isinstance(key, int)])
     if part is MEMORIES:

@@ -19,7 +19,7 @@ from vestige.store.sql.database import Database, Row, Surfaces
 from vestige.store.sql.rows import keys as api_keys
 from vestige.store.sql.rows import log, memories
 from vestige.store.sql.rows import strengths as reviews
-from vestige.store.sql.rows.memories import Row as MemoryRow
+from vestige.store.sql.rows.memories import WrittenMemory as MemoryRow
 from vestige.store.sql.search import thread_rows, word_rows
 from vestige.store.sql.search.word_rows import Analysis
 from vestige.store.transfer import row_keys
@@ -31,7 +31,7 @@ DAMAGED = (InvalidInput, ValueError, TypeError, KeyError, AttributeError, Overfl
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class CarriedRow:
     """A row to be carried. `fault` says why it cannot be."""
 
     row: Row
@@ -39,7 +39,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryItem(Item):
+class MemoryItem(CarriedRow):
     """A memory with its strength, and what is derived from it."""
 
     strength: Row = ()
@@ -48,7 +48,7 @@ class MemoryItem(Item):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class TableSpec:
     """A table: its columns, a unique key that orders it, and which columns name memories by their key.
 
     `where` leaves out what is not carried; `value` makes the value of a row and fails if it is none.
@@ -103,11 +103,11 @@ class Part:
             yield rows
             key = self.key(rows[-1])
 
-    def items(self, db: Database, rows: Sequence[Row]) -> list[Item]:
+    def items(self, db: Database, rows: Sequence[Row]) -> list[CarriedRow]:
         """Rows that were read from `db`, looked at."""
-        return [Item(row=row, fault=self.fault(row)) for row in rows]
+        return [CarriedRow(row=row, fault=self.fault(row)) for row in rows]
 
-    def put(self, db: Database, items: Sequence[Item], surfaces: Surfaces) -> None:
+    def put(self, db: Database, items: Sequence[CarriedRow], surfaces: Surfaces) -> None:
         """Write rows that have no fault."""
         blanks = ", ".join("?" * len(self.columns))
         db.executemany(
@@ -139,15 +139,15 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memories(Part):
+class MemoriesTable(TableSpec):
     """The memories, each with its strength, without which it is none."""
 
-    def items(self, db: Database, rows: Sequence[Row]) -> list[Item]:
+    def items(self, db: Database, rows: Sequence[Row]) -> list[CarriedRow]:
         """Memories that were read from `db`, with what belongs to them. Analysing them is the slow part."""
         strengths = _of_keys(db, STRENGTHS, [row[0] for row in rows])
         return [self._item(row, strengths.get(row[0])) for row in rows]
 
-    def put(self, db: Database, items: Sequence[Item], surfaces: Surfaces) -> None:
+    def put(self, db: Database, items: Sequence[CarriedRow], surfaces: Surfaces) -> None:
         """Write memories, their strengths, tags, fingerprints, words and places."""
         whole = [one for one in items if isinstance(one, MemoryItem)]
         written, analysed = {}, {}
@@ -162,24 +162,24 @@ class Memories(Part):
                     fingerprints=one.analysis.fingerprints,
                 )
         memories.insert(db, written)
-        STRENGTHS.put(db, [Item(row=one.strength) for one in whole], surfaces)
+        STRENGTHS.put(db, [CarriedRow(row=one.strength) for one in whole], surfaces)
         word_rows.put(db, analysed, surfaces)
 
-    def _item(self, row: Row, strength: Row | None) -> Item:
+    def _item(self, row: Row, strength: Row | None) -> CarriedRow:
         if strength is None:
-            return Item(row=row, fault="it has no strength")
+            return CarriedRow(row=row, fault="it has no strength")
         fault = self.fault(row) or STRENGTHS.fault(strength)
         if fault is not None:
-            return Item(row=row, fault=fault)
+            return CarriedRow(row=row, fault=fault)
         try:
             memory = memories.from_row(row[2:])
             analysis = word_rows.analyse(memory)
         except DAMAGED as exc:
-            return Item(row=row, fault=_said(exc))
+            return CarriedRow(row=row, fault=_said(exc))
         return MemoryItem(row=row, strength=strength, memory=memory, analysis=analysis)
 
 
-def _of_keys(db: Database, part: Part, keys: Sequence[int]) -> dict[int, Row]:
+def _of_keys(db: Database, part: TableSpec, keys: Sequence[int]) -> dict[int, Row]:
     rows = db.execute(
         f"SELECT {part.names} FROM {part.table} WHERE key IN (SELECT value FROM json_each(?))",
         (listed(keys),),
@@ -216,7 +216,7 @@ def _document(row: Row) -> Document:
 
 _LOCAL = ", ".join(f"'{kind}'" for kind in sorted(LOCAL))
 
-STRENGTHS = Part(
+STRENGTHS = TableSpec(
     table="strengths",
     columns=columns(
         "key:integer stability:number difficulty:number decay_from:integer due_at:moment last_accessed:moment"
@@ -227,7 +227,7 @@ STRENGTHS = Part(
     of_memories=("key",),
     value=_strength,
 )
-MEMORIES = Memories(
+MEMORIES = MemoriesTable(
     table="memories",
     # In the order of `store.sql.memories.COLUMNS`.
     columns=columns(
@@ -239,14 +239,14 @@ MEMORIES = Memories(
     ),
     order=("key",),
 )
-GRAVES = Part(
+GRAVES = TableSpec(
     table="places",
     columns=columns("key:integer length:integer form:integer flags:integer speaker:integer born:integer"),
     order=("key",),
     # The key of a deleted memory is never given again.
     where=f"length = {thread_rows.GONE}",
 )
-DOCUMENTS = Part(
+DOCUMENTS = TableSpec(
     table="documents",
     columns=columns(
         "key:integer kind:text id:text scope:text version:integer created_at:moment updated_at:moment"
@@ -256,12 +256,12 @@ DOCUMENTS = Part(
     where=f"kind NOT IN ({_LOCAL})",
     value=_document,
 )
-PROFILES = Part(
+PROFILES = TableSpec(
     table="profiles",
     columns=columns("id:integer profile:text signature:json active:integer"),
     order=("id",),
 )
-API_KEYS = Part(
+API_KEYS = TableSpec(
     table="api_keys",
     # In the order of `store.sql.keys.COLUMNS`.
     columns=columns(
@@ -271,16 +271,16 @@ API_KEYS = Part(
     order=("id",),
     value=api_keys.from_row,
 )
-ENDED_LOGINS = Part(table="ended_logins", columns=columns("id:text ends_at:moment"), order=("id",))
-PARTS: tuple[Part, ...] = (
+ENDED_LOGINS = TableSpec(table="ended_logins", columns=columns("id:text ends_at:moment"), order=("id",))
+PARTS: tuple[TableSpec, ...] = (
     MEMORIES,
     GRAVES,
-    Part(
+    TableSpec(
         table="tombstones",
         columns=columns("id:text scope:text deleted_at:moment"),
         order=("id",),
     ),
-    Part(
+    TableSpec(
         table="revisions",
         columns=columns(
             "key:integer revision:integer recorded_at:moment ended_at:moment reason:text memory:json"
@@ -289,7 +289,7 @@ PARTS: tuple[Part, ...] = (
         of_memories=("key",),
         value=_revised,
     ),
-    Part(
+    TableSpec(
         table="events",
         columns=columns(
             "position:integer node:text seq:integer clock:integer at:moment kind:text memory_id:text?"
@@ -298,25 +298,25 @@ PARTS: tuple[Part, ...] = (
         order=("position",),
         value=lambda row: log.from_row(row[:9]),
     ),
-    Part(
+    TableSpec(
         table="edges",
         columns=columns("source:integer target:integer kind:text weight:number created_at:moment"),
         order=("source", "target", "kind"),
         of_memories=("source", "target"),
     ),
-    Part(
+    TableSpec(
         table="claims",
         columns=columns("key:text digest:text answer:text at:moment"),
         order=("key",),
     ),
-    Part(
+    TableSpec(
         table="claim_memories",
         columns=columns("key:integer claim:text"),
         order=("key", "claim"),
         of_memories=("key",),
     ),
     DOCUMENTS,
-    Part(
+    TableSpec(
         table="document_cites",
         columns=columns("memory:integer document:integer"),
         order=("memory", "document"),
@@ -324,7 +324,7 @@ PARTS: tuple[Part, ...] = (
         where=f"document NOT IN (SELECT key FROM documents WHERE kind IN ({_LOCAL}))",
     ),
     PROFILES,
-    Part(
+    TableSpec(
         table="vectors",
         columns=columns(
             "id:integer profile:integer key:integer start:integer end:integer text_hash:text vector:vector"
@@ -332,7 +332,7 @@ PARTS: tuple[Part, ...] = (
         order=("id",),
         of_memories=("key",),
     ),
-    Part(
+    TableSpec(
         table="token_bits",
         columns=columns("key:integer profile:integer bits:bytes asked:bytes"),
         order=("key", "profile"),
@@ -343,6 +343,6 @@ PARTS: tuple[Part, ...] = (
 )
 """Everything that is carried, memories first."""
 
-CURVE = Part(table="curve", columns=columns("one:integer w20:number"), order=("one",))
-COMPARED: tuple[Part, ...] = (*PARTS, STRENGTHS, CURVE)
+CURVE = TableSpec(table="curve", columns=columns("one:integer w20:number"), order=("one",))
+COMPARED: tuple[TableSpec, ...] = (*PARTS, STRENGTHS, CURVE)
 """Everything that must be the same afterwards, row by row."""

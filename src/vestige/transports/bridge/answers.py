@@ -11,7 +11,7 @@ TEXTS = ("content", "body", "text", "merged_body")
 _WRONG_ARGUMENTS = ("invalid_input", "unknown_argument")
 
 
-class Refused(Exception):
+class BridgeRefused(Exception):
     """A request that is not answered, with the reason."""
 
     def __init__(self, refusal: Refusal) -> None:
@@ -32,7 +32,7 @@ def answer(result: Message) -> Message:
     details = _as_object(error.get("details"))
     if code in _WRONG_ARGUMENTS and "argument" in details:
         hint = error.get("hint")
-        raise Refused(
+        raise BridgeRefused(
             Refusal(
                 status=422,
                 code=code,

@@ -17,19 +17,19 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from vestige.core.errors import InvalidInput, TooLarge, VestigeError
 from vestige.settings.settings import Settings
 from vestige.transports.bridge import requests
-from vestige.transports.bridge.answers import Refused, answer, truncated
-from vestige.transports.bridge.auth import UNAUTHENTICATED, Gate
+from vestige.transports.bridge.answers import BridgeRefused, answer, truncated
+from vestige.transports.bridge.auth import UNAUTHENTICATED, TokenGate
 from vestige.transports.bridge.child import ChildLost, Fault, Message
 from vestige.transports.bridge.identity import agent_of
 from vestige.transports.bridge.isolation import call_apart
 from vestige.transports.bridge.supervisor import ChildDown, NoAnswer, Supervisor
 from vestige.transports.http.auth.addresses import bind_of
 from vestige.transports.http.auth.failures import Guesses
-from vestige.transports.http.auth.hosts import Hosts, Names, Origins
+from vestige.transports.http.auth.hosts import AllowedNames, Hosts, Origins
 from vestige.transports.http.context import read, readers
 from vestige.transports.http.limits.bodies_and_rates import PROBES, BodyLimit, RateLimit
 from vestige.transports.http.limits.fair_queue import Bodies, Concurrency
-from vestige.transports.http.middleware.access_log import Entrance
+from vestige.transports.http.middleware.access_log import AccessLog
 from vestige.transports.http.middleware.security_headers import SecurityHeaders
 from vestige.transports.http.problems import NO_SUCH_ROUTE, Refusal, failure, gone, problem, refusal_of
 
@@ -92,11 +92,11 @@ def build(bridge: Bridge) -> ASGIApp:
         ],
         lifespan=lifespan,
         exception_handlers={
-            Refused: _refuse, VestigeError: _refuse, HTTPException: _refuse, ClientDisconnect: gone,
+            BridgeRefused: _refuse, VestigeError: _refuse, HTTPException: _refuse, ClientDisconnect: gone,
             Exception: _fail,
         },
     )  # fmt: skip
-    entrance = Entrance(
+    entrance = AccessLog(
         _layers(inside, bridge),
         new_id=bridge.new_id,
         now=bridge.now,
@@ -116,12 +116,14 @@ def build(bridge: Bridge) -> ASGIApp:
 def _layers(inside: ASGIApp, bridge: Bridge) -> ASGIApp:
     """What a request passes, innermost first."""
     server = bridge.settings.server
-    names = Names.of(bind_of(bridge.settings.bridge.bind), server.allowed_hosts, server.allowed_origins)
+    names = AllowedNames.of(
+        bind_of(bridge.settings.bridge.bind), server.allowed_hosts, server.allowed_origins
+    )
     is_probe = PROBES.__contains__
     app: ASGIApp = Concurrency(inside, server.max_concurrent, is_probe)
     app = Bodies(app, server.max_body_bytes, is_probe)
     app = RateLimit(app, server.requests_per_minute, bridge.monotonic)
-    app = Gate(app, bridge.token, Guesses(UNAUTHENTICATED, server.requests_per_minute, bridge.monotonic))
+    app = TokenGate(app, bridge.token, Guesses(UNAUTHENTICATED, server.requests_per_minute, bridge.monotonic))
     app = BodyLimit(app, server.max_body_bytes)
     app = Origins(app, names)
     if bridge.token is None:
@@ -138,15 +140,15 @@ def _handler(bridge: Bridge, path: str) -> Handler:
     async def handle(request: Request) -> Response:
         agent = agent_of(request.headers)
         request.state.agent = agent or ""
-        origin = requests.Origin(agent=agent, idempotency_key=_key(bridge, request))
+        origin = requests.RequestOrigin(agent=agent, idempotency_key=_key(bridge, request))
         body = await read(bridge, await request.body(), _body, count_all=True)
         asked = requests.read(path, body, origin)
         try:
             result = await _result(bridge, asked, agent)
         except tuple(_WITHOUT_ANSWER) as exc:
-            raise Refused(_WITHOUT_ANSWER[type(exc)]) from None
+            raise BridgeRefused(_WITHOUT_ANSWER[type(exc)]) from None
         except Fault as exc:
-            raise Refused(Refusal(status=502, code="protocol", message=f"vestige-mcp: {exc}")) from None
+            raise BridgeRefused(Refusal(status=502, code="protocol", message=f"vestige-mcp: {exc}")) from None
         return _json(answer(truncated(result, asked.truncate)))
 
     return handle
@@ -168,7 +170,9 @@ def _key(bridge: Bridge, request: Request) -> str:
     """What tells a request from others: what its sender says, to send it again, or something new."""
     given = request.headers.get(IDEMPOTENCY, "").strip()
     if len(given) > MAX_KEY_CHARS:
-        raise Refused(Refusal(status=400, code="bad_idempotency_key", message=f"{IDEMPOTENCY} is too long."))
+        raise BridgeRefused(
+            Refusal(status=400, code="bad_idempotency_key", message=f"{IDEMPOTENCY} is too long.")
+        )
     return given or bridge.new_id()
 
 
@@ -203,7 +207,7 @@ def _health(bridge: Bridge, began: float) -> Handler:
 def _readyz(bridge: Bridge) -> Handler:
     async def readyz(_: Request) -> Response:
         if bridge.supervisor.child is None:
-            raise Refused(NOT_READY)
+            raise BridgeRefused(NOT_READY)
         return _json({"ready": True})
 
     return readyz
@@ -219,7 +223,7 @@ def _json(value: Message, status: int = 200) -> Response:
 async def _refuse(request: Request, exc: Exception) -> Response:
     request_id = request.state.request_id
     match exc:
-        case Refused():
+        case BridgeRefused():
             return problem(exc.refusal, request_id)
         case TooLarge():
             return problem(exc, request_id)

@@ -58,7 +58,7 @@ def place_of(settings: Settings, token: str | None) -> Bind:
     return bind
 
 
-class Gate:
+class TokenGate:
     """Lets requests with the token through. Without one, lets all of them through."""
 
     def __init__(self, app: ASGIApp, token: str | None, guesses: Guesses) -> None:

@@ -7,7 +7,7 @@ import re
 
 from starlette.datastructures import Headers
 
-from vestige.transports.bridge.answers import Refused
+from vestige.transports.bridge.answers import BridgeRefused
 from vestige.transports.http.problems import Refusal
 
 HEADER = "X-Agent-Id"
@@ -29,5 +29,5 @@ def agent_of(headers: Headers) -> str | None:
         return None
     name = given[0].strip()
     if len(given) > 1 or not _AGENT.fullmatch(name) or name in (".", ".."):
-        raise Refused(BAD_AGENT)
+        raise BridgeRefused(BAD_AGENT)
     return name

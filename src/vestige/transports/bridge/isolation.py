@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 
 from vestige.core.errors import InvalidInput
 from vestige.core.models import covers, normal_scope
-from vestige.transports.bridge.answers import Refused, restructured, structure
+from vestige.transports.bridge.answers import BridgeRefused, restructured, structure
 from vestige.transports.bridge.child import Message
 from vestige.transports.bridge.identity import HEADER
 from vestige.transports.bridge.requests import MOST_INTENTIONS, ToolCall
@@ -58,7 +58,7 @@ NOT_CONFINED = Refusal(
 async def call_apart(asked: ToolCall, agent: str | None, send: Send) -> Message:
     """The result of a call that sees and changes what the agent may; Refused where that cannot be had."""
     if agent is None:
-        raise Refused(NO_AGENT)
+        raise BridgeRefused(NO_AGENT)
     result = await _confined(asked, normal_scope(f"/agent/{agent}"), send)
     if result.get("isError"):
         return _without_hint(result)
@@ -75,7 +75,7 @@ async def _confined(asked: ToolCall, home: str, send: Send) -> Message:
         return await _of_one(asked, (home, SHARED) if what in READS_OF_ONE else (home,), send)
     if what in INTENTIONS:
         return await _of_an_intention(asked, home, send)
-    raise Refused(NOT_CONFINED)
+    raise BridgeRefused(NOT_CONFINED)
 
 
 def _operation(asked: ToolCall) -> str:
@@ -89,7 +89,7 @@ def _operation(asked: ToolCall) -> str:
 def _scoped(asked: ToolCall, home: str, allowed: tuple[str, ...]) -> ToolCall:
     """The call, where it says or at home."""
     if "project" in asked.arguments:  # another way to name a scope
-        raise Refused(_outside(f"/project/{asked.arguments['project']}", allowed))
+        raise BridgeRefused(_outside(f"/project/{asked.arguments['project']}", allowed))
     items = asked.arguments.get("items")
     if isinstance(items, list):
         told = [
@@ -112,9 +112,9 @@ def _scope(arguments: Message, home: str, allowed: tuple[str, ...]) -> str:
     try:
         scope = normal_scope(str(given))
     except InvalidInput:
-        raise Refused(_outside(str(given), allowed)) from None
+        raise BridgeRefused(_outside(str(given), allowed)) from None
     if not any(covers(one, scope) for one in allowed):
-        raise Refused(_outside(scope, allowed))
+        raise BridgeRefused(_outside(scope, allowed))
     return scope
 
 

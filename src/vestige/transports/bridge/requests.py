@@ -43,7 +43,7 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class RequestOrigin:
     """Whom a request comes from: the agent if it says which, and a key that tells it from others."""
 
     agent: str | None
@@ -98,10 +98,10 @@ class _Fields:
         return self._left
 
 
-Reader = Callable[[_Fields, Origin], ToolCall]
+Reader = Callable[[_Fields, RequestOrigin], ToolCall]
 
 
-def read(path: str, body: Message, origin: Origin) -> ToolCall:
+def read(path: str, body: Message, origin: RequestOrigin) -> ToolCall:
     """The tool call that a request stands for, or InvalidInput."""
     return READERS[path](_Fields(body), origin)
 
@@ -113,7 +113,7 @@ def _invalid(name: str, message: str, hint: str | None = None) -> InvalidInput:
 # -- memories --------------------------------------------------------------------------------------
 
 
-def _search(fields: _Fields, origin: Origin) -> ToolCall:
+def _search(fields: _Fields, origin: RequestOrigin) -> ToolCall:
     mode = fields.text("mode") or MODES[0]
     if mode not in MODES:  # words and meaning are weighed by what is asked; there is nothing to choose
         raise _invalid("mode", f"`mode`: expected one of {', '.join(MODES)}.")
@@ -126,7 +126,7 @@ def _search(fields: _Fields, origin: Origin) -> ToolCall:
     return ToolCall(tool="search", arguments=arguments, again=True, truncate=truncate)
 
 
-def _ingest(fields: _Fields, origin: Origin) -> ToolCall:
+def _ingest(fields: _Fields, origin: RequestOrigin) -> ToolCall:
     key = fields.text("idempotency_key") or origin.idempotency_key
     given = fields.text("context")
     context = _context(given, origin)
@@ -145,13 +145,13 @@ def _ingest(fields: _Fields, origin: Origin) -> ToolCall:
     return ToolCall(tool="smart_ingest", arguments=arguments, again=True)
 
 
-def _context(given: str | None, origin: Origin) -> str | None:
+def _context(given: str | None, origin: RequestOrigin) -> str | None:
     """The context that a memory comes from, with the agent before it."""
     parts = ([f"agent:{origin.agent}"] if origin.agent else []) + ([given] if given else [])
     return " | ".join(parts) or None
 
 
-def _told_by(item: Message, context: str | None, origin: Origin) -> Message:
+def _told_by(item: Message, context: str | None, origin: RequestOrigin) -> Message:
     """A text to remember, with who told it. A context is kept as the source, or beside one that is named."""
     told = dict(item)
     own = told.pop("context", None)
@@ -168,20 +168,20 @@ def _told_by(item: Message, context: str | None, origin: Origin) -> Message:
     return told
 
 
-def _claim(origin: Origin, key: str) -> str:
+def _claim(origin: RequestOrigin, key: str) -> str:
     """A key of its own for each agent: two may use the same."""
     return blake2b(f"{origin.agent or ''}\0{key}".encode(), digest_size=20).hexdigest()
 
 
 def _judged(action: str) -> Reader:
-    def reader(fields: _Fields, origin: Origin) -> ToolCall:
+    def reader(fields: _Fields, origin: RequestOrigin) -> ToolCall:
         memory_id = fields.needed("memory_id", "id")
         return ToolCall(tool="memory", arguments={**fields.rest(), "action": action, "id": memory_id})
 
     return reader
 
 
-def _memory(fields: _Fields, origin: Origin) -> ToolCall:
+def _memory(fields: _Fields, origin: RequestOrigin) -> ToolCall:
     action = fields.needed("action")
     action = "state" if action == "check_state" else action
     arguments = _renamed(fields, memory_id="id")
@@ -191,7 +191,7 @@ def _memory(fields: _Fields, origin: Origin) -> ToolCall:
     return ToolCall(tool="memory", arguments={**arguments, "action": action}, again=reads)
 
 
-def _explore(fields: _Fields, origin: Origin) -> ToolCall:
+def _explore(fields: _Fields, origin: RequestOrigin) -> ToolCall:
     return ToolCall(
         tool="explore_connections", arguments=_renamed(fields, from_id="from", to_id="to"), again=True
     )
@@ -200,7 +200,7 @@ def _explore(fields: _Fields, origin: Origin) -> ToolCall:
 # -- code and intentions ---------------------------------------------------------------------------
 
 
-def _codebase(fields: _Fields, origin: Origin) -> ToolCall:
+def _codebase(fields: _Fields, origin: RequestOrigin) -> ToolCall:
     action = fields.needed("action")
     content = fields.text("content")
     if content is not None:
@@ -227,7 +227,7 @@ def _note(action: str, content: str, fields: _Fields) -> Message:
     return {"name": title, "description": "\n\n".join([content, *about, *labels])}
 
 
-def _intention(fields: _Fields, origin: Origin) -> ToolCall:
+def _intention(fields: _Fields, origin: RequestOrigin) -> ToolCall:
     action = fields.needed("action")
     tags = fields.take("tags")
     arguments = _renamed(fields, content="description")
@@ -242,7 +242,7 @@ def _intention(fields: _Fields, origin: Origin) -> ToolCall:
 # -- the whole -------------------------------------------------------------------------------------
 
 
-def _dream(fields: _Fields, origin: Origin) -> ToolCall:
+def _dream(fields: _Fields, origin: RequestOrigin) -> ToolCall:
     arguments = fields.rest()
     given = arguments.get("memory_count")
     if isinstance(given, int) and 0 < given < LEAST_DREAM:  # was allowed, and means a small dream
@@ -250,13 +250,13 @@ def _dream(fields: _Fields, origin: Origin) -> ToolCall:
     return ToolCall(tool="dream", arguments=arguments, long=True)
 
 
-def _session_context(fields: _Fields, origin: Origin) -> ToolCall:
+def _session_context(fields: _Fields, origin: RequestOrigin) -> ToolCall:
     arguments = {"queries": ["user preferences"], **fields.rest()}
     return ToolCall(tool="session_context", arguments=arguments, again=True)
 
 
 def _plain(tool: str, *, again: bool = False, long: bool = False) -> Reader:
-    def reader(fields: _Fields, origin: Origin) -> ToolCall:
+    def reader(fields: _Fields, origin: RequestOrigin) -> ToolCall:
         return ToolCall(tool=tool, arguments=fields.rest(), again=again, long=long)
 
     return reader

@@ -55,10 +55,10 @@ def serve(app: ASGIApp, settings: Settings, opened: socket.socket, started: Call
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=math.ceil(settings.server.shutdown_seconds),
     )
-    Server(config, started).run(sockets=[opened])
+    BridgeServer(config, started).run(sockets=[opened])
 
 
-class Server(run.SignalledServer):
+class BridgeServer(run.SignalledServer):
     """The server of the bridge, which says when it takes requests."""
 
     def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:

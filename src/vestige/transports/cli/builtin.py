@@ -28,7 +28,7 @@ from vestige.transports.cli.commands.events import follow_events, options
 from vestige.transports.cli.commands.model import model_install, model_status
 from vestige.transports.cli.operation_commands import CommandGroup
 from vestige.transports.cli.options import everywhere, path_option, places
-from vestige.transports.cli.session import Session, write_text
+from vestige.transports.cli.session import CliSession, write_text
 
 COMPLETE_VARIABLE = "_VESTIGE_COMPLETE"
 SHELLS = ("bash", "zsh", "fish")
@@ -78,7 +78,7 @@ def add_commands(root: CommandGroup) -> None:
 
 def _command(name: str, function: Callable[..., None], params: Iterable[click.Parameter]) -> click.Command:
     def call(**given: Any) -> None:
-        function(click.get_current_context().ensure_object(Session), **given)
+        function(click.get_current_context().ensure_object(CliSession), **given)
 
     summary = (function.__doc__ or "").split("\n", 1)[0]
     # MCP has its own form; what goes wrong before it begins is told in the one that suits the output.
@@ -88,7 +88,7 @@ def _command(name: str, function: Callable[..., None], params: Iterable[click.Pa
     )
 
 
-def mcp(session: Session, profile: str | None, exclusive: bool) -> None:
+def mcp(session: CliSession, profile: str | None, exclusive: bool) -> None:
     """Serve the memory to an MCP client over standard input and output (same as vestige-mcp)."""
     from vestige.transports.mcp.catalog import packaged
     from vestige.transports.mcp.stdio import serve_exclusively, serve_process
@@ -103,7 +103,7 @@ def mcp(session: Session, profile: str | None, exclusive: bool) -> None:
     click.get_current_context().exit(serve(lambda: session.open_server(session.flags), tools))
 
 
-def config(session: Session) -> None:
+def config(session: CliSession) -> None:
     """Show the settings in force, and where each can be set."""
     settings, shown = session.settings(), []
     tree = settings.model_dump(by_alias=True)
@@ -137,7 +137,7 @@ def masked(value: Any, *, secret: bool) -> Any:
     return value if isinstance(value, bool | int | float) else _CREDENTIALS.sub(MASK, str(value))
 
 
-def show_docs(session: Session, page: str | None, write: str | None, check: str | None) -> None:
+def show_docs(session: CliSession, page: str | None, write: str | None, check: str | None) -> None:
     """Show a reference page: settings, operations, tools, events, errors or command-line."""
     root = click.get_current_context().find_root().command
     made = docs.pages(registry, root)
@@ -171,7 +171,7 @@ def _page_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -
     return [name for name in docs.PAGES if name.startswith(incomplete)]
 
 
-def completion(session: Session, shell: str | None) -> None:
+def completion(session: CliSession, shell: str | None) -> None:
     """Print the script that completes `vestige` in a shell.
 
     For bash, add to ~/.bashrc: eval "$(vestige completion bash)"
@@ -187,7 +187,7 @@ def completion(session: Session, shell: str | None) -> None:
     write_text(kind(root.command, {}, str(root.info_name), COMPLETE_VARIABLE).source())
 
 
-def version(session: Session) -> None:
+def version(session: CliSession) -> None:
     """Show the version of Vestige and of what it runs on."""
     value = {
         "version": __version__,

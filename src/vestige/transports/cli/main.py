@@ -13,7 +13,7 @@ from vestige.core.errors import VestigeError
 from vestige.operations.registry.groups import registry
 from vestige.transports.cli import builtin
 from vestige.transports.cli.operation_commands import CommandGroup, add_operations
-from vestige.transports.cli.session import Form, OpenApp, OpenDatabase, OpenEnds, OpenServer, Session
+from vestige.transports.cli.session import CliSession, Form, OpenApp, OpenDatabase, OpenEnds, OpenServer
 from vestige.transports.cli.usage import refusal
 
 logger = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ def run(
     """Run one command line; the exit code. With `alone` it is one of a program that is this command only."""
     words = list(sys.argv[1:] if argv is None else argv)
     _open_streams()
-    session = Session(
+    session = CliSession(
         open_app=open_app, open_server=open_server, open_database=open_database, open_ends=open_ends
     )
     try:
@@ -86,7 +86,7 @@ def _open_streams() -> None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  for the whole process
 
 
-def _refused(session: Session, words: Sequence[str], error: VestigeError) -> int:
+def _refused(session: CliSession, words: Sequence[str], error: VestigeError) -> int:
     # A mistake can be found before the options behind it were read.
     for word in words:
         if session.form is None and word in _FORMS:
@@ -119,7 +119,7 @@ class _NoColor(click.Option):
 
 def _no_color() -> click.Option:
     def keep(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-        ctx.ensure_object(Session).colour = not value
+        ctx.ensure_object(CliSession).colour = not value
 
     return _NoColor(
         ["--no-color"],

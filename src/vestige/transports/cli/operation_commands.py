@@ -11,9 +11,9 @@ from vestige.core.errors import Cancelled, InvalidInput, StoreError
 from vestige.core.nearest import nearest_name
 from vestige.operations.registry.arguments import Wire
 from vestige.operations.registry.registry import Operation, Registry
-from vestige.transports.arguments import Argument, Reader, arguments_of, words_of
+from vestige.transports.arguments import Argument, ArgumentReader, arguments_of, words_of
 from vestige.transports.cli.options import everywhere
-from vestige.transports.cli.session import ProgressLine, Session
+from vestige.transports.cli.session import CliSession, ProgressLine
 from vestige.transports.cli.usage import unknown_command
 
 CONFIRM = "confirm"
@@ -21,7 +21,7 @@ CONFIRM = "confirm"
 _METAVARS = {"integer": "N", "number": "X", "time": "TIME", "json": "JSON|@FILE|-"}
 
 
-class Choice(click.Choice[str]):
+class NearestChoice(click.Choice[str]):
     """A choice that names the nearest one when it refuses."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
@@ -104,9 +104,9 @@ def operation_command(operation: Operation) -> click.Command:
     wants_word = asks and any(argument.name == CONFIRM for argument in arguments)
 
     def run(**given: Any) -> None:
-        session = click.get_current_context().ensure_object(Session)
+        session = click.get_current_context().ensure_object(CliSession)
         sure = given.get(CONFIRM) if wants_word else given.pop("yes", True)
-        values = Reader(_stdin).values(arguments, given)
+        values = ArgumentReader(_stdin).values(arguments, given)
         _check(operation, arguments, values)
         if not sure:
             confirm(f"{operation.title}? {_named(operation, values)}".strip())
@@ -145,7 +145,7 @@ def _check(operation: Operation, arguments: Sequence[Argument], values: Mapping[
         raise InvalidInput(f"`{command}` needs `{shown}`.", hint=error.hint, details=error.details) from error
 
 
-def _answer(session: Session, operation: Operation, values: Mapping[str, Any]) -> Wire:
+def _answer(session: CliSession, operation: Operation, values: Mapping[str, Any]) -> Wire:
     """The answer of an operation, or what it says where the store cannot be opened."""
     try:
         app = session.open()
@@ -211,7 +211,7 @@ def _parameter(argument: Argument) -> click.Parameter:
 
 
 def _type(argument: Argument) -> click.ParamType[Any]:
-    return Choice(argument.choices) if argument.choices else click.STRING
+    return NearestChoice(argument.choices) if argument.choices else click.STRING
 
 
 def _help(argument: Argument) -> str:

@@ -8,7 +8,7 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from vestige.settings.settings import environment_name
-from vestige.transports.cli.session import Form, Session
+from vestige.transports.cli.session import CliSession, Form
 
 
 def everywhere() -> list[click.Option]:
@@ -48,7 +48,7 @@ def _setting(name: str, metavar: str, help_text: str, kind: Literal["dir", "file
     def keep(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
         if value is None:
             return
-        session = ctx.ensure_object(Session)
+        session = ctx.ensure_object(CliSession)
         # The settings read the environment themselves; it is kept for who tells another program about it.
         told = ctx.get_parameter_source(name) is not ParameterSource.ENVIRONMENT
         (session.flags if told else session.surroundings)[name] = value
@@ -62,6 +62,6 @@ def _setting(name: str, metavar: str, help_text: str, kind: Literal["dir", "file
 def _form(form: Form, help_text: str) -> click.Option:
     def keep(ctx: click.Context, _param: click.Parameter, value: Any) -> None:
         if value:
-            ctx.ensure_object(Session).form = form
+            ctx.ensure_object(CliSession).form = form
 
     return click.Option([f"--{form}"], is_flag=True, expose_value=False, callback=keep, help=help_text)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from vestige.settings.directories import default_data_directory
-from vestige.transports.cli.session import Session
+from vestige.transports.cli.session import CliSession
 
 NAME = "vestige"
 
@@ -19,7 +19,7 @@ def script_beside(name: str) -> str | None:
     return str(script) if script.exists() else None
 
 
-def places_of(session: Session) -> dict[str, str]:
+def places_of(session: CliSession) -> dict[str, str]:
     """The data directory and the settings file, as far as they are not where any program would look."""
     named, data_dir = {}, session.settings().data_dir
     if "data_dir" in session.flags or data_dir != Path(default_data_directory({}, sys.platform)):

@@ -21,13 +21,13 @@ from vestige.operations.registry.registry import Operation
 from vestige.settings.settings import Settings, load_settings
 from vestige.store.contract.trouble import DatabaseStatus, Trouble, Upgrade
 from vestige.store.transfer.ends import End
-from vestige.transports.http.context import Application as Served
+from vestige.transports.http.context import ServerApplication as Served
 from vestige.transports.mcp.service import Service
 
 Form = Literal["json", "table"]
 
 
-class Application(Service, Protocol):
+class LocalApplication(Service, Protocol):
     """A running Vestige, as `vestige.app.open_app` opens it."""
 
     @property
@@ -47,19 +47,19 @@ class Application(Service, Protocol):
     ) -> None: ...
 
 
-OpenApp = Callable[[Mapping[str, Any]], Application]
+OpenApp = Callable[[Mapping[str, Any]], LocalApplication]
 """Opens the application with flags such as `data_dir`: slow, and may raise VestigeError."""
 
 
-class Staying(Served, Service, Protocol):
+class ServingApplication(Served, Service, Protocol):
     """A running Vestige that serves others, as `vestige.app.open_server` opens it."""
 
 
-OpenServer = Callable[[Mapping[str, Any]], Staying]
+OpenServer = Callable[[Mapping[str, Any]], ServingApplication]
 """Opens an application that stays, with the same flags."""
 
 
-class Contents(Protocol):
+class RestoreContents(Protocol):
     """What a backup holds."""
 
     @property
@@ -75,11 +75,11 @@ class Contents(Protocol):
         """When something last changed in it."""
 
 
-class Restored(Protocol):
+class RestoreResult(Protocol):
     """What a restore did."""
 
     @property
-    def contents(self) -> Contents:
+    def contents(self) -> RestoreContents:
         """What is in the store now."""
 
     @property
@@ -93,7 +93,7 @@ class Restorer(Protocol):
     def recognises(self, backup: Path) -> bool:
         """Whether a file is a database of this backend's sort."""
 
-    def inspect(self, backup: Path) -> Contents:
+    def inspect(self, backup: Path) -> RestoreContents:
         """Check a backup and say what it holds."""
 
     def staging(self, database: Path) -> AbstractContextManager[Path]:
@@ -102,11 +102,11 @@ class Restorer(Protocol):
     def stage(self, backup: Path, folder: Path, name: str) -> Path:
         """Check a backup and copy it into a folder."""
 
-    def swap(self, staged: Path, database: Path, *, prove: Callable[[], None]) -> Restored:
+    def swap(self, staged: Path, database: Path, *, prove: Callable[[], None]) -> RestoreResult:
         """Put it in place; `prove` opens the store and raises if it is not right."""
 
 
-class Database(Protocol):
+class MaintainedDatabase(Protocol):
     """The database that the settings name, seen from outside the store in it: a matter of the backend, so it
     is handed in."""
 
@@ -123,7 +123,7 @@ class Database(Protocol):
         """What replaces the store by a backup, or InvalidInput with what to do instead."""
 
 
-OpenDatabase = Callable[[Settings], Database]
+OpenDatabase = Callable[[Settings], MaintainedDatabase]
 """The database of these settings; it is reached for when it is asked something."""
 
 OpenEnds = Callable[[Settings, str, str], tuple[End, End]]
@@ -131,7 +131,7 @@ OpenEnds = Callable[[Settings, str, str], tuple[End, End]]
 
 
 @dataclass(slots=True, kw_only=True)
-class Session:
+class CliSession:
     """What the options that work everywhere said, and where answers go.
 
     `surroundings` are those of the `flags` that nobody gave, as environment variables give them.
@@ -146,7 +146,7 @@ class Session:
     form: Form | None = None
     colour: bool = False
 
-    def open(self, **flags: Any) -> Application:
+    def open(self, **flags: Any) -> LocalApplication:
         """The application, with the flags given and those of the caller."""
         return self.open_app({**self.flags, **flags})
 
@@ -154,7 +154,7 @@ class Session:
         """The settings in force, for what needs no store."""
         return load_settings(self.flags)
 
-    def database(self) -> Database:
+    def database(self) -> MaintainedDatabase:
         """The database that the settings name."""
         return self.open_database(self.settings())
 

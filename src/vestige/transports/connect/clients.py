@@ -12,7 +12,7 @@ from typing import Literal
 from vestige.core.errors import InvalidInput
 from vestige.core.nearest import nearest_name
 from vestige.transports.connect.machine import Machine
-from vestige.transports.connect.servers import Entry, Held, Http, Json, Keys, Named, Server, Stdio
+from vestige.transports.connect.servers import Entry, Http, InlineKey, Json, Keys, Named, Server, Stdio
 
 FormatName = Literal["json", "toml"]
 Scope = Literal["user", "project"]
@@ -24,7 +24,7 @@ VARIABLE = "NAME"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Client:
+class AgentClient:
     """A program that speaks MCP.
 
     `containers` are the places in the file that servers are listed at; the first that is there counts, else
@@ -71,7 +71,7 @@ class Client:
         match server.key:
             case None:
                 return ""
-            case Held(text=text):
+            case InlineKey(text=text):
                 return f"Bearer {text}"
             case Named(variable=variable):
                 if self.reference is None:
@@ -84,7 +84,7 @@ class Client:
                 return f"Bearer {self.reference.replace(VARIABLE, variable)}"
 
 
-def find(name: str) -> Client:
+def find(name: str) -> AgentClient:
     """The client of a name, or InvalidInput with the nearest one."""
     if name in CLIENTS:
         return CLIENTS[name]
@@ -130,7 +130,7 @@ def _codex_http(server: Http, authorization: str) -> Entry:
     match server.key:
         case Named(variable=variable):
             shown["bearer_token_env_var"] = variable
-        case Held():
+        case InlineKey():
             shown["http_headers"] = {"Authorization": authorization}
         case None:
             pass
@@ -152,7 +152,7 @@ def _everywhere(*files: str) -> Places:
 _CLINE = "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
 
 _ALL = (
-    Client(
+    AgentClient(
         name="claude-code",
         title="Claude Code",
         user=_everywhere("~/.claude.json"),
@@ -168,7 +168,7 @@ _ALL = (
             "https://github.com/anthropics/claude-code/issues/4193",
         ),
     ),
-    Client(
+    AgentClient(
         name="claude-desktop",
         title="Claude Desktop",
         user=_everywhere("CONFIG/Claude/claude_desktop_config.json"),
@@ -182,7 +182,7 @@ _ALL = (
             "https://github.com/aaddrick/claude-desktop-debian",
         ),
     ),
-    Client(
+    AgentClient(
         name="codex",
         title="Codex",
         user=_everywhere("~/.codex/config.toml"),
@@ -200,7 +200,7 @@ _ALL = (
             "https://developers.openai.com/codex/mcp",
         ),
     ),
-    Client(
+    AgentClient(
         name="cursor",
         title="Cursor",
         user=_everywhere("~/.cursor/mcp.json"),
@@ -213,7 +213,7 @@ _ALL = (
         advice="Restart Cursor, and look under MCP in its settings.",
         source=("https://cursor.com/docs/mcp",),
     ),
-    Client(
+    AgentClient(
         name="vscode",
         title="VS Code",
         user=_everywhere("CONFIG/Code/User/mcp.json"),
@@ -230,7 +230,7 @@ _ALL = (
             "https://github.com/microsoft/vscode/issues/245237",
         ),
     ),
-    Client(
+    AgentClient(
         name="windsurf",
         title="Windsurf",
         user=_everywhere("~/.codeium/windsurf/mcp_config.json"),
@@ -242,7 +242,7 @@ _ALL = (
         advice="Refresh the MCP servers in Cascade.",
         source=("https://docs.windsurf.com/windsurf/cascade/mcp",),
     ),
-    Client(
+    AgentClient(
         name="zed",
         title="Zed",
         user={
@@ -261,7 +261,7 @@ _ALL = (
             "https://zed.dev/docs/configuring-zed",
         ),
     ),
-    Client(
+    AgentClient(
         name="gemini-cli",
         title="Gemini CLI",
         user=_everywhere("~/.gemini/settings.json"),
@@ -277,7 +277,7 @@ _ALL = (
             "https://geminicli.com/docs/cli/configuration",
         ),
     ),
-    Client(
+    AgentClient(
         name="cline",
         title="Cline",
         user=_everywhere(f"CONFIG/{_CLINE}", "~/.cline/data/settings/cline_mcp_settings.json"),
@@ -291,7 +291,7 @@ _ALL = (
             "https://docs.cline.bot/mcp/adding-and-configuring-servers",
         ),
     ),
-    Client(
+    AgentClient(
         name="continue",
         title="Continue",
         user=_everywhere("~/.continue/mcpServers/vestige.json"),
@@ -305,7 +305,7 @@ _ALL = (
             "https://github.com/continuedev/continue/blob/main/core/context/mcp/json/loadJsonMcpConfigs.ts",
         ),
     ),
-    Client(
+    AgentClient(
         name="opencode",
         title="opencode",
         user={
@@ -330,4 +330,4 @@ _ALL = (
     ),
 )
 
-CLIENTS: Mapping[str, Client] = {client.name: client for client in _ALL}
+CLIENTS: Mapping[str, AgentClient] = {client.name: client for client in _ALL}

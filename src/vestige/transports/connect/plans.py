@@ -12,10 +12,10 @@ from typing import Protocol
 
 from vestige.core.errors import InvalidInput
 from vestige.transports.connect import files, jsonc, masks, toml_text
-from vestige.transports.connect.clients import Client, FormatName, Scope
+from vestige.transports.connect.clients import AgentClient, FormatName, Scope
 from vestige.transports.connect.files import ConfigFile
 from vestige.transports.connect.machine import Machine
-from vestige.transports.connect.servers import Entry, Held, Http, Json, Keys, Named, Server, Stdio
+from vestige.transports.connect.servers import Entry, Http, InlineKey, Json, Keys, Named, Server, Stdio
 
 LINE_CHARS = 200
 """A line of a difference is cut here: some clients keep a whole file on one."""
@@ -29,12 +29,12 @@ _PROGRAM = re.compile(r"\bvestige(?:-mcp)?(?:\.exe)?$|^https?://.*/mcp$")
 """The program that `connect` writes down, as a path or behind `python -m`, or the address of a server."""
 _SAMPLES: tuple[Server, ...] = (
     Stdio(command="x", args=("x",)),
-    Http(url="x", key=Held(text="x")),
+    Http(url="x", key=InlineKey(text="x")),
     Http(url="x", key=Named(variable="x")),
 )
 
 
-class Format(Protocol):
+class TextFormat(Protocol):
     """A way to write values down, which can be edited without touching the rest of a text."""
 
     def read(self, text: str) -> Entry:
@@ -47,11 +47,11 @@ class Format(Protocol):
         """The text without one."""
 
 
-FORMATS: Mapping[FormatName, Format] = {"json": jsonc, "toml": toml_text}
+FORMATS: Mapping[FormatName, TextFormat] = {"json": jsonc, "toml": toml_text}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class FileChange:
     """A file and what it would become; `after` None: it would go. `spent` are copies that go as well. `own`
     are the texts that it writes and may show, as the file holds them: not a key.
 
@@ -60,7 +60,7 @@ class Change:
     empty without the file go with it.
     """
 
-    client: Client
+    client: AgentClient
     file: ConfigFile
     after: str | None
     private: bool = True
@@ -128,9 +128,9 @@ class Change:
         return files.write(self.file, self.after, now=now, private=self.private)
 
 
-def connect(client: Client, machine: Machine, server: Server, *, name: str, scope: Scope) -> Change:
+def connect(client: AgentClient, machine: Machine, server: Server, *, name: str, scope: Scope) -> FileChange:
     """What adding a server to a client would change."""
-    secret = server.key.text if isinstance(server, Http) and isinstance(server.key, Held) else None
+    secret = server.key.text if isinstance(server, Http) and isinstance(server.key, InlineKey) else None
     if secret is not None and scope == "project":
         raise InvalidInput(
             "A key does not belong in a file of a project: it is shared with everybody who has the project.",
@@ -145,10 +145,10 @@ def connect(client: Client, machine: Machine, server: Server, *, name: str, scop
     after = _checked(client, file, keys, wanted)
     texts = (text for text in _texts(entry) if secret is None or secret not in text)
     own = frozenset(json.dumps(text, ensure_ascii=False) for text in texts)
-    return Change(client=client, file=file, after=after, secret=secret, own=own, private=scope == "user")
+    return FileChange(client=client, file=file, after=after, secret=secret, own=own, private=scope == "user")
 
 
-def undo(client: Client, machine: Machine, *, name: str, scope: Scope) -> Change:
+def undo(client: AgentClient, machine: Machine, *, name: str, scope: Scope) -> FileChange:
     """What taking a server out of a client again would change.
 
     A file that nobody else changed since becomes what it was, byte for byte; otherwise the entry goes and
@@ -159,7 +159,7 @@ def undo(client: Client, machine: Machine, *, name: str, scope: Scope) -> Change
     keys = _entry_keys(client, values, name)
     entry = _at(values, keys)
     if file.text is None or entry is None:
-        return Change(client=client, file=file, after=file.text, undoes=True)
+        return FileChange(client=client, file=file, after=file.text, undoes=True)
     same = [
         (path, text) for path, text in files.backups(file) if _written(client, text, name, entry) == file.text
     ]
@@ -172,7 +172,7 @@ def undo(client: Client, machine: Machine, *, name: str, scope: Scope) -> Change
         after = None  # there was no file
     else:
         after = oldest if same else _removed(client, file, keys)
-    return Change(
+    return FileChange(
         client=client,
         file=file,
         after=after,
@@ -184,14 +184,14 @@ def undo(client: Client, machine: Machine, *, name: str, scope: Scope) -> Change
     )
 
 
-def connected(client: Client, machine: Machine, *, name: str, scope: Scope) -> Entry | None:
+def connected(client: AgentClient, machine: Machine, *, name: str, scope: Scope) -> Entry | None:
     """The entry that a client has now; InvalidInput when its file cannot be read."""
     values = _values(client, files.read(place(client, machine, scope)))
     entry = _at(values, _entry_keys(client, values, name))
     return entry if isinstance(entry, dict) else None
 
 
-def place(client: Client, machine: Machine, scope: Scope) -> Path:
+def place(client: AgentClient, machine: Machine, scope: Scope) -> Path:
     """The settings file of a client, or InvalidInput where it has none of that scope."""
     templates = client.files(scope, machine.platform)
     if not templates:
@@ -203,7 +203,7 @@ def place(client: Client, machine: Machine, scope: Scope) -> Path:
     return machine.choose(templates)
 
 
-def snippet(client: Client, server: Server, name: str) -> str:
+def snippet(client: AgentClient, server: Server, name: str) -> str:
     """The text of a file with nothing but this server in it."""
     return FORMATS[client.format].put("", (*client.containers[-1], name), client.entry(server))
 
@@ -223,7 +223,7 @@ def _texts(value: Json) -> Iterator[str]:
 # -- the new text ------------------------------------------------------------------------------------------
 
 
-def _merged(client: Client, found: Json, entry: Entry) -> Entry:
+def _merged(client: AgentClient, found: Json, entry: Entry) -> Entry:
     """The entry with what people added to the one that is there: it is theirs, and stays."""
     if not isinstance(found, dict):
         return entry
@@ -253,13 +253,13 @@ def _ours(entry: Json) -> bool:
     return isinstance(entry, str) and bool(_PROGRAM.search(entry))
 
 
-def _takes(client: Client, server: Server) -> bool:
+def _takes(client: AgentClient, server: Server) -> bool:
     if isinstance(server, Stdio):
         return True
     return client.http is not None and (client.reference is not None or not isinstance(server.key, Named))
 
 
-def _checked(client: Client, file: ConfigFile, keys: Keys, wanted: Entry) -> str:
+def _checked(client: AgentClient, file: ConfigFile, keys: Keys, wanted: Entry) -> str:
     """The text with the entry. It is read again before it counts: an edit that changes more is refused."""
     before = _read(client, file.text or "")
     if _at(before, keys) == wanted and file.text is not None:
@@ -282,7 +282,7 @@ def _checked(client: Client, file: ConfigFile, keys: Keys, wanted: Entry) -> str
     return after
 
 
-def _removed(client: Client, file: ConfigFile, keys: Keys) -> str:
+def _removed(client: AgentClient, file: ConfigFile, keys: Keys) -> str:
     text = file.text or ""
     expected = deepcopy(_read(client, text))
     inner: Json = expected
@@ -309,7 +309,7 @@ def _pruned(values: Entry, keys: Keys) -> Entry:
     return {**rest, keys[0]: below} if below else rest
 
 
-def _put(form: Format, text: str, keys: Keys, wanted: Entry) -> str:
+def _put(form: TextFormat, text: str, keys: Keys, wanted: Entry) -> str:
     """The text with the entry: only what differs is written, so that comments in it stay."""
     found = _at(form.read(text), keys)
     if not isinstance(found, dict):
@@ -326,7 +326,7 @@ def _put(form: Format, text: str, keys: Keys, wanted: Entry) -> str:
     return after
 
 
-def _written(client: Client, text: str, name: str, entry: Json) -> str | None:
+def _written(client: AgentClient, text: str, name: str, entry: Json) -> str | None:
     """A text with an entry as `connect` would have written it, or None where it cannot."""
     try:
         keys = _entry_keys(client, _read(client, text), name)
@@ -338,18 +338,18 @@ def _written(client: Client, text: str, name: str, entry: Json) -> str | None:
 # -- reading -----------------------------------------------------------------------------------------------
 
 
-def _read(client: Client, text: str) -> Entry:
+def _read(client: AgentClient, text: str) -> Entry:
     return FORMATS[client.format].read(text)
 
 
-def _values(client: Client, file: ConfigFile) -> Entry:
+def _values(client: AgentClient, file: ConfigFile) -> Entry:
     try:
         return _read(client, file.text or "")
     except ValueError as exc:
         raise files.refusal(file.path, f"cannot be read as {client.format.upper()}: {exc}") from exc
 
 
-def _entry_keys(client: Client, values: Entry, name: str) -> Keys:
+def _entry_keys(client: AgentClient, values: Entry, name: str) -> Keys:
     there = (keys for keys in client.containers if isinstance(_at(values, keys), dict))
     return (*next(there, client.containers[-1]), name)
 

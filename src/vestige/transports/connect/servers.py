@@ -18,7 +18,7 @@ class Stdio:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class InlineKey:
     """A key that is written into the file."""
 
     text: str
@@ -36,7 +36,7 @@ class Http:
     """A server that runs already; without a key when it needs none."""
 
     url: str
-    key: Held | Named | None = None
+    key: InlineKey | Named | None = None
 
 
 Server: TypeAlias = Stdio | Http

@@ -26,7 +26,7 @@ _BLANK_LINE = re.compile(r"(?<=\n)[ \t]*\r?\n\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
+class TomlStatement:
     """A header or a pair: its whole name, its lines, and where the value of a pair stands.
 
     `table` counts the headers so far: a pair belongs to the header of the same number.
@@ -91,7 +91,7 @@ def take(text: str, keys: Keys) -> str:
 # -- reading -----------------------------------------------------------------------------------------------
 
 
-def _statements(text: str) -> Iterator[Statement]:
+def _statements(text: str) -> Iterator[TomlStatement]:
     prefix: Keys = ()
     table, at = 0, _gap(text, 0)
     while at < len(text):
@@ -99,7 +99,7 @@ def _statements(text: str) -> Iterator[Statement]:
         if header := _HEADER.match(text, at):
             prefix, table = _names(header.group()), table + 1
             _, end = _value(text, header.end())
-            yield Statement(keys=prefix, table=table, start=line, end=end)
+            yield TomlStatement(keys=prefix, table=table, start=line, end=end)
         else:
             key = _KEY.match(text, at)
             if key is None:  # what reads as TOML has no such place
@@ -107,7 +107,7 @@ def _statements(text: str) -> Iterator[Statement]:
             stop, end = _value(text, key.end() + 1)
             begin = key.end() + 1 + len(text[key.end() + 1 : stop]) - len(text[key.end() + 1 : stop].lstrip())
             keys = (*prefix, *_names(f"{key.group().strip()} = 0"))
-            yield Statement(keys=keys, table=table, start=line, end=end, value=(begin, stop))
+            yield TomlStatement(keys=keys, table=table, start=line, end=end, value=(begin, stop))
         at = _gap(text, end)
 
 

@@ -16,14 +16,14 @@ from vestige.transports.http import health, metrics, rest
 from vestige.transports.http.auth import login
 from vestige.transports.http.auth.addresses import bind_of
 from vestige.transports.http.auth.gate import Auth, Gate, public
-from vestige.transports.http.auth.hosts import Hosts, Names, Origins
+from vestige.transports.http.auth.hosts import AllowedNames, Hosts, Origins
 from vestige.transports.http.context import Desk, request_id_of
 from vestige.transports.http.events import endpoints
 from vestige.transports.http.limits.bodies_and_rates import PROBES, BodyLimit, RateLimit
-from vestige.transports.http.limits.fair_queue import Bodies, Concurrency, Presence
+from vestige.transports.http.limits.fair_queue import Bodies, Concurrency, RequestShare
 from vestige.transports.http.limits.responses import Answers
 from vestige.transports.http.mcp import endpoint
-from vestige.transports.http.middleware.access_log import Entry
+from vestige.transports.http.middleware.access_log import ServerAccessLog
 from vestige.transports.http.middleware.security_headers import SecurityHeaders
 from vestige.transports.http.problems import failure, gone, problem, refusal_of
 
@@ -46,7 +46,7 @@ def build(desk: Desk, auth: Auth, parts: Sequence[Part] = PARTS) -> ASGIApp:
             Exception: _fail,
         },
     )
-    entry = Entry(_layers(inside, desk, auth), desk, inside.routes, counted)
+    entry = ServerAccessLog(_layers(inside, desk, auth), desk, inside.routes, counted)
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         # Starting and stopping is no request, and passes no layer.
@@ -70,13 +70,13 @@ def routes(
 def _layers(inside: ASGIApp, desk: Desk, auth: Auth) -> ASGIApp:
     """What a request passes, innermost first."""
     server = desk.settings.server
-    names = Names.of(bind_of(server.bind), server.allowed_hosts, server.allowed_origins)
+    names = AllowedNames.of(bind_of(server.bind), server.allowed_hosts, server.allowed_origins)
     is_public = public(desk.public)
     app: ASGIApp = Concurrency(inside, server.max_concurrent, is_public)
     app = Bodies(app, server.max_body_bytes, is_public)
     app = RateLimit(app, server.requests_per_minute, desk.monotonic)
     app = Answers(app, desk.unsent)
-    app = Presence(app, desk.most_connections, PROBES.__contains__)
+    app = RequestShare(app, desk.most_connections, PROBES.__contains__)
     app = Gate(app, auth, is_public)
     app = BodyLimit(app, server.max_body_bytes)
     app = Origins(app, names)

@@ -14,7 +14,7 @@ from vestige.engine.context import Engine, Progress
 from vestige.operations.registry.arguments import is_too_much, too_much
 from vestige.operations.registry.registry import Operation, Registry
 from vestige.settings.settings import Settings
-from vestige.transports.http.limits.fair_queue import BODIES, Place, Shares
+from vestige.transports.http.limits.fair_queue import BODIES, QueueSlot, Shares
 from vestige.transports.http.limits.responses import LEAST_BYTES, TIMES_BODY
 from vestige.transports.http.limits.worker_pool import Lanes
 from vestige.transports.mcp.service import Signal
@@ -22,7 +22,7 @@ from vestige.transports.mcp.service import Signal
 # -- What the server needs of the application. Nothing of the extra is imported here.
 
 
-class Application(Protocol):
+class ServerApplication(Protocol):
     """A running Vestige, as `vestige.app.App` is one. Called from several threads.
 
     A `deadline` is a time of its engine's monotonic clock: what is not done by then is given up.
@@ -119,7 +119,7 @@ class Desk:
     is counted in `unsent` until it is taken.
     """
 
-    app: Application
+    app: ServerApplication
     settings: Settings
     registry: Registry
     monotonic: Callable[[], float]
@@ -203,7 +203,7 @@ def key_of(connection: HTTPConnection) -> str:
 def place_of(connection: HTTPConnection) -> Callable[[], None]:
     """What gives back the place of a request among those that are worked on, for good: to be called when it
     begins to wait for others."""
-    place: Place | None = getattr(connection.state, "place", None)
+    place: QueueSlot | None = getattr(connection.state, "place", None)
     return place.give_back if place else _nothing
 
 

@@ -28,7 +28,7 @@ from vestige.transports.http import app as asgi
 from vestige.transports.http.auth.addresses import Bind, bind_of, bracketed, is_loopback
 from vestige.transports.http.auth.cookies import secret_of
 from vestige.transports.http.auth.gate import Auth
-from vestige.transports.http.context import Application, Desk
+from vestige.transports.http.context import Desk, ServerApplication
 from vestige.transports.http.events.endpoints import MAX_FRAME_BYTES
 from vestige.transports.http.limits.connections import (
     Patience,
@@ -62,7 +62,7 @@ class Hurried:
     Work in a thread cannot be stopped from outside; it looks at its signal between steps.
     """
 
-    def __init__(self, app: Application) -> None:
+    def __init__(self, app: ServerApplication) -> None:
         self._app, self.hurry = app, threading.Event()
 
     @property
@@ -233,7 +233,7 @@ def url_of(opened: socket.socket) -> str:
     return f"http://{bracketed(local.get(host, host))}:{port}"
 
 
-def serve(app: Application, opened: socket.socket, started: Callable[[], None]) -> None:
+def serve(app: ServerApplication, opened: socket.socket, started: Callable[[], None]) -> None:
     """Serve an application until a signal ends it. `started` is called when requests are taken."""
     engine = app.engine
     hurried = Hurried(app)
@@ -249,7 +249,7 @@ def serve(app: Application, opened: socket.socket, started: Callable[[], None]) 
     )
     auth = Auth(desk, secret_of(engine.settings, engine.entropy))
     config = _config(asgi.build(desk, auth), engine.settings, most)
-    Server(desk, hurried.hurry, config, started).run(sockets=[opened])
+    HttpServer(desk, hurried.hurry, config, started).run(sockets=[opened])
 
 
 def _config(app: ASGIApp, settings: Settings, most: int) -> uvicorn.Config:
@@ -275,7 +275,7 @@ def _config(app: ASGIApp, settings: Settings, most: int) -> uvicorn.Config:
     )
 
 
-class Server(SignalledServer):
+class HttpServer(SignalledServer):
     """uvicorn's server, with our way of ending.
 
     The first signal lets what runs finish, for as long as is set; the second ends the process at once.

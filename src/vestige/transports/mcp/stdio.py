@@ -24,9 +24,9 @@ from time import monotonic
 from vestige import __version__
 from vestige.transports.mcp import catalog
 from vestige.transports.mcp.options import USAGE, UsageError, parse_options
-from vestige.transports.mcp.protocol.core import Connection
+from vestige.transports.mcp.protocol.core import ClientConversation
 from vestige.transports.mcp.protocol.jsonrpc import encode
-from vestige.transports.mcp.protocol.messages import Action, Cancel, Hold, Send, Start
+from vestige.transports.mcp.protocol.messages import Action, Cancel, HoldJobs, Send, Start
 from vestige.transports.mcp.workers import Finished, Progressed, Workers
 
 TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without importing typing (3 ms)
@@ -62,7 +62,7 @@ class Stop:
 Inbox = SimpleQueue[bytes | Progressed | Finished | Stop]
 
 
-class Server:
+class StdioServer:
     """Serves one client on two unbuffered binary streams until it goes away."""
 
     def __init__(
@@ -76,12 +76,12 @@ class Server:
     ) -> None:
         self._stdin = stdin
         self._stdout = stdout
-        self._connection = Connection(tools or catalog.packaged(), __version__)
+        self._connection = ClientConversation(tools or catalog.packaged(), __version__)
         self._inbox: Inbox = SimpleQueue()
         self._workers = Workers(open_app, self._inbox.put)
         self._grace_seconds = grace_seconds
         self._roots_seconds = roots_seconds
-        self._hold: Hold | None = None
+        self._hold: HoldJobs | None = None
         self._hold_ends = 0.0
         self._warm = False
         self._broken = False
@@ -268,7 +268,7 @@ def serve_process(
     except OSError as error:
         _say(f"stdin and stdout must be open: {error}\n")
         return 1
-    server = Server(stdin, stdout, open_app, tools, grace_seconds)
+    server = StdioServer(stdin, stdout, open_app, tools, grace_seconds)
     if opened:
         server.warm_up()
     _on_signals(server.stop)

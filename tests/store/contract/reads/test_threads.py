@@ -20,13 +20,13 @@ from tests.store.support.generators import (
     revise,
 )
 from vestige.cognition.text.form import name_hash
-from vestige.core.candidates import Voices, Worded
+from vestige.core.candidates import LexicalScores, Voices
 from vestige.core.models import ANYTHING, EVERYTHING, Access, Filter, Memory
 from vestige.store.contract.changes import Add
 from vestige.store.contract.store import MemoryStore
 
 
-def worded(store: MemoryStore, *terms: str, where: Filter = ANYTHING) -> dict[str, Worded]:
+def worded(store: MemoryStore, *terms: str, where: Filter = ANYTHING) -> dict[str, LexicalScores]:
     found = store.lexical(terms, where, access=EVERYTHING, limit=1_000)
     return {one.memory_id: one for one in found}
 
@@ -292,7 +292,7 @@ def common(store: MemoryStore) -> MemoryStore:
     return store
 
 
-def within(store: MemoryStore, postings: int | None, *terms: str) -> list[Worded]:
+def within(store: MemoryStore, postings: int | None, *terms: str) -> list[LexicalScores]:
     return store.lexical(terms, ANYTHING, access=EVERYTHING, limit=99, postings=postings)
 
 

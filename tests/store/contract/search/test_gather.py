@@ -25,7 +25,7 @@ from tests.store.support.generators import (
 from vestige.cognition.query import literals as verbatim
 from vestige.cognition.ranking.bm25 import idf
 from vestige.cognition.text.form import Form, name_hash
-from vestige.core.candidates import LONGEST_TOKENS, MOST_TOKENS, Pool, tokens_kept
+from vestige.core.candidates import LONGEST_TOKENS, MOST_TOKENS, CandidatePool, tokens_kept
 from vestige.core.errors import InvalidInput, ModelMismatch
 from vestige.core.models import ANYTHING, EVERYTHING, Access, Evidence, Filter
 from vestige.store.contract.search import Probe
@@ -34,7 +34,7 @@ from vestige.store.contract.store import MemoryStore
 MEANT = Probe(vector=axis(0), signature=SIGNATURE, per_arm=100)
 
 
-def gather(store: MemoryStore, probe: Probe, access: Access = EVERYTHING) -> Pool:
+def gather(store: MemoryStore, probe: Probe, access: Access = EVERYTHING) -> CandidatePool:
     return store.gather(probe, access=access)
 
 

@@ -5,12 +5,12 @@ import pytest
 
 from tests.store.support.generators import T0, a_memory, add, forget, hits, memory_id, revise
 from vestige.cognition.text.analyser import memory_terms, query_terms
-from vestige.core.candidates import Worded
+from vestige.core.candidates import LexicalScores
 from vestige.core.models import ANYTHING, EVERYTHING, Access, Filter
 from vestige.store.contract.store import MemoryStore
 
 
-def words(store: MemoryStore, *terms: str, where: Filter = ANYTHING, limit: int = 100) -> list[Worded]:
+def words(store: MemoryStore, *terms: str, where: Filter = ANYTHING, limit: int = 100) -> list[LexicalScores]:
     return store.lexical(terms, where, access=EVERYTHING, limit=limit)
 
 

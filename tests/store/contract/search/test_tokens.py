@@ -19,7 +19,7 @@ from tests.store.support.generators import (
     revise,
     some_tokens,
 )
-from vestige.core.candidates import OFFSETS, Pool
+from vestige.core.candidates import OFFSETS, CandidatePool
 from vestige.core.errors import InvalidInput
 from vestige.core.models import EVERYTHING, Memory
 from vestige.embed.protocol import Signature
@@ -30,7 +30,7 @@ from vestige.store.contract.store import MemoryStore
 MEANT = Probe(vector=axis(0), signature=SIGNATURE, per_arm=100)
 
 
-def gather(store: MemoryStore, probe: Probe) -> Pool:
+def gather(store: MemoryStore, probe: Probe) -> CandidatePool:
     return store.gather(probe, access=EVERYTHING)
 
 

@@ -16,7 +16,7 @@ from tests.store.support.generators import (
     remark,
     revise,
 )
-from vestige.cognition.fsrs.strength import Sighting, after, encode, fold
+from vestige.cognition.fsrs.strength import StrengthLine, after, encode, fold
 from vestige.core.models import EVERYTHING, Evidence, Filter, Order, Strength
 from vestige.store.contract.changes import Remark
 from vestige.store.contract.store import MemoryStore
@@ -31,7 +31,7 @@ def replayed(store: MemoryStore, name: str) -> Strength:
     return fold(
         created.at,
         [
-            Sighting(evidence=Evidence(event.payload["evidence"]), at=event.at)
+            StrengthLine(evidence=Evidence(event.payload["evidence"]), at=event.at)
             for event in events
             if event.kind == "memory.remarked"
         ],

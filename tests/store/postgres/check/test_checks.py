@@ -11,7 +11,7 @@ from tests.store.support.generators import T0, a_memory, add
 from tests.store.support.postgres_stores import SCHEMA, open_at, query
 from vestige.core.errors import StoreUnavailable
 from vestige.store.postgres.check.schema import HELD_RULES, NAMES, plan, planned_rules
-from vestige.store.postgres.server.address import Place
+from vestige.store.postgres.server.address import ServerAddress
 from vestige.store.postgres.status import status
 
 pytestmark = pytest.mark.slow  # starts a server
@@ -53,12 +53,12 @@ def test_the_plan_is_what_the_migrations_make(url: str) -> None:
 def test_what_holds_nothing_of_its_own_is_missed_and_made_again(url: str, what: str) -> None:
     with closing(open_at(url)) as store:
         add(store, a_memory("m1"))
-        assert status(Place(url=url, schema=SCHEMA)).missing == ()
+        assert status(ServerAddress(url=url, schema=SCHEMA)).missing == ()
         query(url, DERIVED[what])
         (found,) = store.examine(T0)
         assert (found.check, found.severity, found.repair) == ("schema", "warning", "schema")
         assert what in found.message
-        assert status(Place(url=url, schema=SCHEMA)).missing == (what,)
+        assert status(ServerAddress(url=url, schema=SCHEMA)).missing == (what,)
         store.mend("schema", T0)
         assert store.examine(T0) == []
 
@@ -70,7 +70,7 @@ def test_what_keeps_rows_or_rules_is_missed_and_not_made_up(url: str, what: str)
         found = store.examine(T0)
         told = [(one.severity, one.repair) for one in found if what in one.message]
         assert told == [("broken", None)]
-        assert what in status(Place(url=url, schema=SCHEMA)).missing
+        assert what in status(ServerAddress(url=url, schema=SCHEMA)).missing
 
 
 def test_who_meets_a_table_that_is_missing_is_told_where_to_look(url: str) -> None:

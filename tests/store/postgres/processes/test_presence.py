@@ -12,7 +12,7 @@ from tests.store.support.generators import T0, a_memory, add
 from tests.store.support.postgres_stores import ME, open_at, outside, query, until
 from vestige.core.errors import StoreBusy
 from vestige.store.contract.processes import Who
-from vestige.store.postgres.server.pool import Pool, Waiting
+from vestige.store.postgres.server.pool import ConnectionPool, ServerWait
 
 pytestmark = pytest.mark.slow  # starts a server
 
@@ -101,8 +101,8 @@ def test_after_a_session_was_lost_others_may_be_there_for_a_minute(postgres_url:
 
 def test_a_minute_later_nobody_else_is_expected() -> None:
     time = [0.0]
-    pool = Pool(
-        connect=psycopg.connect, most=1, waiting=Waiting(sleep=time.append, monotonic=lambda: time[0])
+    pool = ConnectionPool(
+        connect=psycopg.connect, most=1, waiting=ServerWait(sleep=time.append, monotonic=lambda: time[0])
     )
     assert not pool.renewed_within(60)
     pool.renew()

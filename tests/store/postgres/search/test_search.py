@@ -29,7 +29,7 @@ from vestige.store.contract.changes import Add
 from vestige.store.contract.search import Probe
 from vestige.store.inmemory import InMemoryStore
 from vestige.store.postgres.search import literals
-from vestige.store.postgres.search.cache import Names, Past, Shelf
+from vestige.store.postgres.search.cache import MemoryIds, Past, Shelf
 from vestige.store.postgres.server import values as arrays
 from vestige.store.postgres.store import PostgresStore
 from vestige.store.sql.search import tokens
@@ -147,7 +147,7 @@ def test_a_search_keeps_the_directory_of_its_moment_while_another_sees_more() ->
 
 
 def test_names_are_held_whatever_their_length_and_letters() -> None:
-    names = Names()
+    names = MemoryIds()
     names.take(np.array([1, 5]), ["a", "é" * 40])
     names.take(np.array([2_000]), ["z" * 100])
     names.take(np.array([1]), [None])  # it is gone, and who still reads it knows it

@@ -25,7 +25,7 @@ from tests.store.support.postgres_stores import LONG, open_at, outside, query, u
 from vestige.core.errors import StoreUnavailable
 from vestige.core.models import ANYTHING, EVERYTHING, Filter
 from vestige.store.contract.search import Probe
-from vestige.store.postgres.connection import Session
+from vestige.store.postgres.connection import PostgresSession
 from vestige.store.postgres.processes import processes
 from vestige.store.postgres.store import PostgresStore
 from vestige.store.sql.search import word_rows
@@ -138,16 +138,18 @@ def test_what_is_read_is_read_again_when_its_session_ends_before_the_last_statem
     expected = READS[name](store)
     statements.clear()
     assert READS[name](store) == expected
-    left, execute = len(statements), Session.execute
+    left, execute = len(statements), PostgresSession.execute
 
-    def ending(self: Session, sql: str, parameters: Sequence[Any] = ()) -> Any:  # whatever the driver gives
+    def ending(
+        self: PostgresSession, sql: str, parameters: Sequence[Any] = ()
+    ) -> Any:  # whatever the driver gives
         nonlocal left
         left -= 1
         if left == 0:
             query(postgres_url, "SELECT pg_terminate_backend(%s, 5000)", self.connection.info.backend_pid)
         return execute(self, sql, parameters)
 
-    monkeypatch.setattr(Session, "execute", ending)
+    monkeypatch.setattr(PostgresSession, "execute", ending)
     assert READS[name](store) == expected
     assert left <= 0
 

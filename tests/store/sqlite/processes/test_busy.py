@@ -27,7 +27,7 @@ from vestige.store.contract.processes import Who
 from vestige.store.sqlite.connection import (
     BUSY_TIMEOUT_SECONDS,
     WRITE_DEADLINE_SECONDS,
-    Connections,
+    SqliteConnections,
     Synchronous,
 )
 from vestige.store.sqlite.opening import open_file
@@ -156,7 +156,7 @@ def test_a_program_that_locks_everybody_out_is_named_whatever_is_done(
 def without_connections(path: Path) -> SqliteStore:
     """A store that was opened earlier and has no connection at the moment."""
     waiting = replace(around().waiting, deadline_seconds=0.1)
-    return SqliteStore(Connections(path=path, waiting=waiting), node="node-1")
+    return SqliteStore(SqliteConnections(path=path, waiting=waiting), node="node-1")
 
 
 @needs_proc

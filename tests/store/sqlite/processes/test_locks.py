@@ -299,7 +299,7 @@ def test_commands_and_an_exclusive_server_go_together(path: Path) -> None:
 
 
 def test_of_exclusive_servers_that_start_at_once_exactly_one_does(path: Path) -> None:
-    started: list[presence.Presence | None] = []
+    started: list[presence.SqlitePresence | None] = []
     refused: list[StoreBusy] = []
     gate = threading.Barrier(6)
 

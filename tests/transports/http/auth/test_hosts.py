@@ -7,7 +7,7 @@ from starlette.testclient import WebSocketDenialResponse
 
 from tests.transports.http.support.harness import URL, WS, Site, bearer, new_site
 from vestige.transports.http.auth.addresses import Bind, bind_of
-from vestige.transports.http.auth.hosts import Names
+from vestige.transports.http.auth.hosts import AllowedNames
 
 FRIEND = "https://friend.example"
 
@@ -71,7 +71,7 @@ def test_names_that_are_set_are_answered_to(tmp_path: Path) -> None:
 def test_literal_addresses_are_answered_to_where_the_server_listens_on_all(
     bind: str, host: str, known: bool
 ) -> None:
-    assert Names.of(bind_of(bind), (), ()).answers_to(host) is known
+    assert AllowedNames.of(bind_of(bind), (), ()).answers_to(host) is known
 
 
 def test_a_bind_knows_what_it_is() -> None:

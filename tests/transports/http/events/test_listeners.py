@@ -15,7 +15,7 @@ import pytest
 from anyio.to_thread import run_sync
 
 from testbed.world import World, open_world
-from vestige.core.events import MemoryDeleted, Place
+from vestige.core.events import EventScope, MemoryDeleted
 from vestige.core.models import EVERYTHING, Access, StoreStats
 from vestige.operations.registry.groups import registry
 from vestige.store.inmemory import InMemoryStore
@@ -34,7 +34,7 @@ LONG = 30.0
 
 
 def event(name: object, scope: str = "/tea") -> MemoryDeleted:
-    return MemoryDeleted(timestamp=NOON, places=(Place(scope=scope),), id=str(name))
+    return MemoryDeleted(timestamp=NOON, places=(EventScope(scope=scope),), id=str(name))
 
 
 def always() -> bool:
@@ -341,7 +341,7 @@ class Compared(MemoryDeleted):
 
 def test_many_reaches_and_many_events_keep_the_event_loop_for_a_short_while_at_a_time(world: World) -> None:
     reaches, happened, turns, Compared.times = 1_000, 50, [0], 0
-    places = (Place(scope=f"/tea/{reaches - 1}"),)
+    places = (EventScope(scope=f"/tea/{reaches - 1}"),)
 
     async def turn() -> None:
         while True:

@@ -14,7 +14,14 @@ from tests.transports.http.limits.test_bodies_and_rates import OPEN, asked, noth
 from tests.transports.http.support.harness import new_site
 from vestige.transports.http.auth.gate import public
 from vestige.transports.http.context import Desk
-from vestige.transports.http.limits.fair_queue import Bodies, Concurrency, Place, Places, Presence, Shares
+from vestige.transports.http.limits.fair_queue import (
+    Bodies,
+    Concurrency,
+    Places,
+    QueueSlot,
+    RequestShare,
+    Shares,
+)
 
 
 class Crowd:
@@ -134,7 +141,7 @@ def test_a_refusal_says_when_to_come_again(tmp_path: Path) -> None:
 # -- whose turn it is ------------------------------------------------------------------------------
 
 
-def asking(places: Places, sender: str) -> Place:
+def asking(places: Places, sender: str) -> QueueSlot:
     place = places.ask(sender)
     assert place is not None
     return place
@@ -281,7 +288,7 @@ def test_one_sender_has_half_of_all_requests_under_way() -> None:
         await app({**from_key(key_id), "path": path}, nothing, note)
 
     async def run() -> None:
-        app = Presence(stay, 4, {"/health"}.__contains__)
+        app = RequestShare(stay, 4, {"/health"}.__contains__)
         async with anyio.create_task_group() as tasks:
             for key_id in "aaab":
                 tasks.start_soon(come, app, key_id)

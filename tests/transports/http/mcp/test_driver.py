@@ -13,10 +13,10 @@ from tests.transports.http.events.test_listeners import desk_of
 from tests.transports.http.support.mcp_requests import modern
 from tests.transports.mcp.lines import CATALOG
 from vestige.core.caller import LOCAL_USER
-from vestige.transports.http.context import Application
-from vestige.transports.http.limits.fair_queue import Held, Shares
-from vestige.transports.http.mcp.driver import Conversation, Exchange, Work
-from vestige.transports.mcp.protocol.core import Connection
+from vestige.transports.http.context import ServerApplication
+from vestige.transports.http.limits.fair_queue import HeldShare, Shares
+from vestige.transports.http.mcp.driver import Conversation, Exchange, McpWork
+from vestige.transports.mcp.protocol.core import ClientConversation
 from vestige.transports.mcp.protocol.messages import Done, Outcome
 
 LONG = 30.0
@@ -30,7 +30,7 @@ class Waiting:
         self.begun, self.over = threading.Event(), threading.Event()
         self.told = False
 
-    def do(self, app: Application, work: Work) -> Outcome:
+    def do(self, app: ServerApplication, work: McpWork) -> Outcome:
         self.begun.set()
         self.told = work.cancelled.wait(LONG)
         self.over.set()
@@ -43,7 +43,7 @@ def test_a_job_is_told_when_the_server_ends_without_waiting_for_it(tmp_path: Pat
 
     async def run(world: World) -> None:
         _, body = modern("tools/call", {"name": "search", "arguments": {}})
-        conversation = Conversation(desk_of(world), Connection(CATALOG, "1", stateless=True), job.do)
+        conversation = Conversation(desk_of(world), ClientConversation(CATALOG, "1", stateless=True), job.do)
         others = asyncio.all_tasks()
         serving = asyncio.create_task(served(conversation, body))
         assert await run_sync(job.begun.wait, LONG)
@@ -62,7 +62,7 @@ async def served(conversation: Conversation, body: dict[str, Any]) -> None:
         exchange = Exchange(
             LOCAL_USER,
             key="",
-            unsent=Held(Shares(1), ""),
+            unsent=HeldShare(Shares(1), ""),
             request_id="test",
             arrived=0.0,
             tasks=tasks,

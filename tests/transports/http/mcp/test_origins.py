@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.transports.mcp.lines import ENVELOPE, HAS_ROOTS, INITIALIZED, connect, listed
-from vestige.transports.mcp.protocol.core import Connection
-from vestige.transports.mcp.protocol.messages import Action, Cancel, Done, Hold, Job, Send, Start
+from vestige.transports.mcp.protocol.core import ClientConversation
+from vestige.transports.mcp.protocol.messages import Action, Cancel, Done, HoldJobs, Job, Send, Start
 
 HERE, THERE = "one way", "another"
 
@@ -16,7 +16,7 @@ def call(request_id: int) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": params}
 
 
-def begin(connection: Connection, message: object, origin: object) -> Job:
+def begin(connection: ClientConversation, message: object, origin: object) -> Job:
     (action,) = connection.take(message, 10, origin)
     assert isinstance(action, Start)
     return action.job
@@ -61,7 +61,7 @@ def test_what_is_held_back_is_still_served_and_starts_when_another_way_brings_th
     connection = connect("2025-11-25", capabilities=HAS_ROOTS)
     ((question, _),) = sent(connection.take({"jsonrpc": "2.0", "method": INITIALIZED}, 10, HERE))
     (held,) = connection.take(call(1), 10, HERE)
-    assert isinstance(held, Hold)
+    assert isinstance(held, HoldJobs)
     assert connection.serves(HERE)
 
     reply = {"jsonrpc": "2.0", "id": question["id"], "result": listed("file:///x")}

@@ -17,7 +17,7 @@ from vestige.settings.sections import AuthSettings
 from vestige.transports.http import rest
 from vestige.transports.http.app import build
 from vestige.transports.http.auth.gate import Auth
-from vestige.transports.http.context import Application, Desk
+from vestige.transports.http.context import Desk, ServerApplication
 
 URL = "http://127.0.0.1:3927"
 
@@ -42,7 +42,7 @@ class Inside(httpx.BaseTransport):
 
 
 @contextmanager
-def inside(app: Application) -> Iterator[Inside]:
+def inside(app: ServerApplication) -> Iterator[Inside]:
     """REST on an application that belongs to the test. Everybody may do everything."""
     settings = app.engine.settings.model_copy(update={"auth": AuthSettings(enabled=False)})
     desk = Desk(

@@ -15,7 +15,7 @@ from tests.transports.mcp.lines import CATALOG, ENVELOPE, MODERN_VERSION
 from vestige.transports.http.context import Desk
 from vestige.transports.http.mcp import endpoint as mcp
 from vestige.transports.http.mcp.driver import Conversation, Run
-from vestige.transports.mcp.protocol.core import Connection
+from vestige.transports.mcp.protocol.core import ClientConversation
 from vestige.transports.mcp.service import Service
 
 PATH = "/mcp"
@@ -114,7 +114,7 @@ def watched(patch: pytest.MonkeyPatch) -> list[Conversation]:
     begun: list[Conversation] = []
 
     class Watched(Conversation):
-        def __init__(self, desk: Desk, connection: Connection, do: Run) -> None:
+        def __init__(self, desk: Desk, connection: ClientConversation, do: Run) -> None:
             super().__init__(desk, connection, do)
             begun.append(self)
 

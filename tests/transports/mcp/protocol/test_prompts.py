@@ -11,7 +11,7 @@ from tests.transports.mcp.apps import SmallApp
 from tests.transports.mcp.harness import MODES, sdk_client
 from tests.transports.mcp.lines import STAMP, ask, ask_modern, connect
 from vestige.operations.registry.groups import registry
-from vestige.operations.registry.prompts import INSTRUCTIONS, PROMPTS, Clause
+from vestige.operations.registry.prompts import INSTRUCTIONS, PROMPTS, PromptClause
 
 
 def said(params: dict[str, Any]) -> str:
@@ -98,7 +98,7 @@ def text_of(result: types.GetPromptResult) -> str:
 
 def test_every_clause_has_its_argument_and_one_gap() -> None:
     for prompt in PROMPTS:
-        clauses = [part for part in prompt.parts if isinstance(part, Clause)]
+        clauses = [part for part in prompt.parts if isinstance(part, PromptClause)]
         assert [clause.argument for clause in clauses] == [one.name for one in prompt.arguments]
         assert all(clause.text.count("{}") == 1 for clause in clauses)
 

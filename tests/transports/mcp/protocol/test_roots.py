@@ -29,29 +29,29 @@ from tests.transports.mcp.lines import (
     start,
 )
 from vestige.app.project_scope import scope_of
-from vestige.transports.mcp.protocol.core import Connection
-from vestige.transports.mcp.protocol.messages import Action, Done, Hold, Send, Start
+from vestige.transports.mcp.protocol.core import ClientConversation
+from vestige.transports.mcp.protocol.messages import Action, Done, HoldJobs, Send, Start
 
 THERE = "file:///home/ada/there"
 CHANGED = "notifications/roots/list_changed"
 MODERN_ROOTS = {META + "clientCapabilities": HAS_ROOTS}
 
 
-def answer(connection: Connection, question: dict[str, Any], result: object) -> list[Action]:
+def answer(connection: ClientConversation, question: dict[str, Any], result: object) -> list[Action]:
     return connection.receive(line({"jsonrpc": "2.0", "id": question["id"], "result": result}))
 
 
-def call(connection: Connection, request_id: str | int, *, modern: bool = False) -> list[Action]:
+def call(connection: ClientConversation, request_id: str | int, *, modern: bool = False) -> list[Action]:
     params = {"name": "search", "_meta": ENVELOPE if modern else {}}
     return connection.receive(
         line({"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": params})
     )
 
 
-def hold(connection: Connection, request_id: str | int) -> Hold:
+def hold(connection: ClientConversation, request_id: str | int) -> HoldJobs:
     """The hold that a call begins."""
     (action,) = call(connection, request_id)
-    assert isinstance(action, Hold)
+    assert isinstance(action, HoldJobs)
     return action
 
 
@@ -174,7 +174,7 @@ def test_a_batch_of_held_calls_is_answered_whole() -> None:
         for number in (1, 2, 3)
     ]
     (action,) = connection.receive(line(calls))
-    assert isinstance(action, Hold)
+    assert isinstance(action, HoldJobs)
     cancel(connection, 2)
     first, last = (start.job for start in answer(connection, question, {}) if isinstance(start, Start))
 

@@ -9,7 +9,7 @@ from vestige.core.errors import StoreError
 from vestige.store import migrations
 from vestige.store.contract.trouble import Trouble
 from vestige.store.postgres.check import schema as parts
-from vestige.store.postgres.connection import Connections, Session
+from vestige.store.postgres.connection import PostgresConnections, PostgresSession
 from vestige.store.postgres.opening import applied, schema
 from vestige.store.sql.check import log, rows, text, vectors
 from vestige.store.sql.check import schema as blueprint
@@ -40,10 +40,10 @@ TREES = (
     " WHERE a.amname = 'btree' AND i.indisvalid AND t.relnamespace = current_schema()::regnamespace"
 )
 
-Look = Callable[[Session], Iterator[Trouble]]
+Look = Callable[[PostgresSession], Iterator[Trouble]]
 
 
-def examine(connections: Connections, now: datetime, *, deep: bool) -> list[Trouble]:
+def examine(connections: PostgresConnections, now: datetime, *, deep: bool) -> list[Trouble]:
     """Everything that is wrong, in the order of the checks."""
     troubles: list[Trouble] = []
     with connections.reading() as db:
@@ -74,7 +74,7 @@ def _checks(*, deep: bool) -> dict[str, Look]:
     return checks | ({"pages": _pages} if deep else {})
 
 
-def _found(db: Session, name: str, look: Look) -> Iterator[Trouble]:
+def _found(db: PostgresSession, name: str, look: Look) -> Iterator[Trouble]:
     """What a check finds. One that stumbles over damage says so, and the others go on."""
     db.command("SAVEPOINT looking")
     try:
@@ -86,7 +86,7 @@ def _found(db: Session, name: str, look: Look) -> Iterator[Trouble]:
         yield Trouble(check=name, message=f"This cannot be read to its end: {str(exc).splitlines()[0]}.")
 
 
-def _schema(db: Session) -> Iterator[Trouble]:
+def _schema(db: PostgresSession) -> Iterator[Trouble]:
     try:
         pending = migrations.pending(schema(), applied(db.connection))
     except StoreError as exc:  # of the future, or another's
@@ -99,13 +99,13 @@ def _schema(db: Session) -> Iterator[Trouble]:
     yield from blueprint.troubles(lacking(db))
 
 
-def lacking(db: Session) -> list[blueprint.Planned]:
+def lacking(db: PostgresSession) -> list[blueprint.SchemaObject]:
     """What the migrations made and is not there."""
     names = [name for (name,) in db.execute(parts.NAMES)]
     return parts.lacking(names, db.execute(parts.HELD_RULES).fetchall())
 
 
-def _words(db: Session) -> Iterator[Trouble]:
+def _words(db: PostgresSession) -> Iterator[Trouble]:
     """Who has a term and how common it is, against the terms of the memories."""
     for sql, message in (
         (UNPOSTED, "Memories are found by other words than they have."),
@@ -116,7 +116,7 @@ def _words(db: Session) -> Iterator[Trouble]:
             yield Trouble(check="words", message=message, count=number, repair="words")
 
 
-def _indexes(db: Session) -> Iterator[Trouble]:
+def _indexes(db: PostgresSession) -> Iterator[Trouble]:
     """Indexes that are not used, such as one whose making was cut off."""
     for (name,) in db.execute(INVALID):
         yield Trouble(
@@ -127,7 +127,7 @@ def _indexes(db: Session) -> Iterator[Trouble]:
         )
 
 
-def _pages(db: Session) -> Iterator[Trouble]:
+def _pages(db: PostgresSession) -> Iterator[Trouble]:
     """PostgreSQL's own verdict on its trees, where its extension for that (`amcheck`) is there."""
     if db.execute(AMCHECK).fetchone() is None:
         return

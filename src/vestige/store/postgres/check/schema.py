@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from vestige.store.postgres.opening import schema
-from vestige.store.sql.check.schema import Planned, missing
+from vestige.store.sql.check.schema import SchemaObject, missing
 
 CREATES = re.compile(r"CREATE (?:UNIQUE )?(TABLE|INDEX|VIEW) (\w+)")
 COMMENTS = re.compile(r"--[^\n]*")
@@ -23,13 +23,13 @@ HELD_RULES = (
 
 
 @cache
-def plan() -> dict[str, Planned]:
+def plan() -> dict[str, SchemaObject]:
     """Tables, indexes and views by name."""
     found = {}
     for statement in _statements():
         made = CREATES.match(statement)
         if made is not None:
-            found[made[2]] = Planned(kind=made[1].lower(), name=made[2], statement=statement)
+            found[made[2]] = SchemaObject(kind=made[1].lower(), name=made[2], statement=statement)
     return found
 
 
@@ -46,7 +46,7 @@ def planned_rules() -> Counter[tuple[str, str]]:
     )
 
 
-def lacking(names: Iterable[str], rules: Sequence[tuple[str, str, int]]) -> list[Planned]:
+def lacking(names: Iterable[str], rules: Sequence[tuple[str, str, int]]) -> list[SchemaObject]:
     """What is missing where `NAMES` and `HELD_RULES` answer this."""
     gone = missing(plan(), names)
     short = planned_rules() - Counter({(table, letter): number for table, letter, number in rules})
@@ -54,7 +54,7 @@ def lacking(names: Iterable[str], rules: Sequence[tuple[str, str, int]]) -> list
     return [
         *gone,
         *(
-            Planned(kind=CALLED[letter], name=f"of the table {table}")
+            SchemaObject(kind=CALLED[letter], name=f"of the table {table}")
             for table, letter in short
             if table not in without
         ),

@@ -20,7 +20,7 @@ from psycopg import Connection, errors
 
 from vestige.core.errors import StoreBusy, StoreUnavailable, VestigeError
 from vestige.store.contract.processes import BRIEF, Holder, Who, kept, refuse_beside
-from vestige.store.postgres.connection import Connections
+from vestige.store.postgres.connection import PostgresConnections
 from vestige.store.postgres.processes.locks import Lock, signed
 from vestige.store.postgres.server.errors import translated
 from vestige.store.sql.database import Row
@@ -46,7 +46,7 @@ _TURN = "SELECT pg_advisory_xact_lock(%s::int4, %s::int4)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Presence:
+class PostgresPresence:
     """A process that is there until it closes this, or ends."""
 
     id: int
@@ -81,8 +81,12 @@ def present(rows: Iterable[Row]) -> list[Present]:
 
 
 def join(
-    connections: Connections, who: Who, *, patience_seconds: float | None = None, beside_any: bool = False
-) -> Presence:
+    connections: PostgresConnections,
+    who: Who,
+    *,
+    patience_seconds: float | None = None,
+    beside_any: bool = False,
+) -> PostgresPresence:
     """Be among those that have this store open. StoreBusy for a server beside an exclusive one, and for an
     exclusive server beside any other; servers start one after another."""
     oid = connections.schema_oid
@@ -99,7 +103,7 @@ def join(
         return here
 
 
-def rejoin(connections: Connections, who: Who) -> Presence:
+def rejoin(connections: PostgresConnections, who: Who) -> PostgresPresence:
     """Be seen again after the session has ended; tried once. A server that began meanwhile saw nobody, so
     that both go on: all that is left is to say so."""
     try:
@@ -113,7 +117,7 @@ def rejoin(connections: Connections, who: Who) -> Presence:
         return join(connections, who, patience_seconds=0.0, beside_any=True)
 
 
-def take(connections: Connections, who: Who, purpose: str) -> Presence:
+def take(connections: PostgresConnections, who: Who, purpose: str) -> PostgresPresence:
     """Have a store alone until this is closed; StoreBusy, naming who has it."""
     brief, oid = purpose in BRIEF, connections.schema_oid
     lock = (Lock.BRIEFLY if brief else Lock.ALONE, signed(oid))
@@ -138,7 +142,7 @@ def lead(db: Connection[Any], oid: int, *, held: bool) -> bool:
     return bool(_first(db, _TRY, (Lock.LEADING, signed(oid))))
 
 
-def _take_turn(db: Connection[Any], connections: Connections) -> None:
+def _take_turn(db: Connection[Any], connections: PostgresConnections) -> None:
     db.execute(_patience(connections.wait_seconds))
     try:
         db.execute(_TURN, (Lock.STARTS, signed(connections.schema_oid)))
@@ -166,9 +170,9 @@ def _patience(wait_seconds: float) -> bytes:
     return f"SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = {milliseconds}".encode()
 
 
-def _register(db: Connection[Any], oid: int, who: Who, purpose: str) -> Presence:
+def _register(db: Connection[Any], oid: int, who: Who, purpose: str) -> PostgresPresence:
     told = orjson.dumps(asdict(who)).decode()
-    return Presence(id=int(_first(db, _REGISTER, (purpose, told, oid))), db=db)
+    return PostgresPresence(id=int(_first(db, _REGISTER, (purpose, told, oid))), db=db)
 
 
 def _holder(db: Connection[Any], oid: int, *, brief: bool) -> Holder | None:
@@ -196,10 +200,10 @@ SLOWER = 1.1
 """By so much each pause between two tries grows: it is about a tenth of the time the server has been away."""
 
 
-class Staying:
+class KeptPresence:
     """The presence of this process, until it is closed."""
 
-    def __init__(self, connections: Connections, who: Who) -> None:
+    def __init__(self, connections: PostgresConnections, who: Who) -> None:
         self._connections = connections
         self._who = who
         self._here = join(connections, who)

@@ -11,10 +11,10 @@ from psycopg import Connection
 from vestige.core.errors import StoreError, StoreReadOnly
 from vestige.store.contract.answers import Notice
 from vestige.store.contract.processes import BRIEF, Who
-from vestige.store.fair_lock import Line
-from vestige.store.postgres.connection import Connections
+from vestige.store.fair_lock import FairLock
+from vestige.store.postgres.connection import PostgresConnections
 from vestige.store.postgres.processes import presence
-from vestige.store.postgres.processes.presence import Present, Staying
+from vestige.store.postgres.processes.presence import KeptPresence, Present
 from vestige.store.postgres.server.errors import HINTS, translated
 from vestige.store.sql.database import Database
 from vestige.store.sql.rows import notices
@@ -27,17 +27,17 @@ SETTLING_SECONDS = 60.0
 """How long after a restart of the server others may not be back: all notice a lost connection in a minute."""
 
 
-class Company:
+class PostgresPeers:
     """What concerns other processes. What each method promises is said in `MemoryStore`."""
 
-    def __init__(self, connections: Connections, who: Who) -> None:
+    def __init__(self, connections: PostgresConnections, who: Who) -> None:
         self._shared = connections
         self._who = who
-        self._line = Line(who, {"store": str(connections.place)})
-        self._here: Staying | None = None
+        self._line = FairLock(who, {"store": str(connections.place)})
+        self._here: KeptPresence | None = None
         self._ended = threading.Event()
         if not connections.read_only:
-            self._here = Staying(connections, who)
+            self._here = KeptPresence(connections, who)
         elif who.exclusive:
             raise StoreError(
                 f"The store cannot be had exclusively: it can only be read here. ({connections.place})",
@@ -131,7 +131,7 @@ class Company:
 class Ears:
     """A session that is told when there are notices. It is made when it is needed, also again."""
 
-    def __init__(self, connections: Connections, channel: str, ended: threading.Event) -> None:
+    def __init__(self, connections: PostgresConnections, channel: str, ended: threading.Event) -> None:
         self._connections = connections
         self._channel = channel
         self._ended = ended

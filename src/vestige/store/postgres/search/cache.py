@@ -31,7 +31,7 @@ class Past:
         return self.where == later.where and self.seq <= later.seq and self.deaths <= later.deaths
 
 
-class News(Protocol):
+class NewRows(Protocol):
     """What was written after a `seq`."""
 
     @property
@@ -47,11 +47,11 @@ class News(Protocol):
         """The id of each row's memory; None for one that is gone."""
 
 
-Told = TypeVar("Told", bound=News)
+Told = TypeVar("Told", bound=NewRows)
 
 
 @dataclass(slots=True)
-class Names:
+class MemoryIds:
     """The ids of memories by key. A key never gets another id, so all readers share them."""
 
     _held: NDArray[np.bytes_] = field(default_factory=lambda: np.empty(0, dtype="S36"))
@@ -81,7 +81,7 @@ class Edition:
     """A directory, how many searches use it, and what it shares with those made of it."""
 
     directory: Directory = field(default_factory=Directory)
-    names: Names = field(default_factory=Names)
+    names: MemoryIds = field(default_factory=MemoryIds)
     tokens: TokenCache = field(default_factory=TokenCache)
     readers: int = 0
 

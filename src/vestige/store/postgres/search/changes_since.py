@@ -11,10 +11,10 @@ from vestige.cognition.ranking.bm25 import Frequency, Integers
 from vestige.embed.protocol import Signature
 from vestige.store.postgres.search import words
 from vestige.store.postgres.search.cache import Past
-from vestige.store.postgres.search.statement import Part
+from vestige.store.postgres.search.statement import SqlPart
 from vestige.store.postgres.server.values import integers, sent_keys
 from vestige.store.sql.database import Database
-from vestige.store.sql.filters import Clause
+from vestige.store.sql.filters import SqlConditions
 from vestige.store.sql.rows import memories
 from vestige.store.sql.rows.store_facts import Profile
 from vestige.store.sql.search.bm25 import NO_KEYS, Mask
@@ -81,18 +81,18 @@ class Passing:
         mask[self.left_out[self.left_out < size]] = False
         return mask
 
-    def condition(self, column: str) -> Part:
+    def condition(self, column: str) -> SqlPart:
         """That a column is a key which passes."""
         if self.keys is not None:
             kept = np.setdiff1d(self.keys, self.left_out) if len(self.left_out) else self.keys
-            return Part(sql=f"{column} = ANY(?::bigint[])", params=(sent_keys(kept),))
+            return SqlPart(sql=f"{column} = ANY(?::bigint[])", params=(sent_keys(kept),))
         if len(self.left_out):
-            return Part(sql=f"{column} <> ALL(?::bigint[])", params=(sent_keys(self.left_out),))
-        return Part(sql="TRUE")
+            return SqlPart(sql=f"{column} <> ALL(?::bigint[])", params=(sent_keys(self.left_out),))
+        return SqlPart(sql="TRUE")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class News:
+class ChangesSince:
     """What the first statement tells; `past`, `changed` and `ids` are for the shelf."""
 
     past: Past
@@ -103,13 +103,15 @@ class News:
     passing: Passing
 
 
-def look(db: Database, since: int, terms: Sequence[str], wanted: Clause, *, reach: int) -> News:
+def look(
+    db: Database, since: int, terms: Sequence[str], wanted: SqlConditions, *, reach: int
+) -> ChangesSince:
     """Read what is new since a `seq`. A filter by retention takes a statement more. An HNSW index will keep
     `reach` rows in mind while this transaction searches it, and go on where a filter leaves too few."""
     plain, begun = words.counting(terms)
     through, few = wanted.parted()
     allowed = _keys(through)
-    left_out = [Part(sql=KEYS.format(where=one.excluded), params=one.params) for one in few]
+    left_out = [SqlPart(sql=KEYS.format(where=one.excluded), params=one.params) for one in few]
     columns = [plain, begun, allowed, *left_out]
     selected = ", ".join(f"({one.sql})" for one in columns)
     row = db.execute(
@@ -125,7 +127,7 @@ def look(db: Database, since: int, terms: Sequence[str], wanted: Clause, *, reac
         passed: Integers | None = memories.keys(db, through)
     else:
         passed = integers(keys) if limited else None
-    return News(
+    return ChangesSince(
         past=past,
         changed=integers(changed).reshape(-1, 1 + TOLD),
         ids=ids or (),
@@ -135,17 +137,17 @@ def look(db: Database, since: int, terms: Sequence[str], wanted: Clause, *, reac
     )
 
 
-def _keys(through: Clause) -> Part:
+def _keys(through: SqlConditions) -> SqlPart:
     """The keys of what is let through; nothing where that is all, or is not for SQL to say."""
     if not through.conditions or through.retained is not None:
-        return Part(sql="SELECT NULL::bytea")
+        return SqlPart(sql="SELECT NULL::bytea")
     only = through.conditions[0].keys if len(through.conditions) == 1 else None
     sql = (
         KEYS.format(where=through.sql)
         if only is None
         else f"SELECT array_send(array_agg(key)) FROM ({only}) m"
     )
-    return Part(sql=sql, params=through.params)
+    return SqlPart(sql=sql, params=through.params)
 
 
 def _space(number: int, signature: str, indexed: bool | None, rows: float, *, deaths: int) -> Space:

@@ -13,11 +13,11 @@ import psycopg
 
 from vestige.core.errors import VestigeError
 from vestige.store.contract.answers import IndexStatus
-from vestige.store.postgres.connection import Connections, Session
+from vestige.store.postgres.connection import PostgresConnections, PostgresSession
 from vestige.store.postgres.processes.locks import Lock, signed
 from vestige.store.postgres.search import vectors as dense
 from vestige.store.postgres.search.changes_since import Space
-from vestige.store.postgres.server.pool import Pool
+from vestige.store.postgres.server.pool import ConnectionPool
 from vestige.store.sql.database import Database
 from vestige.store.sql.rows import store_facts
 from vestige.store.sql.rows.store_facts import Profile
@@ -47,10 +47,10 @@ logger = logging.getLogger(__name__)
 class Tending:
     """Sees to it that the vectors in use have an index when they need one, in one thread at a time."""
 
-    connections: Connections
+    connections: PostgresConnections
     _seen: tuple[int, float] = (0, 0.0)
     _thread: threading.Thread | None = None
-    _session: Session | None = None
+    _session: PostgresSession | None = None
     _closed: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -72,7 +72,9 @@ class Tending:
         at it. It has a connection of its own: those of the pool are for calls, which do not take so long."""
         self.connections.check_open()
         pool = self.connections.pool
-        own = replace(self.connections, pool=Pool(connect=pool.connect, most=1, waiting=pool.waiting))
+        own = replace(
+            self.connections, pool=ConnectionPool(connect=pool.connect, most=1, waiting=pool.waiting)
+        )
         with closing(own), own.unhurried() as db:
             lock = (Lock.TENDERS, signed(self.connections.schema_oid))
             if not db.execute("SELECT pg_try_advisory_lock(?::int, ?::int)", lock).fetchone()[0]:
@@ -133,7 +135,7 @@ def status(db: Database) -> IndexStatus:
     )
 
 
-def _tend(db: Session) -> None:
+def _tend(db: PostgresSession) -> None:
     kept = {_name(one): one for one in store_facts.kept(db).values()}
     found = {name: whole for name, whole, _ in db.execute(INDEXES)}
     useless = [name for name, whole in found.items() if name not in kept or not whole]

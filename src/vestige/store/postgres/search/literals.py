@@ -10,7 +10,7 @@ from vestige.cognition.query import literals as verbatim
 from vestige.cognition.query.literals import literal_terms
 from vestige.cognition.ranking.bm25 import Frequency, Integers
 from vestige.store.postgres.search.changes_since import Passing
-from vestige.store.postgres.search.statement import Answer, Part
+from vestige.store.postgres.search.statement import Answer, SqlPart
 from vestige.store.postgres.server.values import sent_keys
 from vestige.store.sql.columns import listed
 from vestige.store.sql.rows import memories
@@ -48,7 +48,7 @@ TEXTS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sought:
+class SoughtLiterals:
     """The literals of a search, with what is known of their terms and where they may be."""
 
     literals: tuple[str, ...]
@@ -61,14 +61,16 @@ class Sought:
         return sorted(filter(is_indexable, every))
 
 
-def arm(sought: Sought, directory: Directory, passing: Passing, mask: Mask | None) -> Iterator[Part]:
+def arm(
+    sought: SoughtLiterals, directory: Directory, passing: Passing, mask: Mask | None
+) -> Iterator[SqlPart]:
     """The texts of the memories that may hold a literal: for `held`."""
     if sought.literals:
         candidates = [part for one in sought.literals for part in _candidates(one, sought, passing)]
         candidates.append(_sourced(sought.literals, directory, mask))
         keys = " UNION ".join(f"({one.sql})" for one in candidates)
         params = tuple(param for one in candidates for param in one.params)
-        yield Part(sql=TEXTS.format(keys=readable(keys)), params=params)
+        yield SqlPart(sql=TEXTS.format(keys=readable(keys)), params=params)
 
 
 def readable(keys: str) -> str:
@@ -101,15 +103,15 @@ def best(ids_of: Ids, counted: Mapping[int, int], limit: int) -> Integers:
     return keys[highest(ids_of, keys, (scores,), limit)]
 
 
-def _candidates(literal: str, sought: Sought, passing: Passing) -> Iterator[Part]:
+def _candidates(literal: str, sought: SoughtLiterals, passing: Passing) -> Iterator[SqlPart]:
     """The memories that have all terms of a literal, unless that tells nothing, or are named by it."""
     let = passing.condition("c.key")
     plain = literal.strip()
-    yield Part(sql=NAMED.format(passing=let.sql), params=(listed([plain, plain.lower()]), *let.params))
+    yield SqlPart(sql=NAMED.format(passing=let.sql), params=(listed([plain, plain.lower()]), *let.params))
     terms = sorted(literal_terms(literal))
     if terms and all(term in sought.common and sought.common[term].memories for term in terms):
         rarest, *others = sorted(terms, key=lambda term: (sought.common[term].memories, term))
-        yield Part(
+        yield SqlPart(
             sql=WITH_ALL_TERMS.format(passing=let.sql),
             params=(
                 *(rarest, listed(others), len(others), EVERYWHERE, EVERYWHERE),
@@ -118,10 +120,10 @@ def _candidates(literal: str, sought: Sought, passing: Passing) -> Iterator[Part
         )
 
 
-def _sourced(literals: Iterable[str], directory: Directory, mask: Mask | None) -> Part:
+def _sourced(literals: Iterable[str], directory: Directory, mask: Mask | None) -> SqlPart:
     """The memories whose source a literal is, unless they are many."""
     found = [directory.of_source(source_hash(one.strip())) for one in literals]
     if mask is not None:
         found = [keys[mask[keys]] for keys in found]
     few = [keys for keys in found if len(keys) <= verbatim.COMMON]
-    return Part(sql=GIVEN, params=(sent_keys(np.concatenate((NO_KEYS, *few))),))
+    return SqlPart(sql=GIVEN, params=(sent_keys(np.concatenate((NO_KEYS, *few))),))

@@ -7,28 +7,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vestige.cognition.ranking.bm25 import Integers
-from vestige.core.candidates import Pool, Sketch, Worded
+from vestige.core.candidates import CandidatePool, LexicalScores, Sketch
 from vestige.core.errors import InvalidInput
 from vestige.core.models import ANYTHING, EVERYTHING, Access, Filter
 from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import IndexStatus, Scored
 from vestige.store.contract.search import POSTINGS_BUDGET, Probe, Reworded, Voices
-from vestige.store.postgres.connection import Connections
+from vestige.store.postgres.connection import PostgresConnections
 from vestige.store.postgres.search import changes_since, hnsw, literals, signals, vectors, words
 from vestige.store.postgres.search import vectors as dense
 from vestige.store.postgres.search.cache import Edition, Shelf
-from vestige.store.postgres.search.changes_since import News, Space
+from vestige.store.postgres.search.changes_since import ChangesSince, Space
 from vestige.store.postgres.search.hnsw import Tending
-from vestige.store.postgres.search.literals import Sought as Literals
+from vestige.store.postgres.search.literals import SoughtLiterals as Literals
 from vestige.store.postgres.search.statement import together
 from vestige.store.postgres.search.vectors import Query
 from vestige.store.sql.columns import natural
 from vestige.store.sql.database import Database, Row
 from vestige.store.sql.rows import history, store_facts
 from vestige.store.sql.search import bm25, pool, tokens
-from vestige.store.sql.search.bm25 import Lexical, Mask, Sought
+from vestige.store.sql.search.bm25 import Lexical, Mask, SoughtTerms
 from vestige.store.sql.search.threads import Directory
-from vestige.store.sql.search.tokens import Entry
+from vestige.store.sql.search.tokens import TokenEntry
 from vestige.store.sql.search.vectors import Closest, check_queries
 
 # -- Gathering the candidates of a search in three statements: what is new, the arms, every signal of
@@ -36,7 +36,9 @@ from vestige.store.sql.search.vectors import Closest, check_queries
 # decided by the same functions as in SQLite.
 
 
-def gather(db: Database, held: Edition, news: News, query: Query | None, probe: Probe) -> Pool:
+def gather(
+    db: Database, held: Edition, news: ChangesSince, query: Query | None, probe: Probe
+) -> CandidatePool:
     """The candidates of all arms that are allowed, with every signal."""
     directory = held.directory
     arms = _arms(db, held, news, query, probe, news.passing.mask(directory.size))
@@ -55,18 +57,18 @@ def gather(db: Database, held: Edition, news: News, query: Query | None, probe: 
 
 
 def _arms(
-    db: Database, held: Edition, news: News, query: Query | None, probe: Probe, mask: Mask | None
-) -> pool.Arms:
+    db: Database, held: Edition, news: ChangesSince, query: Query | None, probe: Probe, mask: Mask | None
+) -> pool.ArmKeys:
     """What each arm finds, from the second statement."""
     directory, names = held.directory, held.names
-    sought = Sought.of(probe.terms)
+    sought = SoughtTerms.of(probe.terms)
     common = None
     if sought.must_choose(directory.total, probe.postings):
         common = [news.common[term] for term in sought.indexable]
     terms = bm25.looked_up(sought, common, probe.postings)
     parts = [*words.postings(terms)]
     parts += literals.arm(
-        literals.Sought(literals=probe.literals, common=news.common), directory, news.passing, mask
+        literals.SoughtLiterals(literals=probe.literals, common=news.common), directory, news.passing, mask
     )
     most, pieces = pool.most_near(probe, directory), vectors.reach(probe.per_arm)
     if query is not None and most:
@@ -80,7 +82,7 @@ def _arms(
     found = bm25.score(
         sought, common, words.occurrences(terms, answers), directory, np.concatenate((near, literal))
     )
-    return pool.Arms(
+    return pool.ArmKeys(
         near=near,
         literal=literal,
         worded=pool.worded(names.of, found, mask, probe.per_arm),
@@ -96,7 +98,7 @@ def _closest(query: Query | None, probe: Probe, keys: Integers, pieces: list[Row
 
 
 def _sketch(
-    query: Query | None, directory: Directory, keys: Integers, entries: dict[int, Entry]
+    query: Query | None, directory: Directory, keys: Integers, entries: dict[int, TokenEntry]
 ) -> Sketch | None:
     if query is None:
         return None
@@ -107,10 +109,10 @@ def _sketch(
 # -- arms
 
 
-class SearchArms:
+class PostgresSearch:
     """What finds candidates. What each method promises is said in `MemoryStore`."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: PostgresConnections) -> None:
         self._connections = connections
         self._shelf = Shelf()
         self._tending = Tending(connections=connections)
@@ -118,7 +120,7 @@ class SearchArms:
     def reworded(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> Reworded:
         """What passes the filter and was worded otherwise at `where.known_at`, as it was then."""
         most = natural(limit)
-        sought = Sought.of(terms)
+        sought = SoughtTerms.of(terms)
 
         def look() -> Reworded:
             with self._looking(sought.indexable) as (db, held, seen):
@@ -135,12 +137,12 @@ class SearchArms:
         access: Access,
         limit: int,
         postings: int | None = POSTINGS_BUDGET,
-    ) -> list[Worded]:
+    ) -> list[LexicalScores]:
         """The best memories by BM25 with their neighbours."""
         most = natural(limit)
-        sought = Sought.of(terms)
+        sought = SoughtTerms.of(terms)
 
-        def look() -> list[Worded]:
+        def look() -> list[LexicalScores]:
             with self._looking(sought.indexable, where, access) as (db, held, seen):
                 found = _score(db, held.directory, sought, postings, seen)
                 mask = seen.passing.mask(held.directory.size)
@@ -177,13 +179,13 @@ class SearchArms:
         with self._looking((), snapshot=False) as (_, held, _):
             return held.directory.voices(names)
 
-    def gather(self, probe: Probe, *, access: Access) -> Pool:
+    def gather(self, probe: Probe, *, access: Access) -> CandidatePool:
         """The candidates of all arms with every signal, from one snapshot."""
         natural(probe.per_arm)
-        terms = dict.fromkeys((*Sought.of(probe.terms).indexable, *Literals.terms(probe.literals)))
+        terms = dict.fromkeys((*SoughtTerms.of(probe.terms).indexable, *Literals.terms(probe.literals)))
         reach = dense.reach(probe.per_arm)
 
-        def look() -> Pool:
+        def look() -> CandidatePool:
             with self._looking(tuple(terms), probe.where, access, reach=reach) as (db, held, seen):
                 query = _query(probe, seen.space)
                 if query is not None:
@@ -212,12 +214,12 @@ class SearchArms:
         *,
         reach: int = dense.REACH,
         snapshot: bool = True,
-    ) -> Iterator[tuple[Database, Edition, News]]:
+    ) -> Iterator[tuple[Database, Edition, ChangesSince]]:
         """A snapshot of the store, what is held of the same moment, and what the first statement tells. Who
         asks nothing more needs no `snapshot`."""
         with self._connections.reading(snapshot=snapshot) as db:
 
-            def look(since: int) -> News:
+            def look(since: int) -> ChangesSince:
                 wanted = history.clause_at(db, where, access, worded=True)
                 return changes_since.look(db, since, terms, wanted, reach=reach)
 
@@ -225,7 +227,9 @@ class SearchArms:
                 yield db, held, seen
 
 
-def _score(db: Database, directory: Directory, sought: Sought, budget: int | None, seen: News) -> Lexical:
+def _score(
+    db: Database, directory: Directory, sought: SoughtTerms, budget: int | None, seen: ChangesSince
+) -> Lexical:
     """The scores of every memory that matches, with store-wide statistics."""
     common = None
     if sought.must_choose(directory.total, budget):

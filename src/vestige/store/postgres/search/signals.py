@@ -8,13 +8,13 @@ import numpy as np
 from vestige.cognition.ranking.bm25 import Integers
 from vestige.core import candidates as limits
 from vestige.store.postgres.search import literals
-from vestige.store.postgres.search.statement import Part
+from vestige.store.postgres.search.statement import SqlPart
 from vestige.store.postgres.search.vectors import ROUNDING, SENT, Query
 from vestige.store.postgres.server.values import SentKeys, sent_keys
 from vestige.store.sql.columns import vector_bytes
 from vestige.store.sql.database import Database, Row
 from vestige.store.sql.search import pool, tokens
-from vestige.store.sql.search.tokens import Entry, TokenCache
+from vestige.store.sql.search.tokens import TokenCache, TokenEntry
 
 # Each table is looked up key by key (OFFSET 0 keeps it so): a join might read all of it for a few hundred.
 TRAITS = (
@@ -67,7 +67,7 @@ class Signals:
 
     traits: list[Row] = field(default_factory=list)
     pieces: list[Row] = field(default_factory=list)
-    entries: dict[int, Entry] = field(default_factory=dict)
+    entries: dict[int, TokenEntry] = field(default_factory=dict)
     literals: dict[int, int] = field(default_factory=dict)
 
 
@@ -92,7 +92,7 @@ def read(
     sql = given + " UNION ALL ".join(part.sql for part in selects)
     rows = db.execute(sql, [param for part in (*tables, *selects) for param in part.params]).fetchall()
     fresh = {
-        row[WIDTH]: Entry(length=row[WIDTH + 5], bits=row[WIDTH + 6], asked=row[WIDTH + 7])
+        row[WIDTH]: TokenEntry(length=row[WIDTH + 5], bits=row[WIDTH + 6], asked=row[WIDTH + 7])
         for row in rows
         if row[WIDTH + 5] is not None
     }
@@ -106,7 +106,7 @@ def read(
     )
 
 
-def _held(cache: TokenCache, query: Query | None, owners: Sequence[int]) -> dict[int, Entry]:
+def _held(cache: TokenCache, query: Query | None, owners: Sequence[int]) -> dict[int, TokenEntry]:
     """The tokens that are here; one that is here in part is read again, because it may be too short."""
     if query is None:
         return {}
@@ -115,8 +115,12 @@ def _held(cache: TokenCache, query: Query | None, owners: Sequence[int]) -> dict
 
 
 def _tables(
-    query: Query | None, held: dict[int, Entry], sought: Sequence[str], chosen: SentKeys, lacking: SentKeys
-) -> list[Part]:
+    query: Query | None,
+    held: dict[int, TokenEntry],
+    sought: Sequence[str],
+    chosen: SentKeys,
+    lacking: SentKeys,
+) -> list[SqlPart]:
     """The tables that are selected from, each made once."""
     parts = []
     if query is not None:
@@ -124,25 +128,25 @@ def _tables(
         here = sum(entry.length for entry in held.values())
         read = (lacking, longest, query.space.profile.id)
         counted = (here, most, limits.LEAST_TOKENS, most, len(held), longest)
-        parts.append(Part(sql=f"tokens AS MATERIALIZED ({TOKENS})", params=read))
-        parts.append(Part(sql=f"most AS MATERIALIZED ({MOST})", params=counted))
+        parts.append(SqlPart(sql=f"tokens AS MATERIALIZED ({TOKENS})", params=read))
+        parts.append(SqlPart(sql=f"most AS MATERIALIZED ({MOST})", params=counted))
     if sought:
         readable = literals.readable(literals.GIVEN)
-        parts.append(Part(sql=f"readable AS MATERIALIZED ({readable})", params=(chosen,)))
+        parts.append(SqlPart(sql=f"readable AS MATERIALIZED ({readable})", params=(chosen,)))
     return parts
 
 
-def _selects(query: Query | None, sought: Sequence[str], chosen: SentKeys) -> list[Part]:
+def _selects(query: Query | None, sought: Sequence[str], chosen: SentKeys) -> list[SqlPart]:
     texts = TEXTS if sought else NO_TEXTS
     if query is None:
-        return [Part(sql=f"{CANDIDATES} {TRAITS} {NO_PIECES} {texts}", params=(chosen,))]
+        return [SqlPart(sql=f"{CANDIDATES} {TRAITS} {NO_PIECES} {texts}", params=(chosen,))]
     vector, profile = vector_bytes(query.vector), query.space.profile
     return [
-        Part(
+        SqlPart(
             sql=f"{CANDIDATES} {TRAITS} {PIECES} {texts}",
             params=(chosen, vector, vector, profile.id),
         ),
-        Part(sql=KEPT, params=(tokens.width(profile.signature.dimension),)),
+        SqlPart(sql=KEPT, params=(tokens.width(profile.signature.dimension),)),
     ]
 
 

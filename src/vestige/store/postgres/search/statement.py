@@ -12,7 +12,7 @@ Param = filters.Param | VectorBytes | SentKeys
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class SqlPart:
     """A select and its values. As a part of `together` it selects what an `Answer` has."""
 
     sql: str
@@ -31,7 +31,7 @@ class Answer:
     terms: str | None
 
 
-def together(db: Database, parts: Iterable[Part]) -> Iterator[Answer]:
+def together(db: Database, parts: Iterable[SqlPart]) -> Iterator[Answer]:
     """The answers of all parts, from one statement; none without parts."""
     several = list(parts)
     if not several:

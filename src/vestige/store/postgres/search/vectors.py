@@ -13,7 +13,7 @@ from vestige.cognition.ranking.bm25 import Floats, Integers
 from vestige.core.candidates import Vectors
 from vestige.store.contract.answers import Scored
 from vestige.store.postgres.search.changes_since import Passing, Space
-from vestige.store.postgres.search.statement import Answer, Part
+from vestige.store.postgres.search.statement import Answer, SqlPart
 from vestige.store.postgres.server.values import floats, integers
 from vestige.store.sql.columns import MAX_INTEGER, vector_bytes
 from vestige.store.sql.database import Database, Row
@@ -95,20 +95,20 @@ def is_indexed(space: Space, passing: Passing) -> bool:
     return space.indexed and not few
 
 
-def arm(query: Query, passing: Passing, most: int, *, pieces: int) -> Part:
+def arm(query: Query, passing: Passing, most: int, *, pieces: int) -> SqlPart:
     """The nearest memories, or by the index those of so many pieces: for `found`."""
     if not is_indexed(query.space, passing):
         return scanned(query, passing, most)
     profile, vector, let = query.space.profile, vector_bytes(query.vector), passing.condition("v.key")
     sql = INDEXED.format(profile=profile.id, passing=let.sql, dimension=profile.signature.dimension)
-    return Part(sql=sql, params=(vector, *let.params, vector, pieces))
+    return SqlPart(sql=sql, params=(vector, *let.params, vector, pieces))
 
 
-def scanned(query: Query, passing: Passing, most: int) -> Part:
+def scanned(query: Query, passing: Passing, most: int) -> SqlPart:
     """The nearest memories, exactly: for `found`."""
     let = passing.condition("v.key")
     sql = SCANNED.format(profile=query.space.profile.id, passing=let.sql)
-    return Part(sql=sql, params=(vector_bytes(query.vector), *let.params, most))
+    return SqlPart(sql=sql, params=(vector_bytes(query.vector), *let.params, most))
 
 
 def found(answers: Iterable[Answer], *, pieces: int) -> Near:

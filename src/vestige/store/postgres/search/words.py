@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from vestige.cognition.ranking.bm25 import Frequency, Integers, is_prefix
-from vestige.store.postgres.search.statement import Answer, Part
+from vestige.store.postgres.search.statement import Answer, SqlPart
 from vestige.store.postgres.server.values import integers
-from vestige.store.sql.columns import Listed, listed
+from vestige.store.sql.columns import SqlList, listed
 from vestige.store.sql.database import Database
 from vestige.store.sql.search.bm25 import LAST_CHARACTER, Occurrences
 from vestige.store.sql.search.word_rows import Analysis
@@ -128,11 +128,11 @@ BEGUN_POSTINGS = (
 )
 
 
-def counting(terms: Sequence[str]) -> tuple[Part, Part]:
+def counting(terms: Sequence[str]) -> tuple[SqlPart, SqlPart]:
     """How common the terms are, and the prefixes: for `frequencies`."""
     plain, begun = _parted(terms)
-    prefixes = Part(sql=BEGUN, params=_ranges(begun)) if begun else Part(sql="SELECT NULL::bytea")
-    return Part(sql=FREQUENCIES, params=(listed(plain),)), prefixes
+    prefixes = SqlPart(sql=BEGUN, params=_ranges(begun)) if begun else SqlPart(sql="SELECT NULL::bytea")
+    return SqlPart(sql=FREQUENCIES, params=(listed(plain),)), prefixes
 
 
 def frequencies(terms: Sequence[str], sent: bytes | None, begun: bytes | None) -> dict[str, Frequency]:
@@ -145,13 +145,13 @@ def frequencies(terms: Sequence[str], sent: bytes | None, begun: bytes | None) -
     }
 
 
-def postings(terms: Sequence[str]) -> Iterable[Part]:
+def postings(terms: Sequence[str]) -> Iterable[SqlPart]:
     """Who has the terms: for `occurrences`."""
     plain, begun = _parted(terms)
     if plain:
-        yield Part(sql=POSTINGS, params=(listed(plain),))
+        yield SqlPart(sql=POSTINGS, params=(listed(plain),))
     if begun:
-        yield Part(sql=BEGUN_POSTINGS, params=_ranges(begun))
+        yield SqlPart(sql=BEGUN_POSTINGS, params=_ranges(begun))
 
 
 def occurrences(terms: Sequence[str], answers: Iterable[Answer]) -> dict[str, Occurrences]:
@@ -174,6 +174,6 @@ def _parted(terms: Iterable[str]) -> tuple[list[str], list[str]]:
     return [one for one in every if not is_prefix(one)], [one for one in every if is_prefix(one)]
 
 
-def _ranges(prefixes: Iterable[str]) -> tuple[Listed, Listed]:
+def _ranges(prefixes: Iterable[str]) -> tuple[SqlList, SqlList]:
     firsts = [one[:-1] for one in prefixes]
     return listed(firsts), listed(f"{one}{LAST_CHARACTER}" for one in firsts)

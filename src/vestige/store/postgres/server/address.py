@@ -30,7 +30,7 @@ LOOKS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ServerAddress:
     """A server's URL, which may hold a password and is never shown, and the schema of a store there."""
 
     url: str = field(repr=False)

@@ -15,8 +15,8 @@ from vestige.core.errors import (
     StoreReadOnly,
     StoreUnavailable,
 )
-from vestige.store.postgres.server.address import Place
-from vestige.store.postgres.server.pool import Lost, Refused, Unreachable
+from vestige.store.postgres.server.address import ServerAddress
+from vestige.store.postgres.server.pool import LoginRefused, Lost, ServerUnreachable
 
 HINTS = {
     StoreError: "Look into the server's log. `vestige db status` tells what this store has and lacks.",
@@ -42,7 +42,7 @@ FULL_HOUSE = (
     "database, or of the server (max_connections)."
 )
 TOO_LONG = "Try again; raise storage.postgres.statement_seconds if it lasts. Nothing was half-written."
-NO_ENTRY = (Refused, errors.InvalidPassword, errors.InvalidAuthorizationSpecification)
+NO_ENTRY = (LoginRefused, errors.InvalidPassword, errors.InvalidAuthorizationSpecification)
 KINDS: dict[type[psycopg.Error], type[StoreError]] = {
     Lost: StoreUnavailable,
     errors.LockNotAvailable: StoreBusy,
@@ -68,7 +68,7 @@ RIGHTS = (
 
 
 @contextmanager
-def translated(place: Place) -> Iterator[None]:
+def translated(place: ServerAddress) -> Iterator[None]:
     """Turn the driver's errors into ours."""
     try:
         yield
@@ -84,7 +84,7 @@ def translated(place: Place) -> Iterator[None]:
         ) from exc
 
 
-def other_schema(place: Place) -> StoreUnavailable:
+def other_schema(place: ServerAddress) -> StoreUnavailable:
     """The error for a store whose tables are not there any more, or are those of another one."""
     return StoreUnavailable(
         f"The schema {place.schema} is not the one that was opened: it was removed or made anew. ({place})",
@@ -94,7 +94,7 @@ def other_schema(place: Place) -> StoreUnavailable:
     )
 
 
-def store_error(exc: psycopg.Error, place: Place) -> StoreError | InvalidInput:
+def store_error(exc: psycopg.Error, place: ServerAddress) -> StoreError | InvalidInput:
     """Our error for one of the driver's, with what to do about it."""
     said = place.without_secrets(next(iter(str(exc).strip().splitlines()), type(exc).__name__))
     if isinstance(exc, psycopg.DataError):
@@ -104,7 +104,7 @@ def store_error(exc: psycopg.Error, place: Place) -> StoreError | InvalidInput:
         return StoreUnavailable(
             f"The server does not let this user in. ({place}: {said})", hint=NOT_LET_IN, details=details
         )
-    if isinstance(exc, Unreachable):
+    if isinstance(exc, ServerUnreachable):
         hint = FULL_HOUSE if any(words in said for words in TOO_MANY) else NO_CONNECTION
         return StoreUnavailable(f"No connection to {place}: {said}", hint=hint, details=details)
     if isinstance(exc, errors.QueryCanceled):  # by the time limit, or by an administrator

@@ -21,11 +21,11 @@ IDLE_SECONDS = 600.0
 """A connection that nobody used for so long is not used again: a firewall may have forgotten it."""
 
 
-class Unreachable(psycopg.OperationalError):
+class ServerUnreachable(psycopg.OperationalError):
     """No connection could be made. The driver's error would hold the password, this one does not."""
 
 
-class Refused(Unreachable):
+class LoginRefused(ServerUnreachable):
     """The server is there, and does not let this user in."""
 
 
@@ -34,7 +34,7 @@ class Lost(psycopg.OperationalError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class ServerWait:
     """How to wait for a server or for another process."""
 
     sleep: Callable[[float], None]
@@ -54,12 +54,12 @@ class Waiting:
 
 
 @dataclass(slots=True, kw_only=True)
-class Pool:
+class ConnectionPool:
     """At most `most` connections, each lent to one thread at a time."""
 
     connect: Callable[[], Connection[Any]]
     most: int
-    waiting: Waiting
+    waiting: ServerWait
     _idle: list[tuple[float, Connection[Any]]] = field(default_factory=list)
     _made: int = 0
     _closed: bool = False
@@ -77,7 +77,7 @@ class Pool:
                 self.check_open()
                 try:
                     return self.connect()
-                except Unreachable:
+                except ServerUnreachable:
                     if not again():
                         raise
         except BaseException:

@@ -5,7 +5,7 @@ from typing import Any
 from psycopg import Connection, errors
 
 from vestige.core.errors import StoreError
-from vestige.store.postgres.server.address import Place
+from vestige.store.postgres.server.address import ServerAddress
 
 OLDEST_SERVER = 140_000
 OLDEST_EXTENSION = (0, 8)
@@ -22,7 +22,7 @@ SOFTWARE = (
 INSTALLABLE = "SELECT default_version FROM pg_available_extensions WHERE name = 'vector'"
 
 
-def check_server(db: Connection[Any], place: Place) -> None:
+def check_server(db: Connection[Any], place: ServerAddress) -> None:
     """StoreError for a server that is too old, or a database that cannot hold every text."""
     version, encoding = db.info.server_version, db.info.parameter_status("server_encoding")
     details = {"store": str(place), "version": version, "encoding": encoding}
@@ -41,7 +41,7 @@ def check_server(db: Connection[Any], place: Place) -> None:
         )
 
 
-def extension_schema(db: Connection[Any], place: Place, *, read_only: bool) -> str:
+def extension_schema(db: Connection[Any], place: ServerAddress, *, read_only: bool) -> str:
     """The schema of the extension `vector`, which is created where that is allowed."""
     found = db.execute(EXTENSION).fetchone()
     if found is None and not read_only:
@@ -66,7 +66,7 @@ def extension_schema(db: Connection[Any], place: Place, *, read_only: bool) -> s
     return str(found[1])
 
 
-def _create_extension(db: Connection[Any], place: Place) -> None:
+def _create_extension(db: Connection[Any], place: ServerAddress) -> None:
     if db.execute(INSTALLABLE).fetchone() is None:
         raise no_extension(place)
     try:
@@ -81,7 +81,7 @@ def _create_extension(db: Connection[Any], place: Place) -> None:
         ) from exc
 
 
-def no_extension(place: Place) -> StoreError:
+def no_extension(place: ServerAddress) -> StoreError:
     """The error for a server on which pgvector is not installed."""
     return StoreError(
         f"The server has no extension `vector` (pgvector). ({place})",
@@ -91,7 +91,7 @@ def no_extension(place: Place) -> StoreError:
     )
 
 
-def strangers(place: Place, table: str) -> StoreError:
+def strangers(place: ServerAddress, table: str) -> StoreError:
     """The error for a schema that another program uses."""
     return StoreError(
         f"The schema {place.schema} holds tables of another program; it was left as it is. ({place})",
@@ -100,7 +100,7 @@ def strangers(place: Place, table: str) -> StoreError:
     )
 
 
-def no_schema_made(place: Place) -> StoreError:
+def no_schema_made(place: ServerAddress) -> StoreError:
     """The error for a user who may not make the schema."""
     return StoreError(
         f"This user may not create the schema {place.schema}. ({place})",
@@ -109,7 +109,7 @@ def no_schema_made(place: Place) -> StoreError:
     )
 
 
-def no_tables_made(place: Place) -> StoreError:
+def no_tables_made(place: ServerAddress) -> StoreError:
     """The error for a user who may not make tables in the schema, or change those that are there."""
     return StoreError(
         f"This user may not make or change tables in the schema {place.schema}. ({place})",

@@ -75,7 +75,7 @@ def _tombstones(db: Database, surfaces: Surfaces) -> None:
     history.bury(
         db,
         [
-            history.Buried(memory_id=memory_id, scope=end.scope, at=end.at)
+            history.EndedMemory(memory_id=memory_id, scope=end.scope, at=end.at)
             for memory_id, end in ended
             if end is not None
         ],

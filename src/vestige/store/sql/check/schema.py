@@ -10,7 +10,7 @@ DERIVED = ("index", "view", "trigger")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
+class SchemaObject:
     """What has a name of its own, and the statement that makes it."""
 
     kind: str
@@ -21,18 +21,18 @@ class Planned:
         return f"the {self.kind} {self.name}"
 
 
-def missing(plan: Mapping[str, Planned], present: Iterable[str]) -> list[Planned]:
+def missing(plan: Mapping[str, SchemaObject], present: Iterable[str]) -> list[SchemaObject]:
     """What was planned under names that nothing has."""
     there = set(present)
     return [one for name, one in plan.items() if name not in there]
 
 
-def to_make_again(lacking: Iterable[Planned]) -> list[str]:
+def to_make_again(lacking: Iterable[SchemaObject]) -> list[str]:
     """The statements that make again what holds nothing of its own."""
     return [one.statement for one in lacking if one.kind in DERIVED]
 
 
-def troubles(lacking: Iterable[Planned]) -> list[Trouble]:
+def troubles(lacking: Iterable[SchemaObject]) -> list[Trouble]:
     """What there is to say of it."""
     return [
         Trouble(check="schema", message=f"It lacks {one}.", severity="warning", repair="schema")

@@ -11,7 +11,7 @@ from vestige.store.sql.columns import listed
 from vestige.store.sql.database import Database
 from vestige.store.sql.rows import memories
 from vestige.store.sql.search import word_rows
-from vestige.store.sql.search.thread_rows import Place
+from vestige.store.sql.search.thread_rows import ThreadRow
 
 BATCH = 500
 AMONG = "IN (SELECT value FROM json_each(?))"
@@ -29,12 +29,12 @@ class Wrong:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class DerivedRows:
     """The derived rows of some memories, by key. A row that is missing altogether is another trouble."""
 
     hashes: Mapping[int, str]
     terms: Mapping[int, str]
-    places: Mapping[int, Place]
+    places: Mapping[int, ThreadRow]
     fingerprints: Mapping[int, frozenset[str]]
 
 
@@ -60,7 +60,7 @@ def texts(db: Database, word_key: str) -> Iterator[Trouble]:
         yield from about("texts", message, found, repair="words")
 
 
-def _compare(wrong: Wrong, some: Sequence[tuple[int, Memory]], kept: Kept) -> None:
+def _compare(wrong: Wrong, some: Sequence[tuple[int, Memory]], kept: DerivedRows) -> None:
     for key, memory in some:
         right = word_rows.analyse(memory)
         if kept.hashes[key] != text_hash(memory):
@@ -73,12 +73,12 @@ def _compare(wrong: Wrong, some: Sequence[tuple[int, Memory]], kept: Kept) -> No
             wrong.fingerprints.append(memory.id)
 
 
-def _kept(db: Database, keys: Sequence[int], word_key: str) -> Kept:
+def _kept(db: Database, keys: Sequence[int], word_key: str) -> DerivedRows:
     asked = (listed(keys),)
     prints: dict[int, set[str]] = defaultdict(set)
     for key, one in db.execute(f"SELECT key, fingerprint FROM fingerprints WHERE key {AMONG}", asked):
         prints[key].add(one)
-    return Kept(
+    return DerivedRows(
         hashes=dict(db.execute(f"SELECT key, text_hash FROM memories WHERE key {AMONG}", asked)),
         terms=dict(db.execute(f"SELECT {word_key}, terms FROM words WHERE {word_key} {AMONG}", asked)),
         places={row[0]: _place(row[1:]) for row in db.execute(f"{PLACE} {AMONG} AND length >= 0", asked)},
@@ -86,9 +86,9 @@ def _kept(db: Database, keys: Sequence[int], word_key: str) -> Kept:
     )
 
 
-def _place(row: Sequence[int]) -> Place:
+def _place(row: Sequence[int]) -> ThreadRow:
     thread, source, position, length, form, flags, speaker, born = row
-    return Place(
+    return ThreadRow(
         thread=thread,
         source=source,
         position=position,

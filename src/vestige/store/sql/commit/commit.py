@@ -41,7 +41,7 @@ from vestige.store.contract.changes import (
 from vestige.store.hybrid_clock import tick
 from vestige.store.merge.strength_log import carried, carried_strength
 from vestige.store.sql.commit import pending
-from vestige.store.sql.commit.pending import Draft, Filing, Wiring
+from vestige.store.sql.commit.pending import Filing, PendingMemory, Wiring
 from vestige.store.sql.database import Database, Surfaces
 from vestige.store.sql.rows import edges, history, log, memories, store_facts, strengths
 from vestige.store.sql.rows.store_facts import Standing
@@ -55,7 +55,7 @@ class Written:
     """An addition or revision with what is derived from its memory's text."""
 
     change: Add | Revise
-    row: memories.Row
+    row: memories.WrittenMemory
     analysis: word_rows.Analysis
 
 
@@ -72,7 +72,7 @@ def analyse(change: Change) -> Step:
 
 
 @dataclass(slots=True, kw_only=True)
-class Work:
+class CommitDraft:
     """The draft of one commit by `node`. `clock` is its last reading."""
 
     node: str
@@ -82,18 +82,18 @@ class Work:
     curve: float
     next_key: int
     taken: set[str]
-    drafts: dict[str, Draft]
+    drafts: dict[str, PendingMemory]
     filing: Filing
     surfaces: Surfaces
     wiring: Wiring = field(default_factory=Wiring)
-    forgotten: list[Draft] = field(default_factory=list)
-    buried: list[history.Buried] = field(default_factory=list)
-    entries: list[log.Entry] = field(default_factory=list)
+    forgotten: list[PendingMemory] = field(default_factory=list)
+    buried: list[history.EndedMemory] = field(default_factory=list)
+    entries: list[log.LogEntry] = field(default_factory=list)
 
     @classmethod
     def begin(
         cls, db: Database, node: str, changes: Sequence[Change], access: Access, surfaces: Surfaces
-    ) -> "Work":
+    ) -> "CommitDraft":
         """Load what the changes touch."""
         filing = Filing.begin(db, changes, access)
         named = [memory_id for change in changes for memory_id in about(change)]
@@ -112,7 +112,7 @@ class Work:
             taken=history.buried_among(db, touched) | known.keys() if adds else set(),
             filing=filing,
             drafts={
-                memory_id: Draft(
+                memory_id: PendingMemory(
                     key=one.key,
                     memory=one.record.memory,
                     strength=one.record.strength,
@@ -165,7 +165,7 @@ class Work:
                 hint="Ids are never used twice, not even after a deletion.",
                 details={"memory_id": memory.id},
             )
-        draft = Draft(
+        draft = PendingMemory(
             key=self.next_key,
             memory=memory,
             strength=cognition.encode(memory.created_at, self.curve),
@@ -199,7 +199,7 @@ class Work:
         self._take_text(draft, written, moved=not thread_rows.MADE_FROM.isdisjoint(changed))
         self._note(REVISED, new.updated_at, new, {"fields": changed, "reason": change.reason})
 
-    def _take_text(self, draft: Draft, written: Written, *, moved: bool) -> None:
+    def _take_text(self, draft: PendingMemory, written: Written, *, moved: bool) -> None:
         """Take over a memory's row, its lexical row if that can have changed, and the vectors that were
         made from its present text."""
         row, embedded = written.row, written.change.embedded
@@ -292,7 +292,7 @@ class Work:
         scope = draft.memory.scope
         del self.drafts[change.memory_id]
         self.forgotten.append(draft)
-        self.buried.append(history.Buried(memory_id=change.memory_id, scope=scope, at=change.at))
+        self.buried.append(history.EndedMemory(memory_id=change.memory_id, scope=scope, at=change.at))
         self.wiring.forget(draft.key)
         self.filing.forget(change.memory_id)
         self._note(DELETED, change.at, draft.memory, {"reason": change.reason})
@@ -308,7 +308,7 @@ class Work:
         """Note an event; `around` are the strengths before and after a remark."""
         self.clock = tick(self.clock, at)
         self.entries.append(
-            log.Entry(
+            log.LogEntry(
                 clock=self.clock,
                 at=at,
                 kind=kind,
@@ -323,7 +323,7 @@ class Work:
         draft = self.drafts.get(memory_id)
         return None if draft is None else draft.memory
 
-    def _require(self, memory_id: str) -> Draft:
+    def _require(self, memory_id: str) -> PendingMemory:
         draft = self.drafts.get(memory_id)
         if draft is None or not self.access.allows(draft.memory):
             raise NotFound(f"There is no memory {memory_id}.", details={"memory_id": memory_id})

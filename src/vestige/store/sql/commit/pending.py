@@ -16,7 +16,7 @@ from vestige.store.sql.search import vectors, word_rows
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft:
+class PendingMemory:
     """A memory as it will be, and what of it must be written; `past` are the revisions to keep."""
 
     key: int
@@ -24,7 +24,7 @@ class Draft:
     strength: Strength
     text_hash: str
     is_new: bool = False
-    row: memories.Row | None = None
+    row: memories.WrittenMemory | None = None
     analysis: word_rows.Analysis | None = None
     embedded: Embedded | None = None
     lost_vectors: bool = False
@@ -32,9 +32,9 @@ class Draft:
     past: list[Revision] = field(default_factory=list)
 
 
-def row_of(memory: Memory, fingerprints: frozenset[str]) -> memories.Row:
+def row_of(memory: Memory, fingerprints: frozenset[str]) -> memories.WrittenMemory:
     """A memory as it is written."""
-    return memories.Row(
+    return memories.WrittenMemory(
         columns=memories.to_row(memory),
         text_hash=text_hash(memory),
         tags=memory.tags,
@@ -43,7 +43,7 @@ def row_of(memory: Memory, fingerprints: frozenset[str]) -> memories.Row:
 
 
 def write_texts(
-    db: Database, profile: store_facts.Profile | None, drafts: Sequence[Draft], surfaces: Surfaces
+    db: Database, profile: store_facts.Profile | None, drafts: Sequence[PendingMemory], surfaces: Surfaces
 ) -> None:
     """Write the memories that are new or changed, with all that is derived from their text."""
     worded = [one for one in drafts if one.row is not None]
@@ -60,7 +60,7 @@ def write_texts(
     history.keep(db, [(one.key, past) for one in worded for past in one.past])
 
 
-def write_endings(db: Database, forgotten: Sequence[Draft], surfaces: Surfaces) -> None:
+def write_endings(db: Database, forgotten: Sequence[PendingMemory], surfaces: Surfaces) -> None:
     """Remove memories with everything that is derived from their text or quotes it."""
     if not forgotten:
         return

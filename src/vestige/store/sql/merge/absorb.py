@@ -8,7 +8,7 @@ from vestige.cognition.fsrs.strength import encode
 from vestige.core.models import Access, LogEvent, Memory, Strength
 from vestige.store.contract.changes import TUNED
 from vestige.store.merge import absorb as absorbing
-from vestige.store.merge.absorb import Meeting, Plan
+from vestige.store.merge.absorb import AbsorbPlan, Meeting
 from vestige.store.merge.histories import Absorbed, DocumentLife, Life, MemoryLife
 from vestige.store.merge.strength_log import EVIDENCE, Curves, Folded
 from vestige.store.merge.union import (
@@ -23,7 +23,7 @@ from vestige.store.merge.union import (
     united,
 )
 from vestige.store.sql.commit import pending
-from vestige.store.sql.commit.pending import Draft
+from vestige.store.sql.commit.pending import PendingMemory
 from vestige.store.sql.database import Database, Surfaces, Transactions
 from vestige.store.sql.merge import histories
 from vestige.store.sql.rows import (
@@ -112,7 +112,7 @@ def _prepare(db: Database, given: Mapping[Key, Life]) -> Prepared:
     )
 
 
-def _unite(db: Database, prepared: Prepared, surfaces: Surfaces) -> Plan:
+def _unite(db: Database, prepared: Prepared, surfaces: Surfaces) -> AbsorbPlan:
     given = prepared.given
     mine = _mine(db, given)
     named = absorbing.mentioned(given) | absorbing.mentioned(mine)
@@ -163,18 +163,18 @@ def _mine(db: Database, given: Collection[Key]) -> dict[Key, Life]:
     return {key_of(life): life for life in found}
 
 
-def _write_memories(db: Database, plan: Plan, prepared: Prepared, surfaces: Surfaces) -> None:
+def _write_memories(db: Database, plan: AbsorbPlan, prepared: Prepared, surfaces: Surfaces) -> None:
     """Write and remove memories with all that is derived from their text, but for their strength."""
     known = memories.stored(db, [one.life.memory_id for one in plan.memories])
     key = surfaces.next_key(db)
-    changed: list[Draft] = []
-    ended: list[Draft] = []
-    buried: list[history.Buried] = []
+    changed: list[PendingMemory] = []
+    ended: list[PendingMemory] = []
+    buried: list[history.EndedMemory] = []
     for one in plan.memories:
         stored = known.get(one.life.memory_id)
         end = ending(one.life)
         if end is not None:
-            buried.append(history.Buried(memory_id=one.life.memory_id, scope=end.scope, at=end.at))
+            buried.append(history.EndedMemory(memory_id=one.life.memory_id, scope=end.scope, at=end.at))
             ended.extend([] if stored is None else [_known(stored)])
         elif one.after is not None and one.after != one.before:
             draft = _new(one.after, key) if stored is None else _known(stored)
@@ -187,8 +187,8 @@ def _write_memories(db: Database, plan: Plan, prepared: Prepared, surfaces: Surf
     pending.write_texts(db, None, changed, surfaces)
 
 
-def _known(stored: memories.Stored) -> Draft:
-    return Draft(
+def _known(stored: memories.Stored) -> PendingMemory:
+    return PendingMemory(
         key=stored.key,
         memory=stored.record.memory,
         strength=stored.record.strength,
@@ -196,11 +196,13 @@ def _known(stored: memories.Stored) -> Draft:
     )
 
 
-def _new(memory: Memory, key: int) -> Draft:
-    return Draft(key=key, memory=memory, strength=encode(memory.created_at), text_hash="", is_new=True)
+def _new(memory: Memory, key: int) -> PendingMemory:
+    return PendingMemory(
+        key=key, memory=memory, strength=encode(memory.created_at), text_hash="", is_new=True
+    )
 
 
-def _revise(draft: Draft, memory: Memory, one: Meeting, prepared: Prepared) -> None:
+def _revise(draft: PendingMemory, memory: Memory, one: Meeting, prepared: Prepared) -> None:
     """Make the draft this memory, with its whole past."""
     brought = prepared.brought.get(memory.id)
     fits = brought is not None and brought.memory == memory
@@ -214,7 +216,7 @@ def _revise(draft: Draft, memory: Memory, one: Meeting, prepared: Prepared) -> N
     draft.past = revisions(one.life)
 
 
-def _rewire(db: Database, plan: Plan) -> None:
+def _rewire(db: Database, plan: AbsorbPlan) -> None:
     keys = memories.keys_of(db, {end for ends in plan.edges for end in ends[:2]})
     graph.replace(
         db,
@@ -222,7 +224,7 @@ def _rewire(db: Database, plan: Plan) -> None:
     )
 
 
-def _file(db: Database, plan: Plan, surfaces: Surfaces) -> None:
+def _file(db: Database, plan: AbsorbPlan, surfaces: Surfaces) -> None:
     documents.drop(db, [(life.kind, life.id) for life in plan.documents if life.document is None], surfaces)
     filed = [(life, life.document) for life in plan.documents if life.document is not None]
     keys = memories.keys_of(db, {memory_id for _, document in filed for memory_id in document.cites})
@@ -231,7 +233,7 @@ def _file(db: Database, plan: Plan, surfaces: Surfaces) -> None:
         documents.put(db, document, (life.clock, life.node), cited)
 
 
-def _weigh(db: Database, plan: Plan, prepared: Prepared) -> None:
+def _weigh(db: Database, plan: AbsorbPlan, prepared: Prepared) -> None:
     """Fold strengths again where evidence came in, or was given on another curve than was known."""
     curves = Curves.told(histories.of_curve(db).events)
     met = {one.life.memory_id: one for one in plan.memories if one.weighed}
@@ -287,7 +289,7 @@ def _write_strengths(db: Database, weighed: Iterable[tuple[str, Weighed]]) -> No
         log.note_strengths(db, {told: both for one in some.values() for told, both in one.around.items()})
 
 
-def _embed(db: Database, plan: Plan) -> None:
+def _embed(db: Database, plan: AbsorbPlan) -> None:
     """Take the vectors of memories that have none."""
     if not plan.embedded:
         return

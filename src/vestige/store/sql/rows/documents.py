@@ -11,7 +11,7 @@ from vestige.core.documents import Document
 from vestige.core.models import ANYTHING, Access
 from vestige.store.sql.columns import json_mapping, json_text, listed, moment_text
 from vestige.store.sql.database import Database, Surfaces
-from vestige.store.sql.filters import Clause, Condition, clause, in_scope, within
+from vestige.store.sql.filters import Condition, SqlConditions, clause, in_scope, within
 
 SELECT = (
     "SELECT d.kind, d.id, d.scope, d.version, d.created_at, d.updated_at, d.cites, d.body, d.clock, d.node"
@@ -33,7 +33,7 @@ PutStamp = tuple[int, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class DocumentQuery:
     """Which documents are asked for; unset fields do not narrow it down."""
 
     kind: str
@@ -44,9 +44,9 @@ class Wanted:
     inherited: bool = False
 
 
-def page(db: Database, wanted: Wanted, access: Access, limit: int, offset: int) -> list[Document]:
+def page(db: Database, wanted: DocumentQuery, access: Access, limit: int, offset: int) -> list[Document]:
     """A page of what is asked for and in reach."""
-    asked = Clause(conditions=(*_asked(wanted), *reached_by(access)))
+    asked = SqlConditions(conditions=(*_asked(wanted), *reached_by(access)))
     rows = db.execute(
         f"{SELECT} WHERE {asked.sql} ORDER BY d.updated_at DESC, d.id LIMIT ? OFFSET ?",
         (*asked.params, limit, offset),
@@ -71,7 +71,7 @@ def stamped(db: Database, names: Collection[Name]) -> dict[Name, tuple[Document,
 
 def reached(db: Database, access: Access) -> set[Name]:
     """Every document in reach."""
-    within_reach = Clause(conditions=tuple(reached_by(access)))
+    within_reach = SqlConditions(conditions=tuple(reached_by(access)))
     rows = db.execute(f"SELECT d.kind, d.id FROM documents d WHERE {within_reach.sql}", within_reach.params)
     return set(rows.fetchall())
 
@@ -101,7 +101,7 @@ def drop_citing(db: Database, keys: Sequence[int]) -> None:
     db.execute(f"DELETE FROM documents WHERE key IN ({CITED})", (listed(keys),))
 
 
-def _asked(wanted: Wanted) -> Iterator[Condition]:
+def _asked(wanted: DocumentQuery) -> Iterator[Condition]:
     yield Condition(sql="d.kind = ?", params=(wanted.kind,))
     if wanted.ids is not None:
         sql = "d.id IN (SELECT value FROM json_each(?))"

@@ -9,7 +9,7 @@ from vestige.core.errors import InvalidInput
 from vestige.core.models import ANYTHING, Access, Edge
 from vestige.store.sql.columns import MAX_INTEGER, listed, moment_text
 from vestige.store.sql.database import Database
-from vestige.store.sql.filters import Clause, clause
+from vestige.store.sql.filters import SqlConditions, clause
 
 # An edge keeps the time it was created; linking again changes its weight.
 PUT = (
@@ -118,7 +118,7 @@ def count(db: Database, access: Access) -> int:
     return int(row[0])
 
 
-def _reaches(column: str, reach: Clause) -> str:
+def _reaches(column: str, reach: SqlConditions) -> str:
     if not reach.conditions:
         return "TRUE"
     return f"EXISTS (SELECT 1 FROM memories m WHERE m.key = {column} AND {reach.sql})"

@@ -15,7 +15,7 @@ from vestige.store.contract.search import Reworded, TermStatistics
 from vestige.store.filter_rule import passed, stands
 from vestige.store.sql.columns import json_text, listed, moment_text
 from vestige.store.sql.database import Database
-from vestige.store.sql.filters import Clause, clause, within
+from vestige.store.sql.filters import SqlConditions, clause, within
 from vestige.store.sql.rows import memories, strengths
 
 # A memory's last revision by then, or its first one when even that was written with a later time.
@@ -41,7 +41,7 @@ EVERY_REVISION = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Buried:
+class EndedMemory:
     """A memory that ends: where it was and when."""
 
     memory_id: str
@@ -115,7 +115,7 @@ def earlier(db: Database, memory_ids: Sequence[str], moment: datetime, access: A
     return {memory.id: memory for memory in were if access.allows(memory)}
 
 
-def clause_at(db: Database, where: Filter, access: Access, *, worded: bool = False) -> Clause:
+def clause_at(db: Database, where: Filter, access: Access, *, worded: bool = False) -> SqlConditions:
     """The SQL of a filter that may look back: what was revised after `known_at` is judged by the revision
     that was in force then. Both that and the present memory must be within the access. `worded` leaves out
     what had other words then."""
@@ -179,7 +179,7 @@ def texts(db: Database, key: int) -> set[str]:
     return {text for memory in earlier for text in (memory.content, *memory.phrasings)}
 
 
-def bury(db: Database, buried: Iterable[Buried]) -> None:
+def bury(db: Database, buried: Iterable[EndedMemory]) -> None:
     """Write tombstones."""
     db.executemany(
         "INSERT INTO tombstones (id, scope, deleted_at) VALUES (?, ?, ?)"

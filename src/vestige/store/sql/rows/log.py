@@ -11,7 +11,7 @@ from vestige.store.contract.answers import LogQuery
 from vestige.store.contract.changes import DROPPED, LINKED, PUT, REMARKED, UNLINKED
 from vestige.store.sql.columns import json_mapping, json_text, moment_text
 from vestige.store.sql.database import Database
-from vestige.store.sql.filters import Clause, Condition, clause, in_scope, within
+from vestige.store.sql.filters import Condition, SqlConditions, clause, in_scope, within
 from vestige.store.sql.rows import documents
 
 INSERT = (
@@ -31,7 +31,7 @@ OF_DOCUMENT = "d.kind = json_extract(e.payload, '$.kind') AND d.id = json_extrac
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class LogEntry:
     """An event of this node that waits for its numbers. `around` are the strengths before and after a
     remark, as JSON."""
 
@@ -55,7 +55,9 @@ def advance(db: Database, reading: int) -> None:
     db.execute("UPDATE clock SET reading = ? WHERE reading < ?", (reading, reading))
 
 
-def append(db: Database, node: str, entries: Sequence[Entry], *, position: int, seq: int) -> list[LogEvent]:
+def append(
+    db: Database, node: str, entries: Sequence[LogEntry], *, position: int, seq: int
+) -> list[LogEvent]:
     """Write events of this node and give them the positions and sequence numbers after these."""
     events, rows = [], []
     for number, entry in enumerate(entries, start=1):
@@ -115,7 +117,7 @@ def read(db: Database, *, access: Access, memory_id: str | None, after: int, lim
         conditions.append(Condition(sql="e.memory_id = ?", params=(memory_id,)))
     if access != EVERYTHING:
         conditions.extend(_readable(access))
-    wanted = Clause(conditions=tuple(conditions))
+    wanted = SqlConditions(conditions=tuple(conditions))
     rows = db.execute(f"{SELECT} WHERE {wanted.sql} ORDER BY e.position LIMIT ?", (*wanted.params, limit))
     return [from_row(row) for row in rows]
 
@@ -123,7 +125,7 @@ def read(db: Database, *, access: Access, memory_id: str | None, after: int, lim
 def latest(db: Database, asked: LogQuery, *, access: Access, limit: int) -> list[LogEvent]:
     """The events asked for, the last one first."""
     readable = () if access == EVERYTHING else _readable(access)
-    wanted = Clause(conditions=(*_asked(asked), *readable))
+    wanted = SqlConditions(conditions=(*_asked(asked), *readable))
     rows = db.execute(
         f"{SELECT} WHERE {wanted.sql} ORDER BY e.position DESC LIMIT ?", (*wanted.params, limit)
     )
@@ -174,7 +176,7 @@ def _readable(access: Access) -> Iterator[Condition]:
         sql=f"e.kind NOT IN (?, ?) OR EXISTS ({target} AND {reach.sql})",
         params=(LINKED, UNLINKED, *reach.params),
     )
-    document = Clause(conditions=(Condition(sql=OF_DOCUMENT), *documents.reached_by(access)))
+    document = SqlConditions(conditions=(Condition(sql=OF_DOCUMENT), *documents.reached_by(access)))
     yield Condition(
         sql=f"e.kind NOT IN (?, ?) OR EXISTS (SELECT 1 FROM documents d WHERE {document.sql})",
         params=(PUT, DROPPED, *document.params),

@@ -20,7 +20,7 @@ from vestige.store.sql.columns import (
     optional_text,
 )
 from vestige.store.sql.database import Database
-from vestige.store.sql.filters import Clause, clause
+from vestige.store.sql.filters import SqlConditions, clause
 from vestige.store.sql.rows import store_facts, strengths
 
 COLUMNS = (
@@ -75,7 +75,7 @@ MemoryRow = tuple[Any, ...]  # what the driver takes and gives for the columns a
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class WrittenMemory:
     """A memory as it is written: its columns, and what is derived from its text."""
 
     columns: MemoryRow
@@ -157,13 +157,13 @@ def from_row(row: Sequence[Any]) -> Memory:
     )
 
 
-def insert(db: Database, rows: Mapping[int, Row]) -> None:
+def insert(db: Database, rows: Mapping[int, WrittenMemory]) -> None:
     """New memories under their keys."""
     db.executemany(INSERT, [(key, row.text_hash, *row.columns) for key, row in rows.items()])
     _insert_labels(db, rows)
 
 
-def update(db: Database, rows: Mapping[int, Row]) -> None:
+def update(db: Database, rows: Mapping[int, WrittenMemory]) -> None:
     """The present state of memories that exist."""
     db.executemany(UPDATE, [(row.text_hash, *row.columns, key) for key, row in rows.items()])
     keys = [(key,) for key in rows]
@@ -231,7 +231,7 @@ def ids_of(db: Database, keys: Iterable[int]) -> dict[int, str]:
 
 
 def page(
-    db: Database, wanted: Clause, order: Order, now: datetime | None, limit: int, offset: int
+    db: Database, wanted: SqlConditions, order: Order, now: datetime | None, limit: int, offset: int
 ) -> list[Record]:
     """A page of the records that match; `now` is needed by retention only."""
     if wanted.retained is None and order is not Order.RETENTION:
@@ -246,7 +246,7 @@ def page(
     return by_key(db, keys[offset : offset + limit])
 
 
-def after_key(db: Database, wanted: Clause, key: int, limit: int) -> tuple[list[Record], int | None]:
+def after_key(db: Database, wanted: SqlConditions, key: int, limit: int) -> tuple[list[Record], int | None]:
     """The next matching records in the order of arrival, and the key reached (None at the end)."""
     rows = db.execute(
         f"{RECORD} WHERE m.key > ? AND {wanted.sql} ORDER BY m.key LIMIT ?", (key, *wanted.params, limit)
@@ -265,7 +265,7 @@ def texts_after(db: Database, key: int, limit: int) -> tuple[list[tuple[int, Mem
     return [(row[0], from_row(row[1:])) for row in rows], rows[-1][0] if rows else None
 
 
-def keys(db: Database, wanted: Clause) -> NDArray[np.int64]:
+def keys(db: Database, wanted: SqlConditions) -> NDArray[np.int64]:
     """The keys of everything that matches."""
     if wanted.retained is not None:
         return strengths.retentions(db, wanted, "m.key", wanted.retained.now)[0]
@@ -273,7 +273,7 @@ def keys(db: Database, wanted: Clause) -> NDArray[np.int64]:
     return keys_from_text(found.fetchone()[0])
 
 
-def allowed(db: Database, wanted: Clause, size: int) -> NDArray[np.bool_] | None:
+def allowed(db: Database, wanted: SqlConditions, size: int) -> NDArray[np.bool_] | None:
     """By key, which memories match, all keys being below `size`; None when all do."""
     through, few = wanted.parted()
     # Each of the few is found by an index of its own; what is let through, often by one without the rows.
@@ -289,7 +289,7 @@ def allowed(db: Database, wanted: Clause, size: int) -> NDArray[np.bool_] | None
     return mask
 
 
-def count(db: Database, wanted: Clause) -> int:
+def count(db: Database, wanted: SqlConditions) -> int:
     """How many match."""
     if wanted.retained is not None:
         return len(keys(db, wanted))
@@ -308,7 +308,7 @@ def tag_counts(db: Database, access: Access) -> dict[str, int]:
     )
 
 
-def same_text(db: Database, fingerprints: Sequence[str], scope: str, wanted: Clause) -> dict[str, str]:
+def same_text(db: Database, fingerprints: Sequence[str], scope: str, wanted: SqlConditions) -> dict[str, str]:
     """The oldest matching memory of exactly this scope for each fingerprint."""
     rows = db.execute(
         "SELECT f.fingerprint, m.id FROM fingerprints f CROSS JOIN memories m ON m.key = f.key"
@@ -344,7 +344,7 @@ def unembedded(db: Database, profile: int | None, limit: int, *, tokens: bool = 
     return [from_row(row) for row in rows]
 
 
-def _insert_labels(db: Database, rows: Mapping[int, Row]) -> None:
+def _insert_labels(db: Database, rows: Mapping[int, WrittenMemory]) -> None:
     db.executemany(
         "INSERT INTO memory_tags (key, tag) VALUES (?, ?)",
         [(key, tag) for key, row in rows.items() for tag in dict.fromkeys(row.tags)],

@@ -8,7 +8,7 @@ from vestige.cognition.fsrs.strength import accessibility
 from vestige.core.models import Access, Filter, StoreStats
 from vestige.store.sql.columns import moment_text, optional_moment
 from vestige.store.sql.database import Database
-from vestige.store.sql.filters import Clause, clause
+from vestige.store.sql.filters import SqlConditions, clause
 from vestige.store.sql.rows import edges, store_facts, strengths
 from vestige.store.sql.rows.memories import count
 
@@ -56,7 +56,7 @@ def _suppressions(db: Database, keys: strengths.Keys) -> list[int]:
     return [counts.get(key, 0) for key in keys.tolist()]
 
 
-def _counted(db: Database, column: str, reach: Clause) -> dict[str, int]:
+def _counted(db: Database, column: str, reach: SqlConditions) -> dict[str, int]:
     rows = db.execute(
         f"SELECT m.{column}, count(*) FROM memories m WHERE {reach.sql} GROUP BY m.{column}", reach.params
     )

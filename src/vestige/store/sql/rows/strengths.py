@@ -21,7 +21,7 @@ from vestige.store.sql.columns import (
     optional_text,
 )
 from vestige.store.sql.database import Database
-from vestige.store.sql.filters import Clause, Retained
+from vestige.store.sql.filters import Retained, SqlConditions
 
 COLUMNS = (
     "stability",
@@ -131,7 +131,7 @@ def tune(db: Database, w20: float) -> None:
     db.execute("UPDATE curve SET w20 = ?", (w20,))
 
 
-def retentions(db: Database, wanted: Clause, order: str, now: datetime | None) -> tuple[Keys, Levels]:
+def retentions(db: Database, wanted: SqlConditions, order: str, now: datetime | None) -> tuple[Keys, Levels]:
     """The keys of everything that matches, in this order, with their retention at `now`."""
     if now is None:
         raise InvalidInput("A filter or an order by retention needs `now`, the moment to judge it at.")
@@ -152,7 +152,7 @@ def retentions(db: Database, wanted: Clause, order: str, now: datetime | None) -
     return found[kept], levels[kept]
 
 
-def retrievals(db: Database, wanted: Clause, now: datetime) -> Levels:
+def retrievals(db: Database, wanted: SqlConditions, now: datetime) -> Levels:
     """The chance of everything that matches to be recalled at `now`."""
     rows = db.execute(
         f"SELECT s.stability, s.retrieval, s.decay_from, {CURVE}"

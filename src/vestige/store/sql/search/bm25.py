@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vestige.cognition.ranking import bm25
 from vestige.cognition.ranking.bm25 import Floats, Frequency, Integers, Scores, is_prefix
-from vestige.core.candidates import TermStatistics, Worded
+from vestige.core.candidates import LexicalScores, TermStatistics
 from vestige.store.sql.search.threads import Directory
 
 Mask = NDArray[np.bool_]
@@ -27,14 +27,14 @@ NO_KEYS: Integers = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sought:
+class SoughtTerms:
     """The distinct terms of a query that count, how often each is asked for, and which an index can have."""
 
     times: Mapping[str, int]
     indexable: tuple[str, ...]
 
     @classmethod
-    def of(cls, terms: Sequence[str]) -> "Sought":
+    def of(cls, terms: Sequence[str]) -> "SoughtTerms":
         """What is sought by these terms."""
         often = Counter(terms)
         times = {term: often[term] for term in bm25.considered(often)}
@@ -65,7 +65,7 @@ def is_indexable(term: str) -> bool:
     return TERM.fullmatch(term.removesuffix("*")) is not None
 
 
-def looked_up(sought: Sought, common: Sequence[Frequency] | None, budget: int | None) -> list[str]:
+def looked_up(sought: SoughtTerms, common: Sequence[Frequency] | None, budget: int | None) -> list[str]:
     """The terms to look up: all, or where `common` says how common they are, those that can be afforded.
 
     Sorted: in whatever order terms are asked for, scores are the same to the last bit.
@@ -74,7 +74,7 @@ def looked_up(sought: Sought, common: Sequence[Frequency] | None, budget: int | 
 
 
 def score(
-    sought: Sought,
+    sought: SoughtTerms,
     common: Sequence[Frequency] | None,
     found: Mapping[str, Occurrences],
     directory: Directory,
@@ -118,12 +118,12 @@ def statistics(found: Lexical, directory: Directory) -> TermStatistics:
     )
 
 
-def best(ids_of: Ids, scores: Scores, allowed: Mask | None, limit: int) -> list[Worded]:
+def best(ids_of: Ids, scores: Scores, allowed: Mask | None, limit: int) -> list[LexicalScores]:
     """The best memories that match a term and are allowed, in the order of the contract."""
     at = best_rows(ids_of, scores, allowed, limit)
     ids = ids_of(scores.rows[at].tolist())
     found = [
-        Worded(
+        LexicalScores(
             memory_id=ids[int(scores.rows[one])],
             own=float(scores.own[one]),
             window=float(scores.window[one]),

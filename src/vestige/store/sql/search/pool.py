@@ -8,7 +8,7 @@ import numpy as np
 
 from vestige.cognition.ranking import bm25
 from vestige.cognition.ranking.bm25 import Floats, Integers, idf, mass
-from vestige.core.candidates import NEARBY, Flags, Pool, Sketch, Traits
+from vestige.core.candidates import NEARBY, CandidatePool, Flags, Sketch, Traits
 from vestige.store.contract.search import Probe
 from vestige.store.sql.database import Row
 from vestige.store.sql.rows import strengths
@@ -27,7 +27,7 @@ TRAITS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arms:
+class ArmKeys:
     """The keys each arm found, the lexical scores, and the keys in whose company words are counted (None:
     all of them)."""
 
@@ -46,7 +46,7 @@ class Arms:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class TableSignals:
     """What the tables say about the candidates, in the order of their ids."""
 
     ids: tuple[str, ...]
@@ -88,17 +88,17 @@ def worded(ids_of: Ids, found: Lexical, allowed: Mask | None, limit: int) -> Int
 def pool(
     directory: Directory,
     probe: Probe,
-    arms: Arms,
-    told: Told,
+    arms: ArmKeys,
+    told: TableSignals,
     *,
     closest: Closest,
     literals: Integers,
     sketch: Sketch | None,
-) -> Pool:
+) -> CandidatePool:
     """The candidates with every signal; `closest` and `literals` are in the order of `told`."""
     counted = _counted(arms, directory)
     own, window, thread, covered = _levels(arms.lexical, counted, told.keys)
-    return Pool(
+    return CandidatePool(
         ids=told.ids,
         own=own,
         window=window,
@@ -121,7 +121,7 @@ def pool(
     )
 
 
-def tell(directory: Directory, rows: Sequence[Row]) -> Told:
+def tell(directory: Directory, rows: Sequence[Row]) -> TableSignals:
     """Ids and traits of the candidates, from rows of `TRAITS`."""
     ordered = sorted(rows, key=itemgetter(1))  # by id; faster here than in SQL
     columns = list(zip(*ordered, strict=True)) or [()] * 12
@@ -145,7 +145,7 @@ def tell(directory: Directory, rows: Sequence[Row]) -> Told:
         timed=flags & TIMED > 0,
         speaker=directory.speakers(keys),
     )
-    return Told(ids=tuple(columns[1]), keys=keys, traits=traits)
+    return TableSignals(ids=tuple(columns[1]), keys=keys, traits=traits)
 
 
 def _among(keys: Integers, found: Integers) -> Flags:
@@ -154,7 +154,7 @@ def _among(keys: Integers, found: Integers) -> Flags:
     return np.array([key in there for key in keys.tolist()], dtype=np.bool_)
 
 
-def _counted(arms: Arms, directory: Directory) -> Counted:
+def _counted(arms: ArmKeys, directory: Directory) -> Counted:
     found, nearby = arms.lexical, arms.nearby
     if nearby is None:
         return Counted(frequencies=found.frequencies, memories=directory.memories)

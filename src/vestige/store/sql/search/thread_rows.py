@@ -26,7 +26,7 @@ PUT = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ThreadRow:
     """A row of `places`. `thread` is None outside any thread, `born` is when it was made, in microseconds."""
 
     thread: int | None
@@ -39,10 +39,10 @@ class Place:
     born: int
 
 
-def of(memory: Memory, length: int) -> Place:
+def of(memory: Memory, length: int) -> ThreadRow:
     """The place of a memory with so many terms."""
     told = features(memory)
-    return Place(
+    return ThreadRow(
         thread=thread_hash(memory),
         source=None if memory.source is None else source_hash(memory.source),
         position=memory.position,
@@ -73,7 +73,7 @@ def source_hash(source: str) -> int:
     return _hash(source)
 
 
-def put(db: Database, places: Mapping[int, Place]) -> None:
+def put(db: Database, places: Mapping[int, ThreadRow]) -> None:
     """Write the places of memories, replacing what is there under a new `seq`."""
     db.execute("DELETE FROM places WHERE key IN (SELECT value FROM json_each(?))", (listed(places),))
     db.executemany(
@@ -90,7 +90,7 @@ def put(db: Database, places: Mapping[int, Place]) -> None:
 
 def bury(db: Database, keys: Iterable[int]) -> None:
     """Note that memories are gone, so that every directory learns it."""
-    gone = Place(thread=None, source=None, position=None, length=GONE, form=0, flags=0, speaker=0, born=0)
+    gone = ThreadRow(thread=None, source=None, position=None, length=GONE, form=0, flags=0, speaker=0, born=0)
     put(db, dict.fromkeys(keys, gone))
 
 

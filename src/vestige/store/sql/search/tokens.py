@@ -53,7 +53,7 @@ def put(db: Database, profile: int, embedded: Mapping[int, Embedded]) -> None:
     db.executemany("INSERT INTO token_bits (key, profile, bits, asked) VALUES (?, ?, ?, ?)", rows)
 
 
-class Entry(NamedTuple):  # a search makes hundreds: a dataclass takes three times as long
+class TokenEntry(NamedTuple):  # a search makes hundreds: a dataclass takes three times as long
     """The first tokens of a memory that has `length` of them, LONGEST_TOKENS at most."""
 
     length: int
@@ -80,17 +80,17 @@ class TokenCache:
 
     _version: Version = (0, 0)
     _bytes: int = 0
-    _held: dict[int, Entry] = field(default_factory=dict)
+    _held: dict[int, TokenEntry] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def held(self, version: Version, keys: Iterable[int]) -> dict[int, Entry]:
+    def held(self, version: Version, keys: Iterable[int]) -> dict[int, TokenEntry]:
         """What is here of these memories and still holds."""
         with self._lock:
             if version != self._version:
                 self._version, self._bytes, self._held = version, 0, {}
             return {key: self._held[key] for key in keys if key in self._held}
 
-    def keep(self, version: Version, read: Mapping[int, Entry], used: Iterable[int]) -> None:
+    def keep(self, version: Version, read: Mapping[int, TokenEntry], used: Iterable[int]) -> None:
         """Hold what was read; where room is lacking, only what this search used stays beside it."""
         with self._lock:
             if version != self._version:
@@ -117,7 +117,7 @@ def around(directory: Directory, keys: Integers) -> Integers:
     return np.stack([there[offset] for offset in OFFSETS], axis=1)
 
 
-def sketch(dimension: int, beside: Integers, entries: Mapping[int, Entry]) -> Sketch | None:
+def sketch(dimension: int, beside: Integers, entries: Mapping[int, TokenEntry]) -> Sketch | None:
     """The tokens of the memories of `around` that have any; None when none has."""
     if not entries:
         return None

@@ -11,7 +11,7 @@ from vestige.core.models import Memory
 from vestige.store.sql.database import Database, Surfaces
 from vestige.store.sql.rows import memories
 from vestige.store.sql.search import thread_rows
-from vestige.store.sql.search.thread_rows import Place
+from vestige.store.sql.search.thread_rows import ThreadRow
 
 WRITTEN_AT_ONCE = 2_000
 """The terms of so many memories go to the database together."""
@@ -24,7 +24,7 @@ class Analysis:
     revision: int
     terms: str
     fingerprints: frozenset[str]
-    place: Place
+    place: ThreadRow
 
 
 def analyse(memory: Memory) -> Analysis:

@@ -4,15 +4,17 @@ from pathlib import Path
 
 from vestige.core.models import ANYTHING, EVERYTHING, Order
 from vestige.store.contract.store import MemoryStore
-from vestige.store.sqlite.connection import Connections, Waiting
+from vestige.store.sqlite.connection import SqliteConnections, WriterWait
 
 
-def lying(path: Path, waiting: Waiting) -> Connections:
+def lying(path: Path, waiting: WriterWait) -> SqliteConnections:
     """Connections to a file that nobody changes; nothing is made beside it."""
-    return Connections(path=path, waiting=waiting, uri=f"{path.absolute().as_uri()}?mode=ro&immutable=1")
+    return SqliteConnections(
+        path=path, waiting=waiting, uri=f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+    )
 
 
-def read_one_of_each(store: MemoryStore, connections: Connections) -> None:
+def read_one_of_each(store: MemoryStore, connections: SqliteConnections) -> None:
     """Read the newest and the oldest memory with its history, an event, an edge, a document of each kind."""
     for order in (Order.NEWEST, Order.OLDEST):
         for record in store.find(ANYTHING, access=EVERYTHING, order=order, limit=1):

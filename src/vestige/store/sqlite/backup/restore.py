@@ -29,7 +29,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contents:
+class BackupContents:
     """What is in a backup."""
 
     schema: int
@@ -39,15 +39,15 @@ class Contents:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Restored:
+class RestoredStore:
     """What was put in place, and where the store it replaced is kept (None when there was none)."""
 
-    contents: Contents
+    contents: BackupContents
     kept: Path | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Restorer:
+class SqliteRestorer:
     """Replaces stores on behalf of a process."""
 
     who: Who
@@ -57,7 +57,7 @@ class Restorer:
         with _file_errors(backup):
             return is_database(backup)
 
-    def inspect(self, backup: Path) -> Contents:
+    def inspect(self, backup: Path) -> BackupContents:
         """Read a backup through and say what is in it; an error says why it cannot be restored."""
         return inspect(backup)
 
@@ -97,7 +97,7 @@ class Restorer:
                 target.execute("PRAGMA journal_mode = DELETE").fetchall()
         return staged
 
-    def swap(self, staged: Path, database: Path, *, prove: Callable[[], None]) -> Restored:
+    def swap(self, staged: Path, database: Path, *, prove: Callable[[], None]) -> RestoredStore:
         """Put the database that was staged in the place of the store."""
         with _file_errors(database):
             with translated(database), closing(connect(staged)) as db:
@@ -106,20 +106,20 @@ class Restorer:
                 identity.unsettle(db)
                 contents = _contents(db, staged)
             sync(staged)
-            return Restored(contents=contents, kept=replace(staged, database, prove=prove))
+            return RestoredStore(contents=contents, kept=replace(staged, database, prove=prove))
 
 
-def restore(backup: Path, database: Path, *, who: Who, prove: Callable[[], None]) -> Restored:
+def restore(backup: Path, database: Path, *, who: Who, prove: Callable[[], None]) -> RestoredStore:
     """Replace the store at `database` by a backup. `prove` opens it in its place and raises if it cannot.
 
     Whatever fails, the store is what it was before.
     """
-    restorer = Restorer(who=who)
+    restorer = SqliteRestorer(who=who)
     with restorer.staging(database) as folder:
         return restorer.swap(restorer.stage(backup, folder, database.name), database, prove=prove)
 
 
-def inspect(backup: Path) -> Contents:
+def inspect(backup: Path) -> BackupContents:
     """Read a backup through and say what is in it; an error says why it cannot be restored."""
     with _file_errors(backup):
         if not is_database(backup):
@@ -142,7 +142,7 @@ def _reading(backup: Path) -> str:
     return f"{backup.absolute().as_uri()}?{'mode=ro' if live else 'mode=ro&immutable=1'}"
 
 
-def _contents(db: sqlite3.Connection, backup: Path) -> Contents:
+def _contents(db: sqlite3.Connection, backup: Path) -> BackupContents:
     tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if not {"schema_migrations", "memories", "events", "installation"} <= tables:
         raise InvalidInput(
@@ -158,7 +158,7 @@ def _contents(db: sqlite3.Connection, backup: Path) -> Contents:
         raise _damaged(backup, wrong)
     memories, newest = db.execute("SELECT count(*), max(updated_at) FROM memories").fetchone()
     events = db.execute("SELECT count(*) FROM events").fetchone()[0]
-    return Contents(schema=done[-1].version, memories=memories, events=events, newest=newest)
+    return BackupContents(schema=done[-1].version, memories=memories, events=events, newest=newest)
 
 
 def _inconsistent(db: sqlite3.Connection) -> Iterator[str]:

@@ -14,7 +14,7 @@ from vestige.store.sql.check import log, rows, text, vectors
 from vestige.store.sql.check import schema as blueprint
 from vestige.store.sqlite.check import files
 from vestige.store.sqlite.check.schema import lacking
-from vestige.store.sqlite.connection import Connections, primary_code
+from vestige.store.sqlite.connection import SqliteConnections, primary_code
 from vestige.store.sqlite.opening import applied, schema
 from vestige.store.sqlite.search import segments
 
@@ -69,7 +69,7 @@ OF_THE_INDEX = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR})
 """What FTS5 answers where its tables do not fit together. Other errors are of the disk, or of the file."""
 
 
-def word_index(connections: Connections) -> Iterator[Trouble]:
+def word_index(connections: SqliteConnections) -> Iterator[Trouble]:
     """Whether every word is found where it is indexed, and the index is that of the rows it was made from."""
     try:
         wrong = _not_found(connections) or _not_whole(connections)
@@ -84,7 +84,7 @@ def word_index(connections: Connections) -> Iterator[Trouble]:
         yield Trouble(check="word index", message=f"The index of words is damaged: {wrong}.", repair="words")
 
 
-def _not_found(connections: Connections) -> str | None:
+def _not_found(connections: SqliteConnections) -> str | None:
     with connections.reading(snapshot=False) as db:
         try:
             (number,) = db.execute(UNREACHED).fetchone()
@@ -93,7 +93,7 @@ def _not_found(connections: Connections) -> str | None:
     return f"{number:,} words are in it and are not found" if number else None
 
 
-def _not_whole(connections: Connections) -> str | None:
+def _not_whole(connections: SqliteConnections) -> str | None:
     """Other writers wait for this, about 0.1 s with 10,000 memories; a store that is only read is spared."""
     if connections.read_only:
         return None
@@ -117,14 +117,14 @@ Look = Callable[[sqlite3.Connection], Iterator[Trouble]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class StoreCheck:
     """One thing that is looked at."""
 
     name: str
     look: Look
 
 
-def examine(connections: Connections, now: datetime, *, deep: bool) -> list[Trouble]:
+def examine(connections: SqliteConnections, now: datetime, *, deep: bool) -> list[Trouble]:
     """Everything that is wrong, in the order of the checks."""
     troubles: list[Trouble] = []
     try:
@@ -139,33 +139,33 @@ def examine(connections: Connections, now: datetime, *, deep: bool) -> list[Trou
     return troubles
 
 
-def checks(path: Path, now: datetime, *, deep: bool) -> tuple[Check, ...]:
+def checks(path: Path, now: datetime, *, deep: bool) -> tuple[StoreCheck, ...]:
     """All there is to look at in the store at a path."""
     return (
-        Check(name="pages", look=lambda db: _pages(db, deep=deep)),
-        Check(name="schema", look=_schema),
-        Check(name="references", look=references),
-        Check(name="values", look=rows.values),
-        Check(name="strays", look=lambda db: rows.strays(db, "rowid")),
-        Check(name="missing rows", look=lambda db: rows.missing(db, "rowid")),
-        Check(name="tags", look=rows.tags),
-        Check(name="citations", look=rows.citations),
-        Check(name="texts", look=lambda db: text.texts(db, "rowid")),
-        Check(name="vectors", look=vectors.vectors),
-        Check(name="tokens", look=vectors.tokens),
-        Check(name="index files", look=_index),
-        Check(name="log", look=log.log),
-        Check(name="clock", look=log.clock),
-        Check(name="deletions", look=log.deletions),
-        Check(name="memories", look=log.lost),
-        Check(name="permissions", look=lambda db: files.permissions(path)),
-        Check(name="leftovers", look=lambda db: files.leftovers(path, now)),
-        Check(name="journal", look=lambda db: files.journal(path)),
-        Check(name="disk", look=lambda db: files.disk(path)),
+        StoreCheck(name="pages", look=lambda db: _pages(db, deep=deep)),
+        StoreCheck(name="schema", look=_schema),
+        StoreCheck(name="references", look=references),
+        StoreCheck(name="values", look=rows.values),
+        StoreCheck(name="strays", look=lambda db: rows.strays(db, "rowid")),
+        StoreCheck(name="missing rows", look=lambda db: rows.missing(db, "rowid")),
+        StoreCheck(name="tags", look=rows.tags),
+        StoreCheck(name="citations", look=rows.citations),
+        StoreCheck(name="texts", look=lambda db: text.texts(db, "rowid")),
+        StoreCheck(name="vectors", look=vectors.vectors),
+        StoreCheck(name="tokens", look=vectors.tokens),
+        StoreCheck(name="index files", look=_index),
+        StoreCheck(name="log", look=log.log),
+        StoreCheck(name="clock", look=log.clock),
+        StoreCheck(name="deletions", look=log.deletions),
+        StoreCheck(name="memories", look=log.lost),
+        StoreCheck(name="permissions", look=lambda db: files.permissions(path)),
+        StoreCheck(name="leftovers", look=lambda db: files.leftovers(path, now)),
+        StoreCheck(name="journal", look=lambda db: files.journal(path)),
+        StoreCheck(name="disk", look=lambda db: files.disk(path)),
     )
 
 
-def found(db: sqlite3.Connection, check: Check) -> Iterator[Trouble]:
+def found(db: sqlite3.Connection, check: StoreCheck) -> Iterator[Trouble]:
     """What a check finds. One that stumbles over damage says so, and the others go on."""
     try:
         yield from check.look(db)

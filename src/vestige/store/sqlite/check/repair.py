@@ -11,12 +11,12 @@ from vestige.store.sql.check.schema import to_make_again
 from vestige.store.sql.tables import Tables
 from vestige.store.sqlite.check import checks, files
 from vestige.store.sqlite.check.schema import lacking
-from vestige.store.sqlite.connection import Connections
+from vestige.store.sqlite.connection import SqliteConnections
 from vestige.store.sqlite.search import segments
 from vestige.store.sqlite.search.words import SqliteSurfaces
 
 
-def mend(connections: Connections, repair: str, now: datetime) -> None:
+def mend(connections: SqliteConnections, repair: str, now: datetime) -> None:
     """Do a repair; InvalidInput for one that is none."""
     if repair in IN_STEPS:
         IN_STEPS[repair](connections, now)
@@ -27,33 +27,33 @@ def mend(connections: Connections, repair: str, now: datetime) -> None:
         raise no_repair(repair)
 
 
-def _references(connections: Connections, now: datetime) -> None:
+def _references(connections: SqliteConnections, now: datetime) -> None:
     with connections.writing() as db:
         checks.drop(db)
 
 
-def _words(connections: Connections, now: datetime) -> None:
+def _words(connections: SqliteConnections, now: datetime) -> None:
     Tables(connections, SqliteSurfaces()).rebuild_words()
 
 
-def _index(connections: Connections, now: datetime) -> None:
+def _index(connections: SqliteConnections, now: datetime) -> None:
     segments.rebuild(connections)
 
 
-def _schema(connections: Connections, now: datetime) -> None:
+def _schema(connections: SqliteConnections, now: datetime) -> None:
     """Make indexes, views and triggers again that are missing."""
     with connections.writing() as db:
         for statement in to_make_again(lacking(db)):
             db.execute(statement)
 
 
-def _permissions(connections: Connections, now: datetime) -> None:
+def _permissions(connections: SqliteConnections, now: datetime) -> None:
     for one in files.exposed(connections.path):
         with suppress(OSError):  # somebody else's
             one.chmod(one.stat().st_mode & 0o700)
 
 
-def _leftovers(connections: Connections, now: datetime) -> None:
+def _leftovers(connections: SqliteConnections, now: datetime) -> None:
     for one in list(files.abandoned(connections.path, now)):
         if one.is_dir() and not one.is_symlink():
             shutil.rmtree(one, ignore_errors=True)
@@ -62,7 +62,7 @@ def _leftovers(connections: Connections, now: datetime) -> None:
                 one.unlink()
 
 
-IN_STEPS: Mapping[str, Callable[[Connections, datetime], None]] = {
+IN_STEPS: Mapping[str, Callable[[SqliteConnections, datetime], None]] = {
     "references": _references,
     "schema": _schema,
     "words": _words,

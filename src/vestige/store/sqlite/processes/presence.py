@@ -28,7 +28,7 @@ _TRIES = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Presence:
+class SqlitePresence:
     """A process that is there until it closes this, or ends."""
 
     path: Path
@@ -43,7 +43,7 @@ class Presence:
             self.path.unlink(missing_ok=True)
 
 
-def join(database: Path, who: Who, again: Callable[[], bool]) -> Presence | None:
+def join(database: Path, who: Who, again: Callable[[], bool]) -> SqlitePresence | None:
     """Be among those that have this store open; None, with a warning, where no file can be made or locked.
 
     StoreBusy for a server beside an exclusive one, and for an exclusive server beside any other; StoreError
@@ -97,7 +97,7 @@ def lead(database: Path) -> int | None:
     return handle
 
 
-def _register(folder: Path, who: Who) -> Presence:
+def _register(folder: Path, who: Who) -> SqlitePresence:
     told = {
         "pid": who.pid,
         "command": who.command,
@@ -107,7 +107,7 @@ def _register(folder: Path, who: Who) -> Presence:
     }
     for _ in range(_TRIES):
         handle, name = tempfile.mkstemp(prefix=f"{who.pid}-", suffix=_ENDING, dir=folder)
-        here = Presence(path=Path(name), handle=handle)
+        here = SqlitePresence(path=Path(name), handle=handle)
         write(handle, told)
         got = lock(handle)
         # Until it was locked, somebody who looked around took it for one that was left behind.

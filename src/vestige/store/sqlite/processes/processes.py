@@ -8,28 +8,28 @@ from dataclasses import replace
 from vestige.core.errors import StoreReadOnly
 from vestige.store.contract.answers import Notice
 from vestige.store.contract.processes import BRIEF, Holder, Who
-from vestige.store.fair_lock import Line
+from vestige.store.fair_lock import FairLock
 from vestige.store.sql.rows import notices
-from vestige.store.sqlite.connection import HINTS, Connections, translated
+from vestige.store.sqlite.connection import HINTS, SqliteConnections, translated
 from vestige.store.sqlite.processes import locks
-from vestige.store.sqlite.processes.presence import Presence, join, lead, not_exclusive, present
+from vestige.store.sqlite.processes.presence import SqlitePresence, join, lead, not_exclusive, present
 
 PATIENCE_SECONDS = 0.2
 """How long notices wait for other writers: late ones are worth little."""
 
 
-class Company:
+class SqlitePeers:
     """What concerns other processes. What each method promises is said in `MemoryStore`.
 
     `who` this process is can be left out by one that only reads.
     """
 
-    def __init__(self, connections: Connections, who: Who | None) -> None:
+    def __init__(self, connections: SqliteConnections, who: Who | None) -> None:
         self._shared = connections
         self._hasty = _hasty(connections)
         self._who = who
-        self._line = Line(who, {"path": str(connections.path)})
-        self._here: Presence | None = None
+        self._line = FairLock(who, {"path": str(connections.path)})
+        self._here: SqlitePresence | None = None
         self._lead: int | None = None
         self._leading = threading.Lock()
         self._ended = threading.Event()
@@ -116,7 +116,7 @@ class Company:
             locks.unlock(held)
 
 
-def _hasty(connections: Connections) -> Connections:
+def _hasty(connections: SqliteConnections) -> SqliteConnections:
     """Connections of their own for notices: nobody who writes waits behind one that waits."""
     waiting = replace(connections.waiting, deadline_seconds=PATIENCE_SECONDS)
-    return Connections(path=connections.path, waiting=waiting, uri=connections.uri)
+    return SqliteConnections(path=connections.path, waiting=waiting, uri=connections.uri)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vestige.cognition.ranking.bm25 import Floats, Integers
-from vestige.core.candidates import Pool, Sketch, Vectors, Worded
+from vestige.core.candidates import CandidatePool, LexicalScores, Sketch, Vectors
 from vestige.core.errors import InvalidInput
 from vestige.core.models import EVERYTHING, Access, Filter
 from vestige.embed.protocol import Signature
@@ -23,7 +23,7 @@ from vestige.store.sql.search.bm25 import NO_KEYS, Mask
 from vestige.store.sql.search.threads import Directory
 from vestige.store.sql.search.tokens import TokenCache
 from vestige.store.sql.search.vectors import Closest, check_queries
-from vestige.store.sqlite.connection import Connections
+from vestige.store.sqlite.connection import SqliteConnections
 from vestige.store.sqlite.search import literals, segments, tokens, vectors, words
 from vestige.store.sqlite.search import vectors as scan
 from vestige.store.sqlite.search.vector_cache import Matrix, View
@@ -54,13 +54,13 @@ def gather(
     dense: Dense | None,
     probe: Probe,
     allowed: Mask | None,
-) -> Pool:
+) -> CandidatePool:
     """The candidates of all arms that are allowed, with every signal."""
     ids_of = partial(memories.ids_of, db)
     near, nearby = pool.nearest(ids_of, *_top(directory, dense, probe, allowed), probe, directory)
     literal = literals.find(db, directory, probe.literals, allowed, probe.per_arm)
     found = words.score(db, directory, probe.terms, probe.postings, np.union1d(near, literal))
-    arms = pool.Arms(
+    arms = pool.ArmKeys(
         near=near,
         literal=literal,
         worded=pool.worded(ids_of, found, allowed, probe.per_arm),
@@ -103,10 +103,10 @@ def _sketch(
 # -- arms
 
 
-class SearchArms:
+class SqliteSearch:
     """What finds candidates. What each method promises is said in `MemoryStore`."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: SqliteConnections) -> None:
         self._connections = connections
         self._matrix = Matrix()
         self._directory = Directory()
@@ -128,7 +128,7 @@ class SearchArms:
         access: Access,
         limit: int,
         postings: int | None = POSTINGS_BUDGET,
-    ) -> list[Worded]:
+    ) -> list[LexicalScores]:
         """The best memories by BM25 with their neighbours."""
         most = natural(limit)
         with self._connections.reading() as db, self._directory.locked():
@@ -167,7 +167,7 @@ class SearchArms:
             self._directory.catch_up(db)
             return self._directory.voices(names)
 
-    def gather(self, probe: Probe, *, access: Access) -> Pool:
+    def gather(self, probe: Probe, *, access: Access) -> CandidatePool:
         """The candidates of all arms with every signal, from one snapshot."""
         natural(probe.per_arm)
         if probe.vector is not None:

@@ -37,7 +37,7 @@ class Damaged(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class ListedSegment:
     """A file as the database lists it."""
 
     id: int
@@ -123,7 +123,7 @@ def name_of(content: Content, checksum: str) -> str:
     return f"{content.profile}-{content.ids[0]}-{content.ids[-1]}-{checksum}{SUFFIX}"
 
 
-def read(path: Path, listed: Listed, dimension: int) -> Content:
+def read(path: Path, listed: ListedSegment, dimension: int) -> Content:
     """Map a file. Only its first parts are read and checked; OSError or Damaged when it cannot be used."""
     layout = _Layout.of(listed.rows, dimension)
     with path.open("rb") as file:
@@ -139,7 +139,7 @@ def read(path: Path, listed: Listed, dimension: int) -> Content:
     return _content(image, layout, profile=profile, deaths=deaths, longest=longest, rows=rows, width=width)
 
 
-def holds(path: Path, listed: Listed, dimension: int, keys: Integers) -> bool:
+def holds(path: Path, listed: ListedSegment, dimension: int, keys: Integers) -> bool:
     """Whether a file has vectors of any of these memories, living or not; True if it cannot be known."""
     try:
         return bool(np.isin(keys, read(path, listed, dimension).keys).any())
@@ -147,7 +147,7 @@ def holds(path: Path, listed: Listed, dimension: int, keys: Integers) -> bool:
         return True
 
 
-def verify(path: Path, listed: Listed) -> None:
+def verify(path: Path, listed: ListedSegment) -> None:
     """Read a file through; OSError or Damaged when it is not what was listed."""
     digest = blake2b(digest_size=DIGEST_BYTES)
     with path.open("rb") as file:

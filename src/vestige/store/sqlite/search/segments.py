@@ -20,9 +20,9 @@ from vestige.store.contract.answers import IndexStatus
 from vestige.store.sql.database import Database
 from vestige.store.sql.rows import store_facts
 from vestige.store.sqlite.backup.backup import sync
-from vestige.store.sqlite.connection import Connections
+from vestige.store.sqlite.connection import SqliteConnections
 from vestige.store.sqlite.search import int8, segment_file
-from vestige.store.sqlite.search.segment_file import PARTIAL, SUFFIX, Content, Damaged, Listed
+from vestige.store.sqlite.search.segment_file import PARTIAL, SUFFIX, Content, Damaged, ListedSegment
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ Row = tuple[int, int, int, int, bytes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class SegmentPlan:
     """A range of ids to publish, and about how many vectors to a file."""
 
     profile: store_facts.Profile
@@ -68,10 +68,10 @@ def folder_of(db: Database) -> Path:
     return Path(f"{db.execute('PRAGMA database_list').fetchone()[2]}.index")
 
 
-def listed(db: Database, profile: int) -> list[Listed]:
+def listed(db: Database, profile: int) -> list[ListedSegment]:
     """The files listed for a profile, in the order of ids."""
     return [
-        Listed(id=row[0], profile=row[1], first_id=row[2], last_id=row[3], rows=row[4], file=row[5],
+        ListedSegment(id=row[0], profile=row[1], first_id=row[2], last_id=row[3], rows=row[4], file=row[5],
                checksum=row[6])
         for row in db.execute(LIST, (profile,))
     ]  # fmt: skip
@@ -116,7 +116,7 @@ def _told(exc: Exception) -> str:
 # -- publishing ----------------------------------------------------------------------------------------
 
 
-def publish(connections: Connections, *, everything: bool = False) -> None:
+def publish(connections: SqliteConnections, *, everything: bool = False) -> None:
     """Write files for vectors that are in none, if there are enough of them or `everything` is wanted.
 
     Files only save time, so a failure is logged and the search goes on without them.
@@ -135,7 +135,7 @@ def publish(connections: Connections, *, everything: bool = False) -> None:
         logger.warning("the vectors were not written to files: %s", exc)
 
 
-def _plans(db: sqlite3.Connection, everything: bool) -> Iterator[Plan]:
+def _plans(db: sqlite3.Connection, everything: bool) -> Iterator[SegmentPlan]:
     profile = store_facts.profile(db)
     if profile is None:
         return
@@ -153,10 +153,12 @@ def _plans(db: sqlite3.Connection, everything: bool) -> Iterator[Plan]:
         for gap, rows in outside.items():
             if rows >= FEWEST_ROWS:
                 # Even parts: no small rest is left over.
-                yield Plan(profile=profile, range=gap, rows=-(-rows // -(-rows // SEGMENT_ROWS)), lost=lost)
+                yield SegmentPlan(
+                    profile=profile, range=gap, rows=-(-rows // -(-rows // SEGMENT_ROWS)), lost=lost
+                )
 
 
-def _lost(folder: Path, files: Sequence[Listed], dimension: int) -> Iterator[str]:
+def _lost(folder: Path, files: Sequence[ListedSegment], dimension: int) -> Iterator[str]:
     """Files that nobody can use any more: gone, or cut short."""
     for one in files:
         try:
@@ -168,7 +170,7 @@ def _lost(folder: Path, files: Sequence[Listed], dimension: int) -> Iterator[str
                 yield one.file
 
 
-def _publish_range(connections: Connections, folder: Path, plan: Plan) -> None:
+def _publish_range(connections: SqliteConnections, folder: Path, plan: SegmentPlan) -> None:
     first = plan.range[0]
     while True:
         with connections.reading() as db:
@@ -178,7 +180,7 @@ def _publish_range(connections: Connections, folder: Path, plan: Plan) -> None:
         first = int(content.ids[-1]) + 1
 
 
-def _collect(db: sqlite3.Connection, plan: Plan, first: int) -> Content | None:
+def _collect(db: sqlite3.Connection, plan: SegmentPlan, first: int) -> Content | None:
     """The content of the next file, whole memories only; None when there is too little left for one."""
     last = plan.range[1]
     rows: list[Row] = db.execute(LOAD, (plan.profile.id, first, last, plan.rows)).fetchall()
@@ -208,7 +210,7 @@ def unpacked(rows: Sequence[Row]) -> NDArray[np.float32]:
     return joined.reshape(len(rows), -1).astype(np.float32, copy=False)
 
 
-def _publish(connections: Connections, folder: Path, content: Content, lost: frozenset[str]) -> bool:
+def _publish(connections: SqliteConnections, folder: Path, content: Content, lost: frozenset[str]) -> bool:
     """Write a file and list it; False when the database has moved on meanwhile."""
     partial, checksum = segment_file.write(folder, content)
     name = segment_file.name_of(content, checksum)
@@ -270,11 +272,11 @@ def unlist_others(db: Database) -> None:
     db.execute("DELETE FROM segments WHERE profile NOT IN (SELECT id FROM profiles WHERE active = 1)")
 
 
-def _unlist(db: Database, files: Sequence[Listed]) -> None:
+def _unlist(db: Database, files: Sequence[ListedSegment]) -> None:
     db.executemany("DELETE FROM segments WHERE id = ?", [(one.id,) for one in files])
 
 
-def sweep(connections: Connections, *, partial: bool = True) -> None:
+def sweep(connections: SqliteConnections, *, partial: bool = True) -> None:
     """Remove the files that are not listed: those just unlisted, and what a crash left behind.
 
     With `partial` that includes files other processes are writing now: they may hold what was just purged,
@@ -325,7 +327,7 @@ def status(db: sqlite3.Connection) -> IndexStatus:
     )
 
 
-def rebuild(connections: Connections) -> None:
+def rebuild(connections: SqliteConnections) -> None:
     """Write the files again that are damaged, missing or mostly dead, and those not written yet."""
     with connections.reading() as db:
         profile = store_facts.profile(db)
@@ -338,13 +340,13 @@ def rebuild(connections: Connections) -> None:
     sweep(connections)
 
 
-def _alive(db: sqlite3.Connection, one: Listed) -> int:
+def _alive(db: sqlite3.Connection, one: ListedSegment) -> int:
     asked = (one.profile, one.first_id, one.last_id)
     count = "SELECT count(*) FROM vectors WHERE profile = ? AND id BETWEEN ? AND ?"
     return int(db.execute(count, asked).fetchone()[0])
 
 
-def _problems(folder: Path, files: Sequence[Listed]) -> Iterator[tuple[str, str]]:
+def _problems(folder: Path, files: Sequence[ListedSegment]) -> Iterator[tuple[str, str]]:
     for one in files:
         try:
             segment_file.verify(folder / one.file, one)

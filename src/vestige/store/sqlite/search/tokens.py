@@ -10,7 +10,7 @@ from vestige.store.sql.columns import listed
 from vestige.store.sql.rows.store_facts import Profile
 from vestige.store.sql.search import tokens
 from vestige.store.sql.search.threads import Directory
-from vestige.store.sql.search.tokens import Entry, TokenCache
+from vestige.store.sql.search.tokens import TokenCache, TokenEntry
 
 DEATHS = "SELECT coalesce(max(position), 0) FROM dead_vectors"
 LENGTHS = (
@@ -40,7 +40,7 @@ def sketch(
     if short:
         size = tokens.width(profile.signature.dimension)
         rows = db.execute(LOAD, (size * most, most, profile.id, short))
-        read = {key: Entry(length=lengths[key], bits=bits, asked=asked) for key, bits, asked in rows}
+        read = {key: TokenEntry(length=lengths[key], bits=bits, asked=asked) for key, bits, asked in rows}
         entries |= read
         cache.keep(version, read, entries)
     return tokens.sketch(profile.signature.dimension, beside, entries)

@@ -109,7 +109,7 @@ class View:
         return rows[living], owners[living]
 
 
-class Column(Generic[Number]):
+class GrowingArray(Generic[Number]):
     """An array that grows at its end: what was seen of it stays as it is."""
 
     __slots__ = ("_held", "_used")
@@ -134,7 +134,7 @@ class Column(Generic[Number]):
         self._used = end
 
 
-class Rows:
+class ProfileRows:
     """What a matrix holds of one profile: the files, and columns for the rest."""
 
     def __init__(self, contents: Sequence[Content], dimension: int, *, coded: bool) -> None:
@@ -146,16 +146,16 @@ class Rows:
             self._files.append(Block(start=start, rows=one.vectors, coded=one.coded if coded else None))
         self.filed = self._files[-1].end if self._files else 0
         none = np.empty(0, dtype=np.int64)
-        self.ids = Column(np.concatenate([none, *(one.ids for one in contents)]))
-        self._keys = Column(np.concatenate([none, *(one.keys for one in contents)]))
-        self._spans = Column(np.concatenate([none.reshape(0, 2), *(one.spans for one in contents)]))
-        self._alive = Column(np.ones(self.filed, dtype=np.bool_))
-        self._starts, self._group_keys = Column(none), Column(none)
+        self.ids = GrowingArray(np.concatenate([none, *(one.ids for one in contents)]))
+        self._keys = GrowingArray(np.concatenate([none, *(one.keys for one in contents)]))
+        self._spans = GrowingArray(np.concatenate([none.reshape(0, 2), *(one.spans for one in contents)]))
+        self._alive = GrowingArray(np.ones(self.filed, dtype=np.bool_))
+        self._starts, self._group_keys = GrowingArray(none), GrowingArray(none)
         self._newest = none
-        self._tail = Column(np.empty((0, dimension), dtype=np.float32))
-        self._codes = Column(np.empty((0, dimension), dtype=np.int8))
-        self._scales = Column(np.empty(0, dtype=np.float32))
-        self._rests = Column(np.empty(0, dtype=np.float32))
+        self._tail = GrowingArray(np.empty((0, dimension), dtype=np.float32))
+        self._codes = GrowingArray(np.empty((0, dimension), dtype=np.int8))
+        self._scales = GrowingArray(np.empty(0, dtype=np.float32))
+        self._rests = GrowingArray(np.empty(0, dtype=np.float32))
         self._longest = 0.0
         self._begin_groups(0)
 
@@ -195,7 +195,7 @@ class Rows:
             there = places < len(ids)
             places, wanted = places[there], dead[there]
             alive[start + places[ids[places] == wanted]] = False
-        self._alive = Column(alive)
+        self._alive = GrowingArray(alive)
 
     def worn(self) -> bool:
         """Whether so much of the tail is dead that it should be read again."""
@@ -247,7 +247,7 @@ class Matrix:
 
     coded: bool | None = None
     _stamp: tuple[int, int, int] | None = None
-    _rows: Rows = field(default_factory=lambda: Rows((), 0, coded=False))
+    _rows: ProfileRows = field(default_factory=lambda: ProfileRows((), 0, coded=False))
     _view: View | None = None
     _last_id: int = 0
     _last_death: int = 0
@@ -290,7 +290,7 @@ class Matrix:
         if self.coded is None:
             self.coded = int8.kernel() is not None
         contents = segments.open_all(db, profile)
-        self._rows = Rows(contents, profile.signature.dimension, coded=self.coded)
+        self._rows = ProfileRows(contents, profile.signature.dimension, coded=self.coded)
         self._view, self._last_id = None, 0
         self._last_death = db.execute("SELECT coalesce(max(position), 0) FROM dead_vectors").fetchone()[0]
         if contents:

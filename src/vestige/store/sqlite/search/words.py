@@ -7,12 +7,12 @@ from functools import partial
 import numpy as np
 
 from vestige.cognition.ranking.bm25 import Frequency, Integers, is_prefix
-from vestige.core.candidates import TermStatistics, Worded
+from vestige.core.candidates import LexicalScores, TermStatistics
 from vestige.store.sql.columns import keys_from_text
 from vestige.store.sql.database import Database
 from vestige.store.sql.rows import memories
 from vestige.store.sql.search import bm25
-from vestige.store.sql.search.bm25 import LAST_CHARACTER, NO_KEYS, Lexical, Mask, Sought
+from vestige.store.sql.search.bm25 import LAST_CHARACTER, NO_KEYS, Lexical, Mask, SoughtTerms
 from vestige.store.sql.search.threads import Directory
 from vestige.store.sql.search.word_rows import Analysis
 from vestige.store.sqlite.file import wal
@@ -111,7 +111,7 @@ def lexical(
     allowed: Mask | None,
     limit: int,
     budget: int | None,
-) -> list[Worded]:
+) -> list[LexicalScores]:
     """The best memories by BM25."""
     scores = score(db, directory, terms, budget).scores
     return bm25.best(partial(memories.ids_of, db), scores, allowed, limit)
@@ -125,7 +125,7 @@ def score(
     also: Integers = NO_KEYS,
 ) -> Lexical:
     """The scores of every memory that matches, and of those in `also`, with store-wide statistics."""
-    sought = Sought.of(terms)
+    sought = SoughtTerms.of(terms)
     common = None
     if sought.must_choose(directory.total, budget):
         common = [_frequency(db, term) for term in sought.indexable]

@@ -9,7 +9,7 @@ import click
 from vestige.core.errors import MissingExtra
 from vestige.transports.cli.log_lines import write_for_people
 from vestige.transports.cli.server_address import url_for_others, warn_unencrypted
-from vestige.transports.cli.session import Session
+from vestige.transports.cli.session import CliSession
 
 NEEDED = ("starlette", "uvicorn", "websockets", "blake3")
 
@@ -19,7 +19,7 @@ def options() -> list[click.Parameter]:
     return [click.Option(["--bind"], metavar="HOST:PORT", help="Where to listen; port 0 takes a free one.")]
 
 
-def bridge(session: Session, bind: str | None) -> None:
+def bridge(session: CliSession, bind: str | None) -> None:
     """Serve the HTTP API that OpenClaw deployments use, in front of a `vestige-mcp` process.
 
     VESTIGE_AUTH_TOKEN is the token that every request needs; VESTIGE_ALLOW_ANONYMOUS=true does without, on an

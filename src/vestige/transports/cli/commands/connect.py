@@ -18,14 +18,14 @@ from vestige.transports.cli.commands.connect_server import (
     missing,
     server_of,
 )
-from vestige.transports.cli.operation_commands import Choice, confirm
+from vestige.transports.cli.operation_commands import NearestChoice, confirm
 from vestige.transports.cli.program import own_command, places_of, typed
 from vestige.transports.cli.server_address import UNENCRYPTED, leaves_unencrypted
-from vestige.transports.cli.session import Session, visible
+from vestige.transports.cli.session import CliSession, visible
 from vestige.transports.connect import claude, plans
-from vestige.transports.connect.clients import CLIENTS, Client, Scope, find
+from vestige.transports.connect.clients import CLIENTS, AgentClient, Scope, find
 from vestige.transports.connect.machine import Machine
-from vestige.transports.connect.plans import Change
+from vestige.transports.connect.plans import FileChange
 from vestige.transports.connect.servers import Entry, Http, Server
 
 NAME = "vestige"
@@ -61,7 +61,7 @@ def options() -> list[click.Parameter]:
         option(["--name"], default=NAME, help="What the memory is called there (default vestige)."),
         option(
             ["--scope"],
-            type=Choice(SCOPES),
+            type=NearestChoice(SCOPES),
             default="user",
             help="For all you do (user, the default), or in the project of this directory.",
         ),
@@ -77,7 +77,7 @@ def options() -> list[click.Parameter]:
     ]
 
 
-def connect(session: Session, client: str | None, **given: Any) -> None:
+def connect(session: CliSession, client: str | None, **given: Any) -> None:
     """Add this memory to an agent's settings, or without CLIENT show which agents there are.
 
     What would change is shown first, and a copy of the file is kept beside it. The rest of the file stays as
@@ -139,7 +139,7 @@ def _checked_name(name: str) -> str:
 
 
 def _by_command(
-    change: Change, machine: Machine, scope: Scope, commands: Sequence[Sequence[str]]
+    change: FileChange, machine: Machine, scope: Scope, commands: Sequence[Sequence[str]]
 ) -> list[str]:
     """The lines to run instead of an edit, for the one client that edits its own file all the time."""
     own = change.client.name == claude.CLIENT and scope == "user" and machine.which(claude.PROGRAM)
@@ -149,7 +149,7 @@ def _by_command(
 
 
 def _settle(
-    session: Session, change: Change, commands: list[str], given: Mapping[str, Any], notes: list[str]
+    session: CliSession, change: FileChange, commands: list[str], given: Mapping[str, Any], notes: list[str]
 ) -> None:
     """Show what would be done, do it if that is wanted, and say what was done."""
     diff, backup, changed, shown = change.diff(), None, False, False
@@ -194,7 +194,7 @@ def _told(value: Mapping[str, Any], *, with_diff: bool) -> str:
     return "\n".join([*parts, *value["notes"]])
 
 
-def _notes(change: Change, machine: Machine, server: Server) -> Iterator[str]:
+def _notes(change: FileChange, machine: Machine, server: Server) -> Iterator[str]:
     """What somebody should know who connects a client."""
     title = change.client.title
     if not change.client.installed(machine):
@@ -206,7 +206,7 @@ def _notes(change: Change, machine: Machine, server: Server) -> Iterator[str]:
 
 
 def _print(
-    session: Session, client: Client, machine: Machine, server: Server, name: str, scope: Scope
+    session: CliSession, client: AgentClient, machine: Machine, server: Server, name: str, scope: Scope
 ) -> None:
     path, text = plans.place(client, machine, scope), plans.snippet(client, server, name)
     notes = list(elsewhere(session, client, server))
@@ -221,7 +221,7 @@ def _names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> lis
     return [name for name in CLIENTS if name.startswith(incomplete)]
 
 
-def _state(client: Client, machine: Machine, name: str) -> dict[str, Any]:
+def _state(client: AgentClient, machine: Machine, name: str) -> dict[str, Any]:
     scopes = [scope for scope in SCOPES if client.files(scope, machine.platform)]
     return {
         "client": client.name,
@@ -231,7 +231,7 @@ def _state(client: Client, machine: Machine, name: str) -> dict[str, Any]:
     }
 
 
-def _connection(client: Client, machine: Machine, name: str, scope: Scope) -> dict[str, Any]:
+def _connection(client: AgentClient, machine: Machine, name: str, scope: Scope) -> dict[str, Any]:
     state: dict[str, Any] = {"file": str(plans.place(client, machine, scope)), "connected": None}
     try:
         entry = plans.connected(client, machine, name=name, scope=scope)

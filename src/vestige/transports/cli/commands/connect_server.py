@@ -11,9 +11,9 @@ from vestige.core.errors import InvalidInput
 from vestige.settings.settings import DATABASE_URL, is_set, load_settings
 from vestige.transports.cli.program import own_command, places_of, script_beside
 from vestige.transports.cli.server_address import is_vestige, on_this_machine
-from vestige.transports.cli.session import Session
-from vestige.transports.connect.clients import Client
-from vestige.transports.connect.servers import Held, Http, Named, Server, Stdio
+from vestige.transports.cli.session import CliSession
+from vestige.transports.connect.clients import AgentClient
+from vestige.transports.connect.servers import Http, InlineKey, Named, Server, Stdio
 
 KEY_VARIABLE = "VESTIGE_KEY"
 MCP_PATH = "/mcp"
@@ -23,7 +23,7 @@ ASK_SECONDS = 2.0
 """How long a server may take to say that it is there."""
 
 
-def server_of(session: Session, client: Client, given: Mapping[str, Any]) -> Server:
+def server_of(session: CliSession, client: AgentClient, given: Mapping[str, Any]) -> Server:
     """The server that the options of `connect` are about."""
     if given["http"] is None:
         if given["key"] is not None or given["key_env"] is not None:
@@ -38,7 +38,7 @@ def server_of(session: Session, client: Client, given: Mapping[str, Any]) -> Ser
     return Http(url=url, key=_key(client, given["key"], given["key_env"], needed=needed))
 
 
-def elsewhere(session: Session, client: Client, server: Server) -> Iterator[str]:
+def elsewhere(session: CliSession, client: AgentClient, server: Server) -> Iterator[str]:
     """A warning where a client that starts the program would find another memory than this shell does.
 
     A file can be named in the entry; what else the environment says cannot: it may be a password.
@@ -55,7 +55,7 @@ def elsewhere(session: Session, client: Client, server: Server) -> Iterator[str]
         )
 
 
-def missing(session: Session, client: Client, server: Server) -> Iterator[str]:
+def missing(session: CliSession, client: AgentClient, server: Server) -> Iterator[str]:
     """What the entry alone does not bring: a server that answers, and the key where the client looks."""
     if not isinstance(server, Http):
         return
@@ -78,7 +78,7 @@ def missing(session: Session, client: Client, server: Server) -> Iterator[str]:
 # -- the program -------------------------------------------------------------------------------------------
 
 
-def _program(session: Session) -> Stdio:
+def _program(session: CliSession) -> Stdio:
     """The `vestige-mcp` of this installation, with the places that were named, by whatever way."""
     script = script_beside("vestige-mcp")
     command = [script] if script else [sys.executable, "-m", "vestige", "mcp"]
@@ -90,11 +90,13 @@ def _program(session: Session) -> Stdio:
 # -- a server ----------------------------------------------------------------------------------------------
 
 
-def _key(client: Client, key: str | None, variable: str | None, *, needed: bool) -> Held | Named | None:
+def _key(
+    client: AgentClient, key: str | None, variable: str | None, *, needed: bool
+) -> InlineKey | Named | None:
     if key == "-":
         key = click.prompt("Key", hide_input=True, err=True) if sys.stdin.isatty() else sys.stdin.readline()
     if key is not None:
-        return Held(text=key.strip()) if key.strip() else None
+        return InlineKey(text=key.strip()) if key.strip() else None
     if variable is None and not needed:
         return None
     if variable is None and client.http is not None and client.reference is None:

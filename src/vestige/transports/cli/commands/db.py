@@ -10,7 +10,7 @@ from vestige.core.errors import NotFound
 from vestige.operations.shared.text import count, fields, table
 from vestige.store.contract.store import MemoryStore
 from vestige.store.contract.trouble import Connected, DatabaseStatus, Upgrade
-from vestige.transports.cli.session import Session
+from vestige.transports.cli.session import CliSession
 
 State = Literal["ready", "outdated", "newer", "absent", "incomplete", "damaged"]
 
@@ -18,7 +18,7 @@ State = Literal["ready", "outdated", "newer", "absent", "incomplete", "damaged"]
 _QUIET = {"embeddings.provider": "off", "mechanisms.autopilot": False}
 
 
-def init(session: Session) -> None:
+def init(session: CliSession) -> None:
     """Make what a store needs in the database: the extension, the schema, the tables.
 
     Doing it again changes nothing. Who may create things in the database does not need it: the first command
@@ -33,7 +33,7 @@ def init(session: Session) -> None:
     session.answer(value, lambda: "\n".join([*done, f"The store is {after.place}."]))
 
 
-def status(session: Session) -> None:
+def status(session: CliSession) -> None:
     """Say how the database is: versions, schema, sizes, vectors, who is connected and who writes.
 
     Nothing is made. The exit code is 1 while there is no store yet, one of an older or a newer schema, a part
@@ -49,7 +49,7 @@ def status(session: Session) -> None:
         click.get_current_context().exit(1)
 
 
-def migrate(session: Session, dry_run: bool) -> None:
+def migrate(session: CliSession, dry_run: bool) -> None:
     """Bring the schema of the store up to date with this version, or with --dry-run say what that would do.
 
     Every command does so when it opens the store. Here it can be done first, by a user with the rights to.
@@ -63,7 +63,7 @@ def migrate(session: Session, dry_run: bool) -> None:
     session.answer(value, lambda: _steps(found, dry_run=dry_run))
 
 
-def _opened(session: Session) -> str:
+def _opened(session: CliSession) -> str:
     """Open the store, which makes what is missing; its node."""
     with session.open(**_QUIET) as app:
         return app.engine.store.node

@@ -12,7 +12,7 @@ from vestige.core.errors import InvalidInput
 from vestige.core.events import KINDS, Happening
 from vestige.core.nearest import nearest_name
 from vestige.operations.shared.text import clip
-from vestige.transports.cli.session import Session
+from vestige.transports.cli.session import CliSession
 
 LOOK_SECONDS = 0.5
 """How often it is seen whether anybody still reads."""
@@ -26,7 +26,7 @@ def options() -> list[click.Parameter]:
     ]
 
 
-def follow_events(session: Session, types: Sequence[str], limit: int | None) -> None:
+def follow_events(session: CliSession, types: Sequence[str], limit: int | None) -> None:
     """Show what happens in every process at work on the memory, as it happens, until it is interrupted.
 
     A line for each event on a terminal, a line of JSON in a pipe. `vestige docs events` lists the types; what

@@ -11,9 +11,9 @@ from vestige.engine.context import Call
 from vestige.settings.settings import Settings
 from vestige.store.contract.trouble import Upgrade
 from vestige.transports.cli.commands import reembed as reembedding
-from vestige.transports.cli.commands.reembed import Chosen, Work
+from vestige.transports.cli.commands.reembed import Chosen, ModelWork
 from vestige.transports.cli.commands.transfer import transfer
-from vestige.transports.cli.session import ProgressLine, Session, resumable
+from vestige.transports.cli.session import CliSession, ProgressLine, resumable
 
 
 def options() -> list[click.Parameter]:
@@ -32,7 +32,7 @@ def options() -> list[click.Parameter]:
 
 
 def migrate(
-    session: Session,
+    session: CliSession,
     dry_run: bool,
     reembed: bool,
     rollback: bool,
@@ -57,7 +57,7 @@ def migrate(
     source is left as it is. When it is stopped it goes on where it was the next time. What cannot be carried
     is told, and the exit code is 1.
     """
-    works = {Work.REEMBED: reembed, Work.ROLLBACK: rollback, Work.DROP_OLD: drop_old}
+    works = {ModelWork.REEMBED: reembed, ModelWork.ROLLBACK: rollback, ModelWork.DROP_OLD: drop_old}
     if verify_only or any(moved.values()):
         _check_alone(works)
         ends = _both(moved)
@@ -92,7 +92,7 @@ def _both(moved: Mapping[str, str | None]) -> tuple[str, str]:
     return source, destination
 
 
-def _check_alone(works: Mapping[Work, bool]) -> None:
+def _check_alone(works: Mapping[ModelWork, bool]) -> None:
     if any(works.values()):
         raise InvalidInput(
             "--reembed, --rollback and --drop-old do not go with --from and --to.",
@@ -100,9 +100,9 @@ def _check_alone(works: Mapping[Work, bool]) -> None:
         )
 
 
-def _work(session: Session, settings: Settings, chosen: Chosen | None, *, dry_run: bool) -> dict[str, Any]:
+def _work(session: CliSession, settings: Settings, chosen: Chosen | None, *, dry_run: bool) -> dict[str, Any]:
     """Open the store, which upgrades it, and do what is asked for or only plan it."""
-    resumes = chosen is not None and chosen.work is not Work.DROP_OLD and not dry_run
+    resumes = chosen is not None and chosen.work is not ModelWork.DROP_OLD and not dry_run
     with (
         resumable() if resumes else nullcontext(),
         session.open(**(chosen.flags() if chosen else {})) as app,

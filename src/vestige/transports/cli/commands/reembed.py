@@ -7,7 +7,7 @@ from typing import Any
 
 from vestige.core.errors import InvalidInput
 from vestige.engine.care import reembed
-from vestige.engine.care.reembed import Outlook
+from vestige.engine.care.reembed import ReembedOutlook
 from vestige.engine.context import Call
 from vestige.engine.embedding import embedder_or_none, is_foreign
 from vestige.operations.shared.text import count
@@ -18,7 +18,7 @@ NAMED_MODELS = ("fastembed", "openai")
 """The providers that have more than one model."""
 
 
-class Work(enum.StrEnum):
+class ModelWork(enum.StrEnum):
     """What can be done about the model of a store, by the option that asks for it."""
 
     REEMBED = "--reembed"
@@ -30,7 +30,7 @@ class Work(enum.StrEnum):
 class Chosen:
     """What to do, and the model that is named for it."""
 
-    work: Work
+    work: ModelWork
     provider: str | None = None
     model: str | None = None
 
@@ -46,16 +46,16 @@ class Chosen:
 
 
 def choose(
-    settings: Settings, works: Mapping[Work, bool], provider: str | None, model: str | None
+    settings: Settings, works: Mapping[ModelWork, bool], provider: str | None, model: str | None
 ) -> Chosen | None:
     """What the options ask for, None for nothing of this; InvalidInput where they do not go together."""
     asked = [work for work, wanted in works.items() if wanted]
     if len(asked) > 1:
         raise InvalidInput(f"{asked[0]} and {asked[1]} do not go together.", hint="Run them one by one.")
     work = asked[0] if asked else None
-    if (provider or model) and work not in (Work.REEMBED, Work.ROLLBACK):
+    if (provider or model) and work not in (ModelWork.REEMBED, ModelWork.ROLLBACK):
         given = "--provider" if provider else "--model"
-        raise InvalidInput(f"{given} goes with {Work.REEMBED} or {Work.ROLLBACK}.")
+        raise InvalidInput(f"{given} goes with {ModelWork.REEMBED} or {ModelWork.ROLLBACK}.")
     from_provider = provider or settings.embeddings.provider
     if model is not None and from_provider not in NAMED_MODELS:
         raise InvalidInput(
@@ -65,23 +65,23 @@ def choose(
     return None if work is None else Chosen(work=work, provider=provider, model=model)
 
 
-def plan(call: Call, work: Work) -> dict[str, Any]:
+def plan(call: Call, work: ModelWork) -> dict[str, Any]:
     """What would be done; nothing is."""
     match work:
-        case Work.REEMBED:
+        case ModelWork.REEMBED:
             planned = _outlook(reembed.outlook(call, reembed.model(call)))
-        case Work.ROLLBACK:
+        case ModelWork.ROLLBACK:
             planned = _outlook(reembed.outlook_back(call))
-        case Work.DROP_OLD:
+        case ModelWork.DROP_OLD:
             planned = _dropped(reembed.former(call))
     return {**planned, **_profiles(call)}
 
 
 def do(call: Call, chosen: Chosen, settings: Settings) -> dict[str, Any]:
     """Do it; what was done."""
-    if chosen.work is Work.DROP_OLD:
+    if chosen.work is ModelWork.DROP_OLD:
         return {**_dropped(reembed.drop_former(call)), **_profiles(call)}
-    if chosen.work is Work.ROLLBACK:
+    if chosen.work is ModelWork.ROLLBACK:
         embedded = reembed.roll_back(call)
     else:
         embedded = reembed.change_over(call, reembed.model(call))
@@ -119,7 +119,7 @@ def told(done: Mapping[str, Any], *, dry_run: bool) -> list[str]:
     return lines
 
 
-def _outlook(seen: Outlook) -> dict[str, Any]:
+def _outlook(seen: ReembedOutlook) -> dict[str, Any]:
     return {
         "model": seen.signature.name,
         "memories": seen.memories,

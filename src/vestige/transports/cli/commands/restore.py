@@ -12,13 +12,13 @@ import click
 from vestige.core.errors import InvalidInput
 from vestige.engine.care import restore as restoring
 from vestige.engine.care import snapshot
-from vestige.engine.care.restore import Kind
+from vestige.engine.care.restore import RestoreKind
 from vestige.engine.exchange import import_portable
 from vestige.operations.shared.text import count
 from vestige.settings.settings import CONFIG_NAME, DATABASE_NAME
 from vestige.transports.cli.operation_commands import confirm
 from vestige.transports.cli.options import paths
-from vestige.transports.cli.session import Application, ProgressLine, Restorer, Session
+from vestige.transports.cli.session import CliSession, LocalApplication, ProgressLine, Restorer
 
 DATABASE = "database"
 _STORE, _UNPACKED = "store", "unpacked"
@@ -29,7 +29,7 @@ elsewhere), or by `vestige export --format portable`."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class RestoreFile:
     """What a file is and holds."""
 
     kind: str
@@ -72,7 +72,7 @@ def options() -> list[click.Parameter]:
     ]
 
 
-def restore(session: Session, file: str | None, yes: bool, dry_run: bool, with_settings: bool) -> None:
+def restore(session: CliSession, file: str | None, yes: bool, dry_run: bool, with_settings: bool) -> None:
     """Put a backup in the place of the store.
 
     FILE is what `vestige backup` or `vestige export --format portable` made, or a copy of a vestige.db. It is
@@ -136,21 +136,21 @@ def _check_file(source: Path) -> None:
         raise InvalidInput(why, hint=_HINT, details={"argument": "file", "path": str(source)})
 
 
-def look(source: Path, kind: str, restorer: Restorer) -> Found:
+def look(source: Path, kind: str, restorer: Restorer) -> RestoreFile:
     """Read a file through and say what it holds; an error says why it cannot be restored."""
     if kind == DATABASE:
         held = restorer.inspect(source)
-        return Found(kind=kind, memories=held.memories, newest=held.newest)
-    if kind == Kind.EXPORT:
-        return Found(kind=kind, memories=import_portable.inspect(source).memories)
+        return RestoreFile(kind=kind, memories=held.memories, newest=held.newest)
+    if kind == RestoreKind.EXPORT:
+        return RestoreFile(kind=kind, memories=import_portable.inspect(source).memories)
     with tempfile.TemporaryDirectory() as folder:
         packed = snapshot.unpack(source, Path(folder))
         held = restorer.inspect(Path(folder) / DATABASE_NAME)
     files = tuple(one.name for one in packed.files if one.name != DATABASE_NAME)
-    return Found(kind=kind, memories=held.memories, newest=held.newest, files=files)
+    return RestoreFile(kind=kind, memories=held.memories, newest=held.newest, files=files)
 
 
-def stage(session: Session, source: Path, folder: Path, kind: str, progress: ProgressLine) -> list[str]:
+def stage(session: CliSession, source: Path, folder: Path, kind: str, progress: ProgressLine) -> list[str]:
     """Make a store of the file in a folder beside the one in use; the names of the other files in it.
 
     It is opened there once, so that what is of an older version is brought up to date before it counts.
@@ -159,14 +159,14 @@ def stage(session: Session, source: Path, folder: Path, kind: str, progress: Pro
     store.mkdir(mode=0o700)
     if kind == DATABASE:
         session.database().restorer().stage(source, store, DATABASE_NAME)
-    elif kind == Kind.SNAPSHOT:
+    elif kind == RestoreKind.SNAPSHOT:
         (folder / _UNPACKED).mkdir(mode=0o700)
         packed = snapshot.unpack(source, folder / _UNPACKED)
         names = [one.name for one in packed.files if one.name != DATABASE_NAME]
         (folder / _UNPACKED / DATABASE_NAME).replace(store / DATABASE_NAME)
         session.database().restorer().inspect(store / DATABASE_NAME)
     with _opened(session, data_dir=str(store)) as app:
-        if kind == Kind.EXPORT:
+        if kind == RestoreKind.EXPORT:
             held = import_portable.inspect(source)
             import_portable.absorb_file(
                 app.engine.store,
@@ -181,7 +181,7 @@ def stage(session: Session, source: Path, folder: Path, kind: str, progress: Pro
 class _Proof:
     """Opens the store in its new place, then puts the other files of a snapshot beside it."""
 
-    session: Session
+    session: CliSession
     files: list[str]
     folder: Path
     data_dir: Path
@@ -198,7 +198,7 @@ class _Proof:
             )
 
 
-def _opened(session: Session, **flags: str) -> Application:
+def _opened(session: CliSession, **flags: str) -> LocalApplication:
     # The model and the mechanisms have nothing to do here; the file in place is what counts, whatever the
     # settings say.
     quiet = {"embeddings.provider": "off", "storage.backend": "sqlite", "mechanisms.autopilot": False}

@@ -19,11 +19,11 @@ from vestige.settings.settings import Settings, load_settings
 from vestige.transports.cli.log_lines import write_for_people
 from vestige.transports.cli.program import NAME, own_command, places_of, typed
 from vestige.transports.cli.server_address import is_vestige, url_for_others, warn_unencrypted
-from vestige.transports.cli.session import Session, Staying
+from vestige.transports.cli.session import CliSession, ServingApplication
 from vestige.transports.connect import claude
 from vestige.transports.connect.clients import CLIENTS
-from vestige.transports.connect.servers import Held, Http
-from vestige.transports.http.malloc import kept_small
+from vestige.transports.connect.servers import Http, InlineKey
+from vestige.transports.http.limits.malloc import kept_small
 
 if TYPE_CHECKING:
     from vestige.transports.http.auth.addresses import Bind
@@ -45,7 +45,7 @@ def options() -> list[click.Parameter]:
     ]
 
 
-def serve(session: Session, bind: str | None, no_auth: bool) -> None:
+def serve(session: CliSession, bind: str | None, no_auth: bool) -> None:
     """Serve the memory over HTTP: MCP at /mcp, REST at /api/v1, live events at /ws.
 
     It listens on this machine only, unless told otherwise, and needs a key (`vestige keys create`). Ctrl-C
@@ -173,7 +173,7 @@ class Greeting:
         return "\n".join(said)
 
     def _by_hand(self) -> list[str]:
-        key = Held(text=self.key or PLACEHOLDER) if self.auth else None
+        key = InlineKey(text=self.key or PLACEHOLDER) if self.auth else None
         server = Http(url=f"{self.url}/mcp", key=key)
         entry = CLIENTS[claude.CLIENT].entry(server)
         config = orjson.dumps({"mcpServers": {NAME: entry}}).decode()
@@ -183,7 +183,7 @@ class Greeting:
         ]
 
 
-def _started(session: Session, greeting: Greeting) -> None:
+def _started(session: CliSession, greeting: Greeting) -> None:
     """Say where the server is, and how to connect to it."""
     url = greeting.url
     places = {"url": url, "local": greeting.local, "mcp": f"{url}/mcp", "api": f"{url}/api/v1"}
@@ -197,13 +197,13 @@ def _name_for_others(place: "Bind", settings: Settings) -> str:
 
 def fetches_model(settings: Settings) -> bool:
     """Whether a server with these settings has to bring its model first."""
-    from vestige.embed.minilm.install import Presence, status
+    from vestige.embed.minilm.install import ModelPresence, status
 
     local = settings.embeddings.provider == "local" and not settings.offline
-    return local and status(settings.model_cache).presence is Presence.ABSENT
+    return local and status(settings.model_cache).presence is ModelPresence.ABSENT
 
 
-def _tell_keys(app: Staying, settings: Settings, command: str) -> str | None:
+def _tell_keys(app: ServingApplication, settings: Settings, command: str) -> str | None:
     """Make the first key for somebody who looks, and return it; tell others how. A key belongs in no log."""
     if not settings.auth.enabled:
         logger.warning("No key is needed: every program on this machine may read and change every memory.")

@@ -7,9 +7,9 @@ from vestige.core.errors import StoreBusy, StoreError, StoreFull, StoreUnavailab
 from vestige.operations.shared.text import count, fields, table
 from vestige.store.transfer import move
 from vestige.store.transfer.compare import Difference
-from vestige.store.transfer.ends import End, Progress, Refusal
-from vestige.store.transfer.move import Moved, Plan
-from vestige.transports.cli.session import ProgressLine, Session, resumable
+from vestige.store.transfer.ends import End, Progress, RowRefusal
+from vestige.store.transfer.move import Moved, TransferPlan
+from vestige.transports.cli.session import CliSession, ProgressLine, resumable
 
 GOES_ON = "Run the same command again: it goes on where it was."
 CUT_OFF: dict[type[StoreError], str] = {
@@ -23,7 +23,7 @@ MOST_SHOWN = 20
 
 
 def transfer(
-    session: Session,
+    session: CliSession,
     source: str,
     destination: str,
     *,
@@ -66,7 +66,7 @@ def _move(origin: End, goal: End, progress: Progress) -> Moved:
         raise
 
 
-def _planned(plan: Plan) -> dict[str, Any]:
+def _planned(plan: TransferPlan) -> dict[str, Any]:
     return {
         "dryRun": True,
         "rows": plan.rows,
@@ -96,7 +96,7 @@ def _done(moved: Moved) -> dict[str, Any]:
     }
 
 
-def _refused(rows: Iterable[Refusal]) -> list[dict[str, str]]:
+def _refused(rows: Iterable[RowRefusal]) -> list[dict[str, str]]:
     return [{"table": one.table, "id": one.name, "reason": one.reason} for one in rows]
 
 

@@ -43,7 +43,7 @@ _OF_PAGES = {"ws": "http", "wss": "https"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Names:
+class AllowedNames:
     """The hosts and origins that are let through."""
 
     hosts: frozenset[str]
@@ -51,7 +51,7 @@ class Names:
     origins: frozenset[str]
 
     @classmethod
-    def of(cls, bind: Bind, hosts: Iterable[str], origins: Iterable[str]) -> "Names":
+    def of(cls, bind: Bind, hosts: Iterable[str], origins: Iterable[str]) -> "AllowedNames":
         """Those of a server that listens there. One that listens on every address answers to every literal
         one: rebinding takes a name, and behind a container's network it cannot know its own."""
         return cls(
@@ -77,7 +77,7 @@ class Names:
 class Hosts:
     """Refuses requests that are for another host."""
 
-    def __init__(self, app: ASGIApp, names: Names) -> None:
+    def __init__(self, app: ASGIApp, names: AllowedNames) -> None:
         self._app, self._names = app, names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -92,7 +92,7 @@ class Hosts:
 class Origins:
     """Refuses requests from pages of other origins, and lets allowed ones read the answers (CORS)."""
 
-    def __init__(self, app: ASGIApp, names: Names) -> None:
+    def __init__(self, app: ASGIApp, names: AllowedNames) -> None:
         self._app, self._names = app, names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -29,7 +29,7 @@ OVERLOADED = Refusal(
 )
 
 
-class Place:
+class QueueSlot:
     """What one request has while it is worked on."""
 
     def __init__(self, places: "Places", sender: str) -> None:
@@ -69,19 +69,19 @@ class Places:
     def __init__(self, most: int) -> None:
         self._most = most
         self._working: Counter[str] = Counter()
-        self._waiting: OrderedDict[str, deque[Place]] = OrderedDict()
+        self._waiting: OrderedDict[str, deque[QueueSlot]] = OrderedDict()
 
-    def ask(self, sender: str) -> Place | None:
+    def ask(self, sender: str) -> QueueSlot | None:
         """A place to wait for; None if too many of this sender wait."""
         queue = self._waiting.setdefault(sender, deque())
         if len(queue) >= self._most:
             return None
-        place = Place(self, sender)
+        place = QueueSlot(self, sender)
         queue.append(place)
         self._call()
         return place
 
-    def leave(self, place: Place, sender: str) -> None:
+    def leave(self, place: QueueSlot, sender: str) -> None:
         """Somebody is done, or does not wait any more."""
         if place.called:
             self._working[sender] -= 1
@@ -104,7 +104,7 @@ class Places:
                 self._waiting[sender] = queue
 
 
-class Presence:
+class RequestShare:
     """Lets a sender have a half of all requests under way that the server has connections for, streams and
     whatever waits among them. What `is_free` asks whoever watches the server."""
 
@@ -152,7 +152,7 @@ class Concurrency:
         finally:
             place.give_back()
 
-    async def _serve(self, place: Place, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _serve(self, place: QueueSlot, scope: Scope, receive: Receive, send: Send) -> None:
         scope["state"]["place"] = place
 
         async def sending(message: Message) -> None:
@@ -180,9 +180,9 @@ class Shares:
         return True
 
     @contextmanager
-    def held(self, sender: str) -> Iterator["Held"]:
+    def held(self, sender: str) -> Iterator["HeldShare"]:
         """What is taken within this, until its end."""
-        held = Held(self, sender)
+        held = HeldShare(self, sender)
         try:
             yield held
         finally:
@@ -195,7 +195,7 @@ class Shares:
             del self._taken[sender]
 
 
-class Held:
+class HeldShare:
     """What one request has of such a share."""
 
     def __init__(self, shares: Shares, sender: str) -> None:
@@ -235,7 +235,7 @@ class Bodies:
                 await refuse(pieces, scope, receive, send)
 
 
-async def _whole(held: Held, receive: Receive) -> deque[Message] | Refusal | TooLarge:
+async def _whole(held: HeldShare, receive: Receive) -> deque[Message] | Refusal | TooLarge:
     """All messages of a body, or why it is not taken."""
     pieces: deque[Message] = deque()
     while True:

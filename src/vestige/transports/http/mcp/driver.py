@@ -17,20 +17,20 @@ from anyio.to_thread import run_sync
 
 from vestige.core.caller import Caller
 from vestige.core.errors import DeadlineExceeded, StoreError, TooLarge
-from vestige.transports.http.context import Application, Desk
-from vestige.transports.http.limits.fair_queue import OVERLOADED, Held
+from vestige.transports.http.context import Desk, ServerApplication
+from vestige.transports.http.limits.fair_queue import OVERLOADED, HeldShare
 from vestige.transports.http.limits.responses import NO_ROOM, SMALL_BYTES, check_size, check_texts, encoded
 from vestige.transports.http.limits.worker_pool import Crowded, TooLate
 from vestige.transports.http.mcp.streams import Outbox
 from vestige.transports.http.problems import STORE_AWAY, UNAUTHENTICATED, Refusal
-from vestige.transports.mcp.protocol.core import Connection
+from vestige.transports.mcp.protocol.core import ClientConversation
 from vestige.transports.mcp.protocol.messages import (
     TOOL,
     Action,
     Cancel,
     Done,
     Failed,
-    Hold,
+    HoldJobs,
     Job,
     Outcome,
     Send,
@@ -45,7 +45,7 @@ RECHECK_SECONDS = 0.1
 MOST_UNFINISHED = 200
 """Calls of one conversation that wait or run."""
 
-Report = Callable[[Connection], list[Action]]
+Report = Callable[[ClientConversation], list[Action]]
 """What a job has to say, put to the connection on the event loop's thread."""
 
 Post = Callable[[Report], None]
@@ -65,7 +65,7 @@ class Exchange:
         caller: Caller,
         *,
         key: str,
-        unsent: Held,
+        unsent: HeldShare,
         request_id: str,
         arrived: float,
         tasks: TaskGroup,
@@ -86,7 +86,7 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class McpWork:
     """A job with all that is needed to do it, in a thread."""
 
     job: Job
@@ -96,10 +96,10 @@ class Work:
     post: Post
 
 
-Run = Callable[[Application, Work], Outcome]
+Run = Callable[[ServerApplication, McpWork], Outcome]
 
 
-def run_job(app: Application, work: Work) -> Outcome:
+def run_job(app: ServerApplication, work: McpWork) -> Outcome:
     """Do a job with the application."""
     job, exchange = work.job, work.exchange
 
@@ -146,14 +146,14 @@ class _Stop:
 class Conversation:
     """One client's connection, and the requests that are being answered on it."""
 
-    def __init__(self, desk: Desk, connection: Connection, do: Run) -> None:
+    def __init__(self, desk: Desk, connection: ClientConversation, do: Run) -> None:
         self._desk = desk
         self._connection = connection
         self._do = do
         self._loop = asyncio.get_running_loop()
         self._order = anyio.Lock()
         self._stops: dict[Job, _Stop] = {}
-        self._held: Hold | None = None
+        self._held: HoldJobs | None = None
         self._exchanges: list[Exchange] = []
         self.listener = Outbox()
         """What we have to say unasked."""
@@ -203,7 +203,7 @@ class Conversation:
             exchange.outbox.close()
             exchange.settled.set()
 
-    def _hold(self, hold: Hold) -> None:
+    def _hold(self, hold: HoldJobs) -> None:
         """Have the client asked on this request's stream if none other takes the question to it."""
         self._held = hold
         exchange = hold.jobs[0].origin
@@ -220,7 +220,7 @@ class Conversation:
 
     async def _run(self, job: Job, exchange: Exchange) -> None:
         stop = self._stops[job]
-        work = Work(
+        work = McpWork(
             job=job,
             exchange=exchange,
             cancelled=stop.cancelled,
@@ -249,7 +249,7 @@ class Conversation:
         exchange.size += size
         return outcome
 
-    async def _outcome(self, work: Work) -> Outcome:
+    async def _outcome(self, work: McpWork) -> Outcome:
         if not work.job.long:
             if self._order.locked():
                 work.exchange.give_place_back()
@@ -263,13 +263,13 @@ class Conversation:
         except Crowded:
             return _refused(OVERLOADED)
 
-    async def _done(self, work: Work) -> Outcome:
+    async def _done(self, work: McpWork) -> Outcome:
         key, long = work.exchange.key, work.job.long
         left = work.deadline - self._desk.monotonic()
         async with self._desk.lanes.turn(key, long=long, seconds=left) as threads:
             return await run_sync(self._checked, work, limiter=threads)
 
-    def _checked(self, work: Work) -> Outcome:
+    def _checked(self, work: McpWork) -> Outcome:
         """Do a job in a thread, if who sent it still may when its turn comes."""
         waited = self._desk.monotonic() - work.exchange.arrived
         try:

@@ -39,19 +39,19 @@ from vestige.transports.http.mcp.headers import (
     HEADER_MISMATCH,
     JSON,
     SESSION,
-    Refused,
+    HeaderRefused,
     check_accept,
     check_content_type,
     check_routing,
     is_modern,
     refused,
 )
-from vestige.transports.http.mcp.sessions import Session, Sessions
+from vestige.transports.http.mcp.sessions import McpSession, Sessions
 from vestige.transports.http.mcp.streams import Outgoing, answer, first_of, stream
 from vestige.transports.mcp import catalog as allowed
 from vestige.transports.mcp.catalog import Catalog, packaged_data
 from vestige.transports.mcp.protocol import eras, jsonrpc
-from vestige.transports.mcp.protocol.core import Connection
+from vestige.transports.mcp.protocol.core import ClientConversation
 from vestige.transports.mcp.protocol.jsonrpc import Message, ProtocolError, RequestId, as_id, as_object
 from vestige.transports.mcp.protocol.messages import Send as Sending
 
@@ -84,7 +84,7 @@ class Offer:
     """What clients are served: the lists that somebody sees, who speaks with them, what does their jobs."""
 
     catalog: Callable[[Caller], Catalog]
-    connection: type[Connection] = Connection
+    connection: type[ClientConversation] = ClientConversation
     do: Run = run_job
 
 
@@ -135,7 +135,7 @@ class Endpoint:
             if handler is None:
                 raise refused(NOT_ALLOWED, f"There is no {request.method} here")
             await handler(request, send)
-        except Refused as refusal:
+        except HeaderRefused as refusal:
             await answer(send, refusal.status, _refusal(request, refusal), _hints(request, refusal))
         except ClientDisconnect:
             return
@@ -165,10 +165,10 @@ class Endpoint:
         try:
             return await read(self._desk, body, jsonrpc.parse), len(body)
         except ProtocolError as error:
-            raise Refused(BAD_REQUEST, error) from None
+            raise HeaderRefused(BAD_REQUEST, error) from None
         except TooLarge as error:
             told = ProtocolError(jsonrpc.INVALID_REQUEST, error.message, {"error": error.value()})
-            raise Refused(error.status, told) from None
+            raise HeaderRefused(error.status, told) from None
 
     async def _get(self, request: Request, send: Send) -> None:
         session = self._asked_session(request)
@@ -221,7 +221,7 @@ class Endpoint:
                 return
             check_routing(request.headers, asked)
         except ProtocolError as error:
-            raise Refused(BAD_REQUEST, error, as_id(fields.get("id"))) from None
+            raise HeaderRefused(BAD_REQUEST, error, as_id(fields.get("id"))) from None
         conversation = self._conversation(self._connection(request, stateless=True))
         await self._serve(conversation, request, send, message, size, stateless=True)
 
@@ -238,13 +238,13 @@ class Endpoint:
         session_id = self._sessions.open(_owner(request), self._conversation(connection))
         await answer(send, 200, replies[0], {SESSION: session_id})
 
-    def _asked_session(self, request: Request) -> Session:
+    def _asked_session(self, request: Request) -> McpSession:
         """The session that a request without a message is about."""
         if is_modern(request.headers, None):
             raise refused(NOT_ALLOWED, f"There is no {request.method} in this version")
         return self._session(request)
 
-    def _session(self, request: Request) -> Session:
+    def _session(self, request: Request) -> McpSession:
         session_id = request.headers.get(SESSION)
         if session_id is None:
             raise refused(BAD_REQUEST, "Missing session id: send `initialize`, or a 2026-07-28 request")
@@ -255,11 +255,11 @@ class Endpoint:
 
     # -- both ------------------------------------------------------------------------------------
 
-    def _connection(self, request: Request, *, stateless: bool) -> Connection:
+    def _connection(self, request: Request, *, stateless: bool) -> ClientConversation:
         catalog = self._offer.catalog(caller_of(request))
         return self._offer.connection(catalog, __version__, stateless=stateless, local=is_local(request))
 
-    def _conversation(self, connection: Connection) -> Conversation:
+    def _conversation(self, connection: ClientConversation) -> Conversation:
         return Conversation(self._desk, connection, self._offer.do)
 
     async def _serve(
@@ -332,14 +332,14 @@ def _asked(message: object) -> jsonrpc.Request | None:
         return None
 
 
-def _refusal(request: Request, refusal: Refused) -> Message:
+def _refusal(request: Request, refusal: HeaderRefused) -> Message:
     reply = jsonrpc.error_reply(refusal.request_id, refusal.error)
     if refusal.request_id is None and is_modern(request.headers, None):
         del reply["id"]  # the stateless era lets it be absent, never null
     return reply
 
 
-def _hints(request: Request, refusal: Refused) -> dict[str, str]:
+def _hints(request: Request, refusal: HeaderRefused) -> dict[str, str]:
     if refusal.status == NOT_ALLOWED:
         return {"allow": "POST" if is_modern(request.headers, None) else "GET, POST, DELETE"}
     if isinstance(refusal, _TooOften):
@@ -347,7 +347,7 @@ def _hints(request: Request, refusal: Refused) -> dict[str, str]:
     return retry_after(SESSION_SECONDS) if refusal.status == UNAVAILABLE else {}
 
 
-class _TooOften(Refused):
+class _TooOften(HeaderRefused):
     """More messages than may come now."""
 
     def __init__(self, seconds: float, why: str, request_id: RequestId | None = None) -> None:

@@ -21,7 +21,7 @@ _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri
 _ENCODED, _END = "=?base64?", "?="
 
 
-class Refused(Exception):
+class HeaderRefused(Exception):
     """A request that gets no further; `request_id` is that of the message, when it is known."""
 
     def __init__(self, status: int, error: ProtocolError, request_id: str | int | None = None) -> None:
@@ -31,9 +31,9 @@ class Refused(Exception):
         super().__init__(error.message)
 
 
-def refused(status: int, why: str) -> Refused:
+def refused(status: int, why: str) -> HeaderRefused:
     """A request that is wrong as such, whatever message it brings."""
-    return Refused(status, ProtocolError(INVALID_REQUEST, why))
+    return HeaderRefused(status, ProtocolError(INVALID_REQUEST, why))
 
 
 def check_content_type(headers: Headers) -> None:

@@ -13,7 +13,7 @@ _ID_BYTES = 24
 
 
 @dataclass(slots=True, kw_only=True)
-class Session:
+class McpSession:
     """A conversation that goes on over several requests."""
 
     id: str
@@ -37,7 +37,7 @@ class Sessions:
         self._idle_seconds = idle_seconds
         self._monotonic = monotonic
         self._entropy = entropy
-        self._open: dict[str, Session] = {}
+        self._open: dict[str, McpSession] = {}
 
     def __len__(self) -> int:
         self._expire()
@@ -58,12 +58,12 @@ class Sessions:
     def open(self, owner: object, conversation: Conversation) -> str:
         """Begin a session; its id."""
         session_id = urlsafe_b64encode(self._entropy(_ID_BYTES)).decode("ascii")
-        self._open[session_id] = Session(
+        self._open[session_id] = McpSession(
             id=session_id, owner=owner, conversation=conversation, last_used=self._monotonic()
         )
         return session_id
 
-    def find(self, session_id: str, owner: object) -> Session | None:
+    def find(self, session_id: str, owner: object) -> McpSession | None:
         """The session of this id, used from now on; None if there is none, or it is somebody else's."""
         self._expire()
         session = self._open.get(session_id)
@@ -72,11 +72,11 @@ class Sessions:
         self.used(session)
         return session
 
-    def used(self, session: Session) -> None:
+    def used(self, session: McpSession) -> None:
         """The session is in use now."""
         session.last_used = self._monotonic()
 
-    def end(self, session: Session) -> None:
+    def end(self, session: McpSession) -> None:
         """End a session and all that is under way in it."""
         if self._open.pop(session.id, None) is not None:
             session.conversation.end()

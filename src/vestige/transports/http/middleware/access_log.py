@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 access = logging.getLogger(ACCESS)
 
 
-class Entrance:
+class AccessLog:
     """Lets requests in, and answers for whatever goes wrong further in.
 
     `unknown` is what a request's state says until somebody has found out more; `who` tells the log from it
@@ -117,7 +117,7 @@ class Entrance:
             access.log(level, "%s", orjson.dumps(told).decode())
 
 
-class Entry(Entrance):
+class ServerAccessLog(AccessLog):
     """The entrance of the server, which knows callers and counts."""
 
     def __init__(self, app: ASGIApp, desk: Desk, routes: Sequence[BaseRoute], metrics: Metrics) -> None:

@@ -1,12 +1,11 @@
 """The protocol, without IO: a line comes in, actions come out. No clock, no threads, no imports of weight.
 
-One `Connection` serves one client. `receive` reads a line, `take` a message that was read already; `progress`
-and `finish` report on the jobs it started, `overdue` on those it held back, `abandon` on those nobody waits
-for any more. All answer with actions for the driver, which must call them from one thread at a time. Lists,
-prompts and handshakes are answered at once; only tools and resources become jobs.
-
-A driver that has several ways to its client passes an `origin` with each message and finds it again on every
-job and answer that come of it.
+One `ClientConversation` serves one client. `receive` reads a line, `take` a message that was read already;
+`progress` and `finish` report on the jobs it started, `overdue` on those it held back, `abandon` on those
+nobody waits for any more. All answer with actions for the driver, which must call them from one thread at a
+time. Lists, prompts and handshakes are answered at once; only tools and resources become jobs. A driver
+that has several ways to its client passes an `origin` with each message and finds it again on every job and
+answer that come of it.
 """
 
 from collections.abc import Callable
@@ -33,7 +32,16 @@ from vestige.transports.mcp.protocol.jsonrpc import (
     result_reply,
     shown,
 )
-from vestige.transports.mcp.protocol.messages import RESOURCE, TOOL, Action, Batch, Hold, Job, Outcome, Send
+from vestige.transports.mcp.protocol.messages import (
+    RESOURCE,
+    TOOL,
+    Action,
+    HoldJobs,
+    Job,
+    Outcome,
+    ReplyBatch,
+    Send,
+)
 
 _ROOTS_MAY_BE_NEW = ("notifications/initialized", "notifications/roots/list_changed")
 
@@ -41,7 +49,7 @@ HEAVY_BYTES = 64_000
 """A call that brings more than this takes seconds, so the short ones do not wait behind it."""
 
 
-class Connection:
+class ClientConversation:
     """One client's conversation, in whichever eras it speaks.
 
     A `stateless` one takes every message for one of the modern era. The folders of a client are asked for
@@ -59,7 +67,7 @@ class Connection:
         self._seen_modern = stateless
         self._jobs: dict[RequestId, Job] = {}
         self._roots = roots.Roots()
-        self._entrance = holding.Entrance(self._roots)
+        self._entrance = holding.RootsWait(self._roots)
         self.methods: dict[str, Callable[[Request, str], Message | Job]] = {
             "tools/list": self._list_tools,
             "tools/call": self._call_tool,
@@ -105,12 +113,12 @@ class Connection:
             why = "an empty batch" if not messages else f"batches are part of version {eras.BATCHING} only"
             error = ProtocolError(INVALID_REQUEST, f"Invalid request: {why}")
             return [Send(self._error(None, error), self._origin)]
-        batch = Batch(self._origin)
+        batch = ReplyBatch(self._origin)
         batch.expect()  # this loop: the array must not leave before all of it has been read
         actions = [action for message in messages for action in self._receive_one(message, batch)]
         return actions + batch.settle(None)
 
-    def _receive_one(self, message: object, batch: Batch | None) -> list[Action]:
+    def _receive_one(self, message: object, batch: ReplyBatch | None) -> list[Action]:
         fields = as_object(message) or {}
         if is_reply(fields):
             return self.replied(fields)
@@ -144,14 +152,14 @@ class Connection:
         job = self._jobs.get(request_id) if request_id is not None else None
         return self._cancel(job) if job is not None else []
 
-    def _answer(self, request: Request, batch: Batch | None) -> Message | Job:
+    def _answer(self, request: Request, batch: ReplyBatch | None) -> Message | Job:
         if request.id in self._jobs:
             raise ProtocolError(INVALID_REQUEST, "Invalid request: this id is still being served")
         if self._stateless or eras.is_modern(request):
             return self._answer_modern(request, batch)
         return self._answer_legacy(request, batch)
 
-    def _answer_modern(self, request: Request, batch: Batch | None) -> Message | Job:
+    def _answer_modern(self, request: Request, batch: ReplyBatch | None) -> Message | Job:
         self._seen_modern = True
         version = eras.modern_version(request)
         if batch is not None:
@@ -165,7 +173,7 @@ class Connection:
         eras.check_options(request)
         return method(request, version)
 
-    def _answer_legacy(self, request: Request, batch: Batch | None) -> Message | Job:
+    def _answer_legacy(self, request: Request, batch: ReplyBatch | None) -> Message | Job:
         if request.method == "ping":
             return {}
         if request.method == "initialize":
@@ -271,7 +279,7 @@ class Connection:
 
     # -- what becomes of jobs --------------------------------------------------------------------
 
-    def _accept(self, job: Job, batch: Batch | None) -> list[Action]:
+    def _accept(self, job: Job, batch: ReplyBatch | None) -> list[Action]:
         self._jobs[job.id] = job
         if batch is not None:
             job.batch = batch
@@ -291,7 +299,7 @@ class Connection:
         del self._jobs[job.id]
         return [*self._entrance.cancel(job), *(job.batch.settle(None) if job.batch else [])]
 
-    def overdue(self, hold: Hold) -> list[Action]:
+    def overdue(self, hold: HoldJobs) -> list[Action]:
         """Start held jobs without what they wait for."""
         return self._entrance.overdue(hold)
 
@@ -329,7 +337,7 @@ class Connection:
 
     # -- replies ---------------------------------------------------------------------------------
 
-    def _reply(self, reply: Message, batch: Batch | None) -> list[Action]:
+    def _reply(self, reply: Message, batch: ReplyBatch | None) -> list[Action]:
         if batch is None:
             return [Send(reply, self._origin)]
         batch.expect()

@@ -53,7 +53,7 @@ class Job:
         self.progress_token = progress_token
         self.long = long
         self.origin = origin
-        self.batch: Batch | None = None
+        self.batch: ReplyBatch | None = None
         self.last_progress: float | None = None
 
 
@@ -110,7 +110,7 @@ class Cancel:
         self.job = job
 
 
-class Hold:
+class HoldJobs:
     """These jobs wait for an answer of their client; when it takes too long, report it as overdue."""
 
     __slots__ = ("jobs",)
@@ -119,10 +119,10 @@ class Hold:
         self.jobs = [first]
 
 
-Action = Send | Start | Cancel | Hold
+Action = Send | Start | Cancel | HoldJobs
 
 
-class Batch:
+class ReplyBatch:
     """The replies to one JSON-RPC array, sent as one array when the last is there."""
 
     __slots__ = ("_origin", "_replies", "_waiting")

@@ -7,7 +7,7 @@ that comes from a client with roots is answered by asking for them, and comes ag
 
 from vestige.transports.mcp.protocol.eras import CAPABILITIES_KEY, MODERN
 from vestige.transports.mcp.protocol.jsonrpc import Message, Request, as_object
-from vestige.transports.mcp.protocol.messages import Action, Cancel, Hold, Job, Start
+from vestige.transports.mcp.protocol.messages import Action, Cancel, HoldJobs, Job, Start
 
 METHOD = "roots/list"
 _KEY = "roots"
@@ -83,12 +83,12 @@ def _uris(result: object) -> tuple[str, ...]:
 # -- Jobs that wait for their client's roots, which decide where they look and write. Pure.
 
 
-class Entrance:
+class RootsWait:
     """Where the jobs of one client pass before they start."""
 
     def __init__(self, roots: Roots) -> None:
         self._roots = roots
-        self._hold: Hold | None = None
+        self._hold: HoldJobs | None = None
 
     def enter(self, job: Job) -> list[Action]:
         """Start a job, or hold it back."""
@@ -96,7 +96,7 @@ class Entrance:
             self._hold.jobs.append(job)
             return []
         if self._roots.awaited:
-            self._hold = Hold(job)
+            self._hold = HoldJobs(job)
             return [self._hold]
         return [self._start(job)]
 
@@ -105,7 +105,7 @@ class Entrance:
         hold, self._hold = self._hold, None
         return [self._start(job) for job in hold.jobs] if hold else []
 
-    def overdue(self, hold: Hold) -> list[Action]:
+    def overdue(self, hold: HoldJobs) -> list[Action]:
         """Go on without the answer, if these jobs still wait for it."""
         if hold is not self._hold:
             return []

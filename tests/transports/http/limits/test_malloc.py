@@ -5,11 +5,11 @@ import sys
 
 import pytest
 
-from vestige.transports.http.malloc import ARENAS, share_arenas
+from vestige.transports.http.limits.malloc import ARENAS, share_arenas
 
 COUNT = """
 import ctypes, os, sys, tempfile, threading
-from vestige.transports.http.malloc import share_arenas
+from vestige.transports.http.limits.malloc import share_arenas
 if sys.argv[1] == "shared":
     assert share_arenas()
 libc = ctypes.CDLL(None)
@@ -33,7 +33,7 @@ GIVE_BACK = """
 import ctypes
 from pathlib import Path
 from threading import Event
-from vestige.transports.http.malloc import kept_small
+from vestige.transports.http.limits.malloc import kept_small
 libc = ctypes.CDLL(None)
 libc.malloc.restype = ctypes.c_void_p
 def held():

@@ -33,7 +33,7 @@ def page(name: str) -> str:
 
 
 def file_of(name: str) -> Path:
-    return TESTS / f"test_{name.replace('-', '_')}.py"
+    return next(TESTS.glob(f"*/test_{name.replace('-', '_')}.py"))
 
 
 def functions(path: Path) -> dict[str, ast.FunctionDef]:
@@ -78,7 +78,7 @@ def test_a_mechanism_has_a_page_with_paper_formula_state_and_effect(name: str) -
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_the_test_its_page_names_exists_uses_the_tools_and_opens_the_store_again(name: str) -> None:
     path = file_of(name)
-    named = re.findall(rf"tests/system/mechanisms/{path.name}::(test_\w+)", page(name))
+    named = re.findall(rf"{path.relative_to(PROJECT).as_posix()}::(test_\w+)", page(name))
     known = functions(path)
     assert named
     assert set(named) <= known.keys()
@@ -95,7 +95,7 @@ def test_every_mechanism_that_can_be_switched_off_is_among_them_and_its_test_doe
 
 
 def test_there_is_no_test_and_no_page_of_a_mechanism_that_is_not_listed() -> None:
-    tested = {path.stem.removeprefix("test_").replace("_", "-") for path in TESTS.glob("test_*.py")}
+    tested = {path.stem.removeprefix("test_").replace("_", "-") for path in TESTS.glob("*/test_*.py")}
     described = {path.stem for path in PAGES.glob("*.md") if f"\n{HEADINGS[0]}\n" in page(path.stem)}
     assert tested == set(MECHANISMS)
     assert described == set(MECHANISMS)

@@ -8,7 +8,7 @@ import pytest
 from testbed.world import World
 from tests.cognition.intentions.intention_year import BEGIN, Watch, looks, rules
 from tests.system.mechanisms.conftest import ON_A_FILE, Living
-from tests.system.mechanisms.test_purge import holding
+from tests.system.mechanisms.fading.test_purge import holding
 
 RULES, PER_SCOPE = 500, 50
 LOOKS, RESTART_EVERY = 30, 8
