@@ -28,7 +28,7 @@ from benchmarks.http.wire import Connection
 from benchmarks.process import cpu_seconds, own_memory
 from benchmarks.progress import say
 from benchmarks.report import Cell, Target
-from vestige.transports.http import malloc
+from vestige.transports.http.limits import malloc
 
 REQUESTS = 50_000
 CLIENTS = 16

@@ -1,0 +1,63 @@
+"""Prose in the source and in the docs avoids the words of docs/contributing/plain-words.md."""
+
+from pathlib import Path
+
+import pytest
+
+from testbed.project import PROJECT
+from tests.project.plain_words import forbidden, in_page, in_source
+
+LIST = PROJECT / "docs" / "contributing" / "plain-words.md"
+PATTERN = forbidden(LIST.read_text(encoding="utf-8"))
+SOURCE = PROJECT / "src" / "vestige"
+DATA = ("cognition/english", "cognition/secrets")
+"""Rules about English name the words they look for."""
+PENDING: tuple[str, ...] = (
+    "app", "cognition", "core", "embed", "engine", "exchange", "operations", "settings", "store",
+    "transports", "__main__.py", "client",
+)  # fmt: skip
+"""Parts of the source whose words are still to be put right; none is ever added."""
+PENDING_PAGES: tuple[str, ...] = ("adr", "concepts", "howto", "reference", "benchmarks.md", "quickstart.md")
+
+
+def modules() -> list[Path]:
+    paths = (path.relative_to(SOURCE) for path in SOURCE.rglob("*.py"))
+    return [path for path in paths if path.parts[0] not in PENDING and not path.as_posix().startswith(DATA)]
+
+
+def pages() -> list[Path]:
+    docs = PROJECT / "docs"
+    found = [path for path in docs.rglob("*.md") if path.relative_to(docs).parts[0] not in PENDING_PAGES]
+    return [path for path in found if path != LIST]
+
+
+def test_the_source_uses_plain_words() -> None:
+    uses = [use for path in modules() for use in in_source(SOURCE / path, PATTERN)]
+    assert not uses, "\n".join(map(str, uses))
+
+
+def test_the_pages_use_plain_words() -> None:
+    uses = [use for path in pages() for use in in_page(path, PATTERN)]
+    assert not uses, "\n".join(map(str, uses))
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ('def f():\n    """What is told.\n    """', "told"),
+        ("raise ValueError('Nobody is here')", "Nobody"),
+        ("x = 'he said'", "he"),
+        ("x = 'the reply tells: no'", "tells"),
+    ],
+)
+def test_a_forbidden_word_is_found(text: str, word: str, tmp_path: Path) -> None:
+    file = tmp_path / "module.py"
+    file.write_text(text, encoding="utf-8")
+    assert [use.word for use in in_source(file, PATTERN)] == [word]
+
+
+@pytest.mark.parametrize("text", ["told = 1", "x = 'told'", "x = 'the `told` column'", "x = 'they hold'"])
+def test_names_and_words_inside_others_are_left_alone(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "module.py"
+    file.write_text(text, encoding="utf-8")
+    assert list(in_source(file, PATTERN)) == []
