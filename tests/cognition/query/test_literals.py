@@ -57,7 +57,7 @@ def found(text: str) -> list[str]:
         ("__init__ and _private_name", ["__init__", "_private_name"]),
         ("VESTIGE_HOME=/tmp/x", ["VESTIGE_HOME", "/tmp/x"]),
         ("set $HOME", ["$HOME"]),
-        ("vestige.cognition.text, store.py", ["vestige.cognition.text.analyser", "store.py"]),
+        ("vestige.cognition.text, store.py", ["vestige.cognition.text", "store.py"]),
         ("main.c, .gitignore", ["main.c", ".gitignore"]),
         ("std::vector<int>", ["std::vector"]),
         ("gpt-4o CVE-2024-3094 ORA-00942 utf-8", ["gpt-4o", "CVE-2024-3094", "ORA-00942", "utf-8"]),

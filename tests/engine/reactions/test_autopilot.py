@@ -178,9 +178,9 @@ def test_the_mechanisms_that_should_react_do(world: World) -> None:
     told = {(reaction.event.__name__, reaction.name) for reaction in REACTIONS}
     assert {
         ("MemoryCreated", "capture.on_created"),
-        ("MemoryPromoted", "linking.on_promoted"),
-        ("SearchPerformed", "patterns.on_search"),
-        ("MemorySuppressed", "suppression.on_suppressed"),
+        ("MemoryPromoted", "link.on_promoted"),
+        ("SearchPerformed", "searches.on_search"),
+        ("MemorySuppressed", "suppress.on_suppressed"),
     } <= told
     assert [chore.name for chore in CHORES] == ["intentions.poll", "suppression.sweep", "backup", "sleep"]
     world.remember("Ada prefers tea.")

@@ -25,7 +25,7 @@ from vestige.store.merge.histories import DocumentLife, EdgeLife, Life, MemoryLi
 from vestige.store.merge.union import edge
 
 FORMAT = "vestige.portable.v1"
-FAMILY = "vestige.exchange.portable."
+FAMILY = "vestige.portable."
 MAX_LINE_BYTES = 256 * 1024 * 1024
 """A memory with its whole history is one line: more than 250 rewritings of the longest text."""
 
