@@ -1,7 +1,6 @@
 """A small world for tests: an app on a real store, a clock that moves only when told to."""
 
 import random
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -12,6 +11,7 @@ from typing import Any
 from vestige.app.app import App, Clock, open_app
 from vestige.core.errors import VestigeError
 from vestige.core.events import Happening
+from vestige.core.invocation import Invocation
 
 START = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 
@@ -52,13 +52,7 @@ class World:
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """Run a tool as an MCP client would."""
-        return self.app.call_tool(
-            tool,
-            arguments,
-            request_id="test",
-            progress=lambda done, total, what: None,
-            cancelled=threading.Event(),
-        )
+        return self.app.call_tool(Invocation(name=tool, arguments=arguments, request_id="test"))
 
     def remember(self, content: str, **arguments: Any) -> str:
         """Ingest one text; the id of the memory that holds it."""

@@ -50,7 +50,7 @@ class SqliteDatabase:
 
     def remains(self) -> list[Trouble]:
         """What can be seen of a store that cannot be opened."""
-        from vestige.store.sqlite.file.damaged import examine_file
+        from vestige.store.sqlite.file.damage import examine_file
 
         return examine_file(self.settings.database, self.now())
 

@@ -8,19 +8,13 @@ from datetime import datetime
 
 from vestige.core.errors import Cancelled, DeadlineExceeded, Forbidden
 from vestige.core.events import EventBus
+from vestige.core.invocation import Progress, ignore_progress
 from vestige.core.models import EVERYTHING, ROOT_SCOPE, Access
 from vestige.embed.background import EmbedderSource
 from vestige.embed.rerank import RerankerSource
 from vestige.engine.reactions.worker import WorkerStatus
 from vestige.settings.settings import Settings
 from vestige.store.contract.store import MemoryStore
-
-Progress = Callable[[float, float | None, str | None], None]
-"""Told how far a long call is: (done, total, what)."""
-
-
-def _ignore_progress(done: float, total: float | None, what: str | None) -> None:
-    """Nobody is watching."""
 
 
 def _never_cancelled() -> bool:
@@ -60,7 +54,7 @@ class Call:
     deadline: float | None = None
     patience_seconds: float | None = None
     cancelled: Callable[[], bool] = _never_cancelled
-    progress: Progress = _ignore_progress
+    progress: Progress = ignore_progress
     request_id: str = ""
 
     @property

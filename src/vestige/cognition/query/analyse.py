@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from vestige.cognition.query.literals import Literal, literals
-from vestige.cognition.query.named import Particular, particulars
+from vestige.cognition.query.names import Particular, particulars
 from vestige.cognition.query.questions import QuestionKind, kind_of
 from vestige.cognition.text.analyser import QueryWord, query_terms, query_words, terms
 from vestige.cognition.text.form import name_hash

@@ -6,8 +6,8 @@ from binascii import Error
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from vestige.cognition.secrets.assignments import Found
 from vestige.cognition.secrets.entropy import looks_random
-from vestige.cognition.secrets.named import Found
 from vestige.cognition.secrets.values import (
     is_key,
     is_mixed_password,

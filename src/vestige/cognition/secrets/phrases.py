@@ -4,8 +4,8 @@ beside a word that says secret."""
 import re
 from collections.abc import Iterator
 
+from vestige.cognition.secrets.assignments import Found
 from vestige.cognition.secrets.entropy import classes, looks_random
-from vestige.cognition.secrets.named import Found
 from vestige.cognition.secrets.values import is_mixed_password, is_odd_password, is_placeholder, opens_remark
 
 SEED_HINTS = ("seed", "mnemonic", "phrase", "word", "bip", "metamask", "trezor")

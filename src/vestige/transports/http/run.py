@@ -8,9 +8,9 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Any
 
@@ -18,11 +18,10 @@ import anyio
 import uvicorn
 from starlette.types import ASGIApp
 
-from vestige.core.caller import LOCAL_USER, Caller
 from vestige.core.errors import ConfigError, Conflict
-from vestige.engine.context import Engine, Progress
+from vestige.core.invocation import CancelSignal, Invocation
+from vestige.engine.context import Engine
 from vestige.operations.registry.groups import registry
-from vestige.operations.registry.registry import Operation
 from vestige.settings.settings import Settings
 from vestige.transports.http import app as asgi
 from vestige.transports.http.auth.addresses import Bind, bind_of, bracketed, is_loopback
@@ -37,7 +36,6 @@ from vestige.transports.http.limits.connections import (
     waiting,
     websocket_protocol,
 )
-from vestige.transports.mcp.service import Signal
 
 logger = logging.getLogger(__name__)
 
@@ -49,8 +47,8 @@ logger = logging.getLogger(__name__)
 class _Either:
     """Set when one of two signals is."""
 
-    one: Signal
-    other: Signal
+    one: CancelSignal
+    other: CancelSignal
 
     def is_set(self) -> bool:
         return self.one.is_set() or self.other.is_set()
@@ -70,73 +68,20 @@ class Hurried:
         """The application's."""
         return self._app.engine
 
-    def answer(
-        self,
-        operation: Operation,
-        arguments: Mapping[str, Any],
-        *,
-        caller: Caller,
-        request_id: str,
-        progress: Progress,
-        cancelled: Signal,
-        deadline: float,
-    ) -> dict[str, Any]:
+    def call_operation(self, invocation: Invocation) -> dict[str, Any]:
         """Run an operation."""
-        return self._app.answer(
-            operation,
-            arguments,
-            caller=caller,
-            request_id=request_id,
-            progress=progress,
-            cancelled=_Either(cancelled, self.hurry),
-            deadline=deadline,
-        )
+        return self._app.call_operation(self._hurried(invocation))
 
-    def call_tool(
-        self,
-        name: str,
-        arguments: Mapping[str, Any],
-        *,
-        request_id: str,
-        progress: Progress,
-        cancelled: Signal,
-        roots: Sequence[str] = (),
-        caller: Caller = LOCAL_USER,
-        deadline: float | None = None,
-    ) -> dict[str, Any]:
+    def call_tool(self, invocation: Invocation) -> dict[str, Any]:
         """Run an MCP tool."""
-        return self._app.call_tool(
-            name,
-            arguments,
-            request_id=request_id,
-            progress=progress,
-            cancelled=_Either(cancelled, self.hurry),
-            roots=roots,
-            caller=caller,
-            deadline=deadline,
-        )
+        return self._app.call_tool(self._hurried(invocation))
 
-    def read_resource(
-        self,
-        uri: str,
-        *,
-        request_id: str,
-        progress: Progress,
-        cancelled: Signal,
-        roots: Sequence[str] = (),
-        caller: Caller = LOCAL_USER,
-        deadline: float | None = None,
-    ) -> dict[str, Any]:
+    def read_resource(self, invocation: Invocation) -> dict[str, Any]:
         """Read an MCP resource."""
-        return self._app.read_resource(
-            uri,
-            request_id=request_id,
-            progress=progress,
-            cancelled=_Either(cancelled, self.hurry),
-            roots=roots,
-            caller=caller,
-            deadline=deadline,
-        )
+        return self._app.read_resource(self._hurried(invocation))
+
+    def _hurried(self, invocation: Invocation) -> Invocation:
+        return replace(invocation, cancelled=_Either(invocation.cancelled, self.hurry))
 
 
 # -- How a server takes signals: the first asks it to end, the second does not ask.

@@ -383,7 +383,7 @@ def http_protocol(given: Patience) -> type[HttpConnection]:
 def websocket_protocol(given: Patience) -> type[SocketConnection]:
     """The same for those that become WebSockets."""
 
-    class Patient(SocketConnection):
+    class PatientSocket(SocketConnection):
         patience = given
 
-    return Patient
+    return PatientSocket

@@ -10,7 +10,7 @@ from tests.store.sqlite.test_checks import break_it, tear
 from tests.store.support.generators import T0, a_memory, add
 from tests.store.support.sqlite_files import open_at
 from vestige.core.errors import StoreError
-from vestige.store.sqlite.file.damaged import examine_file
+from vestige.store.sqlite.file.damage import examine_file
 
 
 def kept(folder: Path) -> Path:

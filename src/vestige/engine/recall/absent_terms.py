@@ -6,7 +6,7 @@ from typing import assert_never
 
 from vestige.cognition.query.analyse import Asked
 from vestige.cognition.query.literals import literal_terms, written_in
-from vestige.cognition.query.named import Name, NamedDay, Numbered, Particular
+from vestige.cognition.query.names import Name, NamedDay, Numbered, Particular
 from vestige.cognition.text.analyser import terms
 from vestige.core.models import Filter, Memory
 from vestige.engine.context import Call
