@@ -24,7 +24,7 @@ REPLACED = ("node_type", "metadata", "source", "position", *TOLD_AGAIN, *FILLED_
 """What a new text of the same thing replaces, as far as it was told."""
 
 
-def carry_out(batch: IngestBatch, index: int, draft: Draft, decision: Decision) -> str:
+def apply(batch: IngestBatch, index: int, draft: Draft, decision: Decision) -> str:
     """Collect what a decision changes; the id of the memory that now holds the text."""
     memory = draft.memory
     match decision:

@@ -1,20 +1,20 @@
 """Remembering: `smart_ingest`."""
 
 from collections import Counter
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from datetime import datetime
 from hashlib import blake2b
 from typing import Annotated, Any
 
 from pydantic import Field, JsonValue
 
 from vestige.cognition.gate.decide import Create, Decision, Merge, Reinforce, Supersede, Update, rival_of
-from vestige.cognition.time.calendar import LATEST
-from vestige.cognition.time.validity import StatedValidity, validity_told
-from vestige.core.errors import Forbidden, InvalidInput, SecretFound
-from vestige.core.models import EVERYTHING, Memory, covers
+from vestige.core.errors import InvalidInput
+from vestige.core.models import EVERYTHING
 from vestige.engine.context import Call
-from vestige.engine.ingest.batch import Draft, Ingested
-from vestige.engine.ingest.ingest import Promise, Replayed, ingest
+from vestige.engine.ingest.batch import Ingested, NewText
+from vestige.engine.ingest.ingest import Idempotency, Replayed, ingest
+from vestige.engine.ingest.secrets import SCREENED
 from vestige.operations.registry.arguments import (
     Arguments,
     EndMoment,
@@ -26,7 +26,7 @@ from vestige.operations.registry.arguments import (
     check_some_time,
 )
 from vestige.operations.registry.registry import registry
-from vestige.operations.shared.secrets import Secrets, cleaned
+from vestige.operations.shared.secrets import Secrets
 from vestige.operations.shared.text import count, day, table
 
 MAX_BATCH = 500
@@ -160,36 +160,20 @@ def smart_ingest(call: Call, told: IngestArguments) -> SmartIngested | BatchInge
     `items` for up to 500 texts in one transaction. A text that holds a key, a token or a password is refused
     unless `secrets` says otherwise.
     """
-    told = _without_secrets(call, told)
     batch = told.items is not None
-    now = call.engine.now()
-    drafts = [_draft(call, item, index, now) for index, item in enumerate(_items(told))]
-    promise = None
+    texts = [_text(item, index) for index, item in enumerate(_items(told))]
+    idempotency = None
     if told.idempotency_key is not None:
-        promise = Promise(
+        idempotency = Idempotency(
             key=_claim_key(call, told.idempotency_key),
-            digest=_digest(told),
+            digest=lambda clean: _digest(told, clean),
             answer=lambda results: _answer(results, batch).model_dump_json(),
         )
-    outcome = ingest(call, drafts, promise=promise)
+    outcome = ingest(call, texts, secrets=told.secrets, idempotency=idempotency)
     if isinstance(outcome, Replayed):
         kind = BatchIngested if batch else SmartIngested
         return kind.model_validate_json(outcome.answer).model_copy(update={"replayed": True})
     return _answer(outcome, batch)
-
-
-def _without_secrets(call: Call, told: IngestArguments) -> IngestArguments:
-    """What is told as it may be kept. Nothing else sees the rest: no digest, no event, no error."""
-    clean = []
-    for index, item in enumerate(_items(told)):
-        try:
-            clean.append(cleaned(call, item, _TEXTS, told.secrets))
-        except SecretFound as exc:
-            exc.details["index"] = index
-            raise
-    if told.items is None:
-        return told.model_copy(update=clean[0].model_dump(include=set(_TEXTS), exclude_unset=True))
-    return told.model_copy(update={"items": clean})
 
 
 def _items(told: IngestArguments) -> list[Item]:
@@ -211,74 +195,20 @@ def _items(told: IngestArguments) -> list[Item]:
     return told.items
 
 
-def _draft(call: Call, item: Item, index: int, now: datetime) -> Draft:
-    scope = item.scope or call.scope
-    if call.access.scopes is not None and not any(covers(allowed, scope) for allowed in call.access.scopes):
-        raise Forbidden(f"This caller may not write to the scope {scope}.", details={"scope": scope})
-    told = _told_itself(item, now)
-    kept = told.by(now) if told else None
-    start, end = (kept.valid_from, kept.valid_until) if kept else (item.valid_from, item.valid_until)
-    expiry = None if end else _expiry(call, item, max(now, start or now))
+_LISTS = ("tags", "domains")
+_OWN = frozenset({"items", "idempotency_key", "secrets"})
+"""Arguments about the request, not about a text."""
+
+
+def _text(item: Item, index: int) -> NewText:
     try:
         check_some_time(item.valid_from, item.valid_until)
-        memory = Memory(
-            id=call.engine.new_id(),
-            created_at=now,
-            updated_at=now,
-            scope=scope,
-            tags=tuple(item.tags),
-            domains=tuple(item.domains),
-            metadata=item.metadata,
-            valid_from=start,
-            valid_until=end or expiry,
-            **{name: getattr(item, name) for name in _PLAIN},
-        )
     except InvalidInput as exc:
         exc.details.setdefault("index", index)
         raise
-    return Draft(
-        memory=memory,
-        given=frozenset(item.model_fields_set),
-        force_create=item.force_create,
-        told=told,
-        expires=expiry is not None,
-    )
-
-
-def _told_itself(item: Item, now: datetime) -> StatedValidity | None:
-    """What a text says itself about when it is true; nothing where its teller says it."""
-    if (
-        not _may_end(item)
-        or item.node_type == "event"
-        or item.model_fields_set & {"valid_from", "valid_until"}
-    ):
-        return None
-    return validity_told(item.content, item.occurred_at or now)
-
-
-def _expiry(call: Call, item: Item, begin: datetime) -> datetime | None:
-    """When the time to live of a state is over; None for anything else and where its teller names an end."""
-    life = timedelta(days=call.engine.settings.memory.state_ttl_days)
-    if item.node_type != "state" or not _may_end(item) or "valid_until" in item.model_fields_set:
-        return None
-    return begin + life if begin < LATEST - life else None
-
-
-def _may_end(item: Item) -> bool:
-    """A turn is what somebody said then, and nothing automatic ends what is pinned."""
-    return item.thread is None and not item.pinned
-
-
-_TEXTS = frozenset(
-    {
-        "content", "tags", "node_type", "source", "scope", "author", "agent_id", "session_id", "thread",
-        "domains", "metadata",
-    }
-)  # fmt: skip
-_PLAIN = (
-    "content", "node_type", "source", "author", "agent_id", "session_id", "thread", "position",
-    "occurred_at", "pinned",
-)  # fmt: skip
+    given = {name: getattr(item, name) for name in item.model_fields_set - _OWN}
+    lists = {name: tuple(given[name]) for name in _LISTS if name in given}
+    return NewText(**{**given, **lists}, given=frozenset(given))
 
 
 def _claim_key(call: Call, key: str) -> str:
@@ -290,13 +220,22 @@ def _claim_key(call: Call, key: str) -> str:
     return blake2b(said, digest_size=32, person=b"vestige claim").hexdigest()
 
 
-def _digest(told: IngestArguments) -> str:
-    """What makes two requests the same: every argument but the key."""
-    said = told.model_dump_json(exclude={"idempotency_key"}, exclude_defaults=True)
+def _digest(told: IngestArguments, clean: Sequence[NewText]) -> str:
+    """What makes two requests the same: every argument but the key, without secrets."""
+    items = [
+        item.model_copy(update={name: _plain(getattr(text, name)) for name in SCREENED if name in text.given})
+        for item, text in zip(_items(told), clean, strict=True)
+    ]
+    update = {"items": items} if told.items is not None else items[0].model_dump(include=set(SCREENED))
+    said = told.model_copy(update=update).model_dump_json(exclude={"idempotency_key"}, exclude_defaults=True)
     return blake2b(said.encode("utf-8"), digest_size=16).hexdigest()
 
 
-def _answer(results: list[Ingested], batch: bool) -> SmartIngested | BatchIngested:
+def _plain(value: Any) -> Any:  # Any: a field of a text
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _answer(results: Sequence[Ingested], batch: bool) -> SmartIngested | BatchIngested:
     if not batch:
         return SmartIngested(**_told(results[0]))
     views = [IngestedView(index=index, **_told(result)) for index, result in enumerate(results)]
