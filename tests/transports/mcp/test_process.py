@@ -191,7 +191,7 @@ import sys
 before = set(sys.modules)
 from io import FileIO
 from vestige.transports.mcp import stdio
-stdio.Server(FileIO(0), FileIO(1, "w"), lambda: 1 / 0).run()
+stdio.StdioServer(FileIO(0), FileIO(1, "w"), lambda: 1 / 0).run()
 sys.stderr.write(" ".join(set(sys.modules) - before))
 """
 
