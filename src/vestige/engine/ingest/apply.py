@@ -12,8 +12,7 @@ from vestige.cognition.time.validity import reworded
 from vestige.core.models import MAX_TAGS, Edge, Evidence, Memory, Record
 from vestige.engine.embedding import vectors_for
 from vestige.engine.ingest.batch import Draft, IngestBatch, identity, place_of
-from vestige.engine.notify import connected, created, updated
-from vestige.engine.revise import TEXT_FIELDS, changed_fields, next_revision
+from vestige.engine.revise import TEXT_FIELDS, changed_fields, connected, created, next_revision, updated
 from vestige.store.contract.changes import Add, Embedded, Link, Remark, Revise
 
 TOLD_AGAIN = ("valid_from", "valid_until", "pinned")

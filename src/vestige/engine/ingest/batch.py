@@ -16,8 +16,7 @@ from vestige.cognition.time.validity import StatedValidity, validity_told
 from vestige.core.errors import Forbidden, InvalidInput
 from vestige.core.events import Happening
 from vestige.core.models import Memory, Record, covers
-from vestige.engine.access import placed
-from vestige.engine.context import Call
+from vestige.engine.context import Call, placed
 from vestige.engine.embedding import vectors_for
 from vestige.store.contract.answers import Scored
 from vestige.store.contract.changes import Change, Embedded

@@ -47,8 +47,8 @@ PIECES = 256
 def probe_as_known(
     call: Call, asked: Asked, where: Filter, depth: Depth, *, least_cosine: float = -1.0
 ) -> tuple[Probed, bool]:
-    """What every arm finds for the query by the wording known at `where.known_at`, and whether more was
-    reworded since than is read."""
+    """The candidates of every arm by the wording known at `where.known_at`, and whether more memories were
+    reworded since then than are read."""
     probed = probe(call, asked, where, depth, least_cosine=least_cosine)
     if where.known_at is None:
         return probed, False
