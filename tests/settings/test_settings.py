@@ -399,7 +399,7 @@ def test_a_password_is_not_shown_when_settings_are(data_dir: Path) -> None:
 def test_a_place_on_a_server_is_spelt_as_the_store_spells_it(data_dir: Path, url: str) -> None:
     place = pytest.importorskip("vestige.store.postgres.server.address")
     settings = load(data_dir, {"VESTIGE_DATABASE_URL": url})
-    assert settings.place == str(place.Place(url=url))
+    assert settings.place == str(place.ServerAddress(url=url))
 
 
 @pytest.mark.parametrize(
