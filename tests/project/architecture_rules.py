@@ -27,6 +27,8 @@ BELOW_ENGINE = ("core", *CONTRACT, "settings", "cognition", "embed", "exchange")
 LAYERS: dict[str, tuple[str, ...]] = {
     "": (),
     "core": ("core",),
+    # The name that programs import: for others, not for the source.
+    "errors": ("core.errors",),
     "settings": ("core", "settings"),
     "cognition": ("core", "cognition"),
     "embed": ("core", "settings", "cognition", "embed"),
@@ -188,6 +190,11 @@ def _imports(module: Module) -> Iterator[tuple[ast.AST, str, bool]]:
             name = node.args[0] if node.args else None
             if isinstance(name, ast.Constant) and isinstance(name.value, str):
                 yield node, name.value, lazy
+
+
+def imported_names(module: Module) -> Iterator[str]:
+    """Every name that a module imports, in full."""
+    yield from (target for _, target, _ in _imports(module))
 
 
 def _source_of(module: Module, node: ast.ImportFrom) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from testbed.project import PROJECT
 from vestige.operations.registry.groups import registry
@@ -20,8 +21,12 @@ SNIPPET = re.compile(r"^<!-- test -->\n```(sh|python)\n(.*?)^```$", re.MULTILINE
 MARK = "<!-- test -->"
 
 
+ROOT_PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "AGENTS.md", "CHANGELOG.md")
+FOLDERS = ("src", "tests", "docs", "benchmarks", "deploy", "integrations", "testbed")
+
+
 def pages() -> list[Path]:
-    return [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
+    return [*(PROJECT / name for name in ROOT_PAGES), *sorted((PROJECT / "docs").rglob("*.md"))]
 
 
 def snippets() -> Iterator[Any]:
@@ -75,6 +80,24 @@ def test_links_between_pages_lead_somewhere() -> None:
             if not (page.parent / target).exists():
                 broken.append(f"{page.relative_to(PROJECT)}: {target}")
     assert broken == []
+
+
+@pytest.mark.parametrize(
+    "name", ["CONTRIBUTING.md", "AGENTS.md", "docs/architecture.md", "docs/releasing.md"]
+)
+def test_files_that_contributors_are_sent_to_exist(name: str) -> None:
+    text = (PROJECT / name).read_text(encoding="utf-8")
+    paths = re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]*)`", text)
+    assert paths
+    assert [path for path in paths if not (PROJECT / path).exists()] == []
+
+
+def test_hooks_before_a_commit_use_the_environment_of_the_project_only() -> None:
+    config = yaml.safe_load((PROJECT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+    assert [repo["repo"] for repo in config["repos"]] == ["local"]
+    hooks = config["repos"][0]["hooks"]
+    assert all(hook["entry"].startswith(".venv/bin/python -m ") for hook in hooks)
+    assert all(hook["language"] == "system" for hook in hooks)
 
 
 def test_no_page_has_vestige_installed_by_its_name() -> None:
