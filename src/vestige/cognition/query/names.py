@@ -17,6 +17,7 @@ from vestige.cognition.english.quantities import quantities
 from vestige.cognition.english.words import FUNCTION_WORDS, Word, words_of
 from vestige.cognition.query.questions import supposes
 from vestige.cognition.text.analyser import normal, searchable, terms
+from vestige.cognition.text.word_lists import sections, words
 from vestige.core.models import Memory
 
 MOST = 8
@@ -32,18 +33,9 @@ LONG_CHARS = 20_000
 TOLD_WITHIN = timedelta(days=8)
 """How long after a day people tell of it without its date: "yesterday", "last Friday"."""
 
-_ORDINARY = frozenset(
-    "internet web god earth english german french spanish italian portuguese dutch russian chinese japanese "
-    "korean indian arabic turkish polish american british european asian african canadian australian mexican "
-    "irish christian muslim jewish christmas thanksgiving halloween easter mom mum dad mama papa grandma "
-    "grandpa aunt uncle sir madam president doctor professor captain king queen north south east west "
-    "user assistant january february march april june july august september october november december "
-    "spring summer autumn winter monday tuesday wednesday thursday friday saturday sunday".split()
-)
-_NUMBERED_THINGS = frozenset(
-    "port room sprint chapter phase milestone build floor gate episode season section article step level "
-    "shard node rack track lane platform flight batch".split()
-)
+_LISTS = sections("vestige.cognition.query", "named")
+_ORDINARY = words(_LISTS["ordinary"])
+_NUMBERED_THINGS = words(_LISTS["numbered_things"])
 _VERSIONS = frozenset(("version", "release"))
 _SENTENCE_MARKS = (".", "!", "?", ";", "\n")
 _JOINING = frozenset("of the de la von van der & -".split())

@@ -19,20 +19,15 @@ from vestige.cognition.secrets.values import (
     is_strong_password,
     is_token,
 )
+from vestige.cognition.text.word_lists import sections, words
 
 Found = tuple[str, int, int, str]
 """(kind, start, end, reason)"""
 
 DEEPEST = 2
 """In one long string of such words (`pwd=pwd=pwd=…`) so many are followed, no more."""
-NAME_HINTS = (
-    "pass", "pwd", "pw", "kennwort", "contrase", "senha", "wachtwoord", "sess", ".sid", "csrf", "key", "seed",
-    "schl", "clave", "cl", "token", "jeton", "bearer", "secret", "cred", "authorization", "zugangsdaten",
-    "identifiants", "geheim", "mdp", "login", "psk", "parola", "has", "senord", "code", "app", "pat", "heslo",
-    "salasana", "adgangskode", "jelsz", "ifre", "lozinka", "geslo", "sandi", "khẩu", "парол", "κωδικ", "密码",
-    "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "암호", "סיסמה", "كلمة", "पासवर्ड", "auth",
-    "palavra", "slapta",
-)  # fmt: skip
+_LISTS = sections("vestige.cognition.secrets", "named")
+NAME_HINTS = tuple(" ".join(_LISTS["name_hints"]).split())
 _WORD = re.compile(
     r"""(?P<password>pass(?:[-_ ]?(?:words?|wd|phrases?|codes?)|w(?:ort|örter)|(?![a-z]))|pwd|pw(?![a-z])
         |kennwort|mots?\ de\ passe|contrase(?:ñ|n|ny)as?|senha|wachtwoord|mdp|psk|parola|has[lł]o
@@ -47,25 +42,13 @@ _WORD = re.compile(
       |(?P<secret>secrets?|credentials?|creds|authorization|zugangsdaten|identifiants|geheimnis)""",
     re.VERBOSE,
 )
-_WHICH_KEY = tuple(
-    """api app access account private signing encryption master shared service auth subscription license
-    licence product activation storage deploy consumer function functions ingest ingestion recovery hmac
-    server jwt cipher admin webhook totp otp 2fa mfa wpa wpa2 wifi wi-fi secret""".split()
-)
+_WHICH_KEY = tuple(" ".join(_LISTS["which_key"]).split())
 """What must stand before `key`: other keys open nothing."""
-_OTHER_KEY = frozenset(
-    """the a an this that which each every no one by of or and sort cache partition range primary foreign
-    composite unique surrogate natural row object s3 host public publishable idempotency lookup map dict hash
-    index group message routing i18n translation query registry arrow hot turn mon don pub state bucket image
-    blob version did site react data config json meta key keys""".split()
-)
+_OTHER_KEY = words(_LISTS["other_key"])
 """What stands before `key` where even a random string is none."""
 _LAST_WORD = re.compile(r"[a-z0-9]+$")
 _API = re.compile(r"\s(?:d['’]\s?|de\s)?(?:la\s|l['’])?api", re.IGNORECASE)
-_NO_SECRET = tuple(
-    """public publickey page next continuation cursor design cancelation cancellation sync stop eos bos pad
-    unk mask max num idempotency invalid missing forgot reset type no any every each""".split()
-)
+_NO_SECRET = tuple(" ".join(_LISTS["no_secret"]).split())
 """What stands before a word that then does not name a secret."""
 _COMPOUND = re.compile(
     r"(?:^|[^a-z])(?:pg|db|my|sql|wifi|user|admin|root|mail|smtp|ftp|ssh|key|store|new|old|bind|require)$",

@@ -7,28 +7,13 @@ from collections.abc import Iterator
 from vestige.cognition.secrets.assignments import Found
 from vestige.cognition.secrets.entropy import classes, looks_random
 from vestige.cognition.secrets.values import is_mixed_password, is_odd_password, is_placeholder, opens_remark
+from vestige.cognition.text.word_lists import sections
 
 SEED_HINTS = ("seed", "mnemonic", "phrase", "word", "bip", "metamask", "trezor")
-PHRASE_HINTS = (
-    "passphrase",
-    "pass phrase",
-    "app password",
-    "app-",
-    "specific password",
-    "application",
-    "pass=",
-    "word=",
-    "pass =",
-    "word =",
-)
-CODE_HINTS = (
-    "code", "pin", "puk", "cvv", "cvc", "comb", "otp", "2fa", "mfa", "auth", "secret", "serial", "licen",
-    "product", "registration", "windows", "office", "steam", "пин", "gift", "setup", "código",
-)  # fmt: skip
-RANDOM_HINTS = (
-    "secret", "token", "key", "cred", "pass", "bearer", "signing", "schlüssel", "clé", "clave", "licen",
-    "aws", "salt", "pepper", "totp", "2fa",
-)  # fmt: skip
+_LISTS = sections("vestige.cognition.secrets", "phrases")
+PHRASE_HINTS = tuple(_LISTS["phrase_hints"])
+CODE_HINTS = tuple(" ".join(_LISTS["code_hints"]).split())
+RANDOM_HINTS = tuple(" ".join(_LISTS["random_hints"]).split())
 _SEED = re.compile(
     r"\b(?:seed|mnemonic|(?:recovery|backup|secret|wallet|seed)\s(?:phrase|words?)"
     r"|bip-?39|metamask|trezor)\b",

@@ -3,44 +3,14 @@
 import re
 
 from vestige.cognition.secrets.entropy import WORDY, classes, irregular, looks_random, wordiness
+from vestige.cognition.text.word_lists import sections, words
 
 LOOKED_AT = 100
 """A placeholder is short; of more than this only the beginning is looked at."""
-_STATES = frozenset(
-    """above across active actually after again against alphanumeric already also always another anything
-    around available back back-end backend bad before below better between both broken built-in case-sensitive
-    certain clear clear-text cleartext close common compliant compulsory configurable confidential correct
-    crackable critical dead different difficult down dynamic easy either else encoding enforced enough every
-    everyone exactly exposed fails false field fine first following forever forgotten from good gone guessable
-    hard hash hashed hashes here identical important inside insecure instead internal invalid just kept key
-    known lacking last later least length less like local locked login long longer lost lower-case lowercase
-    made mandatory maybe mismatch missing more most must needed never new next nobody none normal nothing
-    null obsolete obvious often okay once only open option options ours outdated over parameter argument flag
-    plain plain-text plaintext requires accepts expects prompts uses expire expires change changes
-    policy possible present private prompt protected provided public random read ready really required reset
-    right rules safe salted same secret secure see sensitive sent separate server session set shared short
-    shown simple since single some somebody somehow something soon static still stored string strong such
-    sure taken temporary text than that their them then there these they this those though through today
-    tomorrow too toward true twice two under unique unknown unless unset until up upon upper-case uppercase
-    useless user valid value verified very visible void wait weak well what when where whether which while
-    whole whoever whose why with within without word words write wrong yours
-    abgelaufen falsch geheim gleich hier immer leer lang nicht noch nur richtig sicher siehe unbekannt
-    vergessen zurück zwingend siehe dasselbe dieselbe kein keine beim unter
-    faux bon oublié obligatoire stocké dans trop vide sous toujours incorrecte correcte voir pas celui
-    obligatoria obligatorio incorrecta correcta caducada siempre vacía vacio segura débil guardada misma
-    mismo mínimo máximo minimum maximum obrigatória obrigatório incorreta errada fraca forte igual está
-    vergeten verplicht onjuist fout sbagliata obbligatoria richiesta wymagane nieprawidłowe
-    scaduta scaduto errata cambiata vuota debole sempre expiré expirée changé vacante caducado importante
-    nécessaire necesaria necessaria""".split()
-)
+_LISTS = sections("vestige.cognition.secrets", "values")
+_STATES = words(_LISTS["states"])
 """What is said of a password without telling it."""
-_REMARKS = frozenset(
-    """a about again all and any are ask asks but can cannot choose confirm contact could create current does
-    enter for forgot from had has have her hide his how into its may might minimum new nor not our please
-    repeat retype save should show sign the their too type update use uses via was were will would yet you
-    das dem den der die ein eine für ist mit und vom bitte neues neuer
-    avec dans des est les pour qui une con del los las para por che non per""".split()
-)
+_REMARKS = words(_LISTS["remarks"])
 """Words of sentences: with one of them several words are a remark on a password."""
 _STATE_ENDS = re.compile(
     r"(?:ed|ing|able|ible|less|ful|ive|ous|ent|ary|ory|ally|ly|ised|ized|ung|iert|ado|ada|ido|ida|tion|ity)$"
@@ -74,15 +44,7 @@ _REFERENCE = re.compile(
 )
 """How a value begins that only says where the secret is."""
 _CALL = re.compile(r"[A-Za-z_][\w.:>-]*[(\[]|[A-Za-z_]+(?:\.[A-Za-z_]+)+$|[A-Za-z_]\w*->")
-_TYPES = frozenset(
-    """str string text bool boolean int integer number float null nil none undefined true false optional
-    required any unknown void bytes object array list dict map password passwd secret token apikey hidden
-    yes no on off auto default empty missing invalid valid incorrect correct wrong expired revoked rotated
-    bearer basic jwt oauth oauth2 sha256 sha1 sha512 md5 bcrypt scrypt argon2 argon2id pbkdf2 base64 hex utf8
-    utf-8 hs256 rs256 es256 ed25519 aes256 aes-256 1password bitwarden keychain root admin test guest postgres
-    mysql redis mongo rabbitmq user username pass pwd demo local localhost development production staging
-    minioadmin aws4-hmac-sha256""".split()
-)
+_TYPES = words(_LISTS["types"])
 """Words that stand in the place of a secret and are none: types, states, methods, well-known defaults."""
 _MEASURE = re.compile(
     r"v?\d+(?:\.\d+)+[\w.+~-]*$|v?\d[\d.,:/x-]*\+?[- ]?(?:[a-z%]{0,12}|[A-Z]{1,3})$"

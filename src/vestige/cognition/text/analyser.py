@@ -14,6 +14,7 @@ from hashlib import blake2b
 from itertools import accumulate
 
 from vestige.cognition.text.porter import stem
+from vestige.cognition.text.word_lists import sections, words
 from vestige.cognition.time.calendar import date_words
 from vestige.core.models import Memory
 
@@ -23,23 +24,13 @@ ANALYSER_VERSION = 2
 MAX_TERM_CHARS = 64
 _DIGEST_CHARS = 16
 
-# Words that say too little to search by. Queries drop them; the index keeps them. Function words only:
-# `never`, `always`, `may` (the month) and `go` (the language) stay, since they tell memories apart.
-_STOP_WORDS_AS_WRITTEN = """
-a about after again all also am an and any are aren't as at be because been before being between both but by
-can cannot can't could couldn't did didn't do does doesn't doing don't down during each else ever few for
-from further get gets give given going got had hadn't has hasn't have haven't having he her here hers
-herself him himself his how i if in into is isn't it its itself just let like me might more most much my
-myself no nor not now of off on once one only onto or other our ours ourselves out over own please same
-shall she should shouldn't since so some such tell than that the their theirs them themselves then there
-these they this those through thus to too under until up upon us very was wasn't we were weren't what when
-where whether which while who whom whose why will with within without won't would wouldn't yes yet you your
-yours yourself yourselves
-"""
 SHORT_CHARS = 2_000
 """Up to here a text is worth remembering the fingerprint of."""
 
-STOP_WORDS = frozenset(_STOP_WORDS_AS_WRITTEN.replace("'", "").split())
+STOP_WORDS = frozenset(
+    word.replace("'", "") for word in words(sections("vestige.cognition.text", "stop_words")[""])
+)
+"""Words that say too little to search by. Queries drop them; the index keeps them."""
 
 # Scripts written without spaces between words, and Hangul, whose particles hang on the word: ideographs,
 # kana, bopomofo, Thai, Lao, Myanmar, Khmer. They are indexed as overlapping pairs of characters.

@@ -14,6 +14,7 @@ from itertools import zip_longest
 from typing import Literal
 
 from vestige.cognition.english.words import ARTICLES, BE, OWNERS, PAST_EVENTS, PREPOSITIONS, Word, words_of
+from vestige.cognition.text.word_lists import sections, words
 from vestige.cognition.time.calendar import Period
 from vestige.cognition.time.expressions import WEEKDAY_NUMBERS, Basis, Expression, expressions
 from vestige.core.models import Memory
@@ -46,48 +47,23 @@ _NO_ASSERTION = re.compile(
     r"(?:\b(?:not|never)|n['’]t)\b.*\b(?:start|begin|open|launch|ship|arrive|return|happen|back|come)\b",
     re.IGNORECASE,
 )
-_ASKING = frozenset(
-    "is are am do does did will can has have was were who what when where why how which whose shall "
-    "must".split()
-)
+_LISTS = sections("vestige.cognition.time", "validity")
+_ASKING = words(_LISTS["asking"])
 
 _SUBJECTS = frozenset("i we you they people".split())
 _MODALS = frozenset("will shall can must do does".split())
 _LINKS = frozenset("be been being get gets remain remains stay stays keep keeps".split()) | BE
 _ADVERBS = frozenset("not also already now still never just currently again both all back".split())
 # What a thing does as long as a state lasts; not what happens once.
-_STANDING = frozenset(
-    "work live run last hold apply stay remain lead manage cover use cost own rent support report study "
-    "teach host serve need require belong maintain charge pay earn share head chair reside weigh "
-    "contain keep accept allow offer include sit sleep drive take prefer".split()
-)
+_STANDING = words(_LISTS["standing"])
 _THIRD_PERSON = frozenset({"studies", "teaches", "carries"} | {f"{verb}s" for verb in _STANDING})
-_LASTED = frozenset(
-    "been had lived worked used run led owned held stayed known managed studied taught served hosted "
-    "supported kept needed required covered rented maintained employed belonged reported driven "
-    "preferred".split()
-)
+_LASTED = words(_LISTS["lasted"])
 _PROLONGED = frozenset({"extended", "prolonged", "renewed"})
-_IRREGULAR = PAST_EVENTS - {"read", "hit"} | frozenset(
-    "was were did knew thought began became chose forgot held meant rose sang sat sent shot stood stole "
-    "stuck swore threw understood woke wore grew drew blew hung hid lay lent rang rode shook shone sank "
-    "dealt fought bought sought stayed lived went".split()
-)
-_NO_PAST = frozenset(
-    "need speed hundred indeed exceed proceed breed bleed embed feed seed shed agreed".split()
-)
+_IRREGULAR = PAST_EVENTS - {"read", "hit"} | words(_LISTS["irregular"])
+_NO_PAST = words(_LISTS["no_past"])
 # What makes a note without a verb a state: "Code freeze until Friday", "Office closed until Monday".
-_STATES = frozenset(
-    "leave vacation holiday holidays sabbatical freeze frozen closed closure open shut valid off away "
-    "out on-call oncall maintenance offer sale discount lease contract trial subscription embargo ban "
-    "moratorium support supported unavailable available blocked disabled enabled paused suspended "
-    "reserved booked rented extended deprecated limited lockdown quarantine probation secondment "
-    "internship outage downtime price prices fee rate policy rule busy remote".split()
-)
-_IMPERATIVES = frozenset(
-    "keep leave use hold stay do don't dont avoid let make remember run put set continue stop please "
-    "call email send take give work try hide show turn".split()
-)
+_STATES = words(_LISTS["states"])
+_IMPERATIVES = words(_LISTS["imperatives"])
 _MAX_NOTE_WORDS = 12
 
 
