@@ -1,6 +1,6 @@
 """Draws the packages of the source and their imports as Mermaid diagrams into docs/architecture.md.
 
-`python -m tests.project.import_graph` writes them (as `make docs` does); `test_import_graph.py` compares them.
+`python -m tests.project.import_graph` writes them, as `make docs` does; `test_import_graph.py` compares.
 """
 
 import re
