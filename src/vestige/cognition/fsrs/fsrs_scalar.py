@@ -1,7 +1,8 @@
-"""FSRS-6 for a single memory: what `decay` says, number by number and to the last bit, without arrays.
+"""FSRS-6 for a single memory: the same numbers as `fsrs.py`, to the last bit, without arrays.
 
-`decay` is the definition. An array of one number costs twenty times the arithmetic in it, and strength is
-folded event by event. Powers and exponentials are still numpy's own: those of `math` may end in another bit.
+`fsrs.py` is the definition. An array of one number costs twenty times the arithmetic in it, and strength is
+folded event by event. Powers and exponentials still come from numpy, because those of `math` may differ in
+the last bit.
 """
 
 from functools import lru_cache

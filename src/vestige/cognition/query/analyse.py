@@ -1,4 +1,4 @@
-"""Understanding a query: its words, what must occur as it is, what kind of question it is, whom it names."""
+"""Query analysis: words, literals, kind of question, time and names."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from vestige.cognition.text.form import name_hash
 from vestige.cognition.time.calendar import MONTHS
 
 MAX_LITERALS = 16
-"""Each is looked for in the store by itself."""
+"""The limit of literals: the store looks for each separately."""
 
 # Words that say how a question is meant, not what it is about.
 _MODAL = frozenset(
@@ -20,19 +20,19 @@ _MODAL = frozenset(
     "based according answer yes no attributes traits".split()
 )
 _DATES = frozenset(terms(" ".join((*MONTHS, "summer winter spring autumn"))))
-# Words for the sides of any talk: they name nobody in particular.
+# Roles in a conversation: they name no one in particular.
 _ROLES = frozenset("user assistant system human ai agent bot tool model".split())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What a query asks.
+    """An analysed query.
 
-    `terms` are distinct, without stop words where there are others; `date_terms` are those that name a month,
-    a season or a number. `literals` are texts that should occur as they are; `identifying`: one of them is an
+    `terms` are distinct, without stop words if there are others; `date_terms` are those that name a month, a
+    season or a number. `literals` are texts that should occur as they are; `identifying`: one of them is an
     id, neither quoted nor a word of prose. `concrete`: the query is one literal and nothing else, so that its
-    meaning adds little. `particulars` are what it names besides. `names` are `form.name_hash` of every word
-    that could be somebody's name.
+    meaning adds little. `particulars` are the other things it names. `names` are `form.name_hash` of every
+    word that could be a person's name.
     """
 
     text: str
@@ -47,13 +47,13 @@ class Asked:
 
 
 def analyse(text: str) -> Asked:
-    """What a query asks, in time linear in its length."""
+    """Analyse a query, in time linear in its length."""
     found = list(literals(text))
-    telling = query_terms(text)
+    content = query_terms(text)
     return Asked(
         text=text,
-        terms=tuple(telling),
-        date_terms=tuple(term for term in telling if term.isdecimal() or term in _DATES),
+        terms=tuple(content),
+        date_terms=tuple(term for term in content if term.isdecimal() or term in _DATES),
         literals=_distinct(found),
         identifying=any(not (literal.quoted or literal.plain) for literal in found),
         concrete=len(found) == 1 and _is_whole(text, found[0]),
@@ -68,17 +68,17 @@ def _distinct(found: Sequence[Literal]) -> tuple[str, ...]:
     return tuple(reversed(distinct.values()))[:MAX_LITERALS]
 
 
-def telling_words(text: str) -> list[QueryWord]:
-    """The words of a query that should carry weight: modal ones do not, unless nothing else is said."""
+def content_words(text: str) -> list[QueryWord]:
+    """The words of a query that carry weight: modal ones do not, unless there are no others."""
     words = query_words(text)
     return [word for word, modal in zip(words, _modal(text, words), strict=True) if not modal]
 
 
 def _modal(text: str, words: Sequence[QueryWord]) -> tuple[bool, ...]:
-    """Which words are modal; none, when the query says nothing else."""
+    """Which words are modal; none if the query has no others."""
     marks = tuple(_is_modal(text, word) for word in words)
-    telling = any(not (mark or word.stop) for mark, word in zip(marks, words, strict=True))
-    return marks if telling else (False,) * len(words)
+    content = any(not (mark or word.stop) for mark, word in zip(marks, words, strict=True))
+    return marks if content else (False,) * len(words)
 
 
 def _is_modal(text: str, word: QueryWord) -> bool:
@@ -88,7 +88,7 @@ def _is_modal(text: str, word: QueryWord) -> bool:
 
 
 def _unquoted(text: str, found: Sequence[Literal]) -> str:
-    """The text with blanks in place of what is quoted, which may be told in other words."""
+    """The text with blanks in place of quotations, which a memory may paraphrase."""
     for one in found:
         if one.quoted:
             text = f"{text[: one.start]}{' ' * (one.end - one.start)}{text[one.end :]}"

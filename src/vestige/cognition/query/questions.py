@@ -1,7 +1,7 @@
-"""What kind of answer a question wants (English): one fact, several, a judgement, or a time.
+"""Question types (English): the kind of answer a question wants, and its intent.
 
-A list or a judgement is put together from several memories that share few words with the question, so that
-ranking then trusts words less (cognition/ranking.py).
+A list or a judgement is put together from several memories that share few words with the question, so ranking
+then gives words less weight (ranking/relevance.py).
 """
 
 import enum
@@ -9,7 +9,7 @@ import re
 
 
 class QuestionKind(enum.StrEnum):
-    """What a question asks for. Everything that is no such question is OTHER."""
+    """The kind of answer. Everything else is OTHER."""
 
     LIST = "list"
     INFERENCE = "inference"
@@ -63,7 +63,7 @@ _DATED = re.compile(
 
 
 def kind_of(text: str) -> QuestionKind:
-    """What kind of question a text is; the first kind that fits, in the order of `QuestionKind`."""
+    """The kind of a question; the first that fits, in the order of `QuestionKind`."""
     if not _DATED.search(text):
         if any(pattern.search(text) for pattern in _LISTS) and not _ONE_KIND.search(text):
             return QuestionKind.LIST
@@ -73,15 +73,15 @@ def kind_of(text: str) -> QuestionKind:
 
 
 def supposes(text: str) -> bool:
-    """Whether a question asks what would be rather than what is: it may name what was never told of."""
+    """Whether a question is hypothetical: it may name things that no memory mentions."""
     return bool(_SUPPOSING.search(text))
 
 
-# -- What somebody wants to know: a cause, a history, a comparison, whether it is true, or all there is.
+# -- intent: a cause, a history, a comparison, a check, or a synthesis ------------------------------
 
 
 class Intent(enum.StrEnum):
-    """What kind of answer is wanted."""
+    """The intent of a question."""
 
     ROOT_CAUSE = "RootCause"
     TIMELINE = "Timeline"
@@ -114,7 +114,7 @@ _ASKS_WHETHER = re.compile(
 
 
 def intent_of(text: str) -> Intent:
-    """The first intent whose words the text has; a question for yes or no checks a fact; else synthesis."""
+    """The first intent whose words the text has; a yes-or-no question is a fact check; else synthesis."""
     for intent, pattern in _PATTERNS.items():
         if pattern.search(text):
             return intent

@@ -1,24 +1,24 @@
-"""The last look at an answer: what says the same is folded into one, and the top few are not all alike."""
+"""Final processing of an answer: duplicates are folded, and the top few hits are diversified."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 TOP_FEW = 5
 ALIKE = 0.8
-"""Share of common terms (Jaccard) from which on two texts are much the same."""
+"""The share of common terms (Jaccard) from which two texts are much the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedText:
-    """A text as far as likeness goes. A turn of a talk is never the same as another: "yes" is said often."""
+    """A text for comparison. A turn of a conversation never equals another: "yes" is said often."""
 
     terms: frozenset[str]
     is_turn: bool
 
 
 def fold_duplicates(found: Sequence[str | None]) -> list[tuple[int, ...]]:
-    """Indices, best first, of what is left: each with those after it that have the same fingerprint
-    (`cognition.text.fingerprint`); None is the same as nothing."""
+    """Indices of the remaining hits, best first, each with the later ones of the same fingerprint
+    (`cognition.text.fingerprint`); None equals nothing."""
     groups: list[list[int]] = []
     first: dict[str, int] = {}
     for at, one in enumerate(found):
@@ -31,9 +31,9 @@ def fold_duplicates(found: Sequence[str | None]) -> list[tuple[int, ...]]:
 
 
 def spread_out(found: Sequence[ComparedText], rivals: Collection[frozenset[int]] = frozenset()) -> list[int]:
-    """The order in which to show: among the top few, what is much like a better one waits behind the rest.
+    """The order of display: among the top few, a hit much like a better one moves behind the rest.
 
-    Rivals, given as pairs of indices, stay side by side: that they are so alike is what makes them rivals.
+    Rivals, given as pairs of indices, stay side by side, since rivals are alike by definition.
     """
     kept: list[int] = []
     waiting: list[int] = []

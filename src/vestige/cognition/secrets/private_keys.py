@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from vestige.cognition.secrets.entropy import looks_random
 
 MOST = 16_000
-"""A key is no longer than that; a block without an end is not looked for further."""
+"""The longest key; the end of a block is not looked for beyond it."""
 LEAST_BODY = 24
 _BEGIN = re.compile(r"-{4,5} ?BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
 _END = re.compile(r"-{4,5} ?END (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
@@ -26,7 +26,7 @@ Span = tuple[int, int]
 
 
 def private_keys(text: str) -> Iterator[Span]:
-    """Where private keys stand."""
+    """The spans of private keys."""
     if "PRIVATE KEY" in text:
         yield from _whole(text)
         yield from _tails(text)
@@ -39,7 +39,7 @@ def private_keys(text: str) -> Iterator[Span]:
 
 
 def _whole(text: str) -> Iterator[Span]:
-    """Keys that have their first line, with or without the last."""
+    """Keys with their first line, with or without the last."""
     for begin in _BEGIN.finditer(text):
         following = _BEGIN.search(text, begin.end(), begin.end() + MOST)
         limit = following.start() if following else min(len(text), begin.end() + MOST)
@@ -51,7 +51,7 @@ def _whole(text: str) -> Iterator[Span]:
 
 
 def _tails(text: str) -> Iterator[Span]:
-    """Keys of which only the end is there."""
+    """Keys of which only the end is present."""
     for end in _END.finditer(text):
         start = end.start()
         lowest = max(0, start - MOST)

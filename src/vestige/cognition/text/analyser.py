@@ -1,8 +1,8 @@
-"""The one text analyser: it makes the terms of every store's word index and of every query.
+"""The text analyser: the terms of every store's word index and of every query.
 
-A term consists of a-z, 0-9, `_` and non-ASCII characters, so that a tokenizer which knows nothing but
-ASCII (SQLite's `ascii` with `_` as a token character) takes each one back as exactly one token. Terms are
-stored: a change of what a memory's terms are needs a new ANALYSER_VERSION, and the index made again.
+A term consists of a-z, 0-9, `_` and non-ASCII characters, so that an ASCII tokenizer (SQLite's `ascii` with
+`_` as a token character) reads each one as exactly one token. Terms are stored: a change of a memory's terms
+needs a new ANALYSER_VERSION and a rebuilt index.
 """
 
 import re
@@ -25,7 +25,7 @@ MAX_TERM_CHARS = 64
 _DIGEST_CHARS = 16
 
 SHORT_CHARS = 2_000
-"""Up to here a text is worth remembering the fingerprint of."""
+"""Up to this length the fingerprint of a text is cached."""
 
 STOP_WORDS = frozenset(
     word.replace("'", "") for word in words(sections("vestige.cognition.text", "stop_words")[""])
@@ -65,7 +65,7 @@ _APOSTROPHES = "\u2018\u2019\u02bc\u02b9\uff07"
 
 
 class _CharacterMap(dict[int, str]):
-    """What each decomposed character becomes, worked out when it is first met."""
+    """The plain form of each decomposed character, computed on first use."""
 
     def __missing__(self, code: int) -> str:
         self[code] = shown = _plain(chr(code))
@@ -77,10 +77,10 @@ _PLAIN = _CharacterMap()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryWord:
-    """A word of a query: the characters `start`..`end` of it as it was written, and its terms.
+    """A word of a query: its characters `start`..`end` as written, and its terms.
 
-    `stop` says that the word is too common to search by. Words are in order; two may share a character
-    that stands for both (½ is a 1 and a 2).
+    `stop`: the word is too common to search by. Words are in order; two may share a character (½ is a 1 and a
+    2).
     """
 
     start: int
@@ -90,7 +90,7 @@ class QueryWord:
 
 
 def normal(text: str) -> str:
-    """The text freed of marks, widths and signs that carry no word, but not of case."""
+    """The text without marks, widths and signs that carry no word, but with case."""
     if text.isascii():
         return text
     return unicodedata.normalize("NFC", unicodedata.normalize("NFKD", text).translate(_PLAIN))
@@ -105,10 +105,10 @@ def terms(text: str) -> list[str]:
 
 
 def query_words(text: str) -> list[QueryWord]:
-    """The words of a query with their places.
+    """The words of a query with their positions.
 
-    `word*` has the term `word*`, which stands for everything that begins so, and so has a single character
-    of a script without spaces, because the index holds pairs.
+    `word*` has the term `word*`, which matches every term with that prefix, and so has a single character of
+    a script without spaces, because the index holds pairs.
     """
     plain = normal(text)
     places = _places(text, plain)
@@ -125,13 +125,13 @@ def query_words(text: str) -> list[QueryWord]:
 
 def query_terms(text: str) -> list[str]:
     """The distinct terms of a query, in order; stop words only when there is nothing else."""
-    return telling_terms(query_words(text))
+    return content_terms(query_words(text))
 
 
-def telling_terms(words: Sequence[QueryWord]) -> list[str]:
+def content_terms(words: Sequence[QueryWord]) -> list[str]:
     """The distinct terms of these words, in order; stop words only when there is nothing else."""
-    telling = [word for word in words if not word.stop]
-    return list(dict.fromkeys(term for word in telling or words for term in word.terms))
+    content = [word for word in words if not word.stop]
+    return list(dict.fromkeys(term for word in content or words for term in word.terms))
 
 
 def searchable(memory: Memory) -> str:
@@ -140,8 +140,8 @@ def searchable(memory: Memory) -> str:
 
 
 def memory_terms(memory: Memory) -> list[str]:
-    """The index terms of a memory: those of its searchable text, of its tags and of the day it happened,
-    and of its author unless the text names them."""
+    """The index terms of a memory: those of its searchable text, its tags, the day it happened, and its
+    author unless the text names them."""
     day = () if memory.occurred_at is None else (date_words(memory.occurred_at),)
     found = terms("\n".join((searchable(memory), *memory.tags, *day)))
     named = terms(memory.author) if memory.author else []
@@ -149,12 +149,12 @@ def memory_terms(memory: Memory) -> list[str]:
 
 
 def text_hash(memory: Memory) -> str:
-    """A digest of the searchable text, by which derived data knows that it is out of date."""
+    """A digest of the searchable text, by which outdated derived data is recognised."""
     return _digest(searchable(memory))
 
 
 def fingerprint(text: str) -> str:
-    """A digest under which two texts are identical when they differ in nothing that carries meaning.
+    """A digest that is equal for texts that differ in nothing that carries meaning.
 
     Case, width, spacing, a closing full stop and quotation marks round the whole do not count. Numbers,
     signs, negations, question marks and exponents do.
@@ -176,23 +176,23 @@ _short_fingerprint = lru_cache(maxsize=512)(_fingerprint)
 
 
 def _places(text: str, plain: str) -> Sequence[int]:
-    """For each character of the normal text, and for its end, where the text has what it was made from."""
+    """For each character of the normal text, and for its end, its position in the original."""
     if text.isascii():
         return range(len(text) + 1)
     origins = [at for at, size in enumerate(_sizes(text)) for _ in range(size)]
     origins.append(len(text))
-    # Putting together again keeps the order of what it joins, so counting the parts tells where they were.
+    # Composition keeps the order of what it joins, so counting the parts gives their positions.
     parts = (len(unicodedata.normalize("NFD", character)) for character in plain)
     return [origins[part] for part in accumulate(parts, initial=0)]
 
 
 def _sizes(text: str) -> Iterator[int]:
-    """How many characters each character becomes when it is taken apart and made plain."""
+    """The number of characters that each character becomes when decomposed and made plain."""
     return (len(unicodedata.normalize("NFKD", character).translate(_PLAIN)) for character in text)
 
 
 def _plain(character: str) -> str:
-    """One decomposed character as the analyser sees it: itself, something simpler, a space or nothing."""
+    """One decomposed character as the analyser sees it: itself, a simpler one, a space or nothing."""
     if character in _APOSTROPHES:
         return "'"
     if character.isascii():
@@ -220,7 +220,7 @@ def _terms_of(chunk: str) -> tuple[str, ...]:
 
 def _query_terms_of(chunk: re.Match[str]) -> Sequence[str]:
     """The terms a query's chunk is looked for by."""
-    found = _telling_terms(chunk[0])
+    found = _content_chunk_terms(chunk[0])
     if _SPACELESS.match(chunk[0]):
         return found if len(chunk[0]) > 1 else [f"{chunk[0]}*"]
     before = chunk.string[max(0, chunk.start() - 1) : chunk.start()]
@@ -233,7 +233,7 @@ def _query_terms_of(chunk: re.Match[str]) -> Sequence[str]:
     return [*(term for term in found if not term.startswith(beginning)), f"{beginning}*"]
 
 
-def _telling_terms(chunk: str) -> Sequence[str]:
+def _content_chunk_terms(chunk: str) -> Sequence[str]:
     """The terms of a query's chunk without those of its stop words: `up-to-date` must not look for `to`."""
     found = _terms_of(chunk)
     if len(found) == 1:
@@ -254,12 +254,12 @@ _cached_terms = lru_cache(maxsize=32_768)(_chunk_terms)
 
 
 def _without_ending(chunk: str) -> str:
-    """The chunk without 's, 'll and the like, and with n't closed up: `don't` is `dont`."""
+    """The chunk without 's, 'll and the like, and with n't joined: `don't` is `dont`."""
     return _ENDING.sub(r"\1", chunk) if "'" in chunk else chunk
 
 
 def _split(chunk: str, levels: Sequence[re.Pattern[str]]) -> list[str]:
-    """The terms of a chunk: the whole in one normal form, then, when it has several parts, theirs."""
+    """The terms of a chunk: the whole in one normal form, then those of its parts if there are several."""
     if levels:
         parts = [part for part in levels[0].split(chunk) if part]
         if len(parts) < 2:
@@ -270,7 +270,7 @@ def _split(chunk: str, levels: Sequence[re.Pattern[str]]) -> list[str]:
 
 
 def _humps(word: str) -> list[str]:
-    """The humps of a camelCase word, or the letters and digits of one such as python3 or 20GB."""
+    """The parts of a camelCase word, or the letters and digits of one such as python3 or 20GB."""
     mixed = _LETTERS_AND_DIGITS.fullmatch(word)
     if mixed:
         return [part for part in mixed.groups() if part]
@@ -322,7 +322,7 @@ def _compatible(run: re.Match[str]) -> str:
 
 
 def _inner_span(text: str) -> tuple[int, int]:
-    """Where the text begins and ends without closing full stops and quotes round the whole."""
+    """The span of the text without closing full stops and quotes round the whole."""
     start, end = 0, len(text)
     while True:
         end = _without_full_stop(text, start, end)

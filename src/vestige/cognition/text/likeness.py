@@ -1,8 +1,8 @@
-"""Which texts are about the same thing, by their words: pairs worth a closer look, not all pairs.
+"""Word overlap: pairs of texts that are likely about the same thing, without comparing all pairs.
 
-Two statements that contradict each other share most of their words, so that words find them as well as any
-model does. The work grows with the number of texts, not with its square: each text follows the postings of
-its rarest words only.
+Two statements that contradict each other share most of their words, so words find them as well as any model
+does. The work grows with the number of texts, not with its square: each text follows the postings of its
+rarest words only.
 """
 
 from collections import Counter, defaultdict
@@ -13,15 +13,15 @@ Words = frozenset[str]
 
 LEAST_COMMON = 2
 LEAST_SHARE = 0.4
-"""Words two texts have in common at least: so many, and this share of the shorter one's."""
+"""What two texts must share: this number of words, and this share of the shorter one's."""
 NEIGHBOURS = 5
-"""The most alike that each text is paired with."""
+"""The number of most similar texts that each text is paired with."""
 POSTINGS = 300
-"""Occurrences of its words that each text follows, from the rarest word on; of the first one …"""
+"""The limit of occurrences of its words that each text follows, from the rarest word on …"""
 MOST_OF_FIRST = 2_000
-"""… so many, the latest, however common it is."""
+"""… and of the first word, the latest ones, however common it is."""
 CHECKED = 50
-"""Of those met that way, how many are compared word by word."""
+"""The number of candidates found that way that are compared word by word."""
 
 
 def overlap(one: Words, other: Words) -> float:
@@ -36,9 +36,9 @@ def is_alike(one: Words, other: Words) -> bool:
 
 
 def alike_pairs(texts: Sequence[Words]) -> Iterator[list[tuple[int, int]]]:
-    """For each text in turn, the pairs it adds: with its most alike among all, (earlier, later) by index.
+    """For each text in turn, its pairs with the most similar texts of all, (earlier, later) by index.
 
-    No pair comes twice. Given one text at a time, so that the caller can say how far it is.
+    No pair comes twice. It yields one text at a time, so that the caller can report progress.
     """
     postings: defaultdict[str, list[int]] = defaultdict(list)
     for at, words in enumerate(texts):
@@ -58,7 +58,7 @@ def alike_pairs(texts: Sequence[Words]) -> Iterator[list[tuple[int, int]]]:
 
 
 def _met(words: Words, postings: dict[str, list[int]]) -> list[int]:
-    """Those that share the rarest words, most of them first."""
+    """The texts that share the rarest words, those with most of them first."""
     met: Counter[int] = Counter()
     left = POSTINGS
     for word in sorted(words, key=lambda one: (len(postings[one]), one)):

@@ -1,8 +1,7 @@
 """Porter's stemmer of 1980, as our own code.
 
-The full-text index stores stems, so the stemmer must never change under it: a library upgrade that
-stems one word differently would leave rows that no query reaches. A test compares it with the Snowball
-project's `porter`.
+The full-text index stores stems, so the stemmer must never change: a library upgrade that stems one word
+differently would leave rows that no query finds. A test compares it with the Snowball project's `porter`.
 
 M. F. Porter, "An algorithm for suffix stripping", Program 14(3), 1980.
 """
@@ -89,7 +88,7 @@ def _step_1b(word: str) -> str:
 
 
 def _mended(rest: str) -> str:
-    """What is left of a word without its -ed or -ing, made whole again: hopp -> hop, fil -> file."""
+    """A word without its -ed or -ing, with its ending restored: hopp -> hop, fil -> file."""
     if rest.endswith(("at", "bl", "iz")):
         return rest + "e"
     if rest.endswith(DOUBLES):
