@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vestige.cognition.query.analyse import MAX_LITERALS, analyse, content_words
-from vestige.cognition.query.questions import QuestionKind
+from vestige.cognition.query.analyse import MAX_LITERALS, QuestionKind, analyse, content_words
 from vestige.cognition.text.analyser import query_terms, query_words
 from vestige.cognition.text.form import name_hash
 

@@ -11,8 +11,7 @@ from functools import lru_cache
 from typing import Literal
 
 from vestige.cognition.english.quantities import Quantity, quantities
-from vestige.cognition.text.analyser import STOP_WORDS
-from vestige.cognition.text.porter import stem
+from vestige.cognition.text.analyser import STOP_WORDS, stem
 from vestige.cognition.text.word_lists import sections, words
 
 # -- synonyms -----------------------------------------------------------------------------------

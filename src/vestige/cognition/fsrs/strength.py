@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vestige.cognition.fsrs import fsrs, fsrs_scalar
+from vestige.cognition.fsrs import fsrs
 from vestige.cognition.fsrs.fsrs import Floats, Grade
 from vestige.core.errors import InvalidInput
 from vestige.core.models import Evidence, LearningState, MemoryState, Strength
@@ -81,7 +81,7 @@ def retention_of(strength: Strength, now: datetime) -> float:
 
 
 def retrieval_of(strength: Strength, now: datetime) -> float:
-    left = fsrs_scalar.retrievability(faded_days(strength, now), strength.stability, strength.curve)
+    left = fsrs.retrievability_scalar(faded_days(strength, now), strength.stability, strength.curve)
     return strength.retrieval * left
 
 
@@ -208,7 +208,7 @@ def _demoted(strength: Strength, at: datetime) -> Strength:
 
 def _graded(strength: Strength, grade: Grade, at: datetime) -> Strength:
     """The FSRS part of a review. An Again counts as a lapse if something learned could be lost."""
-    stability = fsrs_scalar.next_stability(
+    stability = fsrs.next_stability_scalar(
         strength.stability,
         strength.difficulty,
         retrieval_of(strength, at),
@@ -219,7 +219,7 @@ def _graded(strength: Strength, grade: Grade, at: datetime) -> Strength:
     return replace(
         strength,
         stability=stability,
-        difficulty=fsrs_scalar.next_difficulty(strength.difficulty, grade),
+        difficulty=fsrs.next_difficulty_scalar(strength.difficulty, grade),
         learning_state=LearningState.RELEARNING if lapsed else strength.learning_state,
         reps=strength.reps + 1,
         lapses=strength.lapses + lapsed,
@@ -270,8 +270,8 @@ def _lifted(strength: Strength, at: datetime, step: float) -> datetime:
     """When it fades from, with its retrievability a little higher, as if less time had passed: no later
     moment is worse off."""
     curve = strength.curve
-    now = fsrs_scalar.retrievability(faded_days(strength, at), strength.stability, curve)
-    younger = at - _DAY * fsrs_scalar.elapsed_at(now + step, strength.stability, curve)
+    now = fsrs.retrievability_scalar(faded_days(strength, at), strength.stability, curve)
+    younger = at - _DAY * fsrs.elapsed_at_scalar(now + step, strength.stability, curve)
     return max(strength.decay_from, younger)
 
 
@@ -310,7 +310,7 @@ def _settled(strength: Strength, at: datetime) -> Strength:
     """With the derived fields: when it is due, and its retention now."""
     return replace(
         strength,
-        due_at=_later(strength.decay_from, fsrs_scalar.interval_days(strength.stability, strength.curve)),
+        due_at=_later(strength.decay_from, fsrs.interval_days_scalar(strength.stability, strength.curve)),
         retention=retention_of(strength, at),
         retention_at=at,
     )

@@ -15,7 +15,6 @@ from functools import lru_cache
 
 from vestige.cognition.english.quantities import quantities
 from vestige.cognition.english.words import FUNCTION_WORDS, Word, words_of
-from vestige.cognition.query.questions import supposes
 from vestige.cognition.text.analyser import normal, searchable, terms
 from vestige.cognition.text.word_lists import sections, words
 from vestige.core.models import Memory
@@ -55,6 +54,17 @@ _OPEN = re.compile(
     r"\b(?:before|after|since|until|till|by|from|to|and|between|through|as\s+of|than|up)\s+(?:the\s+)?$",
     re.IGNORECASE,
 )
+
+
+SUPPOSING = re.compile(
+    r"\b(?:would|might|likely|considered|probably|personality|traits?|attributes?)\b", re.IGNORECASE
+)
+"""A hypothetical question: it may name things that no memory mentions."""
+
+
+def supposes(text: str) -> bool:
+    """Whether a question is hypothetical: it may name things that no memory mentions."""
+    return bool(SUPPOSING.search(text))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from vestige.cognition.query.analyse import Asked
-from vestige.cognition.query.questions import QuestionKind
+from vestige.cognition.query.analyse import Asked, QuestionKind
 from vestige.cognition.ranking.maxsim import Matched
 from vestige.cognition.text.form import Form
 from vestige.core.candidates import CandidatePool, Flags, Floats

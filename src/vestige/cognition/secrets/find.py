@@ -24,9 +24,80 @@ from vestige.cognition.secrets.phrases import (
     random_beside_words,
     seed_phrases,
 )
-from vestige.cognition.secrets.private_keys import private_keys
 from vestige.cognition.secrets.provider_keys import SHAPES, Shape
 from vestige.cognition.secrets.values import is_placeholder
+
+# -- Private keys in a text: whole, cut, or flattened to one line.
+
+MOST = 16_000
+"""The longest key; the end of a block is not looked for beyond it."""
+LEAST_BODY = 24
+_BEGIN = re.compile(r"-{4,5} ?BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
+_END = re.compile(r"-{4,5} ?END (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
+_BODY = re.compile(r"(?:[A-Za-z0-9+/=]|\\+[nr]|[\s|>\"',])+")
+_HEADERS = re.compile(
+    r"(?:(?:\s|\\+[nr])*(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset):[^\n\\]{0,200})+"
+)
+_OPENSSH = re.compile(r"b3BlbnNzaC1rZXktdjE(?:[A-Za-z0-9+/=]|\\+[nr]|\s(?=\S)){40,}")
+_PUTTY = re.compile(r"PuTTY-User-Key-File-\d")
+_MAC = re.compile(r"Private-(?:MAC|Hash): ?[0-9a-fA-F]{20,128}")
+_LINES = re.compile(r"Private-Lines: ?\d+(?:\s|\\+[nr])+[A-Za-z0-9+/=\s\\]+")
+_JWK = re.compile(r"\\?\"d\\?\"\s{0,4}:\s{0,4}\\?\"([\w-]{20,1000})\\?\"")
+_NOISE = re.compile(r"\\+[nr]|[\s|>\"',=]")
+_BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=\\ \t\r\n\"',")
+
+Span = tuple[int, int]
+
+
+def private_keys(text: str) -> Iterator[Span]:
+    """The spans of private keys."""
+    if "PRIVATE KEY" in text:
+        yield from _whole(text)
+        yield from _tails(text)
+    if "b3BlbnNzaC1rZXktdjE" in text:
+        yield from (found.span() for found in _OPENSSH.finditer(text))
+    if "PuTTY-User-Key-File-" in text:
+        yield from _putty(text)
+    if "kty" in text:
+        yield from (found.span(1) for found in _JWK.finditer(text))
+
+
+def _whole(text: str) -> Iterator[Span]:
+    """Keys with their first line, with or without the last."""
+    for begin in _BEGIN.finditer(text):
+        following = _BEGIN.search(text, begin.end(), begin.end() + MOST)
+        limit = following.start() if following else min(len(text), begin.end() + MOST)
+        end = _END.search(text, begin.end(), limit)
+        headers = _HEADERS.match(text, begin.end(), limit)
+        body = _BODY.match(text, headers.end() if headers else begin.end(), limit)
+        if body is not None and _is_body(body.group()):
+            yield begin.start(), end.end() if end else body.end()
+
+
+def _tails(text: str) -> Iterator[Span]:
+    """Keys of which only the end is present."""
+    for end in _END.finditer(text):
+        start = end.start()
+        lowest = max(0, start - MOST)
+        while start > lowest and text[start - 1] in _BASE64:
+            start -= 1
+        body = text[start : end.start()]
+        if _is_body(body):
+            yield start + len(body) - len(body.lstrip()), end.end()
+
+
+def _putty(text: str) -> Iterator[Span]:
+    for begin in _PUTTY.finditer(text):
+        lines = _LINES.search(text, begin.end(), begin.end() + MOST)
+        if lines is not None and _is_body(lines.group().partition("\n")[2] or lines.group()[20:]):
+            mac = _MAC.search(text, lines.end() - 16, lines.end() + 200)
+            yield begin.start(), mac.end() if mac else lines.end()
+
+
+def _is_body(body: str) -> bool:
+    plain = _NOISE.sub("", body)
+    return len(plain) >= LEAST_BODY and looks_random(plain[:200], least=LEAST_BODY)
+
 
 # -- Numbers of payment cards, beside a word that says card.
 
@@ -68,7 +139,7 @@ def _has_check_digit(digits: str) -> bool:
     return sum(sum(divmod(one, 10)) for one in doubled) % 10 == 0
 
 
-# -- find
+# -- all detectors together
 
 SHOWN = 4
 """The number of characters shown at either end of a long random secret, to identify it."""
