@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -128,9 +129,14 @@ def commands(page: Path) -> Iterator[str]:
         yield from COMMAND.findall("\n".join(lines))
 
 
+@cache
+def commands_of_vestige() -> click.Group:
+    return root_command()
+
+
 def unknown_words(arguments: str) -> Iterator[str]:
     """The subcommands and options of a command line that `vestige` does not have."""
-    command: click.Command = root_command()
+    command: click.Command = commands_of_vestige()
     known = {"--help": False}
     words = iter(shlex.split(arguments.replace("'", "").replace('"', ""), comments=True))
     for word in words:
@@ -156,7 +162,8 @@ def _takes_a_value(option: click.Parameter) -> bool:
 
 
 def test_every_command_on_a_page_exists_with_its_options() -> None:
-    named = [(page, command) for page in pages() for command in commands(page)]
+    written = [page for page in pages() if page.parent.name != "reference"]
+    named = [(page, command) for page in written for command in commands(page)]
     assert len(named) > 300
     unknown = [
         f"{page.relative_to(PROJECT)}: vestige {command}: {word}"
