@@ -178,7 +178,7 @@ def test_every_command_on_a_page_exists_with_its_options() -> None:
     [
         ("search tea --limit 3", []),
         ("--data-dir DIR memory list --table", []),
-        ("serch tea", ["serch"]),
+        ("seek tea", ["seek"]),
         ("search tea --limits 3", ["--limits"]),
         ("keys destroy laptop", ["destroy"]),
     ],
