@@ -18,7 +18,7 @@ from vestige.core.events import IntentionTriggered, MemoryCreated
 from vestige.core.models import Access, Filter
 from vestige.engine import intentions
 from vestige.engine.context import Call
-from vestige.engine.intentions import check, on_created, poll, tidy
+from vestige.engine.intentions import check, drop_ended, on_created, poll
 from vestige.operations.registry.groups import registry
 
 
@@ -142,11 +142,11 @@ def test_what_ended_long_ago_is_tidied_away(world: World) -> None:
     done, kept = intend(world, "Done."), intend(world, "Kept.")
     world.call("intention", action="update", id=done, status="complete")
     world.clock.now += timedelta(days=30)
-    assert tidy(call) == 0
+    assert drop_ended(call) == 0
     world.clock.now += timedelta(days=1)
 
-    assert tidy(call) == 1
-    assert tidy(call) == 0
+    assert drop_ended(call) == 1
+    assert drop_ended(call) == 0
     assert world.refused("intention", action="update", id=done, status="resume")["code"] == "not_found"
     assert world.call("intention", action="update", id=kept, status="complete")["success"]
 

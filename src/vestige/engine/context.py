@@ -105,28 +105,28 @@ class Call:
 
 # -- On whose behalf something happens: what reacts to it goes no further than he does.
 
-_REACH: ContextVar[Access] = ContextVar("reach", default=EVERYTHING)
+_CAUSE_ACCESS: ContextVar[Access] = ContextVar("reach", default=EVERYTHING)
 
 
 @contextmanager
-def on_behalf_of(access: Access) -> Iterator[None]:
+def caused_by(access: Access) -> Iterator[None]:
     """Do what the block does for somebody with this reach."""
-    before = _REACH.set(access)
+    before = _CAUSE_ACCESS.set(access)
     try:
         yield
     finally:
-        _REACH.reset(before)
+        _CAUSE_ACCESS.reset(before)
 
 
-def reach_of_cause() -> Access:
+def access_of_cause() -> Access:
     """The reach of whoever is behind what happens on this thread."""
-    return _REACH.get()
+    return _CAUSE_ACCESS.get()
 
 
 # -- What a caller with a limited reach is told and may write, where that is not the store's own matter.
 
 
-def unseen(call: Call, memory_ids: Iterable[str]) -> set[str]:
+def inaccessible_ids(call: Call, memory_ids: Iterable[str]) -> set[str]:
     """Those of these memories that the caller must not hear of, because they are out of reach or gone."""
     asked = set(memory_ids)
     if call.access == EVERYTHING or not asked:
@@ -135,7 +135,7 @@ def unseen(call: Call, memory_ids: Iterable[str]) -> set[str]:
     return asked - {record.memory.id for record in found}
 
 
-def placed(call: Call, memory: Memory) -> Memory:
+def in_writable_domain(call: Call, memory: Memory) -> Memory:
     """A new memory where its teller reaches it: one without domains gets his own.
 
     InvalidInput where he has several, Forbidden where he names others only.
@@ -157,7 +157,7 @@ def placed(call: Call, memory: Memory) -> Memory:
     return replace(memory, domains=domains)
 
 
-def searched(call: Call, scope: str) -> str:
+def visible_scope(call: Call, scope: str) -> str:
     """Where a search in a scope is told and learned: there, or at its caller's home if that is beyond his
     reach."""
     reach = call.access.scopes

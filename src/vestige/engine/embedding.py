@@ -43,7 +43,7 @@ def vectors_for(call: Call, memories: Sequence[Memory]) -> list[Embedded]:
     A memory is kept without vectors rather than lost; they are made later (`backfill`).
     """
     embedder = embedder_or_none(call.engine)
-    if embedder is None or is_foreign(call.engine, embedder):
+    if embedder is None or store_has_other_model(call.engine, embedder):
         return []
     try:
         return embed_memories(call, embedder, memories)
@@ -52,7 +52,7 @@ def vectors_for(call: Call, memories: Sequence[Memory]) -> list[Embedded]:
         return []
 
 
-def is_foreign(engine: Engine, embedder: Embedder) -> bool:
+def store_has_other_model(engine: Engine, embedder: Embedder) -> bool:
     """Whether the store holds vectors of another model: before it is changed over to this one, or after it
     was changed over to a newer one."""
     return engine.store.signature() not in (None, embedder.signature)
@@ -100,10 +100,10 @@ def _in_slices(call: Call, embedder: Embedder, pieces: list[str]) -> list[Encode
 def backfill(call: Call, embedder: Embedder) -> int:
     """Embed what was written without this model; how many memories got vectors. Where the store holds vectors
     of another model, that is left to whoever has it."""
-    return 0 if is_foreign(call.engine, embedder) else embed_missing(call, embedder)
+    return 0 if store_has_other_model(call.engine, embedder) else embed_missing(call, embedder)
 
 
-def lacking(store: MemoryStore, embedder: Embedder, *, limit: int) -> list[Memory]:
+def missing_vectors(store: MemoryStore, embedder: Embedder, *, limit: int) -> list[Memory]:
     """Memories for which this model would make something that is not there."""
     return store.unembedded(embedder.signature, limit=limit, tokens=embedder.token_states)
 
@@ -115,7 +115,7 @@ def embed_missing(call: Call, embedder: Embedder, *, coming: bool = False) -> in
     anew = embedder.signature if coming else None
     quiet = Call(engine=call.engine, cancelled=call.cancelled, deadline=call.deadline)
     done = 0
-    while missing := lacking(store, embedder, limit=SLICE):
+    while missing := missing_vectors(store, embedder, limit=SLICE):
         call.check()
         vectors = embed_memories(quiet, embedder, missing)
         made = {memory.id: one for memory, one in zip(missing, vectors, strict=True)}

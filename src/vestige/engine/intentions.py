@@ -20,7 +20,7 @@ from vestige.core.errors import Conflict, Forbidden, InvalidInput, NotFound
 from vestige.core.events import EventScope, IntentionTriggered, MemoryCreated, preview
 from vestige.core.models import Filter
 from vestige.engine.context import Call
-from vestige.engine.revise import persistently
+from vestige.engine.revise import retry_on_conflict
 from vestige.store.contract.changes import Drop, Put
 
 KIND = "intention"
@@ -45,7 +45,7 @@ class NewIntention:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class IntentionCheck:
     """What a check tells, the most urgent first, what waits, and how many of each there are."""
 
     told: tuple[Looked, ...]
@@ -53,7 +53,7 @@ class Checked:
     told_in_all: int
 
 
-def intend(call: Call, wanted: NewIntention) -> Intention:
+def create_intention(call: Call, wanted: NewIntention) -> Intention:
     """Set an intention. It belongs to no domain, so who is limited to domains has none."""
     if call.access.domains is not None:
         raise Forbidden(
@@ -114,7 +114,7 @@ def change(call: Call, intention_id: str, decide: Callable[[Intention], Intentio
         call.engine.store.commit([put], access=call.access)
         return _intention(put.document)
 
-    return persistently(call, attempt)
+    return retry_on_conflict(call, attempt)
 
 
 def delete(call: Call, intention_id: str) -> Intention:
@@ -126,7 +126,7 @@ def delete(call: Call, intention_id: str) -> Intention:
         call.engine.store.commit([drop], access=call.access)
         return found
 
-    return persistently(call, attempt)
+    return retry_on_conflict(call, attempt)
 
 
 def intentions(call: Call, within: Filter) -> list[Intention]:
@@ -137,18 +137,18 @@ def intentions(call: Call, within: Filter) -> list[Intention]:
     return list(found.values())
 
 
-def listed(call: Call, within: Filter, which: Which) -> list[Intention]:
+def intentions_by_status(call: Call, within: Filter, which: Which) -> list[Intention]:
     """Intentions by where they stand: what has come up goes first, what ended goes last.
 
     What ended long ago is left out. Nothing is changed by looking.
     """
     now = call.engine.now()
     kept = [one for one in intentions(call, within) if not outlived(one, now)]
-    wanted = [one for one in kept if _stands(one, which, now)]
+    wanted = [one for one in kept if _has_status(one, which, now)]
     return sorted(wanted, key=lambda one: (one.ended is not None, *_order(one, now)))
 
 
-def _stands(intention: Intention, which: Which, now: datetime) -> bool:
+def _has_status(intention: Intention, which: Which, now: datetime) -> bool:
     status = intention.status_at(now)
     match which:
         case "all":
@@ -163,13 +163,13 @@ def _stands(intention: Intention, which: Which, now: datetime) -> bool:
             return status == which
 
 
-def check(call: Call, situation: TriggerSituation, within: Filter, *, limit: int) -> Checked:
+def check(call: Call, situation: TriggerSituation, within: Filter, *, limit: int) -> IntentionCheck:
     """What comes up in a situation. That it was told is kept, in one transaction: of several who look at
     once, one is the first to be told, and who looks again within half an hour is told the same."""
-    return persistently(call, lambda: _check(call, situation, within, limit))
+    return retry_on_conflict(call, lambda: _check(call, situation, within, limit))
 
 
-def _check(call: Call, situation: TriggerSituation, within: Filter, limit: int) -> Checked:
+def _check(call: Call, situation: TriggerSituation, within: Filter, limit: int) -> IntentionCheck:
     waiting = [one for one in intentions(call, within) if one.ended is None]
     looked = [look(one, situation) for one in waiting]
     told = sorted((one for one in looked if one.told), key=lambda one: _urgency(one.after, situation.now))
@@ -181,11 +181,11 @@ def _check(call: Call, situation: TriggerSituation, within: Filter, limit: int) 
     if changes and not call.engine.store.read_only:
         call.engine.store.commit(changes, access=call.access)
     before = {one.id: one for one in waiting}
-    _announce(call, [one.after for one in shown if _news(one, before[one.after.id])], situation.now)
+    _announce(call, [one.after for one in shown if _is_new_firing(one, before[one.after.id])], situation.now)
     pending = sorted(
         (one for one in after if one.id not in names), key=lambda one: _order(one, situation.now)
     )
-    return Checked(told=tuple(shown), pending=tuple(pending), told_in_all=len(told))
+    return IntentionCheck(told=tuple(shown), pending=tuple(pending), told_in_all=len(told))
 
 
 def relevant(call: Call, situation: TriggerSituation, within: Filter) -> list[Looked]:
@@ -202,7 +202,7 @@ def relevant(call: Call, situation: TriggerSituation, within: Filter) -> list[Lo
 def poll(call: Call) -> tuple[Intention, ...]:
     """Announce what the clock brought up since the last time. The next check tells of it all the same."""
     situation = TriggerSituation(now=call.engine.now())
-    return persistently(call, lambda: _announced(call, situation, Filter()))
+    return retry_on_conflict(call, lambda: _announce_triggered(call, situation, Filter()))
 
 
 def on_created(call: Call, happening: MemoryCreated) -> None:
@@ -214,10 +214,10 @@ def on_created(call: Call, happening: MemoryCreated) -> None:
     told = "\n".join((memory.content[:EVENT_CHARS], *memory.tags))
     situation = TriggerSituation(now=call.engine.now(), events=words_told([told]))
     within = Filter(scope=memory.scope, inherited=True)
-    persistently(call, lambda: _announced(call, situation, within))
+    retry_on_conflict(call, lambda: _announce_triggered(call, situation, within))
 
 
-def _announced(call: Call, situation: TriggerSituation, within: Filter) -> tuple[Intention, ...]:
+def _announce_triggered(call: Call, situation: TriggerSituation, within: Filter) -> tuple[Intention, ...]:
     """Keep what happened, and tell listeners once of every intention that comes up by it."""
     changes: list[Put] = []
     news: list[Intention] = []
@@ -226,7 +226,7 @@ def _announced(call: Call, situation: TriggerSituation, within: Filter) -> tuple
             continue
         looked = look(one, situation)
         after = looked.untold
-        if _news(looked, one) and looked.after.firing is not None:
+        if _is_new_firing(looked, one) and looked.after.firing is not None:
             after = replace(after, announced=looked.after.firing.due_at)
             news.append(after)
         if after != one:
@@ -237,7 +237,7 @@ def _announced(call: Call, situation: TriggerSituation, within: Filter) -> tuple
     return tuple(news)
 
 
-def tidy(call: Call) -> int:
+def drop_ended(call: Call) -> int:
     """Drop what was done or given up long ago; how many intentions that were."""
 
     def attempt() -> int:
@@ -251,10 +251,10 @@ def tidy(call: Call) -> int:
             raise Conflict("Somebody else tidies up.") from exc
         return len(old)
 
-    return persistently(call, attempt)
+    return retry_on_conflict(call, attempt)
 
 
-def _news(looked: Looked, before: Intention) -> bool:
+def _is_new_firing(looked: Looked, before: Intention) -> bool:
     """Whether it came up just now and nobody was told of that moment."""
     firing = looked.after.firing
     return looked.fresh and firing is not None and firing.due_at != before.announced

@@ -94,20 +94,20 @@ def caller_of(key: ApiKey) -> Caller:
 
 def revoke(call: Call, which: str) -> ApiKey:
     """Let a key open nothing from now on; the key as it is then."""
-    return call.engine.store.revoke_key(_named(call, which).id, call.engine.now())
+    return call.engine.store.revoke_key(_find_key(call, which).id, call.engine.now())
 
 
 def rotate(call: Call, which: str) -> tuple[ApiKey, ApiKey, str]:
     """Put a new key with the same label, rights and filters in the place of another: the old one, the new one
     and its text. One that would expire lives as long again."""
-    engine, old = call.engine, _named(call, which)
+    engine, old = call.engine, _find_key(call, which)
     now, text = engine.now(), key_text(engine.entropy(RANDOM_BYTES))
     key = replace(
         old,
         id=engine.new_id(),
         hash=hash_of(text),
         created_at=now,
-        expires_at=None if old.expires_at is None else later(now, old.expires_at - old.created_at),
+        expires_at=None if old.expires_at is None else expiry_after(now, old.expires_at - old.created_at),
         last_used=None,
     )
     engine.store.put_key(key, replacing=old.id)
@@ -120,12 +120,12 @@ def note_used(engine: Engine, used: Mapping[str, datetime]) -> None:
         engine.store.note_keys_used(used)
 
 
-def later(now: datetime, life: timedelta) -> datetime:
+def expiry_after(now: datetime, life: timedelta) -> datetime:
     """The end of a life that begins now, at the latest the end of the calendar."""
     return now + min(life, END_OF_TIME - now)
 
 
-def _named(call: Call, which: str) -> ApiKey:
+def _find_key(call: Call, which: str) -> ApiKey:
     """The key of this id, of a hash that begins so, or the only one with this label that was not revoked."""
     keys, asked = call.engine.store.list_keys(), which.strip()
     found = [key for key in keys if key.id == asked]

@@ -25,7 +25,7 @@ from vestige.store.contract.changes import Change, Remark, Revise
 # -- News of memories, told the same way by all who make some: what happened, and where.
 
 
-def created(memory: Memory, at: datetime) -> MemoryCreated:
+def created_event(memory: Memory, at: datetime) -> MemoryCreated:
     """That a memory is new."""
     return MemoryCreated(
         timestamp=at,
@@ -37,7 +37,7 @@ def created(memory: Memory, at: datetime) -> MemoryCreated:
     )
 
 
-def updated(memory: Memory, at: datetime, names: Iterable[str]) -> MemoryUpdated:
+def updated_event(memory: Memory, at: datetime, names: Iterable[str]) -> MemoryUpdated:
     """That these fields of a memory are others now. It is told where the memory is now: who could read it
     before is not shown what it says since."""
     return MemoryUpdated(
@@ -49,12 +49,12 @@ def updated(memory: Memory, at: datetime, names: Iterable[str]) -> MemoryUpdated
     )
 
 
-def deleted(memory: Memory, at: datetime) -> MemoryDeleted:
+def deleted_event(memory: Memory, at: datetime) -> MemoryDeleted:
     """That a memory is gone from where it was."""
     return MemoryDeleted(timestamp=at, places=places_of(memory), id=memory.id)
 
 
-def connected(edge: Edge, ends: Mapping[str, Memory]) -> ConnectionDiscovered:
+def connected_event(edge: Edge, ends: Mapping[str, Memory]) -> ConnectionDiscovered:
     """That two memories are linked; where one of them is not known, only those who reach all hear of it."""
     there = [ends[end] for end in (edge.source_id, edge.target_id) if end in ends]
     return ConnectionDiscovered(
@@ -99,7 +99,7 @@ def next_revision(memory: Memory, now: datetime) -> Memory:
     return replace(memory, revision=memory.revision + 1, updated_at=max(memory.updated_at, now))
 
 
-def persistently(call: Call, attempt: Callable[[], Outcome]) -> Outcome:
+def retry_on_conflict(call: Call, attempt: Callable[[], Outcome]) -> Outcome:
     """Run load → decide → save again when somebody else changed the same memory in between, or the model
     whose vectors the store holds."""
     for _ in range(ATTEMPTS - 1):
@@ -114,7 +114,7 @@ def persistently(call: Call, attempt: Callable[[], Outcome]) -> Outcome:
 
 def save(call: Call, changes: Sequence[Change]) -> None:
     """Commit what was decided about memories nobody named. One that has gone since makes it a Conflict: it is
-    decided again (`persistently`), without that one."""
+    decided again (`retry_on_conflict`), without that one."""
     try:
         call.engine.store.commit(changes, access=call.access, patience_seconds=call.patience_seconds)
     except NotFound as exc:
@@ -143,10 +143,10 @@ def revise(
         if evidence is not None:
             changes.append(Remark(memory_id=memory_id, evidence=evidence, at=memory.updated_at))
         call.engine.store.commit(changes, access=call.access)
-        call.engine.events.emit(updated(memory, memory.updated_at, names))
+        call.engine.events.emit(updated_event(memory, memory.updated_at, names))
         return load(call, memory_id), True
 
-    return persistently(call, attempt)
+    return retry_on_conflict(call, attempt)
 
 
 def revision(call: Call, memory: Memory, names: list[str], reason: str) -> Change:

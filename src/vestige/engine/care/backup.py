@@ -17,9 +17,16 @@ from vestige.core.errors import InvalidInput, StoreBusy, StoreError, StoreFull, 
 from vestige.core.events import BackupCompleted
 from vestige.core.models import ANYTHING, EVERYTHING
 from vestige.engine.care import snapshot
-from vestige.engine.care.filenames import absolute, check_file_name, publish, ready, taken, under_free_name
+from vestige.engine.care.filenames import (
+    absolute,
+    check_file_name,
+    ensure_folder,
+    name_taken,
+    publish,
+    under_free_name,
+)
 from vestige.engine.context import Call
-from vestige.engine.revise import persistently
+from vestige.engine.revise import retry_on_conflict
 from vestige.settings.settings import DATABASE_NAME
 from vestige.store.contract.changes import Put
 
@@ -110,17 +117,17 @@ def _folder(call: Call) -> Path:
 
 
 def _copy(call: Call, path: Path) -> MadeBackup:
-    _ready(call, path)
+    _ensure_folder(call, path)
     call.engine.store.backup(path)
-    return _made(call, MadeBackup(path=path, size=path.stat().st_size))
+    return _record_backup(call, MadeBackup(path=path, size=path.stat().st_size))
 
 
 def _pack(call: Call, path: Path) -> MadeBackup:
     """The data directory in one file. The copy of the database is of one moment; no other file is changed
     after it was written."""
     if path.exists():
-        raise taken(path)
-    _ready(call, path)
+        raise name_taken(path)
+    _ensure_folder(call, path)
     with (
         _file_errors(path),
         tempfile.TemporaryDirectory(prefix=f".{path.name}.", suffix=".partial", dir=path.parent) as folder,
@@ -133,13 +140,13 @@ def _pack(call: Call, path: Path) -> MadeBackup:
             os.fsync(file.fileno())
         snapshot.check(partial)
         publish(partial, path)
-    return _made(call, MadeBackup(path=path, size=path.stat().st_size, left=packed.left))
+    return _record_backup(call, MadeBackup(path=path, size=path.stat().st_size, left=packed.left))
 
 
 # -- taking turns --------------------------------------------------------------------------------------
 
 
-def rotated(folder: Path) -> list[Rotated]:
+def rotated_backups(folder: Path) -> list[Rotated]:
     """The backups in a folder that take turns, the oldest first."""
     found = (
         (match, path)
@@ -161,13 +168,13 @@ def _rotate(call: Call) -> MadeBackup:
     """Make the next one, and only then remove those that are more than are kept."""
     folder = _folder(call)
     made = _next(call, folder)
-    spare = rotated(folder)[: -call.engine.settings.backup.keep]
-    removed = [one.path for one in spare if one.path != made.path and _removed(one.path)]
+    spare = rotated_backups(folder)[: -call.engine.settings.backup.keep]
+    removed = [one.path for one in spare if one.path != made.path and _remove(one.path)]
     return MadeBackup(path=made.path, size=made.size, removed=tuple(removed))
 
 
 def _next(call: Call, folder: Path) -> MadeBackup:
-    present = rotated(folder)
+    present = rotated_backups(folder)
     for number in count(present[-1].number + 1 if present else 1):
         path = folder / f"vestige-auto-{number:06d}-{call.engine.now():%Y%m%d-%H%M%S}.db"
         try:
@@ -178,7 +185,7 @@ def _next(call: Call, folder: Path) -> MadeBackup:
     raise AssertionError("numbers do not end")
 
 
-def _removed(path: Path) -> bool:
+def _remove(path: Path) -> bool:
     try:
         path.unlink()
     except OSError as exc:
@@ -187,7 +194,7 @@ def _removed(path: Path) -> bool:
     return True
 
 
-def make_due(call: Call) -> None:
+def back_up_if_due(call: Call) -> None:
     """Make the backup that the settings ask for by now; one of all processes does."""
     if not due(call):
         return
@@ -213,7 +220,7 @@ def due(call: Call) -> bool:
     hours, now = engine.settings.backup.every_hours, engine.now()
     if not hours or engine.store.read_only:
         return False
-    last = next(reversed(rotated(_folder(call))), None)
+    last = next(reversed(rotated_backups(_folder(call))), None)
     if last is not None and timedelta(0) <= now - last.at < timedelta(hours=hours):
         return False
     failed = _noted(call, FAILED)
@@ -234,7 +241,7 @@ def last_backup(call: Call) -> Last | None:
     return Last(path=Path(body["path"]), size=body["bytes"], at=datetime.fromisoformat(body["at"]))
 
 
-def neglect(call: Call, memories: int) -> str | None:
+def backup_warning(call: Call, memories: int) -> str | None:
     """What to say to who has much to lose and no backup of it, and could make one."""
     if call.access != EVERYTHING:
         return None
@@ -246,7 +253,7 @@ def neglect(call: Call, memories: int) -> str | None:
     return f"{since}: run `vestige backup`, or have them made by themselves (backup.every_hours)."
 
 
-def _made(call: Call, made: MadeBackup) -> MadeBackup:
+def _record_backup(call: Call, made: MadeBackup) -> MadeBackup:
     if not call.engine.store.read_only:
         at = call.engine.now().isoformat()
         try:
@@ -287,7 +294,7 @@ def _note(call: Call, name: str, body: dict[str, str | int]) -> None:
             [Put(document=document, logged=False)], access=EVERYTHING, patience_seconds=NOTE_SECONDS
         )
 
-    persistently(call, attempt)
+    retry_on_conflict(call, attempt)
 
 
 # -- files ---------------------------------------------------------------------------------------------
@@ -312,6 +319,6 @@ def _file_errors(path: Path) -> Iterator[None]:
         ) from exc
 
 
-def _ready(call: Call, path: Path) -> None:
+def _ensure_folder(call: Call, path: Path) -> None:
     with _file_errors(path):
-        ready(path.parent, own=_folder(call))
+        ensure_folder(path.parent, own=_folder(call))

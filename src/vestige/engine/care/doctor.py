@@ -12,12 +12,12 @@ from vestige.cognition.fsrs.strength import fold
 from vestige.core.errors import InvalidInput, StoreError, VestigeError
 from vestige.core.models import EVERYTHING, Edge, Strength
 from vestige.embed.background import EmbedderState
-from vestige.engine.care.backup import neglect
+from vestige.engine.care.backup import backup_warning
 from vestige.engine.care.health import AT_WORK, why_no_model
 from vestige.engine.care.rebuild import rebuild_strengths
 from vestige.engine.context import Call
-from vestige.engine.embedding import backfill, embedder_or_none, is_foreign, lacking
-from vestige.engine.recall.as_known import logged
+from vestige.engine.embedding import backfill, embedder_or_none, missing_vectors, store_has_other_model
+from vestige.engine.recall.as_known import log_events
 from vestige.store.contract.answers import LogQuery
 from vestige.store.contract.processes import Who
 from vestige.store.contract.trouble import MOST_IDS, Severity, Trouble, about, file_software
@@ -32,7 +32,7 @@ EdgeName = tuple[str, str, str]
 
 
 @dataclass(slots=True, kw_only=True)
-class Retold:
+class CanonicalState:
     """What the log and the versions say: the strength of each memory, the edges, what documents cite, the
     curve in force. `impossible` are lives that contradict themselves: the memory, if it is one, and why."""
 
@@ -44,15 +44,15 @@ class Retold:
     impossible: list[tuple[str | None, str]] = field(default_factory=list)
 
 
-def retell(call: Call) -> Retold:
+def read_canonical(call: Call) -> CanonicalState:
     """Read every life of one moment."""
     store, done = call.engine.store, 0
     last = store.latest(LogQuery(), access=EVERYTHING, limit=1)
-    told = Retold(position=last[0].position if last else 0)
+    told = CanonicalState(position=last[0].position if last else 0)
     for lives in store.lives(access=EVERYTHING):
         call.check()
         for life in lives:
-            _take(told, life)
+            _add_history(told, life)
         done += len(lives)
         call.progress(done, None, f"{done} lives read")
     there = told.strengths.keys()
@@ -60,12 +60,12 @@ def retell(call: Call) -> Retold:
     return told
 
 
-def moved_since(call: Call, told: Retold) -> set[str]:
+def changed_since(call: Call, told: CanonicalState) -> set[str]:
     """The memories that something has happened to since everything was read."""
     return set(_touched(call, told.position))
 
 
-def _take(told: Retold, life: Life) -> None:
+def _add_history(told: CanonicalState, life: Life) -> None:
     try:
         check(life)
     except InvalidInput as exc:
@@ -88,7 +88,7 @@ def _take(told: Retold, life: Life) -> None:
 
 
 def _touched(call: Call, position: int) -> Iterator[str]:
-    for event in logged(call, access=EVERYTHING, after=position):
+    for event in log_events(call, access=EVERYTHING, after=position):
         if event.memory_id is not None:
             yield event.memory_id
         target = event.payload.get("target")
@@ -123,17 +123,17 @@ class Report:
 
 
 @dataclass(slots=True, kw_only=True)
-class Visit:
+class Examination:
     """One look at everything. What the log and the versions tell is read once, when it is first needed."""
 
     call: Call
     deep: bool
-    _told: Retold | None = None
+    _told: CanonicalState | None = None
 
-    def told(self) -> Retold:
+    def told(self) -> CanonicalState:
         """Everything canonical."""
         if self._told is None:
-            self._told = retell(self.call)
+            self._told = read_canonical(self.call)
         return self._told
 
 
@@ -143,7 +143,7 @@ class DoctorCheck:
 
     name: str
     about: str
-    look: Callable[[Visit], Iterator[Trouble]]
+    look: Callable[[Examination], Iterator[Trouble]]
 
 
 def doctor(call: Call, *, repair: bool = False, deep: bool = False) -> Report:
@@ -153,10 +153,10 @@ def doctor(call: Call, *, repair: bool = False, deep: bool = False) -> Report:
     for _ in range(ROUNDS if repair else 0):
         wanted = repairs(left)
         if wanted:
-            _mend(call, wanted)
+            _repair(call, wanted)
             left = examine(call, deep=deep)
     return Report(
-        findings=tuple(_compared(first, left)),
+        findings=tuple(_with_repaired(first, left)),
         checked=tuple(one.name for one in CHECKS),
         versions={**_versions(), **call.engine.store.software},
         others=tuple(call.engine.store.processes()),
@@ -177,11 +177,11 @@ def post_mortem(why: StoreError, troubles: Sequence[Trouble]) -> Report:
 
 def examine(call: Call, *, deep: bool) -> list[Trouble]:
     """Run every check."""
-    visit, found = Visit(call=call, deep=deep), []
+    visit, found = Examination(call=call, deep=deep), []
     for done, one in enumerate(CHECKS):
         call.check()
         call.progress(done, len(CHECKS), f"Looking at the {one.name}")
-        found.extend(_looked(one, visit))
+        found.extend(_run_check(one, visit))
     return found
 
 
@@ -195,7 +195,7 @@ def repairs(found: list[Trouble]) -> list[str]:
     return [name for name in wanted if name not in FROM_LOG or not lost & LOG]
 
 
-def _looked(check: DoctorCheck, visit: Visit) -> list[Trouble]:
+def _run_check(check: DoctorCheck, visit: Examination) -> list[Trouble]:
     """What a check finds. One that stumbles over damage says so, and the others go on."""
     try:
         return list(check.look(visit))
@@ -204,7 +204,7 @@ def _looked(check: DoctorCheck, visit: Visit) -> list[Trouble]:
         return [Trouble(check=check.name, message=f"This cannot be read to its end. {told}")]
 
 
-def _compared(first: list[Trouble], left: list[Trouble]) -> Iterator[DoctorFinding]:
+def _with_repaired(first: list[Trouble], left: list[Trouble]) -> Iterator[DoctorFinding]:
     still = {(one.check, one.message) for one in left}
     for one in first:
         if (one.check, one.message) not in still:
@@ -216,7 +216,7 @@ def _versions() -> dict[str, str]:
     return {"vestige": __version__, "python": platform.python_version()}
 
 
-def _mend(call: Call, repairs: list[str]) -> None:
+def _repair(call: Call, repairs: list[str]) -> None:
     store, now = call.engine.store, call.engine.now()
     with store.alone("repair"):
         for name in repairs:
@@ -231,12 +231,12 @@ def _mend(call: Call, repairs: list[str]) -> None:
 # -- what is looked at ---------------------------------------------------------------------------------
 
 
-def _store(visit: Visit) -> Iterator[Trouble]:
+def _store(visit: Examination) -> Iterator[Trouble]:
     store, now = visit.call.engine.store, visit.call.engine.now()
     yield from store.examine(now, deep=visit.deep)
 
 
-def _history(visit: Visit) -> Iterator[Trouble]:
+def _history(visit: Examination) -> Iterator[Trouble]:
     impossible = visit.told().impossible
     of_memories = [memory_id for memory_id, _ in impossible if memory_id is not None]
     if impossible:
@@ -248,11 +248,11 @@ def _history(visit: Visit) -> Iterator[Trouble]:
         )
 
 
-def _curve(visit: Visit) -> Iterator[Trouble]:
+def _curve(visit: Examination) -> Iterator[Trouble]:
     store, right = visit.call.engine.store, visit.told().curves.present
     for records in store.stream(access=EVERYTHING, batch=1):
         held = records[0].strength.curve
-        if held != right and not moved_since(visit.call, visit.told()):
+        if held != right and not changed_since(visit.call, visit.told()):
             yield Trouble(
                 check="curve",
                 message=f"Memories fade by a curve of {held:g}, and the log says {right:g}.",
@@ -261,7 +261,7 @@ def _curve(visit: Visit) -> Iterator[Trouble]:
         break
 
 
-def _strengths(visit: Visit) -> Iterator[Trouble]:
+def _strengths(visit: Examination) -> Iterator[Trouble]:
     told, drifted = visit.told(), []
     for records in visit.call.engine.store.stream(access=EVERYTHING):
         visit.call.check()
@@ -270,13 +270,13 @@ def _strengths(visit: Visit) -> Iterator[Trouble]:
             # The curve is one number for all of them, and looked at by itself.
             if right is not None and replace(right, curve=record.strength.curve) != record.strength:
                 drifted.append(record.memory.id)
-    drifted = sorted(set(drifted) - moved_since(visit.call, told)) if drifted else []
+    drifted = sorted(set(drifted) - changed_since(visit.call, told)) if drifted else []
     yield from about(
         "strengths", "Strengths are not what the log makes of them.", drifted, repair="strengths"
     )
 
 
-def _edges(visit: Visit) -> Iterator[Trouble]:
+def _edges(visit: Examination) -> Iterator[Trouble]:
     told = visit.told()
     held = {
         (one.source_id, one.target_id, one.kind): one
@@ -284,7 +284,7 @@ def _edges(visit: Visit) -> Iterator[Trouble]:
         for one in edges
     }
     wrong = [name for name in held.keys() | told.edges.keys() if held.get(name) != told.edges.get(name)]
-    moved = moved_since(visit.call, told) if wrong else set()
+    moved = changed_since(visit.call, told) if wrong else set()
     ends = [name[0] for name in wrong if moved.isdisjoint(name[:2])]
     if ends:
         yield Trouble(
@@ -296,7 +296,7 @@ def _edges(visit: Visit) -> Iterator[Trouble]:
         )
 
 
-def _documents(visit: Visit) -> Iterator[Trouble]:
+def _documents(visit: Examination) -> Iterator[Trouble]:
     told = visit.told()
     missing = {one for cites in told.cited.values() for one in cites if one not in told.strengths}
     yield from about(
@@ -304,7 +304,7 @@ def _documents(visit: Visit) -> Iterator[Trouble]:
     )
 
 
-def _model(visit: Visit) -> Iterator[Trouble]:
+def _model(visit: Examination) -> Iterator[Trouble]:
     engine = visit.call.engine
     embedder = embedder_or_none(engine)
     status = engine.embedders.status()
@@ -312,7 +312,7 @@ def _model(visit: Visit) -> Iterator[Trouble]:
         if status.state not in (EmbedderState.OFF, *AT_WORK):
             message = f"Search works on words only: {why_no_model(status)}."
             yield Trouble(check="model", message=message, severity="warning")
-    elif is_foreign(engine, embedder):
+    elif store_has_other_model(engine, embedder):
         held = engine.store.signature()
         yield Trouble(
             check="model",
@@ -322,14 +322,14 @@ def _model(visit: Visit) -> Iterator[Trouble]:
         )
 
 
-def _coverage(visit: Visit) -> Iterator[Trouble]:
+def _coverage(visit: Examination) -> Iterator[Trouble]:
     engine = visit.call.engine
     embedder = embedder_or_none(engine)
-    if embedder is None or is_foreign(engine, embedder):
+    if embedder is None or store_has_other_model(engine, embedder):
         return
-    bare = [one.id for one in engine.store.unembedded(embedder.signature, limit=MOST_BARE)]
+    bare = [one.id for one in engine.store.unembedded(embedder.signature, limit=MOST_COUNTED)]
     yield from about("coverage", "Memories have no vectors.", bare, repair=EMBEDDING, severity="warning")
-    some = [one.id for one in lacking(engine.store, embedder, limit=len(bare) + MOST_BARE)]
+    some = [one.id for one in missing_vectors(engine.store, embedder, limit=len(bare) + MOST_COUNTED)]
     yield from about(
         "coverage",
         "Memories have vectors and no token bits: they are ranked by less than others.",
@@ -339,7 +339,7 @@ def _coverage(visit: Visit) -> Iterator[Trouble]:
     )
 
 
-def _settings(visit: Visit) -> Iterator[Trouble]:
+def _settings(visit: Examination) -> Iterator[Trouble]:
     visit.call.engine.reranker()
     status = visit.call.engine.reranker.status()
     if status.state is EmbedderState.FAILED:
@@ -355,9 +355,9 @@ def _settings(visit: Visit) -> Iterator[Trouble]:
         )
 
 
-def _backup(visit: Visit) -> Iterator[Trouble]:
+def _backup(visit: Examination) -> Iterator[Trouble]:
     engine = visit.call.engine
-    told = neglect(visit.call, engine.store.stats(access=EVERYTHING, now=engine.now()).memories)
+    told = backup_warning(visit.call, engine.store.stats(access=EVERYTHING, now=engine.now()).memories)
     if told is not None:
         yield Trouble(check="backup", message=told, severity="warning")
 
@@ -366,7 +366,7 @@ def _backup(visit: Visit) -> Iterator[Trouble]:
 
 EMBEDDING = "embedding"
 """A repair that needs a model, which no store has."""
-MOST_BARE = 1_000
+MOST_COUNTED = 1_000
 """So many memories without vectors are counted: their texts are read for it."""
 
 

@@ -34,14 +34,14 @@ def publish(partial: Path, path: Path) -> None:
     try:
         os.link(partial, path)
     except FileExistsError as exc:
-        raise taken(path) from exc
+        raise name_taken(path) from exc
     except OSError:  # a file system without hard links
         if path.exists():
-            raise taken(path) from None
+            raise name_taken(path) from None
         partial.rename(path)
 
 
-def taken(path: Path) -> InvalidInput:
+def name_taken(path: Path) -> InvalidInput:
     """The refusal of a name that another file has. Not everybody may know in which folder."""
     return InvalidInput(
         f"{path.name} exists already.",
@@ -58,7 +58,7 @@ def absolute(path: Path) -> Path:
         raise InvalidInput(f"The home directory in {path} cannot be found.") from exc
 
 
-def ready(folder: Path, *, own: Path) -> None:
+def ensure_folder(folder: Path, *, own: Path) -> None:
     """Make sure that a file can be put into a folder. Only `own`, a folder of the data directory, is made.
 
     Any other is there, or was mistyped, or lies on a disk that is not mounted: what we wrote would lie where

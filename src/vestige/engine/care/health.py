@@ -11,10 +11,10 @@ from vestige.core.models import MemoryState, StoreStats
 from vestige.embed.background import EmbedderState, EmbedderStatus
 from vestige.embed.protocol import Signature
 from vestige.embed.rerank import RerankerStatus
-from vestige.engine.care.backup import neglect
+from vestige.engine.care.backup import backup_warning
 from vestige.engine.context import Call
 from vestige.engine.embedding import embedder_or_none
-from vestige.engine.sleep.runs import SNAPSHOT, reach, rows
+from vestige.engine.sleep.runs import SNAPSHOT, run_records, run_scope
 
 LOW_RETENTION = 0.5
 MANY_DUE = 10
@@ -65,12 +65,12 @@ def health(call: Call) -> Health:
     states = dict.fromkeys(MemoryState, 0)
     for value in stats.accessibilities:
         states[state(value)] += 1
-    foreign = _other_model(engine.store.signature(), embedder.signature)
+    foreign = _model_finding(engine.store.signature(), embedder.signature)
     findings = [
-        foreign or _meaning(stats, embedder),
-        _judging(call, engine.reranker.status()),
-        *_fading(stats, average),
-        HealthFinding(advice=neglect(call, stats.memories)),
+        foreign or _embedding_finding(stats, embedder),
+        _reranker_finding(call, engine.reranker.status()),
+        *_retention_findings(stats, average),
+        HealthFinding(advice=backup_warning(call, stats.memories)),
     ]
     warnings = tuple(found.warning for found in findings if found.warning)
     # Nothing to search yet is no fault, but a model that is not the store's is one even then.
@@ -90,7 +90,7 @@ def snapshots(call: Call) -> list[Snapshot]:
     """The last snapshots of exactly what this call reaches, the newest first."""
     if call.access.domains is not None:  # none is taken of domains
         return []
-    scope = reach(call)
+    scope = run_scope(call)
     return [
         Snapshot(
             at=row.at,
@@ -98,7 +98,7 @@ def snapshots(call: Call) -> list[Snapshot]:
             recall=row.body["recall"],
             memories=row.body["memories"],
         )
-        for row in rows(call, SNAPSHOT)
+        for row in run_records(call, SNAPSHOT)
         if row.scope == scope
     ][:SNAPSHOTS]
 
@@ -118,7 +118,7 @@ def why_no_model(embedder: EmbedderStatus) -> str:
     return embedder.detail.rstrip(".")
 
 
-def _other_model(held: Signature | None, configured: Signature | None) -> HealthFinding | None:
+def _model_finding(held: Signature | None, configured: Signature | None) -> HealthFinding | None:
     if held is None or configured is None or held == configured:
         return None
     return HealthFinding(
@@ -129,7 +129,7 @@ def _other_model(held: Signature | None, configured: Signature | None) -> Health
     )
 
 
-def _meaning(stats: StoreStats, embedder: EmbedderStatus) -> HealthFinding:
+def _embedding_finding(stats: StoreStats, embedder: EmbedderStatus) -> HealthFinding:
     """Whether memories are found by meaning. That the embeddings are off is a choice, not a fault."""
     missing = stats.memories - stats.embedded
     if embedder.state is EmbedderState.READY and missing:
@@ -146,7 +146,7 @@ def _meaning(stats: StoreStats, embedder: EmbedderStatus) -> HealthFinding:
     return HealthFinding(warning=warning, advice=f"To find memories by meaning too: {hint}")
 
 
-def _judging(call: Call, reranker: RerankerStatus) -> HealthFinding:
+def _reranker_finding(call: Call, reranker: RerankerStatus) -> HealthFinding:
     """Whether the reranker that was asked for takes part."""
     if reranker.state is not EmbedderState.FAILED:
         return HealthFinding()
@@ -155,7 +155,7 @@ def _judging(call: Call, reranker: RerankerStatus) -> HealthFinding:
     return HealthFinding(warning=f"Results are not judged again: {reranker.detail}", advice=reranker.hint)
 
 
-def _fading(stats: StoreStats, average: float) -> list[HealthFinding]:
+def _retention_findings(stats: StoreStats, average: float) -> list[HealthFinding]:
     findings = []
     if stats.memories and average < LOW_RETENTION:
         findings.append(HealthFinding(advice="Most memories are fading; review the due ones or let them go."))

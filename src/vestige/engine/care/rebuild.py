@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from vestige.cognition.fsrs.strength import fold
 from vestige.core.models import EVERYTHING, Strength
 from vestige.engine.care.health import why_no_model
-from vestige.engine.care.reembed import change_over, no_model
+from vestige.engine.care.reembed import no_model_error, switch_model
 from vestige.engine.context import Call
 from vestige.engine.embedding import embedder_or_none
-from vestige.engine.sleep.personal_curve import story
+from vestige.engine.sleep.personal_curve import strength_history
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ def rebuild(call: Call, *, strengths: bool = False, words: bool = False, vectors
     embedder = embedder_or_none(call.engine) if vectors or everything else None
     status = call.engine.embedders.status()
     if vectors and embedder is None:
-        raise no_model(status)
+        raise no_model_error(status)
     replayed, drifted = rebuild_strengths(call) if strengths or everything else (0, 0)
     call.check()
     rows = call.engine.store.rebuild_words() if words or everything else 0
@@ -42,7 +42,7 @@ def rebuild(call: Call, *, strengths: bool = False, words: bool = False, vectors
         strengths=replayed,
         drifted=drifted,
         words=rows,
-        vectors=change_over(call, embedder) if embedder else 0,
+        vectors=switch_model(call, embedder) if embedder else 0,
         note=f"Vectors were left out: {why_no_model(status)}." if left_out else None,
     )
 
@@ -54,7 +54,7 @@ def rebuild_strengths(call: Call) -> tuple[int, int]:
     that its remark left it with.
     """
     store = call.engine.store
-    told = story(call)
+    told = strength_history(call)
     replayed: dict[str, Strength] = {}
     drifted: set[str] = set()
     for records in store.stream(access=EVERYTHING):
@@ -66,5 +66,5 @@ def rebuild_strengths(call: Call) -> tuple[int, int]:
             if strength != record.strength:
                 drifted.add(memory.id)
         call.progress(len(replayed), None, f"{len(replayed)} strengths replayed")
-    later = story(call, after=told.position)
+    later = strength_history(call, after=told.position)
     return store.put_strengths(replayed, after=told.position), len(drifted - later.sightings.keys())

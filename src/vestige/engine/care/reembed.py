@@ -26,7 +26,7 @@ PURPOSE = "embedding anew"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReembedOutlook:
+class ReembedEstimate:
     """What a change to a model would take: of `memories`, `done` have vectors of it; the others are cut into
     `pieces`. Time and room are reckoned from a few of them; None where nothing is to be embedded."""
 
@@ -38,20 +38,20 @@ class ReembedOutlook:
     size_bytes: int | None = None
 
 
-def change_over(call: Call, embedder: Embedder) -> int:
+def switch_model(call: Call, embedder: Embedder) -> int:
     """Make the vectors those of this model, and embed every memory that has none; how many were embedded.
 
     Searches and writes go on with the vectors in use until those of this model are complete. Whatever ends it
     before, the store is as it was, and what was made is there when it is begun again.
     """
-    return _change_over(call, embedder.signature, lambda: embedder, tokens=embedder.token_states)
+    return _switch_model(call, embedder.signature, lambda: embedder, tokens=embedder.token_states)
 
 
 def roll_back(call: Call) -> int:
     """Put the former model in use again; how many memories it lacked and were embedded. It is asked for, and
     must be the model of the settings, only if there are any."""
     wanted = _required_former(call).signature
-    return _change_over(call, wanted, lambda: model_of(call, wanted))
+    return _switch_model(call, wanted, lambda: model_of(call, wanted))
 
 
 def drop_former(call: Call) -> ProfileStatus | None:
@@ -69,22 +69,22 @@ def former(call: Call) -> ProfileStatus | None:
     return _profile(call, lambda one: one.state is ProfileState.FORMER)
 
 
-def outlook(call: Call, embedder: Embedder) -> ReembedOutlook:
-    """What `change_over` would do."""
-    return _outlook(call, embedder.signature, lambda: embedder)
+def estimate(call: Call, embedder: Embedder) -> ReembedEstimate:
+    """What `switch_model` would do."""
+    return _estimate(call, embedder.signature, lambda: embedder)
 
 
-def outlook_back(call: Call) -> ReembedOutlook:
+def estimate_rollback(call: Call) -> ReembedEstimate:
     """What `roll_back` would do."""
     wanted = _required_former(call).signature
-    return _outlook(call, wanted, lambda: model_of(call, wanted))
+    return _estimate(call, wanted, lambda: model_of(call, wanted))
 
 
 def model(call: Call) -> Embedder:
     """The model of the settings; ModelUnavailable without one."""
     embedder = embedder_or_none(call.engine)
     if embedder is None:
-        raise no_model(call.engine.embedders.status())
+        raise no_model_error(call.engine.embedders.status())
     return embedder
 
 
@@ -101,7 +101,7 @@ def model_of(call: Call, wanted: Signature) -> Embedder:
     return embedder
 
 
-def no_model(status: EmbedderStatus) -> ModelUnavailable:
+def no_model_error(status: EmbedderStatus) -> ModelUnavailable:
     """The error for vectors that were asked for while there is no model, with what to do."""
     hint = "Run `vestige model install`, then try again."
     if status.state is EmbedderState.OFF:
@@ -111,7 +111,7 @@ def no_model(status: EmbedderStatus) -> ModelUnavailable:
     return ModelUnavailable(f"No vectors can be made: {why_no_model(status)}.", hint=hint)
 
 
-def _change_over(
+def _switch_model(
     call: Call, signature: Signature, bring: Callable[[], Embedder], *, tokens: bool = False
 ) -> int:
     store = call.engine.store
@@ -144,18 +144,18 @@ def _profile(call: Call, wanted: Callable[[ProfileStatus], bool]) -> ProfileStat
     return next((one for one in call.engine.store.profiles() if wanted(one)), None)
 
 
-def _outlook(call: Call, signature: Signature, bring: Callable[[], Embedder]) -> ReembedOutlook:
+def _estimate(call: Call, signature: Signature, bring: Callable[[], Embedder]) -> ReembedEstimate:
     store = call.engine.store
     known = _profile(call, lambda one: one.signature == signature)
     memories, done = store.count(ANYTHING, access=EVERYTHING), known.memories if known else 0
     few = store.unembedded(signature, limit=FEW)
     if not few:
-        return ReembedOutlook(signature=signature, memories=memories, done=done)
+        return ReembedEstimate(signature=signature, memories=memories, done=done)
     pieces = max(_pieces(call) - (known.pieces if known else 0), len(few))
     embedder, begun = bring(), call.engine.monotonic()
     made = embed_memories(call, embedder, few)
     share = pieces / sum(len(one.pieces) for one in made)
-    return ReembedOutlook(
+    return ReembedEstimate(
         signature=signature,
         memories=memories,
         done=done,

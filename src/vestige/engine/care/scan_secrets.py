@@ -17,9 +17,16 @@ from vestige.core.errors import NotFound
 from vestige.core.models import ANYTHING, Edge, Memory
 from vestige.engine.context import Call
 from vestige.engine.embedding import vectors_for
-from vestige.engine.ingest.secrets import SecretSighting, look
-from vestige.engine.memory.delete import unlearn
-from vestige.engine.revise import created, deleted, load, next_revision, persistently, save
+from vestige.engine.ingest.secrets import SecretSighting, find_in_fields
+from vestige.engine.memory.delete import forget_search_words
+from vestige.engine.revise import (
+    created_event,
+    deleted_event,
+    load,
+    next_revision,
+    retry_on_conflict,
+    save,
+)
 from vestige.store.contract.changes import Add, Carry, Change, Forget, Link, Put, Revise
 from vestige.store.merge.histories import DocumentLife, Life, MemoryLife
 
@@ -63,7 +70,7 @@ def scan(call: Call, *, redact: bool) -> Scanned:
         for life in batch:
             seen.memories += isinstance(life, MemoryLife) and bool(life.versions)
             seen.documents += isinstance(life, DocumentLife) and life.document is not None
-            seen.findings += found_in(life)
+            seen.findings += secrets_in(life)
         call.progress(seen.memories, max(seen.memories, total), f"{seen.memories} memories looked through")
     if redact and seen.findings:
         with call.engine.store.alone("redact"):
@@ -77,7 +84,7 @@ def texts_of(memory: Memory) -> dict[str, Any]:
     return {name: value for name, value in told.items() if value}
 
 
-def found_in(life: Life) -> list[SecretFinding]:
+def secrets_in(life: Life) -> list[SecretFinding]:
     """The secrets that a memory has held or a document holds."""
     match life:
         case MemoryLife():
@@ -85,7 +92,7 @@ def found_in(life: Life) -> list[SecretFinding]:
         case DocumentLife(document=Document() as document):
             return [
                 SecretFinding(document=document.kind, id=document.id, sighting=one)
-                for one in look({"body": document.body})[1]
+                for one in find_in_fields({"body": document.body})[1]
             ]
         case _:
             return []
@@ -95,7 +102,7 @@ def _in_memory(life: MemoryLife) -> Iterable[SecretFinding]:
     """What the versions of a memory hold, each once with all the revisions that hold it."""
     places: dict[SecretSighting, list[int]] = defaultdict(list)
     for version in life.versions:
-        for one in look(texts_of(version))[1]:
+        for one in find_in_fields(texts_of(version))[1]:
             places[one].append(version.revision)
     last = life.versions[-1].revision if life.versions else 0
     for sighting, revisions in places.items():
@@ -112,10 +119,10 @@ def _redact(call: Call, seen: Scanned) -> None:
     for done, (kind, name) in enumerate(found):
         call.check()
         if kind is None:
-            new = persistently(call, partial(_replace, call, name))
+            new = retry_on_conflict(call, partial(_replace, call, name))
             seen.replaced |= {name: new} if new else {}
         else:
-            seen.redacted_documents += persistently(call, partial(_blacken, call, kind, name))
+            seen.redacted_documents += retry_on_conflict(call, partial(_redact_document, call, kind, name))
         call.progress(done + 1, len(found), f"{done + 1} of {len(found)} blacked out")
 
 
@@ -127,24 +134,26 @@ def _replace(call: Call, memory_id: str) -> str | None:
         record = load(call, memory_id)
     except NotFound:
         return None
-    clean, _ = look(texts_of(record.memory))
+    clean, _ = find_in_fields(texts_of(record.memory))
     new = replace(record.memory, id=call.engine.new_id(), revision=1, **clean)
     made = vectors_for(call, [new])
-    unlearn(call, [record.memory], now)  # before the words go: who is interrupted here can begin again
+    forget_search_words(
+        call, [record.memory], now
+    )  # before the words go: who is interrupted here can begin again
     edges = store.edges([memory_id], access=call.access)
     changes: list[Change] = [Add(memory=new, embedded=made[0] if made else None)]
     changes.append(Carry(memory_id=new.id, strength=record.strength, at=now))
-    changes += [Link(edge=_moved(edge, memory_id, new.id)) for edge in edges]
+    changes += [Link(edge=_moved_edge(edge, memory_id, new.id)) for edge in edges]
     changes += _heirs(call, edges, memory_id, new.id)
     # The end of a memory asks for no revision. This one does: what somebody changed meanwhile is a Conflict.
     changes.append(Revise(memory=next_revision(record.memory, now), reason=REDACTED))
     changes.append(Forget(memory_id=memory_id, at=now, reason=REDACTED))
     save(call, changes)
-    call.engine.events.emit(created(new, now), deleted(record.memory, now))
+    call.engine.events.emit(created_event(new, now), deleted_event(record.memory, now))
     return new.id
 
 
-def _moved(edge: Edge, old: str, new: str) -> Edge:
+def _moved_edge(edge: Edge, old: str, new: str) -> Edge:
     ends: Mapping[str, str] = {old: new}
     return replace(
         edge,
@@ -166,10 +175,10 @@ def _heirs(call: Call, edges: Iterable[Edge], old: str, new: str) -> list[Change
     ]
 
 
-def _blacken(call: Call, kind: str, name: str) -> bool:
+def _redact_document(call: Call, kind: str, name: str) -> bool:
     """Take the secrets out of a document; one that has gone meanwhile, with a memory it spoke of, is done."""
     found = call.engine.store.documents(kind, access=call.access, ids=[name], limit=1)
-    clean = look({"body": found[0].body})[0] if found else {}
+    clean = find_in_fields({"body": found[0].body})[0] if found else {}
     if not clean:
         return False
     now, document = call.engine.now(), found[0]

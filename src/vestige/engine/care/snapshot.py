@@ -73,7 +73,7 @@ def pack(folder: Path, database: Path, into: BinaryIO) -> Packed:
     """Write the files of a data directory, with a copy of its database in the place of its own."""
     files, left = [], []
     with gzip.GzipFile(filename="", mode="wb", fileobj=into, compresslevel=LEVEL, mtime=0) as packed:
-        for name, path in sorted({DATABASE_NAME: database, **dict(_found(folder))}.items()):
+        for name, path in sorted({DATABASE_NAME: database, **dict(_files_to_pack(folder))}.items()):
             try:
                 files.append(_add(packed, name, path))
             except (FileNotFoundError, tarfile.HeaderError, ValueError):  # gone meanwhile; too long a name
@@ -86,7 +86,7 @@ def pack(folder: Path, database: Path, into: BinaryIO) -> Packed:
     return Packed(files=tuple(files), left=tuple(left))
 
 
-def _found(folder: Path) -> Iterator[tuple[str, Path]]:
+def _files_to_pack(folder: Path) -> Iterator[tuple[str, Path]]:
     """The plain files of a data directory that belong in a snapshot; links are not followed."""
     for place, folders, names in os.walk(folder):
         here = Path(place).relative_to(folder)
@@ -153,7 +153,7 @@ def check_packed(path: Path) -> None:
     with path.open("rb") as file:
         packed = file.read(len(GZIP)) == GZIP
     if packed:
-        with _damage(path), gzip.open(path) as content:
+        with _unpack_errors(path), gzip.open(path) as content:
             content.read(CHUNK)  # a small file is read to its end, where its checksum is
 
 
@@ -183,7 +183,7 @@ def unpack(path: Path, folder: Path) -> Packed:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Taken:
+class _UnpackState:
     """What was read so far, and refuses what may not follow it."""
 
     path: Path
@@ -222,8 +222,8 @@ class _Taken:
 
 def _read(path: Path, sink: Sink, room: Callable[[int], None]) -> Packed:
     size = path.stat().st_size
-    taken = _Taken(path=path, most=max(UNSUSPICIOUS_BYTES, MOST_EXPANSION * size))
-    with _damage(path), gzip.open(path) as packed:
+    taken = _UnpackState(path=path, most=max(UNSUSPICIOUS_BYTES, MOST_EXPANSION * size))
+    with _unpack_errors(path), gzip.open(path) as packed:
         while True:
             info = _info(_exactly(packed, BLOCK), taken)
             if info.name == MANIFEST:
@@ -240,11 +240,11 @@ def _read(path: Path, sink: Sink, room: Callable[[int], None]) -> Packed:
             raise taken.refusal("something comes after its end")
     files = tuple(taken.files.values())
     if not _agrees(manifest, files) or DATABASE_NAME not in taken.files:
-        raise _damaged(path, "its manifest tells of other files")
+        raise _corrupt(path, "its manifest tells of other files")
     return Packed(files=files)
 
 
-def _info(block: bytes, taken: _Taken) -> tarfile.TarInfo:
+def _info(block: bytes, taken: _UnpackState) -> tarfile.TarInfo:
     """A header. Those of links and devices, and those about the next one, are refused: we write none."""
     info = tarfile.TarInfo.frombuf(block, "utf-8", "strict")
     if info.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or info.size < 0:
@@ -279,12 +279,12 @@ def _exactly(packed: gzip.GzipFile, size: int) -> bytes:
 
 
 @contextmanager
-def _damage(path: Path) -> Iterator[None]:
+def _unpack_errors(path: Path) -> Iterator[None]:
     """Say in our words that a file cannot be unpacked."""
     try:
         yield
     except (zlib.error, EOFError, gzip.BadGzipFile, tarfile.HeaderError, UnicodeDecodeError) as exc:
-        raise _damaged(path, str(exc)) from exc
+        raise _corrupt(path, str(exc)) from exc
     except OSError as exc:
         kind = StoreFull if exc.errno in (errno.ENOSPC, errno.EDQUOT) else StoreError
         raise kind(
@@ -294,7 +294,7 @@ def _damage(path: Path) -> Iterator[None]:
         ) from exc
 
 
-def _damaged(path: Path, why: str) -> StoreCorrupt:
+def _corrupt(path: Path, why: str) -> StoreCorrupt:
     return StoreCorrupt(
         f"{path} is damaged: {why}.", hint="Use an earlier backup.", details={"path": str(path), "cause": why}
     )

@@ -10,7 +10,14 @@ from typing import BinaryIO, TypeVar
 
 from vestige.core.errors import StoreError, StoreFull
 from vestige.core.models import ANYTHING, Filter, Record
-from vestige.engine.care.filenames import absolute, check_file_name, publish, ready, taken, under_free_name
+from vestige.engine.care.filenames import (
+    absolute,
+    check_file_name,
+    ensure_folder,
+    name_taken,
+    publish,
+    under_free_name,
+)
 from vestige.engine.context import Call
 from vestige.engine.recall.as_known import as_known
 from vestige.exchange.portable.file import PortableContents, Writer, packed
@@ -109,9 +116,9 @@ def _write_all(
 def _new_file(path: Path, *, own: Path) -> Iterator[BinaryIO]:
     """A file that gets its name when the block ends well, readable by its owner only, never over another."""
     try:
-        ready(path.parent, own=own)
+        ensure_folder(path.parent, own=own)
         if path.exists():
-            raise taken(path)
+            raise name_taken(path)
         handle, partial = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".partial")  # made with 0600
         try:
             with os.fdopen(handle, "wb") as file:

@@ -35,7 +35,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class ImportNote:
     """What is to be said about so many records of a kind; `place` is where the first of them stands."""
 
     kind: str
@@ -50,9 +50,9 @@ class ImportOutcome:
     the first of these records. `notes` tell what was changed or left out of records that were imported."""
 
     tallies: dict[str, Tally]
-    left: tuple[Said, ...] = ()
-    examples: tuple[Said, ...] = ()
-    notes: tuple[Said, ...] = ()
+    left: tuple[ImportNote, ...] = ()
+    examples: tuple[ImportNote, ...] = ()
+    notes: tuple[ImportNote, ...] = ()
 
 
 class Account:
@@ -64,7 +64,7 @@ class Account:
         self._reasons: Counter[tuple[str, str]] = Counter()
         self._notes: Counter[tuple[str, str]] = Counter()
         self._places: dict[tuple[str, str], str] = {}
-        self._examples: list[Said] = []
+        self._examples: list[ImportNote] = []
 
     def imported(self, kind: str, place: str, notes: tuple[str, ...]) -> None:
         """This record was taken in, with these changes."""
@@ -84,7 +84,7 @@ class Account:
         self._reasons[kind, reason] += count
         self._places.setdefault((kind, reason), place)
         if len(self._examples) < SHOWN:
-            self._examples.append(Said(kind=kind, place=place, what=reason, count=count))
+            self._examples.append(ImportNote(kind=kind, place=place, what=reason, count=count))
 
     def outcome(self) -> ImportOutcome:
         """The account as it stands."""
@@ -103,9 +103,9 @@ class Account:
         imported, present = self._imported[kind], self._present[kind]
         return Tally(read=imported + present + left, imported=imported, present=present, left=left)
 
-    def _said(self, counted: Counter[tuple[str, str]]) -> tuple[Said, ...]:
+    def _said(self, counted: Counter[tuple[str, str]]) -> tuple[ImportNote, ...]:
         return tuple(
-            Said(kind=kind, place=self._places[kind, what], what=what, count=count)
+            ImportNote(kind=kind, place=self._places[kind, what], what=what, count=count)
             for (kind, what), count in counted.most_common()
         )
 
@@ -120,14 +120,14 @@ REDACTED = "secrets in it were blacked out"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bring:
+class AcceptedRecord:
     """That a record comes in by these changes; `notes` is what else is to be said of it."""
 
     changes: tuple[Change, ...]
     notes: tuple[str, ...] = ()
 
 
-Decided = Bring | str | None
+Decided = AcceptedRecord | str | None
 """What becomes of a record: it comes in, is left for a reason, or (None) is here already."""
 Record = TypeVar("Record", bound=BroughtMemory | BroughtEdge | BroughtIntention | BroughtInsight)
 
@@ -155,7 +155,7 @@ class Intake:
         """Take in those of a batch that are new and can be. A decision may raise SecretFound."""
         wanted: list[_Wanted] = []
         for one in batch:
-            decided = _decided(one, decide)
+            decided = _decide(one, decide)
             if decided is None:
                 self.account.present(kind)
             elif isinstance(decided, str):
@@ -192,7 +192,7 @@ class Intake:
             before = page[-1].position
 
 
-def _decided(one: Record, decide: Callable[[Record], Decided]) -> Decided:
+def _decide(one: Record, decide: Callable[[Record], Decided]) -> Decided:
     """The decision about a record; one that may not be taken for a secret in it is left."""
     try:
         return decide(one)

@@ -22,7 +22,7 @@ from vestige.core.models import ANYTHING, EVERYTHING, Filter, covers
 from vestige.engine.care.scan_secrets import texts_of
 from vestige.engine.context import Call
 from vestige.engine.embedding import backfill, embedder_or_none
-from vestige.engine.exchange.import_batches import REDACTED, Bring, Decided, ImportOutcome, Intake
+from vestige.engine.exchange.import_batches import REDACTED, AcceptedRecord, Decided, ImportOutcome, Intake
 from vestige.engine.ingest import secrets
 from vestige.engine.intentions import KIND, MOST, intentions
 from vestige.engine.memory.link import FADED, LINKS
@@ -77,7 +77,7 @@ class Documents:
             return None
         if (KIND, intention.id) in self._dropped:
             return GONE
-        description = secrets.checked(self._intake.call, intention.description)
+        description = secrets.screen_text(self._intake.call, intention.description)
         if intention.ended is None and not self._room():
             return f"{MOST:,} intentions wait in the scope {intention.scope} already"
         document = Document(
@@ -89,7 +89,7 @@ class Documents:
             updated_at=intention.updated_at,
         )
         changed = description != intention.description
-        return Bring(changes=(Put(document=document),), notes=(REDACTED,) if changed else ())
+        return AcceptedRecord(changes=(Put(document=document),), notes=(REDACTED,) if changed else ())
 
     def _room(self) -> bool:
         """Whether one more intention may wait, which it then does."""
@@ -120,7 +120,7 @@ class Documents:
         if not texts.keys() >= set(one.sources):
             return "a memory it comes from is not here"
         told = {"text": one.text, "extra": dict(one.extra)}
-        clean = secrets.screened(self._intake.call, told)
+        clean = secrets.screen_fields(self._intake.call, told)
         text, extra = (clean.get(name, told[name]) for name in ("text", "extra"))
         document = Document(
             kind=INSIGHT,
@@ -138,7 +138,7 @@ class Documents:
             created_at=one.at,
             updated_at=one.at,
         )
-        return Bring(changes=(Put(document=document),), notes=(REDACTED,) if clean else ())
+        return AcceptedRecord(changes=(Put(document=document),), notes=(REDACTED,) if clean else ())
 
 
 # -- foreign
@@ -258,7 +258,7 @@ class MemoryImport:
 
     def take(self, batch: Sequence[BroughtMemory]) -> None:
         """Take in some memories."""
-        self._intake.memories |= here(self._intake, [one.memory.id for one in batch])
+        self._intake.memories |= stored_ids(self._intake, [one.memory.id for one in batch])
         self._intake.take(MEMORY, batch, self._memory)
 
     def _memory(self, one: BroughtMemory) -> Decided:
@@ -267,12 +267,12 @@ class MemoryImport:
             return None
         if intake.store.tombstone(memory_id, access=intake.access) is not None:
             return "it was deleted here"
-        clean = secrets.screened(intake.call, texts_of(one.memory))
+        clean = secrets.screen_fields(intake.call, texts_of(one.memory))
         changes: tuple[Change, ...] = (Add(memory=replace(one.memory, **clean)),)
         if one.strength is not None:
             changes += (Carry(memory_id=memory_id, strength=one.strength, at=intake.target.now),)
         intake.memories.add(memory_id)
-        return Bring(changes=changes, notes=(REDACTED,) if clean else ())
+        return AcceptedRecord(changes=changes, notes=(REDACTED,) if clean else ())
 
 
 class LinkImport:
@@ -287,7 +287,7 @@ class LinkImport:
         """Take in some links."""
         intake = self._intake
         ends = sorted({end for one in batch for end in (one.edge.source_id, one.edge.target_id)})
-        intake.memories |= here(intake, ends)
+        intake.memories |= stored_ids(intake, ends)
         edges = intake.store.edges(ends, access=intake.access, among=True)
         self._linked |= {(edge.source_id, edge.target_id, edge.kind) for edge in edges}
         self._begin_fading()
@@ -303,7 +303,7 @@ class LinkImport:
         if key in self._cut:
             return "it was cut here"
         self._linked.add(key)
-        return Bring(changes=(Link(edge=one.edge),))
+        return AcceptedRecord(changes=(Link(edge=one.edge),))
 
     @cached_property
     def _cut(self) -> set[EdgeKey]:
@@ -324,6 +324,6 @@ class LinkImport:
             intake.store.commit([Put(document=mark, logged=False)], access=EVERYTHING)
 
 
-def here(intake: Intake, memory_ids: Sequence[str]) -> set[str]:
+def stored_ids(intake: Intake, memory_ids: Sequence[str]) -> set[str]:
     """Those of these memories that the store has."""
     return {record.memory.id for record in intake.store.get_many(memory_ids, access=intake.access)}

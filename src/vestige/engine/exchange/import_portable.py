@@ -17,9 +17,9 @@ from vestige.core.events import StoreMerged
 from vestige.core.models import EVERYTHING
 from vestige.embed.protocol import Signature
 from vestige.engine.context import Call
-from vestige.engine.embedding import backfill, embedder_or_none, is_foreign
-from vestige.engine.exchange.import_secrets import Arrivals, Holding
-from vestige.engine.memory.delete import Partings
+from vestige.engine.embedding import backfill, embedder_or_none, store_has_other_model
+from vestige.engine.exchange.import_secrets import Holding, ImportedSecrets
+from vestige.engine.memory.delete import RemoteDeletions
 from vestige.exchange.portable.file import PortableContents, PortableReader, unpacked
 from vestige.store.contract.store import MemoryStore
 from vestige.store.merge.histories import Absorbed, EdgeLife, Life, MemoryLife
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 BATCH = 500
 
 
-class Dangling:
+class DanglingLinks:
     """Notes the links of lives that are taken in, to say afterwards how many of them are without an end."""
 
     def __init__(self, call: Call) -> None:
@@ -108,7 +108,7 @@ def import_portable(call: Call, path: Path, *, embed: bool = True) -> ImportedPo
         call.progress(done, 2 * total, "checking" if done <= total else "importing")
 
     contents = inspect(path, step)
-    dangling = Dangling(call)
+    dangling = DanglingLinks(call)
     done, holdings = _absorb(call, path, step, dangling)
     embedded, note = embed_missing(call) if embed else (0, None)
     return ImportedPortable(
@@ -127,9 +127,11 @@ def import_portable(call: Call, path: Path, *, embed: bool = True) -> ImportedPo
     )
 
 
-def _absorb(call: Call, path: Path, step: Step, dangling: Dangling) -> tuple[Absorbed, tuple[Holding, ...]]:
+def _absorb(
+    call: Call, path: Path, step: Step, dangling: DanglingLinks
+) -> tuple[Absorbed, tuple[Holding, ...]]:
     """Take a file in: what came of it, and what of that holds secrets. Who listens hears of it."""
-    partings, arrivals = Partings(call), Arrivals(call)
+    partings, arrivals = RemoteDeletions(call), ImportedSecrets(call)
 
     def before(batch: Sequence[Life]) -> None:
         partings.meet(batch)
@@ -160,7 +162,7 @@ def _absorb(call: Call, path: Path, step: Step, dangling: Dangling) -> tuple[Abs
 
 def check_portable(call: Call, path: Path) -> tuple[PortableContents, tuple[Holding, ...]]:
     """What importing a file would take in, and what of that holds secrets. Nothing is written."""
-    arrivals = Arrivals(call)
+    arrivals = ImportedSecrets(call)
     return inspect(path, before=arrivals.watch), arrivals.expected()
 
 
@@ -171,15 +173,15 @@ def _usable(call: Call) -> Signature | None:
     return call.engine.store.signature() or (embedder.signature if embedder else None)
 
 
-def _unwatched(done: int, total: int) -> None:
+def _ignore_progress(done: int, total: int) -> None:
     """Nobody wants to know."""
 
 
-def _unseen(batch: Sequence[Life]) -> None:
+def _ignore_batch(batch: Sequence[Life]) -> None:
     """Nobody looks."""
 
 
-def inspect(path: Path, step: Step = _unwatched, before: Shown = _unseen) -> PortableContents:
+def inspect(path: Path, step: Step = _ignore_progress, before: Shown = _ignore_batch) -> PortableContents:
     """Read a portable file to its end and check all of it; what it holds."""
     with _reading(path) as (reader, file, size):
         for batch in _batches(reader):
@@ -194,8 +196,8 @@ def absorb_file(
     path: Path,
     *,
     vectors: Signature | None,
-    step: Step = _unwatched,
-    before: Shown = _unseen,
+    step: Step = _ignore_progress,
+    before: Shown = _ignore_batch,
 ) -> Absorbed:
     """Unite a file that `inspect` found right with a store; only vectors of this signature are taken."""
     total = Absorbed()
@@ -241,7 +243,7 @@ def embed_missing(call: Call) -> tuple[int, str | None]:
     embedder = embedder_or_none(call.engine)
     if embedder is None:
         return 0, None
-    if is_foreign(call.engine, embedder):
+    if store_has_other_model(call.engine, embedder):
         return (
             0,
             f"No vectors were made: the store holds those of another model than {embedder.signature.name}.",

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from vestige.core.documents import Document
 from vestige.core.models import EVERYTHING, Memory
-from vestige.engine.care.scan_secrets import found_in
+from vestige.engine.care.scan_secrets import secrets_in
 from vestige.engine.context import Call
-from vestige.engine.ingest.secrets import look
+from vestige.engine.ingest.secrets import find_in_fields
 from vestige.store.merge.histories import DocumentLife, Life, MemoryLife
 
 MEMORY = "memory"
@@ -29,7 +29,7 @@ class Holding:
     secrets: tuple[str, ...]
 
 
-class Arrivals:
+class ImportedSecrets:
     """Looks through lives before they are taken in, where the settings do not allow secrets anyway."""
 
     def __init__(self, call: Call) -> None:
@@ -47,7 +47,7 @@ class Arrivals:
         kept = self._documents([(life.kind, life.id) for life in told])
         new: list[Life] = [life for life in memories if here.get(life.memory_id) != life.versions[-1]]
         new += [life for life in told if kept.get((life.kind, life.id)) != life.document]
-        for one in (finding for life in new for finding in found_in(life)):
+        for one in (finding for life in new for finding in secrets_in(life)):
             self._found[one.document or MEMORY, one.id].add(one.sighting.kind)
 
     def expected(self) -> tuple[Holding, ...]:
@@ -59,7 +59,7 @@ class Arrivals:
         here = self._memories([name for entity, name in self._found if entity == MEMORY])
         held: set[Named] = {(MEMORY, name) for name in here}
         documents = self._documents([one for one in self._found if one[0] != MEMORY])
-        held |= {one for one, document in documents.items() if look({"body": document.body})[1]}
+        held |= {one for one, document in documents.items() if find_in_fields({"body": document.body})[1]}
         return _holdings({one: kinds for one, kinds in self._found.items() if one in held})
 
     def _is_buried(self, one: Named) -> bool:
@@ -79,7 +79,7 @@ class Arrivals:
         }
 
 
-def united(several: Sequence[Sequence[Holding]]) -> tuple[Holding, ...]:
+def merge_holdings(several: Sequence[Sequence[Holding]]) -> tuple[Holding, ...]:
     """What came in from several places, each record once."""
     found: defaultdict[Named, set[str]] = defaultdict(set)
     for holdings in several:

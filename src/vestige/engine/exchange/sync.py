@@ -21,7 +21,7 @@ from vestige.engine.care.filenames import absolute
 from vestige.engine.context import Call
 from vestige.engine.exchange.export import write_portable
 from vestige.engine.exchange.import_portable import embed_missing, import_portable
-from vestige.engine.exchange.import_secrets import Holding, united
+from vestige.engine.exchange.import_secrets import Holding, merge_holdings
 from vestige.exchange.portable.file import PortableContents
 from vestige.store.contract.changes import Put
 
@@ -36,7 +36,7 @@ CHUNK_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Met:
+class PeerFile:
     """A file of another installation: `new`, `known` (nothing has changed in it) or `unusable` (why)."""
 
     file: str
@@ -59,7 +59,7 @@ class Synced:
 
     folder: Path
     file: Path
-    met: tuple[Met, ...]
+    met: tuple[PeerFile, ...]
     contents: PortableContents
     written: bool
     removed: tuple[str, ...]
@@ -75,17 +75,17 @@ def sync(call: Call, folder: Path) -> Synced:
     own = folder / f"{engine.store.node}{SUFFIX}"
     with engine.store.alone("sync"), _file_errors(folder):
         _make_folder(folder)
-        _introduce(call)
+        _note_own_name(call)
         files = sorted(path for path in folder.glob(f"*{SUFFIX}") if path != own and path.is_file())
         met = []
         for number, path in enumerate(files):
             call.check()
             call.progress(number, len(files) + 1, f"file {number + 1} of {len(files)}")
-            met.append(_meet(call, path))
+            met.append(_import_peer(call, path))
         embedded, note = embed_missing(call)
         call.progress(len(files), len(files) + 1, "our own memories")
-        contents, written = _leave(call, own)
-        removed = _clear(call, folder, met)
+        contents, written = _write_own(call, own)
+        removed = _remove_former(call, folder, met)
     return Synced(
         folder=folder,
         file=own,
@@ -93,7 +93,7 @@ def sync(call: Call, folder: Path) -> Synced:
         contents=contents,
         written=written,
         removed=removed,
-        holdings=united([one.holdings for one in met]),
+        holdings=merge_holdings([one.holdings for one in met]),
         embedded=embedded,
         note=note,
     )
@@ -117,7 +117,7 @@ def _make_folder(folder: Path) -> None:
     folder.mkdir(mode=0o700, exist_ok=True)
 
 
-def _meet(call: Call, path: Path) -> Met:
+def _import_peer(call: Call, path: Path) -> PeerFile:
     """Take one file in, unless it is one that we have seen. A file that is not whole yet, or cannot be read,
     waits for the next time; the others are not held up by it."""
     if not path.name.isprintable():
@@ -126,7 +126,7 @@ def _meet(call: Call, path: Path) -> Met:
         digest = _digest(path)
         known = _noted(call, path.name)
         if known is not None and known.body.get("digest") == digest:
-            return Met(file=path.name, state="known", digest=digest)
+            return PeerFile(file=path.name, state="known", digest=digest)
         done = import_portable(call, path, embed=False)
         whole = not done.waiting
         if whole:
@@ -135,7 +135,7 @@ def _meet(call: Call, path: Path) -> Met:
         return _unusable(path, exc.message)
     except OSError as exc:
         return _unusable(path, f"It cannot be read: {exc.strerror or exc}.")
-    return Met(
+    return PeerFile(
         file=path.name,
         state="new",
         added=done.added,
@@ -146,49 +146,55 @@ def _meet(call: Call, path: Path) -> Met:
     )
 
 
-def _unusable(path: Path, reason: str) -> Met:
+def _unusable(path: Path, reason: str) -> PeerFile:
     name = path.name if path.name.isprintable() else ascii(path.name)
     logger.warning("%s was left for the next time: %s", name, reason)
-    return Met(file=name, state="unusable", reason=reason)
+    return PeerFile(file=name, state="unusable", reason=reason)
 
 
 # -- our own names -------------------------------------------------------------------------------------
 
 
-def _introduce(call: Call) -> None:
+def _note_own_name(call: Call) -> None:
     """Note the name that we go by, before there is a file of that name."""
-    names, removed = _ourselves(call)
+    names, removed = _own_names(call)
     if call.engine.store.node not in names:
         _note(call, SELF, {"names": [*names, call.engine.store.node], "removed": removed})
 
 
-def _ourselves(call: Call) -> tuple[list[str], list[str]]:
+def _own_names(call: Call) -> tuple[list[str], list[str]]:
     """The names that we have gone by, and the files under them that we have removed."""
     noted = _noted(call, SELF)
     return (noted.body["names"], noted.body["removed"]) if noted else ([], [])
 
 
-def _clear(call: Call, folder: Path, met: Sequence[Met]) -> tuple[str, ...]:
+def _remove_former(call: Call, folder: Path, met: Sequence[PeerFile]) -> tuple[str, ...]:
     """Remove what we left under former names, now that all of it is in our file: nobody would ever take out
     of it what is purged. Only once: a file that comes back is that of a store that ours is a copy of."""
-    names, removed = _ourselves(call)
+    names, removed = _own_names(call)
     former = {f"{name}{SUFFIX}" for name in names if name != call.engine.store.node}
     gone = [
         one.file
         for one in met
-        if one.file in former and _place(folder / one.file) not in removed and _removed(folder, one)
+        if one.file in former
+        and _path_digest(folder / one.file) not in removed
+        and _remove_imported(folder, one)
     ]
     if gone:
-        _note(call, SELF, {"names": names, "removed": [*removed, *(_place(folder / name) for name in gone)]})
+        _note(
+            call,
+            SELF,
+            {"names": names, "removed": [*removed, *(_path_digest(folder / name) for name in gone)]},
+        )
     return tuple(gone)
 
 
-def _place(path: Path) -> str:
+def _path_digest(path: Path) -> str:
     """A path as it can be noted: not every one is text."""
     return blake2b(os.fsencode(path), digest_size=DIGEST_BYTES).hexdigest()
 
 
-def _removed(folder: Path, met: Met) -> bool:
+def _remove_imported(folder: Path, met: PeerFile) -> bool:
     """Remove a file if it is the one that was taken in."""
     path = folder / met.file
     try:
@@ -222,7 +228,7 @@ def _note(call: Call, name: str, body: Mapping[str, str | list[str]]) -> None:
 # -- files ---------------------------------------------------------------------------------------------
 
 
-def _leave(call: Call, own: Path) -> tuple[PortableContents, bool]:
+def _write_own(call: Call, own: Path) -> tuple[PortableContents, bool]:
     """Write our file beside the present one and put it in its place, unless they are the same: a folder
     service would send it around again."""
     handle, name = tempfile.mkstemp(prefix=".", suffix=".partial", dir=own.parent)  # made with 0600

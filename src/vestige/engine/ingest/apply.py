@@ -11,15 +11,22 @@ from vestige.cognition.graph.kinds import CONTRADICTS, SEMANTIC, SUPERSEDES
 from vestige.cognition.time.validity import reworded
 from vestige.core.models import MAX_TAGS, Edge, Evidence, Memory, Record
 from vestige.engine.embedding import vectors_for
-from vestige.engine.ingest.batch import Draft, IngestBatch, identity, place_of
-from vestige.engine.revise import TEXT_FIELDS, changed_fields, connected, created, next_revision, updated
+from vestige.engine.ingest.batch import Draft, IngestBatch, identity, source_position
+from vestige.engine.revise import (
+    TEXT_FIELDS,
+    changed_fields,
+    connected_event,
+    created_event,
+    next_revision,
+    updated_event,
+)
 from vestige.store.contract.changes import Add, Embedded, Link, Remark, Revise
 
-TOLD_AGAIN = ("valid_from", "valid_until", "pinned")
+RESTATED = ("valid_from", "valid_until", "pinned")
 """What a teller may set on a memory that says the same already …"""
 FILLED_IN = ("author", "agent_id", "session_id", "occurred_at")
 """… and what is filled in where it was not known."""
-REPLACED = ("node_type", "metadata", "source", "position", *TOLD_AGAIN, *FILLED_IN)
+REPLACED = ("node_type", "metadata", "source", "position", *RESTATED, *FILLED_IN)
 """What a new text of the same thing replaces, as far as it was told."""
 
 
@@ -41,13 +48,13 @@ def apply(batch: IngestBatch, index: int, draft: Draft, decision: Decision) -> s
             return memory.id
         case Update(memory_id=old_id):
             _revise(batch, _updated(batch.known[old_id].memory, draft), reason="update")
-            _remark(batch, old_id)
+            _reinforce(batch, old_id)
             return old_id
         case Reinforce(memory_id=old_id, identical=identical):
             known = batch.known[old_id].memory
             if not known.pinned:
                 _revise(batch, _reinforced(known, draft, identical=identical), reason="reinforce")
-            _remark(batch, old_id)
+            _reinforce(batch, old_id)
             return old_id
     assert_never(decision)
 
@@ -59,19 +66,19 @@ def _add(batch: IngestBatch, index: int, memory: Memory) -> None:
     _note(batch, memory)
     if memory.thread is None:
         batch.fresh.append((memory.id, index))
-    batch.happenings.append(created(memory, batch.now))
+    batch.happenings.append(created_event(memory, batch.now))
 
 
 def _note(batch: IngestBatch, memory: Memory) -> None:
     """What later items of the batch can be identical to, or stand in the place of."""
     for wording in (memory.content, *memory.phrasings):
         batch.identical.setdefault(identity(memory, batch.now, wording), memory.id)
-    place = place_of(memory)
+    place = source_position(memory)
     if place is not None and memory.valid_at(batch.now):
         batch.places.setdefault(place, memory.id)
 
 
-def _forget_notes(batch: IngestBatch, memory_id: str) -> None:
+def _drop_notes(batch: IngestBatch, memory_id: str) -> None:
     """Drop what was known of a memory that has changed: later items must not be judged by it."""
     batch.identical = {key: held for key, held in batch.identical.items() if held != memory_id}
     batch.places = {key: held for key, held in batch.places.items() if held != memory_id}
@@ -92,7 +99,7 @@ def _link(batch: IngestBatch, memory: Memory, others: Sequence[str], kind: str, 
         )
         batch.changes.append(Link(edge=edge))
         ends = {one: batch.known[one].memory for one in (memory.id, other) if one in batch.known}
-        batch.happenings.append(connected(edge, ends))
+        batch.happenings.append(connected_event(edge, ends))
 
 
 def _supersede(batch: IngestBatch, index: int, memory: Memory, old_id: str, decision: Supersede) -> None:
@@ -118,7 +125,7 @@ def _updated(known: Memory, draft: Draft) -> Memory:
 def _reinforced(known: Memory, draft: Draft, *, identical: bool) -> Memory:
     """The known memory with the new wording, and what was told and not known of it."""
     told = draft.memory
-    given: dict[str, Any] = {name: getattr(told, name) for name in TOLD_AGAIN if name in draft.given}
+    given: dict[str, Any] = {name: getattr(told, name) for name in RESTATED if name in draft.given}
     given |= {name: getattr(told, name) for name in FILLED_IN if getattr(known, name) is None}
     if known.source is None and known.position is None:
         # Only together do they name a place.
@@ -156,10 +163,10 @@ def _revise(batch: IngestBatch, wanted: Memory, *, reason: str) -> None:
     batch.changes.append(Revise(memory=memory, reason=reason, embedded=made[0] if made else None))
     batch.known[memory.id] = replace(record, memory=memory)
     if not {"content", "valid_from", "valid_until"}.isdisjoint(names):
-        _forget_notes(batch, memory.id)
+        _drop_notes(batch, memory.id)
     _note(batch, memory)
-    batch.happenings.append(updated(memory, batch.now, names))
+    batch.happenings.append(updated_event(memory, batch.now, names))
 
 
-def _remark(batch: IngestBatch, memory_id: str) -> None:
+def _reinforce(batch: IngestBatch, memory_id: str) -> None:
     batch.changes.append(Remark(memory_id=memory_id, evidence=Evidence.REINFORCED, at=batch.now))

@@ -16,7 +16,7 @@ from vestige.cognition.time.validity import StatedValidity, validity_told
 from vestige.core.errors import Forbidden, InvalidInput
 from vestige.core.events import Happening
 from vestige.core.models import Memory, Record, covers
-from vestige.engine.context import Call, placed
+from vestige.engine.context import Call, in_writable_domain
 from vestige.engine.embedding import vectors_for
 from vestige.store.contract.answers import Scored
 from vestige.store.contract.changes import Change, Embedded
@@ -152,7 +152,7 @@ def _draft(call: Call, text: NewText, index: int, now: datetime) -> Draft:
         exc.details.setdefault("index", index)
         raise
     return Draft(
-        memory=placed(call, memory),
+        memory=in_writable_domain(call, memory),
         given=text.given,
         force_create=text.force_create,
         told=told,
@@ -198,7 +198,7 @@ def identity(memory: Memory, now: datetime, wording: str | None = None) -> Ident
     return memory.scope, fingerprint(wording or memory.content), memory.thread, place, window
 
 
-def place_of(memory: Memory) -> tuple[str, str, int] | None:
+def source_position(memory: Memory) -> tuple[str, str, int] | None:
     """Where a memory stands, if it says so; a turn of a thread stands in its thread only."""
     if memory.source is None or memory.position is None or memory.thread is not None:
         return None

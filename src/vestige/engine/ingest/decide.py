@@ -10,15 +10,15 @@ from vestige.cognition.text.analyser import searchable
 from vestige.core.events import preview
 from vestige.core.models import Memory
 from vestige.engine.embedding import spans_of
-from vestige.engine.ingest.batch import Decided, Draft, IngestBatch, Ingested, identity, place_of
-from vestige.engine.ingest.importance import Scales
-from vestige.engine.ingest.rivals import RIVALS, compared, is_said, same_time
+from vestige.engine.ingest.batch import Decided, Draft, IngestBatch, Ingested, identity, source_position
+from vestige.engine.ingest.importance import ImportanceInputs
+from vestige.engine.ingest.rivals import RIVALS, is_speech, same_occasion, with_word_likeness
 from vestige.store.contract.answers import Scored
 
 
-def decide_one(batch: IngestBatch, index: int, draft: Draft, scales: Scales | None) -> Decided:
+def decide_one(batch: IngestBatch, index: int, draft: Draft, scales: ImportanceInputs | None) -> Decided:
     """What one draft becomes; it sees what the earlier drafts of its batch became."""
-    question, rivals = _question(batch, index, draft)
+    question, rivals = _gate_input(batch, index, draft)
     decision = decide(question, rivals)
     rival_id = rival_of(decision)
     return Decided(
@@ -32,7 +32,7 @@ def result_of(batch: IngestBatch, draft: Draft, decided: Decided, memory_id: str
     """What became of a draft, for its caller."""
     decision, rival = decided.decision, decided.rival
     kept = batch.known[memory_id].memory
-    hidden = rival is not None and _is_out_of_mind(rival)
+    hidden = rival is not None and _is_hidden(rival)
     told = draft.told.by(batch.now) if draft.told else None
     window = (kept.valid_from, kept.valid_until)
     return Ingested(
@@ -40,7 +40,7 @@ def result_of(batch: IngestBatch, draft: Draft, decided: Decided, memory_id: str
         scope=kept.scope,
         valid_from=kept.valid_from,
         valid_until=kept.valid_until,
-        decision=_discreet(decision) if hidden else decision,
+        decision=_without_details(decision) if hidden else decision,
         embedded=bool(batch.vectors),
         suppressed=kept.suppression_count > 0,
         rival_preview=preview(rival.content) if rival and not hidden else None,
@@ -49,11 +49,11 @@ def result_of(batch: IngestBatch, draft: Draft, decided: Decided, memory_id: str
     )
 
 
-def _is_out_of_mind(memory: Memory) -> bool:
+def _is_hidden(memory: Memory) -> bool:
     return memory.suppression_count > 0 or memory.archived_at is not None
 
 
-def _discreet(decision: Decision) -> Decision:
+def _without_details(decision: Decision) -> Decision:
     """The decision without the words of the memory it is about: nobody wants to be reminded of them."""
     if decision.conflict is None:
         return decision
@@ -62,8 +62,8 @@ def _discreet(decision: Decision) -> Decision:
     return replace(decision, conflict=unsaid, reason=f"{found} a memory that is kept out of mind.")
 
 
-def _question(batch: IngestBatch, index: int, draft: Draft) -> tuple[GateInput, list[Rival]]:
-    memory, said = draft.memory, is_said(draft.memory)
+def _gate_input(batch: IngestBatch, index: int, draft: Draft) -> tuple[GateInput, list[Rival]]:
+    memory, said = draft.memory, is_speech(draft.memory)
     near = {one.memory_id: one for one in batch.rivals.get(index, ())}
     nearest = [one.score for one in near.values()]
     if batch.alike is not None and memory.thread is None and not said and batch.fresh:
@@ -74,7 +74,7 @@ def _question(batch: IngestBatch, index: int, draft: Draft) -> tuple[GateInput, 
                 nearest.append(row[at])
                 if row[at] >= CORRECTABLE:
                     near[memory_id] = Scored(memory_id=memory_id, score=row[at])
-    place = place_of(memory)
+    place = source_position(memory)
     # What was or will be true does not take the place of what is.
     place_id = batch.places.get(place) if place and memory.valid_at(batch.now) else None
     proposal = GateInput(
@@ -96,7 +96,7 @@ def _question(batch: IngestBatch, index: int, draft: Draft) -> tuple[GateInput, 
     rivals = list(islice(found, 2 * RIVALS))  # by meaning and by words
     if proposal.force_create or proposal.threaded or proposal.identical_id or proposal.place_id:
         return proposal, rivals
-    return proposal, compared(batch.call, memory.content, rivals)
+    return proposal, with_word_likeness(batch.call, memory.content, rivals)
 
 
 def _still_rival(batch: IngestBatch, near: Scored, memory: Memory) -> bool:
@@ -115,11 +115,11 @@ def _rival(batch: IngestBatch, index: int, draft: Draft, near: Scored) -> Rival:
         retrieval=retrieval_of(record.strength, batch.now),
         pinned=memory.pinned,
         threaded=memory.thread is not None,
-        said=is_said(memory),
+        said=is_speech(memory),
         # A piece of a long text says little about the rest of it, on either side.
         partial=not whole_known or len(batch.vectors[index].pieces) > 1,
-        later=_is_to_come(draft, batch.now) or _begins(told, batch.now) < _known_from(memory, told),
-        same_occasion=same_time(told, memory),
+        later=_is_not_current(draft, batch.now) or _begins(told, batch.now) < _known_from(memory, told),
+        same_occasion=same_occasion(told, memory),
     )
 
 
@@ -131,7 +131,7 @@ def _known_from(memory: Memory, told: Memory) -> datetime:
     return _begins(memory, memory.created_at)
 
 
-def _is_to_come(draft: Draft, now: datetime) -> bool:
+def _is_not_current(draft: Draft, now: datetime) -> bool:
     """Whether a text is not true yet, or no more: it ends nothing that is true now."""
     start = draft.told.valid_from if draft.told else None
     return (start is not None and start > now) or not draft.memory.valid_at(now)

@@ -62,7 +62,7 @@ class Encoding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scales:
+class ImportanceInputs:
     """What the texts of a batch are weighed by: how they feel, and what is near them and was asked lately."""
 
     batch: IngestBatch
@@ -72,7 +72,8 @@ class Scales:
     queries: Queries
 
     def weigh(self, index: int, proposal: GateInput, decision: Decision) -> Judgement:
-        """How much a draft matters, as far as the gate or `scales_for` have looked at what is near it."""
+        """How much a draft matters, given the memories near it that the gate or `importance_inputs` have
+        found."""
         batch, content = self.batch, self.drafts[index].memory.content
         found = batch.rivals.get(index, self.near.get(index))
         scores = [proposal.nearest, decision.similarity, *(one.score for one in found or ())]
@@ -87,7 +88,7 @@ class Scales:
         )
 
 
-def scales_for(batch: IngestBatch, drafts: Sequence[Draft]) -> Scales | None:
+def importance_inputs(batch: IngestBatch, drafts: Sequence[Draft]) -> ImportanceInputs | None:
     """What to weigh the drafts by; None when neither mechanism is at work.
 
     The gate has looked at what is near a plain note. What it did not look at (something said, or created by
@@ -108,10 +109,12 @@ def scales_for(batch: IngestBatch, drafts: Sequence[Draft]) -> Scales | None:
         texts = [drafts[index].memory.content for index in members]
         made = [batch.vectors[index] for index in members] if batch.vectors else []
         near |= zip(members, _nearest(batch.call, texts, made, where, batch.known), strict=True)
-    return Scales(batch=batch, drafts=drafts, affects=affects, near=near, queries=_asked(batch.call))
+    return ImportanceInputs(
+        batch=batch, drafts=drafts, affects=affects, near=near, queries=_recent_queries(batch.call)
+    )
 
 
-def mark(batch: IngestBatch, memory: Memory, judged: Judgement) -> None:
+def record_importance(batch: IngestBatch, memory: Memory, judged: Judgement) -> None:
     """Encode a new memory more strongly, if it matters, and keep why."""
     mechanisms = batch.call.engine.settings.mechanisms
     gain = judged.gain(importance=mechanisms.importance, emotion=mechanisms.emotion)
@@ -167,14 +170,14 @@ def assess(call: Call, content: str, topics: Sequence[str], where: Filter) -> Ju
         _terms(content),
         nearest=max((one.score for one in near), default=0.0),
         outcomes=_outcomes(near, known),
-        queries=(*_asked(call), *busy),
+        queries=(*_recent_queries(call), *busy),
         now=now,
     )
     call.engine.events.emit(_scored(judged, content, None, now, (EventScope(scope=call.scope),)))
     return judged
 
 
-def _asked(call: Call) -> Queries:
+def _recent_queries(call: Call) -> Queries:
     """What was asked lately where the caller is."""
     return tuple((frozenset(one.terms), one.at) for one in searches(call, call.scope)[:LATELY])
 

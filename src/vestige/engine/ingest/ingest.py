@@ -11,10 +11,10 @@ from vestige.engine.context import Call
 from vestige.engine.ingest.apply import apply
 from vestige.engine.ingest.batch import Draft, IngestBatch, Ingested, NewText, draft_all, embed
 from vestige.engine.ingest.decide import decide_one, result_of
-from vestige.engine.ingest.importance import mark, scales_for
+from vestige.engine.ingest.importance import importance_inputs, record_importance
 from vestige.engine.ingest.rivals import find_rivals
 from vestige.engine.ingest.secrets import Policy, screen
-from vestige.engine.revise import persistently
+from vestige.engine.revise import retry_on_conflict
 from vestige.store.contract.changes import Claim
 
 
@@ -49,7 +49,7 @@ def ingest(
     drafts = draft_all(call, clean)
     claim = _Claiming(call, idempotency, clean) if idempotency else None
     try:
-        return persistently(call, lambda: _attempt(call, drafts, claim))
+        return retry_on_conflict(call, lambda: _attempt(call, drafts, claim))
     except IdempotencyConflict:
         if claim is None or not claim.earlier():
             raise
@@ -62,12 +62,12 @@ def _attempt(call: Call, drafts: Sequence[Draft], claim: "_Claiming | None") -> 
         return claim.replay(earlier)
     batch = embed(call, drafts)
     find_rivals(batch, drafts)
-    scales = scales_for(batch, drafts)
+    scales = importance_inputs(batch, drafts)
     for index, draft in enumerate(drafts):
         decided = decide_one(batch, index, draft, scales)
         memory_id = apply(batch, index, draft, decided.decision)
         if decided.importance and memory_id == draft.memory.id:
-            mark(batch, draft.memory, decided.importance)
+            record_importance(batch, draft.memory, decided.importance)
         batch.results.append(result_of(batch, draft, decided, memory_id))
     _commit(call, batch, claim.of(batch) if claim else None)
     call.engine.events.emit(*batch.happenings)

@@ -22,7 +22,7 @@ from vestige.core.models import Filter, Memory
 from vestige.embed.protocol import Encoded
 from vestige.engine.context import Call
 from vestige.engine.embedding import embedder_or_none
-from vestige.engine.ingest.batch import Draft, IngestBatch, identity, place_of
+from vestige.engine.ingest.batch import Draft, IngestBatch, identity, source_position
 from vestige.store.contract.answers import Scored
 
 logger = logging.getLogger(__name__)
@@ -40,29 +40,29 @@ def find_rivals(batch: IngestBatch, drafts: Sequence[Draft]) -> None:
             by_scope[draft.memory.scope].append(index)
     for scope, members in by_scope.items():
         _find_identical(batch, scope, [drafts[index].memory for index in members])
-        asking = [i for i in members if _asks(batch, drafts[i].memory)]
+        asking = [i for i in members if _may_have_rivals(batch, drafts[i].memory)]
         for index in asking:
-            _find_place(batch, drafts[index].memory)
-        asking = [i for i in asking if not is_said(drafts[i].memory)]
+            _find_source_position(batch, drafts[index].memory)
+        asking = [i for i in asking if not is_speech(drafts[i].memory)]
         if asking and wholes is not None:
             where = Filter(scope=scope, scope_only=True, valid_at=batch.now)
             found = batch.call.engine.store.nearest(
                 wholes[asking], batch.vectors[0].signature, where, access=batch.call.access, limit=RIVALS
             )
             for index, near in zip(asking, found, strict=True):
-                more = found_by_words(batch, drafts[index].memory, wholes[index], near, RIVALS)
+                more = rivals_by_words(batch, drafts[index].memory, wholes[index], near, RIVALS)
                 batch.rivals[index] = [*near, *more]
     rivals = (one for found in batch.rivals.values() for one in found)
     wanted = {one.memory_id for one in rivals if one.score >= CORRECTABLE} | set(batch.places.values())
-    _get(batch, wanted)
+    _load_records(batch, wanted)
 
 
-def _asks(batch: IngestBatch, memory: Memory) -> bool:
+def _may_have_rivals(batch: IngestBatch, memory: Memory) -> bool:
     """Whether anything but an identical text can matter to this one."""
     return memory.thread is None and identity(memory, batch.now) not in batch.identical
 
 
-def _get(batch: IngestBatch, memory_ids: set[str]) -> None:
+def _load_records(batch: IngestBatch, memory_ids: set[str]) -> None:
     unknown = sorted(memory_ids - batch.known.keys())
     if unknown:
         for record in batch.call.engine.store.get_many(unknown, access=batch.call.access):
@@ -72,17 +72,17 @@ def _get(batch: IngestBatch, memory_ids: set[str]) -> None:
 def _find_identical(batch: IngestBatch, scope: str, memories: Sequence[Memory]) -> None:
     """Look up the memories that say exactly the same; a turn only if it stands in the same place."""
     store, access = batch.call.engine.store, batch.call.access
-    marks = {mark for memory in memories for mark in _marks(memory)}
+    marks = {mark for memory in memories for mark in _fingerprints(memory)}
     same = store.same_text(list(marks), scope=scope, valid_at=batch.now, access=access)
-    _get(batch, set(same.values()))
+    _load_records(batch, set(same.values()))
     for memory in memories:
         wanted = identity(memory, batch.now)
-        candidate = next((same[mark] for mark in _marks(memory) if mark in same), None)
+        candidate = next((same[mark] for mark in _fingerprints(memory) if mark in same), None)
         record = batch.known.get(candidate) if candidate else None
         if record is None:
             continue
         known = record.memory
-        if wanted[2:] == identity(known, batch.now)[2:] and same_time(memory, known):
+        if wanted[2:] == identity(known, batch.now)[2:] and same_occasion(memory, known):
             batch.identical[wanted] = known.id
         elif memory.thread is not None and memory.position is not None:
             where = Filter(scope=scope, scope_only=True, thread=memory.thread, position=memory.position)
@@ -92,16 +92,16 @@ def _find_identical(batch: IngestBatch, scope: str, memories: Sequence[Memory]) 
                     batch.identical[wanted] = twin.memory.id
 
 
-def _marks(memory: Memory) -> list[str]:
+def _fingerprints(memory: Memory) -> list[str]:
     """The normal forms a text is looked up by. "Never push to main!" calls out, and so is nobody's rival;
     without its typography it is the same as the plain sentence. A turn is only what it is."""
     mark = fingerprint(memory.content)
     return [mark] if memory.thread is not None else [mark, fingerprint(bare(memory.content))]
 
 
-def _find_place(batch: IngestBatch, memory: Memory) -> None:
+def _find_source_position(batch: IngestBatch, memory: Memory) -> None:
     """Look up the memory at the same source and position, if both are given."""
-    place = place_of(memory)
+    place = source_position(memory)
     if place is None or place in batch.places:
         return
     scope, source, position = place
@@ -113,18 +113,18 @@ def _find_place(batch: IngestBatch, memory: Memory) -> None:
             return
 
 
-def same_time(told: Memory, known: Memory) -> bool:
+def same_occasion(told: Memory, known: Memory) -> bool:
     """Whether two texts can be about the same occasion: "went running" on two days is two things."""
     return told.occurred_at is None or known.occurred_at in (None, told.occurred_at)
 
 
-def is_said(memory: Memory) -> bool:
+def is_speech(memory: Memory) -> bool:
     """Whether a text outside threads is a turn of a talk by its form."""
     _, said = speaker_and_words(memory)
     return is_talk(memory.content) or is_spoken(memory.content, said)
 
 
-def compared(call: Call, content: str, rivals: Sequence[Rival]) -> list[Rival]:
+def with_word_likeness(call: Call, content: str, rivals: Sequence[Rival]) -> list[Rival]:
     """The rivals, those that may say the same in other words with the likeness of their words."""
     open_ = [
         rival
@@ -154,7 +154,7 @@ def _likeness(new: str, ours: Encoded, old: str, theirs: Encoded) -> NDArray[np.
     )
 
 
-def found_by_words(
+def rivals_by_words(
     batch: IngestBatch, memory: Memory, whole: NDArray[np.float32], near: Sequence[Scored], limit: int
 ) -> list[Scored]:
     """Further rivals of a text that takes something back: those that share its rare words.

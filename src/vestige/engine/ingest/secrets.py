@@ -15,7 +15,7 @@ SCREENED = (
     "domains", "metadata",
 )  # fmt: skip
 """The fields of a new text that may hold a secret."""
-MOST_TOLD = 20
+MOST_LISTED = 20
 """How many secrets an error lists."""
 
 
@@ -36,19 +36,19 @@ def screen(call: Call, texts: Sequence[NewText], policy: Policy | None) -> list[
     for index, text in enumerate(texts):
         given = {name: getattr(text, name) for name in SCREENED if name in text.given}
         try:
-            clean.append(replace(text, **screened(call, given, policy)))
+            clean.append(replace(text, **screen_fields(call, given, policy)))
         except SecretFound as exc:
             exc.details["index"] = index
             raise
     return clean
 
 
-def checked(call: Call, text: str, *, policy: Policy | None = None) -> str:
+def screen_text(call: Call, text: str, *, policy: Policy | None = None) -> str:
     """The text as it may be kept by the policy, or SecretFound. Without a policy the settings decide."""
-    return str(screened(call, {"content": text}, policy).get("content", text))
+    return str(screen_fields(call, {"content": text}, policy).get("content", text))
 
 
-def screened(call: Call, fields: Mapping[str, Any], policy: Policy | None = None) -> dict[str, Any]:
+def screen_fields(call: Call, fields: Mapping[str, Any], policy: Policy | None = None) -> dict[str, Any]:
     """Those of the named texts (or lists and objects of texts) that hold secrets, with these blacked out.
 
     Empty where there is nothing to change; SecretFound where secrets are refused.
@@ -56,27 +56,27 @@ def screened(call: Call, fields: Mapping[str, Any], policy: Policy | None = None
     policy = policy or call.engine.settings.memory.secrets
     if policy == "allow":
         return {}
-    clean, found = look(fields)
+    clean, found = find_in_fields(fields)
     if found and policy == "refuse":
-        raise refusal(found)
+        raise secret_error(found)
     return clean
 
 
-def unsaid(call: Call, text: str) -> str:
+def redact_query(call: Call, text: str) -> str:
     """A text that is only told on, such as a query, without its secrets; it is never refused."""
     if call.engine.settings.memory.secrets == "allow":
         return text
     return redacted(text, find_secrets(text), marked=False)
 
 
-def look(fields: Mapping[str, Any]) -> tuple[dict[str, Any], list[SecretSighting]]:
-    """What `screened` gives, and every secret that was found."""
+def find_in_fields(fields: Mapping[str, Any]) -> tuple[dict[str, Any], list[SecretSighting]]:
+    """What `screen_fields` gives, and every secret that was found."""
     found: list[SecretSighting] = []
     clean = {name: _clean(value, name, "", found) for name, value in fields.items()}
     return {name: value for name, value in clean.items() if value != fields[name]}, found
 
 
-def refusal(found: Sequence[SecretSighting]) -> SecretFound:
+def secret_error(found: Sequence[SecretSighting]) -> SecretFound:
     """The error for what was found: what and where, never the secret itself."""
     first, more = found[0], len(found) - 1
     beside = f", and {more} more" if more else ""
@@ -95,7 +95,7 @@ def refusal(found: Sequence[SecretSighting]) -> SecretFound:
                     "column": one.column,
                     "excerpt": one.excerpt,
                 }
-                for one in found[:MOST_TOLD]
+                for one in found[:MOST_LISTED]
             ],
         },
     )

@@ -17,7 +17,7 @@ from vestige.core.errors import Conflict, InvalidInput, NotFound
 from vestige.core.events import MemoriesArchived, MemoriesRestored, places_of
 from vestige.core.models import Filter, Memory, Order, Record
 from vestige.engine.context import Call
-from vestige.engine.revise import next_revision, persistently
+from vestige.engine.revise import next_revision, retry_on_conflict
 from vestige.store.contract.changes import Change, Put, Revise
 
 ARCHIVE = "archive"
@@ -73,7 +73,7 @@ class RestoredMemories:
     duplicates: Mapping[str, str] = field(default_factory=dict)
 
 
-def faded(call: Call, asked: GcQuery) -> FadedMemories:
+def find_faded(call: Call, asked: GcQuery) -> FadedMemories:
     """What may be put aside now. InvalidInput for a threshold that would take what is still known."""
     if asked.below > ABSURD_RETENTION:
         raise InvalidInput(
@@ -109,14 +109,14 @@ def archive(call: Call, asked: GcQuery) -> Run:
     """Put aside what has faded, in one transaction; Conflict where that is most of what there is."""
 
     def attempt() -> Run:
-        now, there = call.engine.now(), faded(call, asked)
+        now, there = call.engine.now(), find_faded(call, asked)
         _check_share(there, asked)
         taken = there.candidates[:MOST]
         if not taken:
             return Run(archive_id=None, taken=(), left=0)
         call.progress(0, len(taken), "archiving")
         document = _document(call, asked, taken, now)
-        changes = _moved([record.memory for record in taken], now, now)
+        changes = _archive_changes([record.memory for record in taken], now, now)
         call.engine.store.commit([*changes, Put(document=document)], access=call.access)
         ids = tuple(record.memory.id for record in taken)
         places = places_of(*(record.memory for record in taken))
@@ -125,7 +125,7 @@ def archive(call: Call, asked: GcQuery) -> Run:
         )
         return Run(archive_id=document.id, taken=ids, left=len(there.candidates) - len(taken))
 
-    return persistently(call, attempt)
+    return retry_on_conflict(call, attempt)
 
 
 def undo(call: Call, name: str) -> RestoredMemories:
@@ -135,7 +135,7 @@ def undo(call: Call, name: str) -> RestoredMemories:
         runs = call.engine.store.documents(ARCHIVE, access=call.access, ids=[name], limit=1)
         return _undo_run(call, runs[0]) if runs else _undo_one(call, name)
 
-    return persistently(call, attempt)
+    return retry_on_conflict(call, attempt)
 
 
 def archives(call: Call, scope: str, *, limit: int) -> list[Document]:
@@ -186,12 +186,12 @@ def _document(call: Call, asked: GcQuery, taken: Sequence[Record], now: datetime
     )
 
 
-def restoring(memory: Memory, now: datetime) -> list[Change]:
+def restore_changes(memory: Memory, now: datetime) -> list[Change]:
     """What takes a memory out of the archive; nothing for one that is not in it."""
-    return [] if memory.archived_at is None else _moved([memory], None, now)
+    return [] if memory.archived_at is None else _archive_changes([memory], None, now)
 
 
-def _moved(memories: Sequence[Memory], archived_at: datetime | None, now: datetime) -> list[Change]:
+def _archive_changes(memories: Sequence[Memory], archived_at: datetime | None, now: datetime) -> list[Change]:
     """The revisions that put memories into the archive, or (None) take them out."""
     reason = RESTORED if archived_at is None else ARCHIVED
     return [
@@ -213,8 +213,8 @@ def _undo_run(call: Call, run: Document) -> RestoredMemories:
     held = [record.memory for record in records if record.memory.archived_at == run.created_at]
     body = {**run.body, "restoredAt": now.isoformat()}
     after = replace(run, body=body, version=run.version + 1, updated_at=max(now, run.updated_at))
-    same = _said_again(call, held, now)
-    call.engine.store.commit([*_moved(held, None, now), Put(document=after)], access=call.access)
+    same = _restated_since(call, held, now)
+    call.engine.store.commit([*_archive_changes(held, None, now), Put(document=after)], access=call.access)
     restored = tuple(memory.id for memory in held)
     call.engine.events.emit(
         MemoriesRestored(timestamp=now, places=places_of(*held), ids=restored, archive_id=run.id)
@@ -240,15 +240,15 @@ def _undo_one(call: Call, memory_id: str) -> RestoredMemories:
             hint="There is nothing to bring back.",
             details={"id": memory_id},
         )
-    same = _said_again(call, [memory], now)
-    call.engine.store.commit(restoring(memory, now), access=call.access)
+    same = _restated_since(call, [memory], now)
+    call.engine.store.commit(restore_changes(memory, now), access=call.access)
     call.engine.events.emit(
         MemoriesRestored(timestamp=now, places=places_of(memory), ids=(memory_id,), archive_id="")
     )
     return RestoredMemories(archive_id=None, ids=(memory_id,), duplicates=same)
 
 
-def _said_again(call: Call, memories: Sequence[Memory], now: datetime) -> dict[str, str]:
+def _restated_since(call: Call, memories: Sequence[Memory], now: datetime) -> dict[str, str]:
     """For each of these archived memories the one in use that says exactly the same, where there is one."""
     by_scope: dict[str, list[Memory]] = defaultdict(list)
     for memory in memories:

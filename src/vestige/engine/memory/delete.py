@@ -14,7 +14,7 @@ from vestige.engine.context import Call
 from vestige.engine.exchange.export import EXPORTS
 from vestige.engine.memory.merge import MERGED
 from vestige.engine.reactions.searches import ATTENTION, PATTERN
-from vestige.engine.revise import deleted, load, next_revision, persistently
+from vestige.engine.revise import deleted_event, load, next_revision, retry_on_conflict
 from vestige.store.contract.changes import Change, Forget, Link, Put, Revise
 from vestige.store.merge.histories import Life, MemoryLife
 
@@ -25,12 +25,12 @@ FEW = 20
 """How many memories with a word are looked at: those that go, their neighbours, and one that stays."""
 
 
-def unlearn(call: Call, gone: Collection[Memory], now: datetime) -> None:
+def forget_search_words(call: Call, gone: Collection[Memory], now: datetime) -> None:
     """Forget the words that only these memories have or had, whoever may see where they are kept."""
-    _forget_words(call, _said(_versions(call, gone)), {memory.id for memory in gone}, now)
+    _forget_words(call, _terms_of(_versions(call, gone)), {memory.id for memory in gone}, now)
 
 
-class Partings:
+class RemoteDeletions:
     """The words of memories that end by what another installation tells, or that have ended here and are
     told by one that has not heard of it."""
 
@@ -48,7 +48,7 @@ class Partings:
         unheard = [told[one] for one in there if told[one].versions and self._has_ended(one)]
         versions = [*_versions(self._call, gone), *(one for life in unheard for one in life.versions)]
         if versions:
-            self._said |= _said(versions)
+            self._said |= _terms_of(versions)
             self._gone |= {memory.id for memory in versions}
             self.part()
 
@@ -56,22 +56,22 @@ class Partings:
         """Unlearn once more, in what came in since."""
         if self._said:
             call = self._call
-            persistently(call, lambda: _forget_words(call, self._said, self._gone, call.engine.now()))
+            retry_on_conflict(call, lambda: _forget_words(call, self._said, self._gone, call.engine.now()))
 
     def _has_ended(self, memory_id: str) -> bool:
         return self._call.engine.store.tombstone(memory_id, access=EVERYTHING) is not None
 
 
 def _forget_words(call: Call, said: set[str], ids: Collection[str], now: datetime) -> None:
-    learned = [document for kind in (ATTENTION, PATTERN) for document in _naming(call, kind, said)]
+    learned = [document for kind in (ATTENTION, PATTERN) for document in _documents_with(call, kind, said)]
     kept = {term for document in learned for term in document.body["terms"]}
-    words = {word for word in kept & said if not _said_elsewhere(call, word, ids)}
+    words = {word for word in kept & said if not _is_used_elsewhere(call, word, ids)}
     changes = [_without(document, words, now) for document in learned if words & set(document.body["terms"])]
     if changes:
         call.engine.store.commit(changes, access=EVERYTHING)
 
 
-def _naming(call: Call, kind: str, terms: Collection[str]) -> list[Document]:
+def _documents_with(call: Call, kind: str, terms: Collection[str]) -> list[Document]:
     return call.engine.store.documents(kind, access=EVERYTHING, terms=list(terms), limit=EVERY)
 
 
@@ -82,11 +82,11 @@ def _versions(call: Call, gone: Collection[Memory]) -> list[Memory]:
     return [*gone, *(revision.memory for several in past for revision in several)]
 
 
-def _said(versions: Sequence[Memory]) -> set[str]:
+def _terms_of(versions: Sequence[Memory]) -> set[str]:
     return {term for one in versions for term in (*memory_terms(one), *terms(one.source or ""))}
 
 
-def _said_elsewhere(call: Call, word: str, gone: Collection[str]) -> bool:
+def _is_used_elsewhere(call: Call, word: str, gone: Collection[str]) -> bool:
     found = call.engine.store.lexical([word], ANYTHING, access=EVERYTHING, limit=len(gone) + FEW)
     return any(one.own > 0 and one.memory_id not in gone for one in found)
 
@@ -135,10 +135,10 @@ def forget(
         return _forget(call, list(gone), still_in, even_pinned)
 
     with call.engine.store.alone("purge"):
-        return persistently(call, attempt)
+        return retry_on_conflict(call, attempt)
 
 
-def copies(call: Call) -> list[str]:
+def file_copies(call: Call) -> list[str]:
     """The backups and exports in the data directory: files of the user's own, which keep what they hold."""
     folder = call.engine.settings.data_dir
     found = (path for name in (BACKUPS, EXPORTS) for path in (folder / name).glob("*") if path.is_file())
@@ -161,11 +161,13 @@ def _forget(call: Call, ids: list[str], still_in: tuple[str, ...], even_pinned: 
     now = call.engine.now()
     gone = {record.memory.id: record.memory for record in call.engine.store.get_many(ids, access=call.access)}
     _check_pins(gone.values(), even_pinned)
-    unlearn(call, gone.values(), now)  # before the words go: who is interrupted here can begin again
+    forget_search_words(
+        call, gone.values(), now
+    )  # before the words go: who is interrupted here can begin again
     heirs = _heirs(call, gone, now)
     endings = [Forget(memory_id=one, at=now, reason="deleted") for one in gone]
     call.engine.store.commit([*heirs, *endings], access=call.access)
-    call.engine.events.emit(*(deleted(memory, now) for memory in gone.values()))
+    call.engine.events.emit(*(deleted_event(memory, now) for memory in gone.values()))
     revived = (one.memory.id for one in heirs if isinstance(one, Revise) and one.reason == "revived")
     return Forgotten(
         deleted=tuple(gone),
@@ -202,7 +204,7 @@ def _heirs(call: Call, gone: Mapping[str, Memory], now: datetime) -> list[Change
             continue
         if last.superseded_by is not None:
             wanted, reason = replace(memory, superseded_by=last.superseded_by), "handed on"
-            changes += _passed_on(edges, last, memory.id, now)
+            changes += _handed_on_links(edges, last, memory.id, now)
         else:
             before = store.history(memory.id, access=call.access)
             until = next((r.memory.valid_until for r in reversed(before) if r.reason in ENDED), None)
@@ -221,7 +223,7 @@ def _last(gone: Mapping[str, Memory], memory: Memory) -> Memory | None:
     return last
 
 
-def _passed_on(edges: Iterable[Edge], gone: Memory, memory_id: str, now: datetime) -> list[Change]:
+def _handed_on_links(edges: Iterable[Edge], gone: Memory, memory_id: str, now: datetime) -> list[Change]:
     """The link by which something was ended, to what it had ended: so that its end is known as theirs too."""
     return [
         Link(edge=Edge(source_id=edge.source_id, target_id=memory_id, kind=edge.kind, created_at=now))

@@ -79,7 +79,7 @@ class _DuplicateSurvey:
 
 def find_duplicates(call: Call, where: Filter, *, least: float, limit: int) -> FoundDuplicates:
     """The clusters of memories that pass the filter, hold now and may be merged."""
-    records, passed = _fitting(call, where)
+    records, passed = _mergeable(call, where)
     survey = _DuplicateSurvey(
         call=call, records=records, texts=_texts(call, records), cosines_left=MOST_COSINES
     )
@@ -108,7 +108,7 @@ def find_duplicates(call: Call, where: Filter, *, least: float, limit: int) -> F
     )
 
 
-def _fitting(call: Call, where: Filter) -> tuple[Sequence[Record], int]:
+def _mergeable(call: Call, where: Filter) -> tuple[Sequence[Record], int]:
     """The latest memories that may be merged, in the order of arrival, and how many there are of them."""
     now, passed = call.engine.now(), 0
     latest: deque[Record] = deque(maxlen=MOST_MEMORIES)

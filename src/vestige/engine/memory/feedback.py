@@ -14,14 +14,14 @@ from vestige.core.events import (
 )
 from vestige.core.models import Evidence, Record
 from vestige.engine.context import Call
-from vestige.engine.memory.archive import restoring
-from vestige.engine.memory.suppress import lifting
-from vestige.engine.revise import load, persistently
+from vestige.engine.memory.archive import restore_changes
+from vestige.engine.memory.suppress import lift_changes
+from vestige.engine.revise import load, retry_on_conflict
 from vestige.store.contract.changes import Change, Remark, Revise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remarked:
+class FeedbackResult:
     """A memory before and after a piece of evidence."""
 
     before: Record
@@ -30,19 +30,19 @@ class Remarked:
     retention_after: float
 
 
-def remark(call: Call, memory_id: str, evidence: Evidence) -> Remarked:
+def give_feedback(call: Call, memory_id: str, evidence: Evidence) -> FeedbackResult:
     """Log the evidence and fold it into the memory's strength. What is promoted is wanted: that also lifts
     its suppression and takes it out of the archive."""
     engine, now = call.engine, call.engine.now()
 
     def attempt() -> tuple[Record, list[Happening]]:
         before = load(call, memory_id)
-        wanted, news = _wanted(before, now) if evidence is Evidence.PROMOTED else ([], [])
+        wanted, news = _make_visible(before, now) if evidence is Evidence.PROMOTED else ([], [])
         told = Remark(memory_id=memory_id, evidence=evidence, at=now)
         engine.store.commit([*wanted, told], access=call.access)
         return before, news
 
-    before, news = persistently(call, attempt)
+    before, news = retry_on_conflict(call, attempt)
     engine.events.emit(*news)
     after = load(call, memory_id)
     kept, here = retention_of(after.strength, now), places_of(after.memory)
@@ -50,7 +50,7 @@ def remark(call: Call, memory_id: str, evidence: Evidence) -> Remarked:
         engine.events.emit(MemoryPromoted(timestamp=now, places=here, id=memory_id, new_retention=kept))
     elif evidence is Evidence.DEMOTED:
         engine.events.emit(MemoryDemoted(timestamp=now, places=here, id=memory_id, new_retention=kept))
-    return Remarked(
+    return FeedbackResult(
         before=before,
         after=after,
         retention_before=retention_of(before.strength, now),
@@ -58,14 +58,14 @@ def remark(call: Call, memory_id: str, evidence: Evidence) -> Remarked:
     )
 
 
-def _wanted(record: Record, now: datetime) -> tuple[list[Change], list[Happening]]:
+def _make_visible(record: Record, now: datetime) -> tuple[list[Change], list[Happening]]:
     """What brings a memory back to mind, and the news of it; nothing for one that is there."""
     memory, news, here = record.memory, list[Happening](), places_of(record.memory)
-    freed = lifting(record, now)
+    freed = lift_changes(record, now)
     if freed:
         memory = next(change.memory for change in freed if isinstance(change, Revise))
         news.append(MemoryUnsuppressed(timestamp=now, places=here, id=memory.id, remaining_count=0))
-    back = restoring(memory, now)
+    back = restore_changes(memory, now)
     if back:
         news.append(MemoriesRestored(timestamp=now, places=here, ids=(memory.id,), archive_id=""))
     return [*freed, *back], news

@@ -12,7 +12,7 @@ from vestige.core.events import ActivationSpread, EventScope, MemoryPromoted, pl
 from vestige.core.models import Edge, Filter
 from vestige.engine.context import Call
 from vestige.engine.recall.stage_inputs import MOST_EDGES
-from vestige.engine.revise import connected, load, persistently
+from vestige.engine.revise import connected_event, load, retry_on_conflict
 from vestige.store.contract.changes import Link, Put, Unlink
 from vestige.store.filter_rule import passes
 
@@ -59,7 +59,7 @@ def link(call: Call, source_id: str, target_id: str, kind: str, weight: float) -
     edge = Edge(source_id=source_id, target_id=target_id, kind=kind, weight=weight, created_at=now)
     call.engine.store.commit([Link(edge=edge)], access=call.access)
     if not present:
-        call.engine.events.emit(connected(edge, ends))
+        call.engine.events.emit(connected_event(edge, ends))
     return Linked(edge=edge, changed=True)
 
 
@@ -75,7 +75,7 @@ def unlink(call: Call, one: str, other: str, kind: str | None) -> list[Edge]:
         between = [edge for edge in _between(call, one, other) if kind in (None, edge.kind)]
         cut = [edge for edge in between if edge.kind not in SILENT]
         if between and not cut:
-            raise _of_the_past(between[0])
+            raise _history_link_error(between[0])
         if not cut:
             return []
         now = call.engine.now()
@@ -85,14 +85,14 @@ def unlink(call: Call, one: str, other: str, kind: str | None) -> list[Edge]:
             raise Conflict() from exc
         return cut
 
-    return persistently(call, attempt)
+    return retry_on_conflict(call, attempt)
 
 
 def _between(call: Call, one: str, other: str) -> list[Edge]:
     return call.engine.store.edges([one, other], access=call.access, among=True)
 
 
-def _of_the_past(edge: Edge) -> InvalidInput:
+def _history_link_error(edge: Edge) -> InvalidInput:
     return InvalidInput(
         f"{edge.source_id} and {edge.target_id} are linked by `{edge.kind}`, which tells of their past.",
         hint="To take a merge back use `dedup undo`, to make a memory true again `memory set_validity`.",

@@ -8,24 +8,24 @@ from vestige.cognition.graph.kinds import MERGES
 from vestige.core.errors import Conflict, InvalidInput, ModelMismatch, NotFound
 from vestige.core.events import Happening
 from vestige.core.models import Edge, Evidence, Memory, Record, Revision
-from vestige.engine.context import Call, unseen
+from vestige.engine.context import Call, inaccessible_ids
 from vestige.engine.embedding import vectors_for
 from vestige.engine.revise import (
     TEXT_FIELDS,
     changed_fields,
-    connected,
-    created,
+    connected_event,
+    created_event,
     load,
     next_revision,
-    persistently,
-    updated,
+    retry_on_conflict,
+    updated_event,
 )
 from vestige.store.contract.changes import Add, Change, Link, Remark, Revise
 
 MERGED, UNMERGED, UNDONE = "merged", "unmerged", "merge undone"
 """Why revisions end: of a part that is merged, of one that is let go again, of the merged memory then."""
 
-TOLD = TEXT_FIELDS | {"valid_from", "valid_until"}
+STATED_FIELDS = TEXT_FIELDS | {"valid_from", "valid_until"}
 """What a memory says, and when that holds: not its labels."""
 
 
@@ -102,9 +102,9 @@ def apply(call: Call, memory_ids: Sequence[str], planned: str) -> Record:
         raise _outdated(planned) from exc
     ends = {memory.id: memory for memory in (merged, *ended)}
     call.engine.events.emit(
-        created(merged, merged.created_at),
+        created_event(merged, merged.created_at),
         *map(_updated, ended),
-        *(connected(edge, ends) for edge in edges),
+        *(connected_event(edge, ends) for edge in edges),
     )
     return load(call, merged.id)
 
@@ -132,7 +132,7 @@ def undo(call: Call, memory_id: str, *, even_changed: bool) -> Undone:
 
     Refused once it was undone, merged further or superseded, and when a part was changed or deleted since.
     """
-    return persistently(call, lambda: _undo(call, memory_id, even_changed))
+    return retry_on_conflict(call, lambda: _undo(call, memory_id, even_changed))
 
 
 def _undo(call: Call, memory_id: str, even_changed: bool) -> Undone:
@@ -140,7 +140,7 @@ def _undo(call: Call, memory_id: str, even_changed: bool) -> Undone:
     past = call.engine.store.history(memory_id, access=call.access)
     first = past[0].memory if past else record.memory
     _check_merged(call, record.memory, past)
-    if not even_changed and TOLD & set(changed_fields(first, record.memory)):
+    if not even_changed and STATED_FIELDS & set(changed_fields(first, record.memory)):
         raise InvalidInput(
             f"{memory_id} was changed since it was merged.",
             hint="What was changed would only be in its history. If that is meant, say `even_changed`.",
@@ -181,7 +181,7 @@ def _check_merged(call: Call, memory: Memory, past: Sequence[Revision]) -> None:
         raise InvalidInput(f"The merge {memory.id} was undone already.", details={"id": memory.id})
     by = memory.superseded_by
     if by is not None:
-        told = by not in unseen(call, [by])
+        told = by not in inaccessible_ids(call, [by])
         raise InvalidInput(
             f"{memory.id} was merged further or superseded{f', by {by}' if told else ''}.",
             hint=f"Undo or delete {by} first." if told else None,
@@ -194,18 +194,18 @@ def _before(call: Call, part_id: str, merged: Memory) -> Memory:
     try:
         part = load(call, part_id).memory
     except NotFound as exc:
-        raise _undoable(merged, f"{part_id} was deleted since") from exc
+        raise _cannot_undo(merged, f"{part_id} was deleted since") from exc
     past = call.engine.store.history(part_id, access=call.access)
     before = next((one.memory for one in reversed(past) if one.reason == MERGED), None)
     if before is None or part.superseded_by != merged.id:
-        raise _undoable(merged, f"{part_id} does not belong to it any more")
+        raise _cannot_undo(merged, f"{part_id} does not belong to it any more")
     kept = replace(part, valid_until=before.valid_until, superseded_by=before.superseded_by)
-    if part.valid_until != merged.valid_from or TOLD & set(changed_fields(before, kept)):
-        raise _undoable(merged, f"{part_id} was changed since")
+    if part.valid_until != merged.valid_from or STATED_FIELDS & set(changed_fields(before, kept)):
+        raise _cannot_undo(merged, f"{part_id} was changed since")
     return kept
 
 
-def _undoable(merged: Memory, reason: str) -> InvalidInput:
+def _cannot_undo(merged: Memory, reason: str) -> InvalidInput:
     return InvalidInput(
         f"The merge {merged.id} cannot be undone: {reason}.",
         hint="Make a part true again by itself with `memory set_validity`, or correct the merged memory.",
@@ -214,4 +214,4 @@ def _undoable(merged: Memory, reason: str) -> InvalidInput:
 
 
 def _updated(memory: Memory) -> Happening:
-    return updated(memory, memory.updated_at, ("valid_until", "superseded_by"))
+    return updated_event(memory, memory.updated_at, ("valid_until", "superseded_by"))

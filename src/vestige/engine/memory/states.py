@@ -14,12 +14,12 @@ from vestige.core.errors import NotFound
 from vestige.core.events import RetentionDecayed, places_of
 from vestige.core.models import Evidence, LogEvent, MemoryState, Record
 from vestige.engine.context import Call
-from vestige.engine.recall.as_known import in_order
+from vestige.engine.recall.as_known import events_of
 from vestige.store.contract.changes import REMARKED, STATE, Settle
 
 BATCH = 250
 """Memories looked at, and written at most, in one transaction."""
-TOLD = 300
+MOST_ANNOUNCED = 300
 """So many are announced on the bus; who wants all of them reads the log."""
 
 BY_TIME = "time_decay"
@@ -41,7 +41,7 @@ class Transition:
     reason: str
 
 
-def settle(call: Call) -> int:
+def log_state_changes(call: Call) -> int:
     """Log every memory in reach whose state is no longer the one it was last seen in; how many.
 
     Looking changes nothing about a memory, so pinned ones are looked at too. Done again, nothing is left.
@@ -51,7 +51,7 @@ def settle(call: Call) -> int:
         call.check()
         now = call.engine.now()
         noted = _note(call, records, now)
-        for one in noted[: max(0, TOLD - settled)]:
+        for one in noted[: max(0, MOST_ANNOUNCED - settled)]:
             _announce(call, one, now)
         looked, settled = looked + len(records), settled + len(noted)
         call.progress(looked, None, f"{settled} of {looked} memories changed their state")
@@ -60,7 +60,7 @@ def settle(call: Call) -> int:
 
 def transitions(call: Call, memory_id: str) -> list[Transition]:
     """The changes of one memory's state that the log tells of, oldest first."""
-    return [one for event in in_order(call, memory_id) for one in _told(event)]
+    return [one for event in events_of(call, memory_id) for one in _transitions_in(event)]
 
 
 def transition(
@@ -119,7 +119,7 @@ def _announce(call: Call, record: Record, now: datetime) -> None:
         )
 
 
-def _told(event: LogEvent) -> Iterator[Transition]:
+def _transitions_in(event: LogEvent) -> Iterator[Transition]:
     if event.kind == STATE:
         before, after, reason = event.payload["from"], event.payload["to"], event.payload["reason"]
     elif event.kind == REMARKED and "state" in event.payload:

@@ -24,8 +24,8 @@ from vestige.core.events import MemorySuppressed, MemoryUnsuppressed, Rac1Cascad
 from vestige.core.models import Evidence, Filter, Memory, Record, Revision
 from vestige.engine.context import Call
 from vestige.engine.memory.states import transition
-from vestige.engine.recall.as_known import in_order
-from vestige.engine.revise import load, next_revision, persistently, save
+from vestige.engine.recall.as_known import events_of
+from vestige.engine.revise import load, next_revision, retry_on_conflict, save
 from vestige.store.contract.changes import REMARKED, REVISED, Change, Put, Remark, Revise
 
 SUPPRESSED, REVERSED, WANTED = "suppressed", "unsuppressed", "wanted again"
@@ -79,7 +79,7 @@ def suppress(call: Call, memory_id: str) -> Suppressed:
         )
         return Suppressed(before=record, after=load(call, memory_id), neighbours=met)
 
-    return persistently(call, attempt)
+    return retry_on_conflict(call, attempt)
 
 
 def unsuppress(call: Call, memory_id: str) -> Suppressed:
@@ -98,10 +98,10 @@ def unsuppress(call: Call, memory_id: str) -> Suppressed:
         )
         return Suppressed(before=record, after=load(call, memory_id), changed=changed)
 
-    return persistently(call, attempt)
+    return retry_on_conflict(call, attempt)
 
 
-def lifting(record: Record, now: datetime) -> list[Change]:
+def lift_changes(record: Record, now: datetime) -> list[Change]:
     """What ends all suppression of a memory: for when somebody says that it is wanted after all."""
     if not record.memory.suppression_count:
         return []
@@ -113,7 +113,7 @@ def sweep(call: Call) -> Swept:
     now, seeds, met = call.engine.now(), 0, 0
     for memory in _unswept(call, now):
         call.check()
-        weakened = persistently(call, partial(_cascade, call, memory, now))
+        weakened = retry_on_conflict(call, partial(_cascade, call, memory, now))
         seeds += weakened is not None
         met += weakened or 0
     if seeds:
@@ -193,7 +193,7 @@ def _as_before(memory: Memory, past: Sequence[Revision]) -> Memory:
 
 def _changed_since(call: Call, memory: Memory) -> bool:
     """Whether anything happened to a memory after its last suppression: told again, edited, shown, voted."""
-    told = in_order(call, memory.id)
+    told = events_of(call, memory.id)
     last = [event for event in told if event.kind in (REVISED, REMARKED)][-1:]
     return any(event.payload.get("reason") != SUPPRESSED for event in last)
 

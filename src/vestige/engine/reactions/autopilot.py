@@ -34,7 +34,7 @@ from vestige.core.events import (
 from vestige.core.models import EVERYTHING, Access
 from vestige.engine import intentions
 from vestige.engine.care import backup
-from vestige.engine.context import Call, Engine, WorkerStatus, on_behalf_of, reach_of_cause
+from vestige.engine.context import Call, Engine, WorkerStatus, access_of_cause, caused_by
 from vestige.engine.memory import link, suppress
 from vestige.engine.reactions import capture, competition, reconsolidation, searches
 from vestige.engine.sleep import schedule
@@ -183,7 +183,7 @@ class Worker:
                 logger.exception("The worker broke down; it goes on in %g s", self._pause_seconds)
                 with self._changed:
                     self._restarts += 1
-                    self._last_error = _told(error)
+                    self._last_error = _error_name(error)
                 self._stopping.wait(self._pause_seconds)
 
     def _loop(self) -> None:
@@ -237,7 +237,7 @@ class Worker:
         except Cancelled:
             logger.info("%s was ended before it was done", job.name)
         except HINDRANCES as exc:  # the user's matter, no fault in the mechanism
-            later = again and _was_away(exc)
+            later = again and _was_unavailable(exc)
             if later:
                 self._put_back(job)
                 return
@@ -252,7 +252,7 @@ class Worker:
                 self._handled += not later
                 if error is not None:
                     self._failed += 1
-                    self._last_error = f"{job.name}: {_told(error)}"
+                    self._last_error = f"{job.name}: {_error_name(error)}"
                 self._changed.notify_all()
 
     def _put_back(self, job: ReactionJob) -> None:
@@ -265,7 +265,7 @@ class Worker:
 HINDRANCES = (StoreBusy, StoreFull, StoreReadOnly, StoreUnavailable)
 
 
-def _was_away(error: StoreError) -> bool:
+def _was_unavailable(error: StoreError) -> bool:
     """Whether nothing was done because there was no store. What may have been kept is not done twice."""
     return isinstance(error, StoreUnavailable) and error.details.get("outcome") != "unknown"
 
@@ -275,7 +275,7 @@ def _obstacle(error: StoreError) -> str:
     return error.message if isinstance(error, StoreBusy) else (type(error).__doc__ or "")
 
 
-def _told(error: BaseException) -> str:
+def _error_name(error: BaseException) -> str:
     """An error in a line, without its text: that may quote a memory, and is in the log."""
     return type(error).__name__
 
@@ -344,7 +344,7 @@ def _sleep(call: Call, last_activity: datetime) -> None:
 
 
 def _back_up(call: Call, _last_activity: datetime) -> None:
-    backup.make_due(call)
+    backup.back_up_if_due(call)
 
 
 REACTIONS: tuple[Reaction, ...] = (
@@ -431,14 +431,14 @@ class Autopilot:
     def _hear(self, happening: Happening) -> None:
         for reaction in self._reactions:
             if isinstance(happening, reaction.event):
-                reach = EVERYTHING if reaction.own else reach_of_cause()
+                reach = EVERYTHING if reaction.own else access_of_cause()
                 run = partial(self._react, reaction, happening, reach)
                 self._worker.put(ReactionJob(name=reaction.name, run=run))
 
     def _react(self, reaction: Reaction, happening: Happening, reach: Access, stop: Stop) -> None:
         patience = self._patience_seconds
         call = Call(engine=self._engine, access=reach, cancelled=stop, patience_seconds=patience)
-        with on_behalf_of(reach):
+        with caused_by(reach):
             reaction.run(call, happening)
 
     def _rest(self, chore: Chore, stop: Stop) -> None:

@@ -25,7 +25,7 @@ from vestige.core.documents import Document
 from vestige.core.events import ImportanceScored, MemoryCreated, MemoryPromoted
 from vestige.core.models import Evidence, Filter, Memory
 from vestige.engine.context import Call
-from vestige.engine.revise import persistently, save
+from vestige.engine.revise import retry_on_conflict, save
 from vestige.store.contract.changes import Change, Put, Remark
 from vestige.store.filter_rule import passes
 
@@ -50,7 +50,7 @@ class CaptureCluster:
 
 def on_promoted(call: Call, happening: MemoryPromoted) -> None:
     """Somebody said that a memory matters: what was learned around that moment is captured."""
-    _strike(call, happening.id, CaptureEvent.FLAG, happening.timestamp)
+    _capture_before(call, happening.id, CaptureEvent.FLAG, happening.timestamp)
 
 
 def on_scored(call: Call, happening: ImportanceScored) -> None:
@@ -58,7 +58,7 @@ def on_scored(call: Call, happening: ImportanceScored) -> None:
     emotion = call.engine.settings.mechanisms.emotion
     event = event_of(happening.composite_score, happening.novelty, happening.arousal, emotion=emotion)
     if event is not None and happening.memory_id is not None:
-        _strike(call, happening.memory_id, event, happening.timestamp)
+        _capture_before(call, happening.memory_id, event, happening.timestamp)
 
 
 def on_created(call: Call, happening: MemoryCreated) -> None:
@@ -74,16 +74,16 @@ def on_created(call: Call, happening: MemoryCreated) -> None:
         changes: list[Change] = []
         for cluster in recent:
             if cluster.at < memory.created_at <= cluster.until and memory.id != cluster.trigger:
-                grown, taken = _grown(cluster, [memory], _held(recent))
+                grown, taken = _with_captured(cluster, [memory], _gained(recent))
                 recent = [grown if one is cluster else one for one in recent]
-                changes += _written(call, memory.scope, grown, taken) if taken else ()
+                changes += _capture_changes(call, memory.scope, grown, taken) if taken else ()
         if changes:
             save(call, changes)
 
-    persistently(call, attempt)
+    retry_on_conflict(call, attempt)
 
 
-def _strike(call: Call, trigger: str, event: CaptureEvent, at: datetime) -> None:
+def _capture_before(call: Call, trigger: str, event: CaptureEvent, at: datetime) -> None:
     """Capture what was learned before the event, and open the time after it."""
     if not call.engine.settings.mechanisms.capture:
         return
@@ -100,10 +100,10 @@ def _strike(call: Call, trigger: str, event: CaptureEvent, at: datetime) -> None
             cluster = replace(cluster, captured=earlier.captured, kept=earlier.kept)
         else:
             cluster = replace(cluster, kept=_document(call, cluster))
-        grown, taken = _grown(cluster, _tagged(call, memory, cluster), _held(recent))
-        save(call, _written(call, memory.scope, grown, taken))
+        grown, taken = _with_captured(cluster, _tagged(call, memory, cluster), _gained(recent))
+        save(call, _capture_changes(call, memory.scope, grown, taken))
 
-    persistently(call, attempt)
+    retry_on_conflict(call, attempt)
 
 
 def _can_be_captured(call: Call) -> Filter:
@@ -139,7 +139,7 @@ def _tagged(call: Call, trigger: Memory, cluster: CaptureCluster) -> list[Memory
     return list(memories.values())
 
 
-def _grown(
+def _with_captured(
     cluster: CaptureCluster, memories: Iterable[Memory], held: Mapping[str, float]
 ) -> tuple[CaptureCluster, dict[str, float]]:
     """The cluster with as many of these memories as it takes, and what each of those gains."""
@@ -152,7 +152,9 @@ def _grown(
     return replace(cluster, captured={**cluster.captured, **taken}), taken
 
 
-def _written(call: Call, scope: str, cluster: CaptureCluster, taken: Mapping[str, float]) -> list[Change]:
+def _capture_changes(
+    call: Call, scope: str, cluster: CaptureCluster, taken: Mapping[str, float]
+) -> list[Change]:
     now, kept = call.engine.now(), cluster.kept
     body: dict[str, Any] = {  # JSON
         "event": cluster.event.value,
@@ -215,7 +217,7 @@ def _cluster(document: Document) -> CaptureCluster:
     )
 
 
-def _held(clusters: Iterable[CaptureCluster]) -> dict[str, float]:
+def _gained(clusters: Iterable[CaptureCluster]) -> dict[str, float]:
     """What each memory has gained by captures."""
     held: dict[str, float] = {}
     for cluster in clusters:

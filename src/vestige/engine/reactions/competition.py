@@ -13,7 +13,7 @@ from vestige.core.documents import Document
 from vestige.core.events import MemoryPromoted
 from vestige.core.models import Evidence, Filter, Memory
 from vestige.engine.context import Call
-from vestige.engine.revise import persistently, save
+from vestige.engine.revise import retry_on_conflict, save
 from vestige.store.contract.changes import Change, Put, Remark
 from vestige.store.filter_rule import passes
 
@@ -36,7 +36,7 @@ def on_promoted(call: Call, happening: MemoryPromoted) -> None:
         if changes:
             save(call, changes)
 
-    persistently(call, attempt)
+    retry_on_conflict(call, attempt)
 
 
 def _rivals(call: Call, memory_id: str) -> tuple[Memory | None, list[Memory]]:

@@ -19,7 +19,7 @@ from vestige.core.errors import Conflict, StoreError
 from vestige.core.models import Filter, Order, Record
 from vestige.engine.context import Call
 from vestige.engine.reactions.searches import PATTERN, forecast, put_forecast, searches
-from vestige.engine.revise import persistently
+from vestige.engine.revise import retry_on_conflict
 from vestige.store.filter_rule import passes
 
 logger = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ QUERY_WORDS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Busy:
+class CurrentWork:
     """What the caller is busy with, as far as he says."""
 
     file: str | None = None
@@ -84,7 +84,7 @@ class Predicted:
 
 
 def predict(
-    call: Call, busy: Busy, limit: int, *, within: Filter | None = None, record: bool = True
+    call: Call, busy: CurrentWork, limit: int, *, within: Filter | None = None, record: bool = True
 ) -> Predicted:
     """What is likely to be needed next. With `record`, it is looked at later whether that came true."""
     now = call.engine.now()
@@ -100,16 +100,16 @@ def predict(
     )
     habits = _habits(call, where, situation.session) if call.engine.settings.mechanisms.prediction else {}
     foretold = foretell(habits, situation)
-    predictions = _living(call, foretold, where, limit)
+    predictions = _accessible(call, foretold, where, limit)
     degraded = None if predictions else _why_not(call, habits)
     if predictions and record:
         _keep(call, scope, MadePrediction(at=now, ids=tuple(one.record.memory.id for one in predictions)))
     made, _ = forecast(call, scope)
     words = {term: word for one in reversed(asked) for term, word in one.terms.items()}
     return Predicted(
-        predictions=predictions or _cold(call, where, limit, now),
+        predictions=predictions or _fallback(call, where, limit, now),
         speculative=_likely(predictions, habits, words),
-        interests=_named(interests(asked, now), words),
+        interests=_by_word(interests(asked, now), words),
         accuracy=made.accuracy,
         measured=len(made.outcomes),
         degraded=degraded,
@@ -123,7 +123,9 @@ def _habits(call: Call, where: Filter, session: Collection[str]) -> dict[str, Ha
     return {document.id: habit_from(document.body, session) for document in found}
 
 
-def _living(call: Call, foretold: Sequence[Foretold], where: Filter, limit: int) -> tuple[Prediction, ...]:
+def _accessible(
+    call: Call, foretold: Sequence[Foretold], where: Filter, limit: int
+) -> tuple[Prediction, ...]:
     """The likeliest that are there, true and not suppressed."""
     living: list[Prediction] = []
     for at in range(0, len(foretold), limit):
@@ -149,7 +151,7 @@ def _why_not(call: Call, habits: Mapping[str, Habit]) -> str:
     return "No search has been learned from yet; these are the newest strong memories."
 
 
-def _cold(call: Call, where: Filter, limit: int, now: datetime) -> tuple[Prediction, ...]:
+def _fallback(call: Call, where: Filter, limit: int, now: datetime) -> tuple[Prediction, ...]:
     """The strongest of the newest memories, for want of anything better."""
     found = call.engine.store.find(where, access=call.access, order=Order.NEWEST, limit=RECENT)
     kept = sorted(found, key=lambda one: -retention_of(one.strength, now))[:limit]
@@ -172,7 +174,7 @@ def _keep(call: Call, scope: str, made: MadePrediction) -> None:
         store.commit([put_forecast(scope, waiting(present, made), document, made.at)], access=call.access)
 
     try:
-        persistently(call, attempt)
+        retry_on_conflict(call, attempt)
     except (Conflict, StoreError) as exc:
         logger.warning("A prediction was not kept: %s", exc)
 
@@ -198,7 +200,7 @@ def _likely(
     )
 
 
-def _named(liked: Mapping[str, float], words: Mapping[str, str]) -> tuple[tuple[str, float], ...]:
+def _by_word(liked: Mapping[str, float], words: Mapping[str, str]) -> tuple[tuple[str, float], ...]:
     """The words somebody asks for most, each with its weight; of a word's terms the strongest counts."""
     weights: dict[str, float] = {}
     for term, weight in liked.items():

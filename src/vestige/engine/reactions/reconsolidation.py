@@ -12,7 +12,7 @@ from vestige.core.documents import Document
 from vestige.core.events import SearchPerformed
 from vestige.core.models import Evidence, Memory, Record
 from vestige.engine.context import Call
-from vestige.engine.revise import load, persistently, revise, save
+from vestige.engine.revise import load, retry_on_conflict, revise, save
 from vestige.store.contract.changes import Put
 
 KIND = "recall"
@@ -51,14 +51,14 @@ def on_search(call: Call, happening: SearchPerformed) -> None:
         due = [one for one in shown if one not in kept or at - kept[one].updated_at >= GRAIN]
         records = store.get_many(due, access=call.access)
         changes = [
-            Put(document=_recalled(one.memory, kept.get(one.memory.id), at), logged=False)
+            Put(document=_recall_document(one.memory, kept.get(one.memory.id), at), logged=False)
             for one in records
             if at - one.strength.last_accessed >= GRAIN
         ]
         if changes:
             save(call, changes)
 
-    persistently(call, attempt)
+    retry_on_conflict(call, attempt)
 
 
 def _is_labile(call: Call, memory_id: str) -> bool:
@@ -75,7 +75,7 @@ def _is_labile(call: Call, memory_id: str) -> bool:
     return is_labile(recalled, [one.ended_at for one in history if one.reason == CORRECTED], now)
 
 
-def _recalled(memory: Memory, kept: Document | None, at: datetime) -> Document:
+def _recall_document(memory: Memory, kept: Document | None, at: datetime) -> Document:
     return Document(
         kind=KIND,
         id=memory.id,

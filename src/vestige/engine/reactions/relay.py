@@ -175,10 +175,10 @@ def _message(happening: Happening) -> str:
         case IntentionTriggered():  # it can be deleted, and leaves no mark by which that would be known
             happening = replace(happening, description="")
     # Not orjson: a query may hold half a character, which only an escape can carry.
-    return json.dumps({**happening.message(), "quotes": _quoted(happening), "places": _places(happening)})
+    return json.dumps({**happening.message(), "quotes": _quoted_ids(happening), "places": _places(happening)})
 
 
-def _quoted(happening: Happening) -> list[str]:
+def _quoted_ids(happening: Happening) -> list[str]:
     """The memories whose words it tells: their text, or the names of their domains."""
     if isinstance(happening, MemoryDeleted | IntentionTriggered):
         return []

@@ -35,7 +35,7 @@ from vestige.core.errors import Conflict
 from vestige.core.events import ConnectionDiscovered, MemoryPromoted, SearchPerformed
 from vestige.core.models import EVERYTHING, Edge, Filter, Memory
 from vestige.engine.context import Call
-from vestige.engine.revise import connected, persistently, save
+from vestige.engine.revise import connected_event, retry_on_conflict, save
 from vestige.store.contract.answers import LogQuery
 from vestige.store.contract.changes import Change, Link, Put
 from vestige.store.filter_rule import passes
@@ -64,7 +64,7 @@ def on_search(call: Call, happening: SearchPerformed) -> None:
     if not (call.engine.settings.mechanisms.prediction and happening.recorded):
         return
     try:
-        discovered = persistently(call, lambda: _learn(call, happening))
+        discovered = retry_on_conflict(call, lambda: _learn(call, happening))
     except Conflict:
         # Another process learns from so many searches at once that this one is not missed.
         logger.info("A search was not learned from: others were quicker")
@@ -77,7 +77,7 @@ def on_promoted(call: Call, happening: MemoryPromoted) -> None:
     if not call.engine.settings.mechanisms.prediction:
         return
     try:
-        persistently(call, lambda: _came_true(call, happening))
+        retry_on_conflict(call, lambda: _confirm_forecasts(call, happening))
     except Conflict:
         logger.info("A promotion was not counted for a prediction: others were quicker")
 
@@ -117,19 +117,19 @@ def _learn(call: Call, happening: SearchPerformed) -> list[ConnectionDiscovered]
     topics = {name: asked_terms(memory.tags[:LEARNED_TAGS]) for name, memory in memories.items()}
     before = {name: credit for name, credit in before.items() if name in memories}
     learned = after_search(habits, search, before, topics)
-    changes: list[Change] = [_attended(scope, slots, search)]
-    changes += _decided(call, [_name(scope)], happening.result_ids, at)
-    changes += _changed(learned, patterns, memories, at)
+    changes: list[Change] = [_slot_put(scope, slots, search)]
+    changes += _resolved_forecasts(call, [_name(scope)], happening.result_ids, at)
+    changes += _changed_habits(learned, patterns, memories, at)
     links = _links(call, strengthened(habits, learned, at), at)
     changes += [Link(edge=edge) for edge, _ in links]
     if _deleted_since(call, at - DELETING):
         return []  # words of what is gone may have been typed, whatever was shown
     save(call, changes)
-    return [connected(edge, memories) for edge, is_new in links if is_new]
+    return [connected_event(edge, memories) for edge, is_new in links if is_new]
 
 
-def _came_true(call: Call, happening: MemoryPromoted) -> None:
-    changes = list(_decided(call, None, (happening.id,), happening.timestamp))
+def _confirm_forecasts(call: Call, happening: MemoryPromoted) -> None:
+    changes = list(_resolved_forecasts(call, None, (happening.id,), happening.timestamp))
     if changes:
         save(call, changes)
 
@@ -148,7 +148,9 @@ def _deleted_since(call: Call, moment: datetime) -> bool:
     return False
 
 
-def _decided(call: Call, names: Sequence[str] | None, needed: Sequence[str], at: datetime) -> Iterator[Put]:
+def _resolved_forecasts(
+    call: Call, names: Sequence[str] | None, needed: Sequence[str], at: datetime
+) -> Iterator[Put]:
     """The forecasts, of these names or all, of which something is decided now that this was needed."""
     found = call.engine.store.documents(PREDICTION, access=call.access, ids=names, limit=MOST_SCOPES)
     for document in found:
@@ -172,7 +174,7 @@ def _patterns(call: Call, memory_ids: Sequence[str]) -> dict[str, Document]:
     return {document.id: document for document in found}
 
 
-def _changed(
+def _changed_habits(
     habits: Mapping[str, Habit],
     patterns: Mapping[str, Document],
     memories: Mapping[str, Memory],
@@ -219,7 +221,7 @@ def _number(latest: Search | None, terms: Mapping[str, str]) -> int:
     return latest.number + (latest.terms != terms)
 
 
-def _attended(scope: str, slots: Sequence[tuple[Search, Document]], search: Search) -> Put:
+def _slot_put(scope: str, slots: Sequence[tuple[Search, Document]], search: Search) -> Put:
     """A search in its slot, in place of the one that is as many searches older."""
     name = _name(scope, search.number % SEARCHES)
     present = next((document for _, document in slots if document.id == name), None)

@@ -18,9 +18,9 @@ from vestige.core.events import ConsolidationCompleted, ConsolidationStarted, Ev
 from vestige.core.models import ROOT_SCOPE, Filter
 from vestige.engine.context import Call
 from vestige.engine.embedding import backfill, embedder_or_none
-from vestige.engine.intentions import tidy
+from vestige.engine.intentions import drop_ended
 from vestige.engine.memory.link import FadedLinks, fade
-from vestige.engine.memory.states import settle
+from vestige.engine.memory.states import log_state_changes
 from vestige.engine.memory.suppress import sweep
 from vestige.engine.reactions import capture, reconsolidation
 from vestige.engine.sleep.dream import Dreamed, DreamQuery, dream
@@ -32,12 +32,12 @@ from vestige.engine.sleep.runs import (
     SNAPSHOT,
     alone,
     drop_older,
+    history_row,
     last,
-    reach,
+    run_scope,
     trim,
-    written,
 )
-from vestige.engine.sleep.throttle import paced
+from vestige.engine.sleep.throttle import throttled
 
 logger = logging.getLogger(__name__)
 
@@ -88,10 +88,10 @@ class _Run:
 
 def consolidate(call: Call, *, dreaming: DreamQuery | None) -> Consolidated:
     """Do all steps, and dream where a dream is due. Conflict while another consolidation runs."""
-    scope, engine = reach(call), call.engine
+    scope, engine = run_scope(call), call.engine
     started = engine.monotonic()
     with alone(call, CONSOLIDATION) as lease:
-        call = paced(call, lease.renew)
+        call = throttled(call, lease.renew)
         here = (EventScope(scope=scope),)
         engine.events.emit(ConsolidationStarted(timestamp=engine.now(), places=here))
         before = last(call, CONSOLIDATION, scope)
@@ -102,7 +102,7 @@ def consolidate(call: Call, *, dreaming: DreamQuery | None) -> Consolidated:
         for at, (name, work) in enumerate(STEPS.items()):
             call.check()
             call.progress(at, len(STEPS), name)
-            steps.append(_guarded(name, work, run))
+            steps.append(_run_step(name, work, run))
         done = _close(run, steps, round(1000 * (engine.monotonic() - started), 1))
     call.progress(len(STEPS), len(STEPS), "done")
     engine.events.emit(
@@ -118,7 +118,7 @@ def consolidate(call: Call, *, dreaming: DreamQuery | None) -> Consolidated:
     return done
 
 
-def _guarded(name: str, work: "Work", run: _Run) -> ConsolidationStep:
+def _run_step(name: str, work: "Work", run: _Run) -> ConsolidationStep:
     """One step. That the caller has gone ends everything, any other error only this step."""
     try:
         count, note = work(run)
@@ -143,8 +143,8 @@ def _close(run: _Run, steps: list[ConsolidationStep], duration_ms: float) -> Con
         "steps": [{"step": step.name, "count": step.count, "note": step.note} for step in steps],
         "duration_ms": duration_ms,
     }
-    row = written(call, CONSOLIDATION, run.scope, body)
-    changes = [written(call, SNAPSHOT, run.scope, snapshot, logged=False), row]
+    row = history_row(call, CONSOLIDATION, run.scope, body)
+    changes = [history_row(call, SNAPSHOT, run.scope, snapshot, logged=False), row]
     call.engine.store.commit(changes, access=call.access)
     return Consolidated(
         id=row.document.id,
@@ -157,7 +157,7 @@ def _close(run: _Run, steps: list[ConsolidationStep], duration_ms: float) -> Con
 
 
 def _states(run: _Run) -> "Counted":
-    count = settle(run.call)
+    count = log_state_changes(run.call)
     return count, "memories changed their state" if count else None
 
 
@@ -227,7 +227,7 @@ def _insights(run: _Run) -> "Counted":
 
 
 def _intentions(run: _Run) -> "Counted":
-    count = tidy(run.call)
+    count = drop_ended(run.call)
     return count, "were done or given up long ago" if count else None
 
 

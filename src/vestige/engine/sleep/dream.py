@@ -24,12 +24,12 @@ from vestige.core.errors import InvalidInput
 from vestige.core.events import DreamCompleted, DreamProgress, DreamStarted, EventScope
 from vestige.core.models import Edge, Filter, Memory
 from vestige.engine.context import Call
-from vestige.engine.revise import connected
-from vestige.engine.sleep.dream_commit import DreamFindings, keep
+from vestige.engine.revise import connected_event
+from vestige.engine.sleep.dream_commit import DreamFindings, commit_dream
 from vestige.engine.sleep.dream_replay import Replay, choose, compare, edges_of, groups
-from vestige.engine.sleep.insights import KeptInsight, known
-from vestige.engine.sleep.runs import DREAM, alone, last, within_reach
-from vestige.engine.sleep.throttle import paced
+from vestige.engine.sleep.insights import KeptInsight, known_insights
+from vestige.engine.sleep.runs import DREAM, accessible_scope, alone, last
+from vestige.engine.sleep.throttle import throttled
 
 JUDGED = 100
 """Pairs that are judged for contradictions, the most alike: half a millisecond each."""
@@ -69,17 +69,17 @@ class Dreamed:
 
 def dream(call: Call, query: DreamQuery) -> Dreamed:
     """Dream of a scope. Conflict while another dream runs, InvalidInput where there is too little."""
-    query = replace(query, scope=within_reach(call, query.scope))
+    query = replace(query, scope=accessible_scope(call, query.scope))
     _check_enough(call, query)
     engine = call.engine
     started = engine.monotonic()
     with alone(call, DREAM) as lease:
-        call = paced(call, lease.renew)
+        call = throttled(call, lease.renew)
         here = (EventScope(scope=query.scope),)
         engine.events.emit(DreamStarted(timestamp=engine.now(), places=here, memory_count=query.memories))
-        found = _dreamt(call, query)
+        found = _look_for_findings(call, query)
         _enter(call, query, "commit")
-        done = keep(call, found)
+        done = commit_dream(call, found)
     dreamed = Dreamed(
         id=done.run,
         scope=query.scope,
@@ -93,7 +93,7 @@ def dream(call: Call, query: DreamQuery) -> Dreamed:
         by_words=found.replay.by_words,
         duration_ms=round(1000 * (engine.monotonic() - started), 1),
     )
-    _tell(call, dreamed)
+    _announce(call, dreamed)
     return dreamed
 
 
@@ -107,7 +107,7 @@ def _check_enough(call: Call, query: DreamQuery) -> None:
         )
 
 
-def _dreamt(call: Call, query: DreamQuery) -> DreamFindings:
+def _look_for_findings(call: Call, query: DreamQuery) -> DreamFindings:
     """Everything that takes long. Only reads."""
     before = last(call, DREAM, query.scope)
     turn = before.body["turn"] + 1 if before else 0
@@ -121,7 +121,7 @@ def _dreamt(call: Call, query: DreamQuery) -> DreamFindings:
     vocabulary = _vocabulary(call, replay)
     proposals = propose(replay.memories, near, linked, degrees_of(edges), vocabulary, query.links_each)
     _enter(call, query, "insight")
-    woven = _Woven(replay=replay, proposals=proposals, linked=linked, vocabulary=vocabulary)
+    woven = _CrossReferenced(replay=replay, proposals=proposals, linked=linked, vocabulary=vocabulary)
     return DreamFindings(
         scope=query.scope,
         turn=turn,
@@ -141,7 +141,7 @@ def _vocabulary(call: Call, replay: Replay) -> Vocabulary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Woven:
+class _CrossReferenced:
     """What was replayed, the links that were there and those that are new, and what all of it names."""
 
     replay: Replay
@@ -150,7 +150,7 @@ class _Woven:
     vocabulary: Vocabulary
 
 
-def _insights(call: Call, woven: _Woven, least: float) -> list[Insight]:
+def _insights(call: Call, woven: _CrossReferenced, least: float) -> list[Insight]:
     """What there is to say about what was replayed and what it is linked to now, if that is new."""
     replay, memories = woven.replay, woven.replay.memories
     ends = (end for one in woven.proposals for end in (one.source_id, one.target_id))
@@ -167,7 +167,7 @@ def _insights(call: Call, woven: _Woven, least: float) -> list[Insight]:
         conflicts=dict(_conflicts(call, near, involved)),
         vocabulary=woven.vocabulary,
     )
-    return fresh(draw(material), known(call, list(involved)))
+    return fresh(draw(material), known_insights(call, list(involved)))
 
 
 def _conflicts(
@@ -207,14 +207,14 @@ def _enter(call: Call, query: DreamQuery, phase: str) -> None:
     )
 
 
-def _tell(call: Call, dreamed: Dreamed) -> None:
+def _announce(call: Call, dreamed: Dreamed) -> None:
     now = call.engine.now()
     call.progress(100, 100, "awake")
     linked = sorted({end for edge in dreamed.linked for end in (edge.source_id, edge.target_id)})
     records = call.engine.store.get_many(linked, access=call.access) if linked else []
     ends = {record.memory.id: record.memory for record in records}
     call.engine.events.emit(
-        *(connected(edge, ends) for edge in dreamed.linked),
+        *(connected_event(edge, ends) for edge in dreamed.linked),
         DreamCompleted(
             timestamp=now,
             places=(EventScope(scope=dreamed.scope),),

@@ -21,10 +21,10 @@ from vestige.cognition.text.analyser import text_hash
 from vestige.core.errors import Conflict, NotFound
 from vestige.core.models import Edge, Evidence, Filter, Memory
 from vestige.engine.context import Call
-from vestige.engine.revise import persistently
+from vestige.engine.revise import retry_on_conflict
 from vestige.engine.sleep.dream_replay import Replay, edges_of
-from vestige.engine.sleep.insights import KeptInsight, held, kept, known
-from vestige.engine.sleep.runs import DREAM, RunRecord, rows, written
+from vestige.engine.sleep.insights import KeptInsight, insight_from, insight_put, known_insights
+from vestige.engine.sleep.runs import DREAM, RunRecord, history_row, run_records
 from vestige.store.contract.changes import Change, Drop, Link, Put, Remark, Unlink
 from vestige.store.filter_rule import passes
 
@@ -55,22 +55,22 @@ class KeptDream:
     insights: tuple[KeptInsight, ...]
 
 
-def keep(call: Call, found: DreamFindings) -> KeptDream:
+def commit_dream(call: Call, found: DreamFindings) -> KeptDream:
     """Write all of it that still stands, or nothing; decided again when somebody else was quicker."""
-    return persistently(call, lambda: _keep(call, found))
+    return retry_on_conflict(call, lambda: _attempt(call, found))
 
 
-def _keep(call: Call, found: DreamFindings) -> KeptDream:
+def _attempt(call: Call, found: DreamFindings) -> KeptDream:
     now = call.engine.now()
-    standing = _standing(call, found, now)
+    standing = _unchanged(call, found, now)
     pinned = {name for name, memory in standing.items() if memory.pinned}
-    strengthened = rows(call, REPLAYED)
-    rested = _rested(found, strengthened, now) & standing.keys()
+    strengthened = run_records(call, REPLAYED)
+    rested = _not_strengthened_lately(found, strengthened, now) & standing.keys()
     links = [_edge(one, now) for one in _unlinked(call, found.proposals, standing)]
     edges = edges_of(call, [name for name in found.replay.replayed if name in standing])
     heavier, pruned = stronger(edges, rested), faint(edges, pinned)
-    remarks = [_remark(name, found, now) for name in found.replay.replayed if name in rested - pinned]
-    insights = [kept(one, standing, now) for one in _untold(call, found.insights, standing)]
+    remarks = [_strengthen(name, found, now) for name in found.replay.replayed if name in rested - pinned]
+    insights = [insight_put(one, standing, now) for one in _new_insights(call, found.insights, standing)]
     counts = {
         "replayed": len(found.replay.replayed),
         "linked": len(links),
@@ -80,7 +80,7 @@ def _keep(call: Call, found: DreamFindings) -> KeptDream:
         "insights": len(insights),
     }
     history = _history(call, found, counts, remarks)
-    changes: list[Change] = [*_wiring(links, heavier, pruned, now), *remarks, *insights, *history]
+    changes: list[Change] = [*_link_changes(links, heavier, pruned, now), *remarks, *insights, *history]
     changes += [Drop(kind=REPLAYED, id=row.id, at=now) for row in strengthened if not _recent(row, now)]
     try:
         call.engine.store.commit(changes, access=call.access)
@@ -92,11 +92,11 @@ def _keep(call: Call, found: DreamFindings) -> KeptDream:
         reinforced=len(heavier),
         pruned=len(pruned),
         strengthened=len(remarks),
-        insights=tuple(held(one.document) for one in insights),
+        insights=tuple(insight_from(one.document) for one in insights),
     )
 
 
-def _standing(call: Call, found: DreamFindings, now: datetime) -> dict[str, Memory]:
+def _unchanged(call: Call, found: DreamFindings, now: datetime) -> dict[str, Memory]:
     """What is still as it was when the dream looked."""
     ends = (end for one in found.proposals for end in (one.source_id, one.target_id))
     sources = (name for one in found.insights for name in one.sources)
@@ -121,14 +121,16 @@ def _unlinked(
     return [one for one in possible if pair(one.source_id, one.target_id) not in linked]
 
 
-def _untold(call: Call, insights: Sequence[Insight], standing: Mapping[str, Memory]) -> list[Insight]:
+def _new_insights(call: Call, insights: Sequence[Insight], standing: Mapping[str, Memory]) -> list[Insight]:
     """What still holds, and no other dream has said meanwhile."""
     holding = [one for one in insights if standing.keys() >= set(one.sources)]
     sources = sorted({name for one in holding for name in one.sources})
-    return fresh(holding, known(call, sources)) if sources else []
+    return fresh(holding, known_insights(call, sources)) if sources else []
 
 
-def _rested(found: DreamFindings, strengthened: Sequence[RunRecord], now: datetime) -> set[str]:
+def _not_strengthened_lately(
+    found: DreamFindings, strengthened: Sequence[RunRecord], now: datetime
+) -> set[str]:
     """Replayed memories that no dream of the last day has strengthened."""
     done = {name for row in strengthened if _recent(row, now) for name in row.body["memories"]}
     return found.replay.replayed.keys() - done
@@ -148,7 +150,7 @@ def _edge(proposal: LinkProposal, now: datetime) -> Edge:
     )
 
 
-def _wiring(
+def _link_changes(
     links: Sequence[Edge], heavier: Sequence[Edge], pruned: Sequence[Edge], now: datetime
 ) -> list[Change]:
     # A link keeps when it was made; the time given is when it got its weight, for the log.
@@ -158,7 +160,7 @@ def _wiring(
     ]
 
 
-def _remark(name: str, found: DreamFindings, now: datetime) -> Remark:
+def _strengthen(name: str, found: DreamFindings, now: datetime) -> Remark:
     amount = 1.0 if name in found.replay.salient else OLD_AMOUNT
     return Remark(memory_id=name, evidence=Evidence.REPLAYED, amount=amount, at=now)
 
@@ -168,7 +170,7 @@ def _history(
 ) -> list[Put]:
     """The row of the history, and what was strengthened: ids and no text. They cite nothing, so that they
     outlive the memories."""
-    row = written(call, DREAM, found.scope, {"turn": found.turn, **counts})
+    row = history_row(call, DREAM, found.scope, {"turn": found.turn, **counts})
     names = [one.memory_id for one in remarks]
     strengthened = replace(row.document, kind=REPLAYED, body={"memories": names})
     return [row, Put(document=strengthened, logged=False)]

@@ -54,7 +54,7 @@ def choose(call: Call, where: Filter, count: int, turn: int) -> tuple[list[Recor
     """What to replay: what mattered lately, the newest, and some of every age; and which of it mattered."""
     store, access = call.engine.store, call.access
     lately = int(SALIENT_SHARE * count)
-    mattered = _mattered(call, where, lately)
+    mattered = _salient(call, where, lately)
     chosen = {one.memory.id: one for one in mattered}
     call.check()
     newest = store.find(where, access=access, limit=count)
@@ -69,7 +69,7 @@ def choose(call: Call, where: Filter, count: int, turn: int) -> tuple[list[Recor
     return list(chosen.values()), frozenset(one.memory.id for one in mattered)
 
 
-def _mattered(call: Call, where: Filter, wanted: int) -> list[Record]:
+def _salient(call: Call, where: Filter, wanted: int) -> list[Record]:
     """What was promoted, reviewed, captured and the like last."""
     store, access = call.engine.store, call.access
     asked = LogQuery(scope=where.scope, inherited=where.inherited, kinds=(REMARKED,), evidence=SALIENT)

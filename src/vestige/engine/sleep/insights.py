@@ -15,7 +15,7 @@ from vestige.core.documents import Document
 from vestige.core.errors import NotFound
 from vestige.core.models import Filter, Memory
 from vestige.engine.context import Call
-from vestige.engine.revise import persistently, save
+from vestige.engine.revise import retry_on_conflict, save
 from vestige.store.contract.changes import Drop, Put
 from vestige.store.filter_rule import passes
 
@@ -37,7 +37,7 @@ class KeptInsight:
     at: datetime
 
 
-def kept(insight: Insight, memories: Mapping[str, Memory], now: datetime) -> Put:
+def insight_put(insight: Insight, memories: Mapping[str, Memory], now: datetime) -> Put:
     """The change that keeps an insight. It is read where the innermost of its sources is."""
     sources = [memories[name] for name in insight.sources]
     document = Document(
@@ -58,7 +58,7 @@ def kept(insight: Insight, memories: Mapping[str, Memory], now: datetime) -> Put
     return Put(document=document)
 
 
-def held(document: Document) -> KeptInsight:
+def insight_from(document: Document) -> KeptInsight:
     """A document that was not dismissed, as an insight."""
     body = document.body
     return KeptInsight(
@@ -73,7 +73,7 @@ def held(document: Document) -> KeptInsight:
     )
 
 
-def known(call: Call, memory_ids: Sequence[str]) -> list[tuple[str, frozenset[str]]]:
+def known_insights(call: Call, memory_ids: Sequence[str]) -> list[tuple[str, frozenset[str]]]:
     """(kind, sources) of every insight into any of these memories, dismissed ones too."""
     found = call.engine.store.documents(INSIGHT, access=call.access, citing=memory_ids, limit=5 * PAGE)
     return [(str(one.body["type"]), frozenset(one.cites)) for one in found]
@@ -116,7 +116,9 @@ def _standing(call: Call, documents: Sequence[Document], known_at: datetime | No
         for record in call.engine.store.get_many(names, access=call.access)
         if passes(record.memory, where, call.access)
     }
-    return [held(one) for one in there if [texts.get(name) for name in one.cites] == one.body["texts"]]
+    return [
+        insight_from(one) for one in there if [texts.get(name) for name in one.cites] == one.body["texts"]
+    ]
 
 
 def dismiss(call: Call, insight_id: str) -> Document:
@@ -138,7 +140,7 @@ def dismiss(call: Call, insight_id: str) -> Document:
         store.commit([Put(document=gone)], access=call.access)
         return gone
 
-    return persistently(call, attempt)
+    return retry_on_conflict(call, attempt)
 
 
 def drop_outlived(call: Call) -> int:
@@ -149,7 +151,7 @@ def drop_outlived(call: Call) -> int:
     offset, gone, read = 0, 0, PAGE
     while read == PAGE:
         call.check()
-        read, dropped = persistently(call, partial(_drop_outlived, call, offset))
+        read, dropped = retry_on_conflict(call, partial(_drop_outlived, call, offset))
         gone += dropped
         offset += read - dropped
     return gone

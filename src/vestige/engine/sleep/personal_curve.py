@@ -10,7 +10,7 @@ from vestige.cognition.fsrs.strength import StrengthLine
 from vestige.core.errors import Forbidden
 from vestige.core.models import EVERYTHING, LogEvent
 from vestige.engine.context import Call
-from vestige.engine.recall.as_known import logged
+from vestige.engine.recall.as_known import log_events
 from vestige.store.contract.answers import LogQuery
 from vestige.store.contract.changes import CREATED, TUNED, Tune
 from vestige.store.merge.histories import stamp
@@ -23,7 +23,7 @@ ALL = 2**31
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Story:
+class StrengthHistory:
     """When memories were made, and what was seen of them since, in the order that all stores share; deleted
     ones too.
 
@@ -36,19 +36,19 @@ class Story:
     position: int
 
 
-def story(call: Call, *, after: int = 0) -> Story:
+def strength_history(call: Call, *, after: int = 0) -> StrengthHistory:
     """What the log tells after a position. The whole store's: strength does not depend on who asks."""
-    return _told(logged(call, access=EVERYTHING, after=after))
+    return _history_from(log_events(call, access=EVERYTHING, after=after))
 
 
-def story_of(call: Call, memory_ids: Iterable[str]) -> Story:
+def strength_history_of(call: Call, memory_ids: Iterable[str]) -> StrengthHistory:
     """What the log tells about some memories, and about the curve."""
     tuned = call.engine.store.latest(LogQuery(kinds=(TUNED,)), access=EVERYTHING, limit=ALL)
-    about = (event for one in memory_ids for event in logged(call, access=EVERYTHING, memory_id=one))
-    return _told([*tuned, *about])
+    about = (event for one in memory_ids for event in log_events(call, access=EVERYTHING, memory_id=one))
+    return _history_from([*tuned, *about])
 
 
-def _told(events: Iterable[LogEvent]) -> Story:
+def _history_from(events: Iterable[LogEvent]) -> StrengthHistory:
     """Events are logged in the order of their arrival, which is another one where stores were united."""
     tuned: list[LogEvent] = []
     created: list[LogEvent] = []
@@ -62,7 +62,7 @@ def _told(events: Iterable[LogEvent]) -> Story:
             about[event.memory_id].append(event)
             created.extend([event] if event.kind == CREATED else ())
     curves = Curves.told(tuned)
-    return Story(
+    return StrengthHistory(
         # A memory that was made in two places was made when that happened first.
         made_at={one.memory_id or "": one.at for one in sorted(created, key=stamp, reverse=True)},
         sightings={memory_id: curves.sightings(told) for memory_id, told in about.items()},
@@ -95,7 +95,9 @@ def tune(call: Call) -> Tuned:
         raise Forbidden("Only a caller who reaches the whole store may fit its curve.")
     newest = LogQuery(evidence=tuple(RECALLED))
     events = call.engine.store.latest(newest, access=EVERYTHING, limit=NEWEST)
-    told = story_of(call, sorted({event.memory_id for event in events if event.memory_id is not None}))
+    told = strength_history_of(
+        call, sorted({event.memory_id for event in events if event.memory_id is not None})
+    )
     reviews = reviews_in(_histories(call, told)).telling()
     count, failures = len(reviews.recalled), reviews.failures
     why = lacking(reviews)
@@ -108,7 +110,7 @@ def tune(call: Call) -> Tuned:
     return Tuned(fitted=True, w20=w20, reviews=count, failures=failures)
 
 
-def _histories(call: Call, told: Story) -> Iterator[tuple[datetime, list[StrengthLine]]]:
+def _histories(call: Call, told: StrengthHistory) -> Iterator[tuple[datetime, list[StrengthLine]]]:
     for memory_id, sightings in told.sightings.items():
         call.check()
         yield told.made_at[memory_id], sightings

@@ -16,7 +16,7 @@ from vestige.core.documents import Document
 from vestige.core.errors import Conflict, Forbidden, NotFound
 from vestige.core.models import EVERYTHING, ROOT_SCOPE, covers
 from vestige.engine.context import Call
-from vestige.engine.revise import persistently
+from vestige.engine.revise import retry_on_conflict
 from vestige.store.contract.changes import Drop, Put
 
 RUNNING = "running"
@@ -81,7 +81,7 @@ class Lease:
         def change(holds: Sequence[RunClaim]) -> list[RunClaim]:
             others = [one for one in holds if one.id != self._hold.id]
             if len(others) == len(holds):
-                raise _overtaken(self._name, self._hold)
+                raise _lease_lost(self._name, self._hold)
             return [*others, *ours]
 
         _change(self._call, self._name, change)
@@ -151,7 +151,7 @@ def _busy(name: str, held: RunClaim) -> Conflict:
     )
 
 
-def _overtaken(name: str, lost: RunClaim) -> Conflict:
+def _lease_lost(name: str, lost: RunClaim) -> Conflict:
     minutes = LEASE // timedelta(minutes=1)
     return Conflict(
         f"This {name} did not get on for {minutes} minutes, and another one has begun since.",
@@ -171,7 +171,7 @@ class RunRecord:
     body: Mapping[str, Any]  # Any: JSON
 
 
-def reach(call: Call) -> str:
+def run_scope(call: Call) -> str:
     """The scope whose history a run over everything in reach belongs to."""
     if call.access.domains is not None:
         raise Forbidden(
@@ -181,20 +181,20 @@ def reach(call: Call) -> str:
     return call.access.scopes[0] if call.access.scopes else ROOT_SCOPE
 
 
-def within_reach(call: Call, scope: str) -> str:
+def accessible_scope(call: Call, scope: str) -> str:
     """The scope whose history a run in this scope belongs to: itself, or what of it is in reach."""
-    whole = reach(call)
+    whole = run_scope(call)
     return scope if any(covers(one, scope) for one in call.access.scopes or (ROOT_SCOPE,)) else whole
 
 
-def written(call: Call, kind: str, scope: str, body: Mapping[str, Any], *, logged: bool = True) -> Put:
+def history_row(call: Call, kind: str, scope: str, body: Mapping[str, Any], *, logged: bool = True) -> Put:
     """The change that adds a row to the history."""
     now = call.engine.now()
     row = Document(kind=kind, id=call.engine.new_id(), body=body, scope=scope, created_at=now, updated_at=now)
     return Put(document=row, logged=logged)
 
 
-def rows(call: Call, kind: str, *, limit: int = KEPT) -> list[RunRecord]:
+def run_records(call: Call, kind: str, *, limit: int = KEPT) -> list[RunRecord]:
     """The latest runs in reach, the last one first."""
     found = call.engine.store.documents(kind, access=call.access, limit=limit)
     return [_row(document) for document in found]
@@ -227,7 +227,7 @@ def trim(call: Call, kinds: Sequence[str]) -> int:
             for one in store.documents(kind, access=call.access, limit=KEPT, offset=KEPT)
         ]
 
-    return _dropped(call, old)
+    return _drop_found(call, old)
 
 
 def drop_older(call: Call, kind: str, before: datetime) -> int:
@@ -236,12 +236,12 @@ def drop_older(call: Call, kind: str, before: datetime) -> int:
     while page := store.documents(kind, access=call.access, limit=PAGE, offset=offset):
         call.check()
         passed = [one.id for one in page if one.updated_at < before]
-        gone += _dropped(call, partial(_still, call, kind, passed, before))
+        gone += _drop_found(call, partial(_unchanged_since, call, kind, passed, before))
         offset += len(page) - len(passed)
     return gone
 
 
-def _still(call: Call, kind: str, names: Sequence[str], before: datetime) -> list[Document]:
+def _unchanged_since(call: Call, kind: str, names: Sequence[str], before: datetime) -> list[Document]:
     """Those that are there and have not been changed since."""
     found = (
         call.engine.store.documents(kind, access=call.access, ids=names, limit=len(names)) if names else []
@@ -249,7 +249,7 @@ def _still(call: Call, kind: str, names: Sequence[str], before: datetime) -> lis
     return [one for one in found if one.updated_at < before]
 
 
-def _dropped(call: Call, find: Callable[[], Sequence[Document]]) -> int:
+def _drop_found(call: Call, find: Callable[[], Sequence[Document]]) -> int:
     """Drop what is found; looked for again when another process was quicker."""
 
     def attempt() -> int:
@@ -262,4 +262,4 @@ def _dropped(call: Call, find: Callable[[], Sequence[Document]]) -> int:
             raise Conflict() from exc
         return len(changes)
 
-    return persistently(call, attempt)
+    return retry_on_conflict(call, attempt)

@@ -11,7 +11,7 @@ from vestige.engine.context import Call
 from vestige.engine.reactions.searches import ATTENTION
 from vestige.engine.sleep.consolidate import Consolidated, consolidate
 from vestige.engine.sleep.dream import DreamQuery
-from vestige.engine.sleep.runs import CONSOLIDATION, DREAM, last, reach
+from vestige.engine.sleep.runs import CONSOLIDATION, DREAM, last, run_scope
 from vestige.store.contract.answers import LogQuery
 from vestige.store.contract.changes import CREATED, REMARKED
 
@@ -42,7 +42,7 @@ def needs(call: Call) -> SleepNeeds:
 
 
 def _needs_consolidation(call: Call) -> bool:
-    before = last(call, CONSOLIDATION, reach(call))
+    before = last(call, CONSOLIDATION, run_scope(call))
     every = timedelta(hours=call.engine.settings.sleep.interval_hours)
     return before is None or call.engine.now() - before.at >= every
 
@@ -71,10 +71,10 @@ def due(call: Call, last_activity: datetime) -> bool:
     if not settings.enabled or call.engine.store.read_only:
         return False
     busy_until = call.engine.now() - timedelta(minutes=settings.idle_minutes)
-    return last_activity <= busy_until and _needs_consolidation(call) and _left_alone(call, busy_until)
+    return last_activity <= busy_until and _needs_consolidation(call) and _is_idle_since(call, busy_until)
 
 
-def _left_alone(call: Call, since: datetime) -> bool:
+def _is_idle_since(call: Call, since: datetime) -> bool:
     """Whether the store shows no use after a moment: a memory that was told, shown or judged, or a search."""
     store = call.engine.store
     events = store.latest(LogQuery(kinds=USED), access=call.access, limit=1)

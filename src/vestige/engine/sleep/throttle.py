@@ -14,7 +14,7 @@ MOST_SECONDS = 0.25
 """The longest rest: a machine that is slow for other reasons must not make it endless."""
 
 
-class Pace:
+class Throttle:
     """Says whether the caller has gone; it rests first, and does what must be done now and then."""
 
     def __init__(
@@ -40,18 +40,18 @@ class Pace:
         self._since = self._monotonic()
         return self._cancelled()
 
-    def doing(self, due: Callable[[], None]) -> "Pace":
+    def doing(self, due: Callable[[], None]) -> "Throttle":
         """The same pace, at which one more thing is done."""
-        return Pace(self._cancelled, self._monotonic, self._rest, (*self._meanwhile, due))
+        return Throttle(self._cancelled, self._monotonic, self._rest, (*self._meanwhile, due))
 
 
-def paced(call: Call, due: Callable[[], None]) -> Call:
+def throttled(call: Call, due: Callable[[], None]) -> Call:
     """The same call, which gives way whenever it is asked whether to go on (`Call.check`), and does `due`.
 
     Work inside of paced work rests no longer than that.
     """
     pace = call.cancelled
-    if not isinstance(pace, Pace):
+    if not isinstance(pace, Throttle):
         rest = threading.Event().wait  # nobody sets it
-        pace = Pace(call.cancelled, call.engine.monotonic, rest)
+        pace = Throttle(call.cancelled, call.engine.monotonic, rest)
     return replace(call, cancelled=pace.doing(due))

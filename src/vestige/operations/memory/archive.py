@@ -18,7 +18,7 @@ from vestige.engine.memory.archive import (
     Run,
     archive,
     archives,
-    faded,
+    find_faded,
     undo,
 )
 from vestige.operations.registry.arguments import Arguments, Scope, Switch, Wire
@@ -163,7 +163,7 @@ def gc(call: Call, asked: GcArguments) -> Collected:
         even_most=asked.even_most,
     )
     if asked.dry_run:
-        return _shown(call, wanted, faded(call, wanted))
+        return _shown(call, wanted, find_faded(call, wanted))
     return _collected(wanted, archive(call, wanted))
 
 
