@@ -63,8 +63,8 @@ def test_of_two_who_look_at_once_one_is_the_first(tmp_path: Path) -> None:
             found = check(
                 Call(engine=world.app.engine), TriggerSituation(now=world.clock.now), Filter(), limit=100
             )
-            seen.append(len(found.told))
-            firsts.extend(one.after.id for one in found.told if one.counted)
+            seen.append(len(found.triggered))
+            firsts.extend(one.after.id for one in found.triggered if one.counted)
 
         threads = [Thread(target=look, args=(world,)) for world in both]
         for thread in threads:
@@ -179,6 +179,6 @@ def test_where_nothing_can_be_written_who_looks_is_told_all_the_same(tmp_path: P
         world.app.engine.store.backup(tmp_path / "copy.db")
         with closing(open_at(tmp_path / "copy.db", read_only=True)) as reader:
             call = Call(engine=replace(world.app.engine, store=reader))
-            told = [check(call, TriggerSituation(now=START), Filter(), limit=9).told for _ in range(2)]
+            told = [check(call, TriggerSituation(now=START), Filter(), limit=9).triggered for _ in range(2)]
 
     assert [[one.after.description for one in each] for each in told] == [["Call Bob."]] * 2

@@ -170,7 +170,7 @@ def anew_until(world: World, act: Callable[..., None]) -> None:
 
 def test_two_processes_do_not_change_the_model_at_once(world: World) -> None:
     world.remember(TEXTS[0])
-    with world.app.engine.store.alone("embedding anew"), pytest.raises(StoreBusy, match="embedding anew"):
+    with world.app.engine.store.alone("re-embedding"), pytest.raises(StoreBusy, match="re-embedding"):
         anew(world)
     assert anew(world) == 1
 

@@ -1,4 +1,4 @@
-"""How the memory is doing: counts, states, coverage, and what would help."""
+"""Health of the store: counts, states, embedding coverage, warnings and advice."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -19,12 +19,12 @@ from vestige.engine.sleep.runs import SNAPSHOT, run_records, run_scope
 LOW_RETENTION = 0.5
 MANY_DUE = 10
 AT_WORK = (EmbedderState.LOADING, EmbedderState.INSTALLING)
-ASK = "Ask whoever runs the server; its log says more."
+ASK = "Ask the operator of the server; its log says more."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """The state of the store and the model, with warnings and advice in words."""
+    """The state of the store and the model, with warnings and advice."""
 
     status: str
     stats: StoreStats
@@ -37,7 +37,7 @@ class Health:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """How well everything in reach was kept when it was consolidated; `recall` is None for an empty store."""
+    """Retention of everything accessible at a consolidation; an empty store has no `recall`."""
 
     at: datetime
     retention: float
@@ -47,16 +47,16 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthFinding:
-    """Something that is not as it should be, and what helps; no warning where it is a matter of taste."""
+    """A problem and what helps; without a warning it is only advice."""
 
     warning: str | None = None
     advice: str | None = None
 
 
 def health(call: Call) -> Health:
-    """Look at everything this call may see."""
+    """The health of everything that this call has access to."""
     engine = call.engine
-    # The model is loaded when it is first asked for: ask, so that what is told is what a search meets.
+    # The model is loaded on first use: use it, so that the report matches what a search would get.
     embedder_or_none(engine)
     engine.reranker()
     embedder = model_status(call)
@@ -73,7 +73,7 @@ def health(call: Call) -> Health:
         HealthFinding(advice=backup_warning(call, stats.memories)),
     ]
     warnings = tuple(found.warning for found in findings if found.warning)
-    # Nothing to search yet is no fault, but a model that is not the store's is one even then.
+    # An empty store is healthy, but not if the configured model differs from the store's.
     degraded = bool(warnings) if stats.memories else foreign is not None
     return Health(
         status="degraded" if degraded else "healthy" if stats.memories else "empty",
@@ -87,8 +87,8 @@ def health(call: Call) -> Health:
 
 
 def snapshots(call: Call) -> list[Snapshot]:
-    """The last snapshots of exactly what this call reaches, the newest first."""
-    if call.access.domains is not None:  # none is taken of domains
+    """The last snapshots of exactly what this call has access to, newest first."""
+    if call.access.domains is not None:  # snapshots are not taken by domain
         return []
     scope = run_scope(call)
     return [
@@ -104,7 +104,7 @@ def snapshots(call: Call) -> list[Snapshot]:
 
 
 def model_status(call: Call) -> EmbedderStatus:
-    """How the model is, as far as the caller may know: why it failed can name files and addresses."""
+    """The state of the model, as far as the caller may see it: an error can name files and addresses."""
     status = call.engine.embedders.status()
     if call.sees_installation or status.error is None:
         return status
@@ -112,7 +112,7 @@ def model_status(call: Call) -> EmbedderStatus:
 
 
 def why_no_model(embedder: EmbedderStatus) -> str:
-    """Why there is no model to embed with, as a sentence without its full stop."""
+    """Why there is no embedding model, as a sentence without its full stop."""
     if embedder.state in AT_WORK or not embedder.detail:
         return f"The embedding model is {embedder.state}"
     return embedder.detail.rstrip(".")
@@ -123,14 +123,14 @@ def _model_finding(held: Signature | None, configured: Signature | None) -> Heal
         return None
     return HealthFinding(
         warning=f"The store holds vectors of {held.profile}, the settings name {configured.profile}: search "
-        "goes by words only, and what is written here gets no vectors.",
+        "works on words only, and new memories get no vectors.",
         advice=f"Run `vestige rebuild --vectors` to embed every memory with {configured.name}, or set the "
         f"embeddings back to {held.name}.",
     )
 
 
 def _embedding_finding(stats: StoreStats, embedder: EmbedderStatus) -> HealthFinding:
-    """Whether memories are found by meaning. That the embeddings are off is a choice, not a fault."""
+    """Whether memories are found by meaning. Switching embeddings off is a choice, not a problem."""
     missing = stats.memories - stats.embedded
     if embedder.state is EmbedderState.READY and missing:
         return HealthFinding(
@@ -147,18 +147,20 @@ def _embedding_finding(stats: StoreStats, embedder: EmbedderStatus) -> HealthFin
 
 
 def _reranker_finding(call: Call, reranker: RerankerStatus) -> HealthFinding:
-    """Whether the reranker that was asked for takes part."""
+    """Whether the configured reranker works."""
     if reranker.state is not EmbedderState.FAILED:
         return HealthFinding()
     if not call.sees_installation:
-        return HealthFinding(warning="Results are not judged again: the reranker cannot be used.")
-    return HealthFinding(warning=f"Results are not judged again: {reranker.detail}", advice=reranker.hint)
+        return HealthFinding(warning="Results are not reranked: the reranker cannot be used.")
+    return HealthFinding(warning=f"Results are not reranked: {reranker.detail}", advice=reranker.hint)
 
 
 def _retention_findings(stats: StoreStats, average: float) -> list[HealthFinding]:
     findings = []
     if stats.memories and average < LOW_RETENTION:
-        findings.append(HealthFinding(advice="Most memories are fading; review the due ones or let them go."))
+        findings.append(
+            HealthFinding(advice="Most memories are fading; review the due ones, or let them fade.")
+        )
     if stats.due > MANY_DUE:
         advice = f"{stats.due} memories are due for review (`vestige memory list --order due`)."
         findings.append(HealthFinding(advice=advice))

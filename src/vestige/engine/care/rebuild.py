@@ -1,4 +1,4 @@
-"""Deriving again what is derived: strengths from the log, lexical rows and vectors from the text."""
+"""Rebuilding derived data: strengths from the log, lexical rows and vectors from the text."""
 
 from dataclasses import dataclass
 
@@ -13,8 +13,7 @@ from vestige.engine.sleep.personal_curve import strength_history
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuilt:
-    """What was derived again. `drifted` strengths were not what the log says they should be; `note`
-    tells what was left out, and why."""
+    """What was rebuilt. `drifted` strengths differed from the log; `note` says what was left out, and why."""
 
     strengths: int
     drifted: int
@@ -24,9 +23,9 @@ class Rebuilt:
 
 
 def rebuild(call: Call, *, strengths: bool = False, words: bool = False, vectors: bool = False) -> Rebuilt:
-    """Derive the chosen surfaces again; without a choice, all that can be. Canonical data is only read.
+    """Rebuild the chosen data; without a choice, everything possible. Canonical data is only read.
 
-    Vectors that were asked for need a model; where nobody asked, they are left out without one.
+    Vectors that were asked for need a model; otherwise they are left out if there is no model.
     """
     everything = not (strengths or words or vectors)
     embedder = embedder_or_none(call.engine) if vectors or everything else None
@@ -48,23 +47,22 @@ def rebuild(call: Call, *, strengths: bool = False, words: bool = False, vectors
 
 
 def rebuild_strengths(call: Call) -> tuple[int, int]:
-    """Fold every memory's evidence from the log; (memories, how many had drifted).
+    """Fold every memory's evidence from the log; returns (memories, how many had drifted).
 
-    Others may write meanwhile: a memory that is remarked after the log was read keeps the strength
-    that its remark left it with.
+    Other processes may write meanwhile: a memory with evidence after the log was read keeps its strength.
     """
     store = call.engine.store
-    told = strength_history(call)
+    history = strength_history(call)
     replayed: dict[str, Strength] = {}
     drifted: set[str] = set()
     for records in store.stream(access=EVERYTHING):
         call.check()
         for record in records:
             memory = record.memory
-            strength = fold(memory.created_at, told.sightings.get(memory.id, ()), told.curve)
+            strength = fold(memory.created_at, history.sightings.get(memory.id, ()), history.curve)
             replayed[memory.id] = strength
             if strength != record.strength:
                 drifted.add(memory.id)
         call.progress(len(replayed), None, f"{len(replayed)} strengths replayed")
-    later = strength_history(call, after=told.position)
-    return store.put_strengths(replayed, after=told.position), len(drifted - later.sightings.keys())
+    later = strength_history(call, after=history.position)
+    return store.put_strengths(replayed, after=history.position), len(drifted - later.sightings.keys())

@@ -1,7 +1,7 @@
-"""Taking in what a reader of a foreign file yields: checked record by record, written in batches.
+"""Import of foreign files: records of a reader are checked one by one, and written in batches.
 
-A record that cannot be taken costs only itself. Running an import again adds nothing: ids are kept, or
-derived from what a record says, and what was deleted, cut or dropped here since does not come back.
+A record that cannot be imported costs only itself. A second import adds nothing: ids are kept, or derived
+from the content, and what was deleted, cut or dropped here since does not come back.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,13 +43,13 @@ from vestige.exchange.importers.memories import KEPT, MEMORY
 from vestige.exchange.importers.recognition import ImportFormat, reading
 from vestige.store.contract.changes import DROPPED, UNLINKED, Add, Carry, Change, Link, Put
 
-# -- Taking in foreign intentions and insights. What was dropped here does not come back.
+# -- Intentions and insights -----------------------------------------------------------------------------
 
 GONE = "it was dropped here"
 
 
 class Documents:
-    """The intentions and insights of an import."""
+    """Imports intentions and insights. What was deleted here does not come back."""
 
     def __init__(self, intake: Intake) -> None:
         self._intake = intake
@@ -57,17 +57,15 @@ class Documents:
 
     @cached_property
     def _dropped(self) -> set[tuple[str, str]]:
-        """The documents that have ended here."""
+        """The documents that were deleted here."""
         return {(event.payload["kind"], event.payload["id"]) for event in self._intake.logged(DROPPED)}
 
     def _there(self, kind: str, ids: Sequence[str]) -> set[str]:
         found = self._intake.store.documents(kind, ids=ids, access=self._intake.access, limit=len(ids))
         return {one.id for one in found}
 
-    # -- intentions ------------------------------------------------------------------------------
-
     def take_intentions(self, batch: Sequence[BroughtIntention]) -> None:
-        """Take in some intentions."""
+        """Import some intentions."""
         there = self._there(KIND, [one.intention.id for one in batch])
         self._intake.take(foreign.INTENTION, batch, lambda one: self._intention(one, there))
 
@@ -79,7 +77,7 @@ class Documents:
             return GONE
         description = secrets.screen_text(self._intake.call, intention.description)
         if intention.ended is None and not self._room():
-            return f"{MOST:,} intentions wait in the scope {intention.scope} already"
+            return f"the scope {intention.scope} has {MOST:,} open intentions, which is the limit"
         document = Document(
             kind=KIND,
             id=intention.id,
@@ -92,7 +90,7 @@ class Documents:
         return AcceptedRecord(changes=(Put(document=document),), notes=(REDACTED,) if changed else ())
 
     def _room(self) -> bool:
-        """Whether one more intention may wait, which it then does."""
+        """Whether one more open intention fits; it is then counted."""
         if self._open is None:
             scope = self._intake.target.scope
             held = intentions(self._intake.call, Filter(scope=scope))
@@ -100,10 +98,8 @@ class Documents:
         self._open += 1
         return self._open <= MOST
 
-    # -- insights --------------------------------------------------------------------------------
-
     def take_insights(self, batch: Sequence[BroughtInsight]) -> None:
-        """Take in some insights. An insight stands while its sources say what they say now."""
+        """Import some insights. An insight is valid while its sources say what they say now."""
         intake = self._intake
         there = self._there(INSIGHT, [one.id for one in batch])
         sources = sorted({name for one in batch for name in one.sources})
@@ -119,9 +115,9 @@ class Documents:
             return GONE
         if not texts.keys() >= set(one.sources):
             return "a memory it comes from is not here"
-        told = {"text": one.text, "extra": dict(one.extra)}
-        clean = secrets.screen_fields(self._intake.call, told)
-        text, extra = (clean.get(name, told[name]) for name in ("text", "extra"))
+        given = {"text": one.text, "extra": dict(one.extra)}
+        clean = secrets.screen_fields(self._intake.call, given)
+        text, extra = (clean.get(name, given[name]) for name in ("text", "extra"))
         document = Document(
             kind=INSIGHT,
             id=one.id,
@@ -141,7 +137,7 @@ class Documents:
         return AcceptedRecord(changes=(Put(document=document),), notes=(REDACTED,) if clean else ())
 
 
-# -- foreign
+# -- The import ------------------------------------------------------------------------------------------
 
 BATCH = 200
 """Records in one transaction."""
@@ -152,7 +148,7 @@ One = TypeVar("One", BroughtMemory, BroughtEdge, BroughtIntention, BroughtInsigh
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foreign:
-    """What became of a foreign file; `embedded` memories got vectors afterwards, `note` says why none did."""
+    """The result of an import; `embedded` memories got vectors afterwards, `note` says why none did."""
 
     outcome: ImportOutcome
     embedded: int = 0
@@ -160,9 +156,9 @@ class Foreign:
 
 
 def import_foreign(call: Call, path: Path, form: ImportFormat, scope: str, *, dry_run: bool) -> Foreign:
-    """Take in every record of a file that can be; with `dry_run` only say what would become of each.
+    """Import every record of a file that can be imported; with `dry_run`, only report what would happen.
 
-    Cancelling takes effect between batches; what is in by then stays, and the next run goes on from it.
+    Cancelling takes effect between batches: what was imported stays, and the next run continues from there.
     """
     target = _target(call, scope)
     with _reading(path, form, target) as found:
@@ -186,11 +182,15 @@ def import_foreign(call: Call, path: Path, form: ImportFormat, scope: str, *, dr
 
 
 def _embedded(call: Call, outcome: ImportOutcome) -> Foreign:
-    """Make the vectors; also where all memories were here already: the run that brought them may have been
-    stopped before it came to this."""
+    """Embed the imported memories.
+
+    Also if all of them were here already: the run that imported them may have been stopped before embedding.
+    """
     embedder = embedder_or_none(call.engine)
     if embedder is None:
-        return Foreign(outcome=outcome, note="No model is there: the texts are embedded once there is one.")
+        return Foreign(
+            outcome=outcome, note="There is no embedding model; the texts are embedded once there is one."
+        )
     try:
         return Foreign(outcome=outcome, embedded=backfill(call, embedder))
     except (EmbedderError, ModelMismatch) as exc:
@@ -207,9 +207,9 @@ def _reading(path: Path, form: ImportFormat, target: Target) -> Iterator[Reading
 
 
 def _target(call: Call, scope: str) -> Target:
-    """Where foreign records go; Forbidden where this caller may not write."""
-    reach = call.access
-    if reach.domains is not None or not any(covers(one, scope) for one in reach.scopes or ("/",)):
+    """The scope for foreign records. Raises Forbidden if the caller may not write there."""
+    access = call.access
+    if access.domains is not None or not any(covers(one, scope) for one in access.scopes or ("/",)):
         raise Forbidden(f"This caller may not write into the scope {scope}.", details={"scope": scope})
     some = call.engine.store.find(ANYTHING, access=EVERYTHING, limit=1)
     return Target(scope=scope, now=call.engine.now(), curve=some[0].strength.curve if some else W20)
@@ -239,25 +239,25 @@ def _bring(call: Call, found: Reading, target: Target, *, dry_run: bool) -> Impo
 
 
 def _batches(records: Iterator[Brought]) -> Iterator[list[Brought]]:
-    """The records in their order, batches of one kind each."""
+    """The records in their order, in batches of one kind each."""
     for _, same in groupby(records, key=type):
         while batch := list(islice(same, BATCH)):
             yield batch
 
 
 def _only(kind: type[One], batch: Sequence[Brought]) -> list[One]:
-    """A batch as what it is: all of one kind."""
+    """A batch with its type: all records are of one kind."""
     return [one for one in batch if isinstance(one, kind)]
 
 
 class MemoryImport:
-    """The memories of an import. What was deleted here does not come back."""
+    """Imports memories. What was deleted here does not come back."""
 
     def __init__(self, intake: Intake) -> None:
         self._intake = intake
 
     def take(self, batch: Sequence[BroughtMemory]) -> None:
-        """Take in some memories."""
+        """Import some memories."""
         self._intake.memories |= stored_ids(self._intake, [one.memory.id for one in batch])
         self._intake.take(MEMORY, batch, self._memory)
 
@@ -276,15 +276,15 @@ class MemoryImport:
 
 
 class LinkImport:
-    """The links of an import. What was cut here does not come back."""
+    """Imports links. What was cut here does not come back."""
 
     def __init__(self, intake: Intake) -> None:
         self._intake = intake
         self._linked: set[EdgeKey] = set()
-        """Links that are here by now, or would be."""
+        """Links that exist here now, or would after a dry run."""
 
     def take(self, batch: Sequence[BroughtEdge]) -> None:
-        """Take in some links."""
+        """Import some links."""
         intake = self._intake
         ends = sorted({end for one in batch for end in (one.edge.source_id, one.edge.target_id)})
         intake.memories |= stored_ids(intake, ends)
@@ -307,15 +307,17 @@ class LinkImport:
 
     @cached_property
     def _cut(self) -> set[EdgeKey]:
-        """The links that have ended here."""
+        """The links that were cut here."""
         return {
             (str(event.memory_id), event.payload["target"], event.payload["kind"])
             for event in self._intake.logged(UNLINKED)
         }
 
     def _begin_fading(self) -> None:
-        """Say that links have faded until now, where none ever have: what time has done to a foreign link is
-        in its weight, and must not be done again."""
+        """Record that links have faded until now, if no run ever recorded that.
+
+        The weight of a foreign link already includes its fading, which must not be applied twice.
+        """
         intake, now = self._intake, self._intake.target.now
         if intake.dry_run or intake.access != EVERYTHING:
             return
@@ -325,5 +327,5 @@ class LinkImport:
 
 
 def stored_ids(intake: Intake, memory_ids: Sequence[str]) -> set[str]:
-    """Those of these memories that the store has."""
+    """Those of these memory ids that the store has."""
     return {record.memory.id for record in intake.store.get_many(memory_ids, access=intake.access)}

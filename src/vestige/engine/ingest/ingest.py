@@ -1,6 +1,6 @@
 """The write path: screen → draft → embed → rivals → decide → apply → commit → emit.
 
-A batch is decided item by item, each seeing what the earlier ones became, and written whole.
+A batch is decided item by item, each seeing what the earlier ones became, and written in one transaction.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,9 +20,9 @@ from vestige.store.contract.changes import Claim
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Idempotency:
-    """An idempotency key, the digest of its request, and how to write its answer down.
+    """An idempotency key, the digest of its request, and how to serialise its answer.
 
-    `digest` is given the texts after screening, so that no secret is part of it.
+    `digest` gets the texts after screening, so that it contains no secret.
     """
 
     key: str
@@ -44,7 +44,7 @@ def ingest(
     secrets: Policy | None = None,
     idempotency: Idempotency | None = None,
 ) -> list[Ingested] | Replayed:
-    """Remember every text or none; a request that was made before gets its answer again."""
+    """Remember every text or none. A repeated request with an idempotency key gets its first answer again."""
     clean = screen(call, texts, secrets)
     drafts = draft_all(call, clean)
     claim = _Claiming(call, idempotency, clean) if idempotency else None
@@ -53,7 +53,7 @@ def ingest(
     except IdempotencyConflict:
         if claim is None or not claim.earlier():
             raise
-        # The same request was made at the same time and was first: its answer counts.
+        # The same request was made at the same time and committed first: return its answer.
         return _attempt(call, drafts, claim)
 
 
@@ -62,9 +62,9 @@ def _attempt(call: Call, drafts: Sequence[Draft], claim: "_Claiming | None") -> 
         return claim.replay(earlier)
     batch = embed(call, drafts)
     find_rivals(batch, drafts)
-    scales = importance_inputs(batch, drafts)
+    weights = importance_inputs(batch, drafts)
     for index, draft in enumerate(drafts):
-        decided = decide_one(batch, index, draft, scales)
+        decided = decide_one(batch, index, draft, weights)
         memory_id = apply(batch, index, draft, decided.decision)
         if decided.importance and memory_id == draft.memory.id:
             record_importance(batch, draft.memory, decided.importance)
@@ -79,12 +79,12 @@ def _commit(call: Call, batch: IngestBatch, claim: Claim | None) -> None:
     try:
         call.engine.store.commit(batch.changes, access=call.access, claim=claim)
     except NotFound as exc:
-        # A rival was deleted since it was looked at: decide again without it.
+        # A rival was deleted since it was read: decide again without it.
         raise Conflict() from exc
 
 
 class _Claiming:
-    """The claim that a request makes on its idempotency key."""
+    """The claim of a request on its idempotency key."""
 
     def __init__(self, call: Call, idempotency: Idempotency, texts: Sequence[NewText]) -> None:
         self._store, self._idempotency = call.engine.store, idempotency

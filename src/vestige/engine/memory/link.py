@@ -1,4 +1,4 @@
-"""Links that change: made and cut by people, strengthened by use, faded by time."""
+"""Links between memories: created and cut by users, strengthened by use, weakened over time."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from vestige.store.contract.changes import Link, Put, Unlink
 from vestige.store.filter_rule import passes
 
 FADED_AT_ONCE = 500
-"""Links in one transaction when they fade: a search or a write never waits for more."""
+"""Links that fade in one transaction: a search or a write never waits for more."""
 DAY = timedelta(days=1)
 FADED, LINKS = "faded", "links"
 """The kind and the id of the document that says until when links have faded."""
@@ -25,7 +25,7 @@ FADED, LINKS = "faded", "links"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linked:
-    """A link, and whether it is new or has another weight than before."""
+    """A link, and whether it is new or has a new weight."""
 
     edge: Edge
     changed: bool
@@ -33,14 +33,14 @@ class Linked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FadedLinks:
-    """How many learned links have become weaker, and how many of them were cut."""
+    """How many learned links became weaker, and how many were cut."""
 
     faded: int
     pruned: int
 
 
 def link(call: Call, source_id: str, target_id: str, kind: str, weight: float) -> Linked:
-    """Link two memories on somebody's word, or give that link another weight."""
+    """Link two memories at a user's request, or change the weight of that link."""
     if source_id == target_id:
         raise InvalidInput(
             "A memory cannot be linked to itself.",
@@ -64,9 +64,9 @@ def link(call: Call, source_id: str, target_id: str, kind: str, weight: float) -
 
 
 def unlink(call: Call, one: str, other: str, kind: str | None) -> list[Edge]:
-    """Cut the links of a kind between two memories, or all of them; those that were there.
+    """Cut the links of a kind between two memories, or all of them; returns those that were cut.
 
-    Links that tell of the past of a memory stay: InvalidInput where there are no others.
+    Links that record the past of a memory stay: InvalidInput if there are no others.
     """
 
     def attempt() -> list[Edge]:
@@ -81,7 +81,7 @@ def unlink(call: Call, one: str, other: str, kind: str | None) -> list[Edge]:
         now = call.engine.now()
         try:
             call.engine.store.commit([_end(edge, now) for edge in cut], access=call.access)
-        except NotFound as exc:  # somebody else was quicker
+        except NotFound as exc:  # another process cut one first
             raise Conflict() from exc
         return cut
 
@@ -94,17 +94,18 @@ def _between(call: Call, one: str, other: str) -> list[Edge]:
 
 def _history_link_error(edge: Edge) -> InvalidInput:
     return InvalidInput(
-        f"{edge.source_id} and {edge.target_id} are linked by `{edge.kind}`, which tells of their past.",
-        hint="To take a merge back use `dedup undo`, to make a memory true again `memory set_validity`.",
+        f"The link `{edge.kind}` between {edge.source_id} and {edge.target_id} records their past and stays.",
+        hint="Undo a merge with `dedup undo`, or make a memory valid again with `memory set_validity`.",
         details={"type": edge.kind},
     )
 
 
 def fade(call: Call) -> FadedLinks:
-    """Let learned links fade for the time since they last did, at first since each was made; cut the weakest.
+    """Weaken learned links for the time since the last run, and cut the weakest.
 
-    Links of pinned memories stay as they are. Many small transactions, and the first one says that links have
-    faded until now: a run that is cut short has faded a part of them, and the others have missed one step.
+    Links of pinned memories stay as they are. There are many small transactions, and the first one records
+    the time of the run: a run that is interrupted has weakened a part of the links, and the others miss one
+    step.
     """
     store, now = call.engine.store, call.engine.now()
     pinned = {
@@ -129,14 +130,15 @@ def fade(call: Call) -> FadedLinks:
 
 
 def _until(now: datetime, last: Document | None) -> Put:
-    """The change that says until when links have faded."""
+    """The change that records until when links have faded."""
     first = Document(kind=FADED, id=LINKS, created_at=now, updated_at=now)
     document = replace(last, version=last.version + 1, updated_at=now) if last else first
     return Put(document=document, logged=False)
 
 
 def _fading(edges: Sequence[Edge], since: datetime | None, now: datetime) -> Iterator[Link | Unlink]:
-    """What time does to links: those that are due become weaker, those that are too weak end."""
+    """The changes that time makes to links: those that are due become weaker, those that are too weak are
+    cut."""
     ages = [(now - edge.created_at) / DAY for edge in edges]
     then = [0.0 if since is None else (since - edge.created_at) / DAY for edge in edges]
     due = fading_days(ages, then)
@@ -149,7 +151,7 @@ def _fading(edges: Sequence[Edge], since: datetime | None, now: datetime) -> Ite
 
 
 def _weighed(edge: Edge, weight: float, now: datetime) -> Edge:
-    """The link with a weight it has from now on: the time is for the log, a link keeps when it was made."""
+    """The link with a new weight. The time is for the log; a stored link keeps its creation time."""
     return replace(edge, weight=weight, created_at=now)
 
 
@@ -158,8 +160,11 @@ def _end(edge: Edge, at: datetime) -> Unlink:
 
 
 def _save(call: Call, changes: Sequence[Link | Unlink], *mark: Put) -> Sequence[Link | Unlink]:
-    """Commit what can be, with the mark, and say what that was: a memory deleted meanwhile has taken its
-    links with it. Where nothing is left to do there is no mark either."""
+    """Commit the changes, with the mark; returns those that were committed.
+
+    A memory that was deleted meanwhile has taken its links with it. If nothing is left, no mark is written
+    either.
+    """
     if not changes:
         return ()
     try:
@@ -175,7 +180,7 @@ def _save(call: Call, changes: Sequence[Link | Unlink], *mark: Put) -> Sequence[
 
 
 def _possible(call: Call, changes: Sequence[Link | Unlink]) -> list[Link | Unlink]:
-    """Those changes whose memories, or whose link, are still there."""
+    """The changes whose memories, or whose link, still exist."""
     named = [change.edge if isinstance(change, Link) else change for change in changes]
     ids = sorted({end for one in named for end in (one.source_id, one.target_id)})
     store = call.engine.store
@@ -191,7 +196,7 @@ def _possible(call: Call, changes: Sequence[Link | Unlink]) -> list[Link | Unlin
 
 
 def on_promoted(call: Call, happening: MemoryPromoted) -> None:
-    """What was promoted wakes what is linked to it, and its learned links become stronger, however weak."""
+    """Spread activation from a promoted memory to its neighbours, and strengthen its learned links."""
     engine = call.engine
     if not engine.settings.mechanisms.spreading:
         return
@@ -215,9 +220,9 @@ def on_promoted(call: Call, happening: MemoryPromoted) -> None:
 
 
 def _awake(call: Call, source: str, near: Sequence[str]) -> tuple[list[str], tuple[EventScope, ...]]:
-    """Those near a memory that nobody holds back, in the same order, and where all of them are."""
+    """The neighbours of a memory that are not hidden, in the same order, and the places of all of them."""
     records = call.engine.store.get_many([source, *near], access=call.access)
-    shown = Filter(include_suppressed=False)
+    visible = Filter(include_suppressed=False)
     found = [one.memory for one in records]
-    awake = [one for one in found if one.id == source or passes(one, shown, call.access)]
+    awake = [one for one in found if one.id == source or passes(one, visible, call.access)]
     return [one.id for one in awake if one.id != source], places_of(*awake)

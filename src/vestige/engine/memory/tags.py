@@ -1,4 +1,4 @@
-"""Renaming a tag wherever it is used, in one transaction."""
+"""Tags: renaming a tag on every memory that has it, in one transaction."""
 
 from dataclasses import replace
 
@@ -12,10 +12,10 @@ from vestige.store.contract.changes import Revise
 
 
 def rename_tag(call: Call, tag: str, to: str, where: Filter) -> int:
-    """Give a tag another name on every memory that passes; how many memories changed."""
+    """Rename a tag on every memory that passes the filter; returns how many memories changed."""
     check_label("to", to)
     if tag == to:
-        raise InvalidInput("The new name is the old one.", hint="Give another name.")
+        raise InvalidInput("The new name equals the old one.", hint="Give another name.")
     return retry_on_conflict(call, lambda: _rename(call, tag, to, where))
 
 

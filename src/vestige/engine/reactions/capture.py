@@ -1,7 +1,7 @@
-"""Synaptic tagging and capture: an important event strengthens what was learned around it.
+"""Synaptic tagging and capture: an important event strengthens what was learned shortly before and after it.
 
-What an event captured, and until when it goes on, is a document beside its trigger: it holds ids and numbers,
-and goes when the trigger goes.
+A document beside the trigger holds what the event captured and until when it lasts: ids and numbers. It is
+deleted with the trigger.
 """
 
 from collections.abc import Iterable, Mapping
@@ -38,7 +38,7 @@ _MOMENT = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaptureCluster:
-    """What one event captured so far: memory ids with the amounts. `kept` is its document, None if new."""
+    """What one event has captured: memory ids with the amounts. `kept` is its document, None if new."""
 
     trigger: str
     event: CaptureEvent
@@ -49,12 +49,12 @@ class CaptureCluster:
 
 
 def on_promoted(call: Call, happening: MemoryPromoted) -> None:
-    """Somebody said that a memory matters: what was learned around that moment is captured."""
+    """Capture what was learned around the moment in which a memory was promoted."""
     _capture_before(call, happening.id, CaptureEvent.FLAG, happening.timestamp)
 
 
 def on_scored(call: Call, happening: ImportanceScored) -> None:
-    """A new memory that is important by itself captures what was learned around it."""
+    """Capture what was learned around a new memory that is important by itself."""
     emotion = call.engine.settings.mechanisms.emotion
     event = event_of(happening.composite_score, happening.novelty, happening.arousal, emotion=emotion)
     if event is not None and happening.memory_id is not None:
@@ -62,7 +62,7 @@ def on_scored(call: Call, happening: ImportanceScored) -> None:
 
 
 def on_created(call: Call, happening: MemoryCreated) -> None:
-    """What is learned while an event goes on is captured by it."""
+    """Capture a new memory by the events that still last."""
     if not call.engine.settings.mechanisms.capture:
         return
 
@@ -84,7 +84,7 @@ def on_created(call: Call, happening: MemoryCreated) -> None:
 
 
 def _capture_before(call: Call, trigger: str, event: CaptureEvent, at: datetime) -> None:
-    """Capture what was learned before the event, and open the time after it."""
+    """Capture what was learned before the event, and open the window after it."""
     if not call.engine.settings.mechanisms.capture:
         return
 
@@ -96,7 +96,7 @@ def _capture_before(call: Call, trigger: str, event: CaptureEvent, at: datetime)
         cluster = CaptureCluster(trigger=trigger, event=event, at=at, until=at + reach(event)[1])
         earlier = next((one for one in recent if _name(one) == _name(cluster)), None)
         if earlier is not None:
-            # Until its memories have lost their tags, a repeated event captures none of them again.
+            # While its memories have their tags, a repeated event does not capture them again.
             cluster = replace(cluster, captured=earlier.captured, kept=earlier.kept)
         else:
             cluster = replace(cluster, kept=_document(call, cluster))
@@ -107,19 +107,22 @@ def _capture_before(call: Call, trigger: str, event: CaptureEvent, at: datetime)
 
 
 def _can_be_captured(call: Call) -> Filter:
-    """What no automatic path may touch, nobody wants in mind or does not hold is left alone."""
+    """The filter for what may be captured: valid, not pinned, not suppressed."""
     return Filter(valid_at=call.engine.now(), pinned=False, include_suppressed=False)
 
 
 def _memory(call: Call, memory_id: str, where: Filter) -> Memory | None:
-    """The memory, if it is still there and passes."""
+    """The memory, if it exists and passes the filter."""
     found = call.engine.store.get_many([memory_id], access=call.access)
     return next((one.memory for one in found if passes(one.memory, where, call.access)), None)
 
 
 def _tagged(call: Call, trigger: Memory, cluster: CaptureCluster) -> list[Memory]:
-    """What was learned before the event in the same scope and may be captured: that of the same session
-    first, then the latest. What is at odds with the trigger has lost by the event, not won."""
+    """What was learned before the event in the same scope and may be captured: same session first, then
+    latest.
+
+    Memories that contradict the trigger are left out.
+    """
     where = replace(
         _can_be_captured(call),
         scope=trigger.scope,
@@ -142,7 +145,7 @@ def _tagged(call: Call, trigger: Memory, cluster: CaptureCluster) -> list[Memory
 def _with_captured(
     cluster: CaptureCluster, memories: Iterable[Memory], held: Mapping[str, float]
 ) -> tuple[CaptureCluster, dict[str, float]]:
-    """The cluster with as many of these memories as it takes, and what each of those gains."""
+    """The cluster with as many of these memories as it has room for, and the gain of each."""
     fresh = [one for one in memories if one.id not in cluster.captured]
     apart = [(one.created_at - cluster.at) / _HOUR for one in fresh]
     offered = zip((one.id for one in fresh), amounts(cluster.event, apart).tolist(), strict=True)
@@ -192,7 +195,7 @@ def _document(call: Call, cluster: CaptureCluster) -> Document | None:
 
 
 def _recent(call: Call, scope: str, at: datetime) -> list[CaptureCluster]:
-    """The clusters of exactly this scope that may hold memories which still had their tags then."""
+    """The clusters of exactly this scope whose memories may still have had their tags at a time."""
     since = at - TAG_LIFE - FORWARD
     recent: list[CaptureCluster] = []
     while True:
@@ -219,8 +222,8 @@ def _cluster(document: Document) -> CaptureCluster:
 
 def _gained(clusters: Iterable[CaptureCluster]) -> dict[str, float]:
     """What each memory has gained by captures."""
-    held: dict[str, float] = {}
+    gained: dict[str, float] = {}
     for cluster in clusters:
         for memory_id, amount in cluster.captured.items():
-            held[memory_id] = held.get(memory_id, 0.0) + amount
-    return held
+            gained[memory_id] = gained.get(memory_id, 0.0) + amount
+    return gained

@@ -173,7 +173,7 @@ def _pool(
 
 
 def _sketch(pieces: Sequence[Sequence[Piece]]) -> Sketch | None:
-    """The tokens of each text, one text after the other; None if there are none."""
+    """The tokens of each text, one text after the other; None without tokens."""
     tokens = [[piece.tokens for piece in one if piece.tokens is not None] for one in pieces]
     bits = [np.concatenate([one.bits for one in several])[:LONGEST_TOKENS] for several in tokens if several]
     asked: list[Flags] = [

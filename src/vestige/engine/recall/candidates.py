@@ -38,7 +38,7 @@ class Depth:
 
 
 class Mode(enum.StrEnum):
-    """How thorough a search is; `depth` has the numbers."""
+    """How thorough a search is."""
 
     PRECISE = "precise"
     BALANCED = "balanced"
@@ -158,7 +158,7 @@ class _Meaning:
 
 
 def _meaning(call: Call, text: str) -> _Meaning:
-    """The query's vector and token states, or the reason why there are none."""
+    """The query's vector and token states, or the reason why they are missing."""
     engine = call.engine
     embedder = embedder_or_none(engine)
     if embedder is None:

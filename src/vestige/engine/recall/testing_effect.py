@@ -36,7 +36,7 @@ def leave_trace(call: Call, shown: Sequence[Record]) -> None:
             there = {name: amount for name, amount in due.items() if name in left}
             store.commit(_exposures(there, now), access=call.access, patience_seconds=PATIENCE_SECONDS)
     except (NotFound, StoreError) as exc:
-        # A full disk, many writers.
+        # For example a full disk, or many writers.
         why = exc.message if isinstance(exc, StoreBusy) else (type(exc).__doc__ or "")
         logger.warning("The memories shown were not strengthened: %s", why)
 

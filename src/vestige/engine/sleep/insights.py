@@ -1,7 +1,7 @@
-"""Insights that dreams left: kept as documents that cite their sources, shown while those stand.
+"""Insights of dreams: stored as documents that cite their sources, and shown while those are unchanged.
 
-An insight quotes memories, so it is no way round their fate: it goes with a deleted source, and is not shown
-once a source is suppressed, archived, over, or worded otherwise.
+An insight quotes memories, so it must not outlast them: it is deleted with a source, and not shown if a
+source is suppressed, archived, no longer valid, or reworded.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ PAGE = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptInsight:
-    """An insight as it is kept."""
+    """An insight as it is stored."""
 
     id: str
     kind: str
@@ -38,7 +38,7 @@ class KeptInsight:
 
 
 def insight_put(insight: Insight, memories: Mapping[str, Memory], now: datetime) -> Put:
-    """The change that keeps an insight. It is read where the innermost of its sources is."""
+    """The change that stores an insight, in the innermost scope of its sources."""
     sources = [memories[name] for name in insight.sources]
     document = Document(
         kind=INSIGHT,
@@ -59,7 +59,7 @@ def insight_put(insight: Insight, memories: Mapping[str, Memory], now: datetime)
 
 
 def insight_from(document: Document) -> KeptInsight:
-    """A document that was not dismissed, as an insight."""
+    """The insight of a document that was not dismissed."""
     body = document.body
     return KeptInsight(
         id=document.id,
@@ -74,13 +74,13 @@ def insight_from(document: Document) -> KeptInsight:
 
 
 def known_insights(call: Call, memory_ids: Sequence[str]) -> list[tuple[str, frozenset[str]]]:
-    """(kind, sources) of every insight into any of these memories, dismissed ones too."""
+    """(kind, sources) of every insight into any of these memories, including dismissed ones."""
     found = call.engine.store.documents(INSIGHT, access=call.access, citing=memory_ids, limit=5 * PAGE)
     return [(str(one.body["type"]), frozenset(one.cites)) for one in found]
 
 
 def insights(call: Call, *, scope: str, inherited: bool, limit: int) -> list[KeptInsight]:
-    """The latest insights that stand, in a scope."""
+    """The latest insights of a scope whose sources are unchanged."""
     found: list[KeptInsight] = []
     store, offset = call.engine.store, 0
     while page := store.documents(
@@ -97,7 +97,7 @@ def insights(call: Call, *, scope: str, inherited: bool, limit: int) -> list[Kep
 def insights_into(
     call: Call, memory_ids: Sequence[str], *, limit: int, known_at: datetime | None = None
 ) -> list[KeptInsight]:
-    """The latest insights that stand and cite any of these memories, as far as they were known then."""
+    """The latest insights with unchanged sources that cite any of these memories, as known at `known_at`."""
     if not memory_ids:
         return []
     page = call.engine.store.documents(INSIGHT, access=call.access, citing=memory_ids, limit=PAGE)
@@ -105,7 +105,7 @@ def insights_into(
 
 
 def _standing(call: Call, documents: Sequence[Document], known_at: datetime | None) -> list[KeptInsight]:
-    """Those that are not dismissed and whose sources all stand as they were."""
+    """The insights that are not dismissed and whose sources are unchanged."""
     there = [
         one for one in documents if "insight" in one.body and (known_at is None or one.created_at <= known_at)
     ]
@@ -122,7 +122,7 @@ def _standing(call: Call, documents: Sequence[Document], known_at: datetime | No
 
 
 def dismiss(call: Call, insight_id: str) -> Document:
-    """Let an insight go: its text is dropped, and that it was made is kept, so that it does not come back."""
+    """Dismiss an insight: its text is deleted, and a marker stays so that it does not come back."""
 
     def attempt() -> Document:
         store, now = call.engine.store, call.engine.now()
@@ -144,9 +144,9 @@ def dismiss(call: Call, insight_id: str) -> Document:
 
 
 def drop_outlived(call: Call) -> int:
-    """Drop the insights whose sources no longer say what they said; how many.
+    """Delete the insights whose sources have changed; returns how many.
 
-    Where a source is only suppressed, that may be taken back, and the insight waits.
+    If a source is only suppressed, that may be reversed, and the insight stays.
     """
     offset, gone, read = 0, 0, PAGE
     while read == PAGE:
@@ -158,7 +158,7 @@ def drop_outlived(call: Call) -> int:
 
 
 def _drop_outlived(call: Call, offset: int) -> tuple[int, int]:
-    """One page of it: how many insights were read, and how many dropped."""
+    """Check one page: how many insights were read, and how many deleted."""
     page = call.engine.store.documents(INSIGHT, access=call.access, limit=PAGE, offset=offset)
     outlived, now = _outlived(call, page), call.engine.now()
     if outlived:

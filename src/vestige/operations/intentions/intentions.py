@@ -226,9 +226,9 @@ def check_intentions(call: Call, asked: CheckArguments) -> IntentionsChecked:
         if asked.include_snoozed or one.status_at(situation.now) is not IntentionStatus.SNOOZED
     ]
     return IntentionsChecked(
-        triggered=[told_view(one, situation.now) for one in found.told],
+        triggered=[told_view(one, situation.now) for one in found.triggered],
         pending=[view(one, situation.now) for one in pending[: asked.limit]],
-        total_triggered=found.told_in_all,
+        total_triggered=found.total,
         total_pending=len(pending),
         checked_at=situation.now,
         scope=used(call, asked.scope),
