@@ -43,11 +43,11 @@ from pathlib import Path
 from tests.engine.care.test_reembed_at_scale import Dying
 from testbed.world import open_world
 from vestige.engine.context import Call
-from vestige.engine.care.reembed import change_over
+from vestige.engine.care.reembed import switch_model
 
 folder, settings, texts = sys.argv[1:]
 with open_world(Path(folder), **json.loads(settings)) as world:
-    change_over(Call(engine=world.app.engine), Dying(int(texts), of_process=True))
+    switch_model(Call(engine=world.app.engine), Dying(int(texts), of_process=True))
 """
 
 
