@@ -67,7 +67,7 @@ class MadeBackup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Last:
+class LastBackup:
     """The last backup that this installation made."""
 
     path: Path
@@ -76,7 +76,7 @@ class Last:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Rotated:
+class RotatedBackup:
     """A rotated backup. Its number gives the order, whatever the clock said."""
 
     number: int
@@ -146,7 +146,7 @@ def _pack(call: Call, path: Path) -> MadeBackup:
 # -- Rotation ------------------------------------------------------------------------------------------
 
 
-def rotated_backups(folder: Path) -> list[Rotated]:
+def rotated_backups(folder: Path) -> list[RotatedBackup]:
     """The rotated backups in a folder, oldest first."""
     found = (
         (match, path)
@@ -154,7 +154,9 @@ def rotated_backups(folder: Path) -> list[Rotated]:
         if (match := _ROTATED.fullmatch(path.name)) and path.is_file() and not path.is_symlink()
     )
     dated = ((int(match["number"]), _time(match["at"]), path) for match, path in found)
-    return sorted(Rotated(number=number, at=at, path=path) for number, at, path in dated if at is not None)
+    return sorted(
+        RotatedBackup(number=number, at=at, path=path) for number, at, path in dated if at is not None
+    )
 
 
 def _time(text: str) -> datetime | None:
@@ -232,13 +234,13 @@ def due(call: Call) -> bool:
 # -- The record of backups -----------------------------------------------------------------------------
 
 
-def last_backup(call: Call) -> Last | None:
+def last_backup(call: Call) -> LastBackup | None:
     """The last backup made by this installation, in any folder."""
     noted = _noted(call, LAST)
     if noted is None:
         return None
     body = noted.body
-    return Last(path=Path(body["path"]), size=body["bytes"], at=datetime.fromisoformat(body["at"]))
+    return LastBackup(path=Path(body["path"]), size=body["bytes"], at=datetime.fromisoformat(body["at"]))
 
 
 def backup_warning(call: Call, memories: int) -> str | None:

@@ -65,7 +65,7 @@ def read_canonical(call: Call) -> CanonicalState:
 
 def changed_since(call: Call, state: CanonicalState) -> set[str]:
     """The memories that have changed since the canonical state was read."""
-    return set(_touched(call, state.position))
+    return set(_changed_ids(call, state.position))
 
 
 def _add_history(state: CanonicalState, life: Life) -> None:
@@ -90,7 +90,7 @@ def _add_history(state: CanonicalState, life: Life) -> None:
                 state.cited[f"{life.kind} {life.id}"] = life.document.cites
 
 
-def _touched(call: Call, position: int) -> Iterator[str]:
+def _changed_ids(call: Call, position: int) -> Iterator[str]:
     for event in log_events(call, access=EVERYTHING, after=position):
         if event.memory_id is not None:
             yield event.memory_id
@@ -116,7 +116,7 @@ class DoctorFinding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class DoctorReport:
     """The checks that ran, their findings, the versions of the software, and other processes of the store."""
 
     findings: tuple[DoctorFinding, ...]
@@ -149,7 +149,7 @@ class DoctorCheck:
     look: Callable[[Examination], Iterator[Trouble]]
 
 
-def doctor(call: Call, *, repair: bool = False, deep: bool = False) -> Report:
+def doctor(call: Call, *, repair: bool = False, deep: bool = False) -> DoctorReport:
     """Run every check; with `repair`, repair derived data and check again."""
     first = examine(call, deep=deep)
     left = first
@@ -158,7 +158,7 @@ def doctor(call: Call, *, repair: bool = False, deep: bool = False) -> Report:
         if wanted:
             _repair(call, wanted)
             left = examine(call, deep=deep)
-    return Report(
+    return DoctorReport(
         findings=tuple(_with_repaired(first, left)),
         checked=tuple(one.name for one in CHECKS),
         versions={**_versions(), **call.engine.store.software},
@@ -166,11 +166,11 @@ def doctor(call: Call, *, repair: bool = False, deep: bool = False) -> Report:
     )
 
 
-def post_mortem(why: StoreError, troubles: Sequence[Trouble]) -> Report:
+def post_mortem(why: StoreError, troubles: Sequence[Trouble]) -> DoctorReport:
     """The report on a store that could not be opened, with what can be seen from outside."""
     advice = f" {why.hint}" if why.hint else ""
     refused = Trouble(check=OPENING, message=f"The store cannot be opened: {why.message}{advice}")
-    return Report(
+    return DoctorReport(
         findings=tuple(DoctorFinding(trouble=one) for one in (refused, *troubles)),
         checked=(OPENING, *(["file"] if troubles else [])),
         versions={**_versions(), **(file_software() if troubles else {})},
@@ -423,7 +423,7 @@ CHECKS: tuple[DoctorCheck, ...] = (
 )
 
 
-def severity_of(report: Report) -> Severity | None:
+def severity_of(report: DoctorReport) -> Severity | None:
     """The worst severity that is left."""
     left = {one.trouble.severity for one in report.findings if not one.repaired}
     return "broken" if "broken" in left else "warning" if left else None

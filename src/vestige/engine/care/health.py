@@ -36,7 +36,7 @@ class Health:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class RetentionSnapshot:
     """Retention of everything accessible at a consolidation; an empty store has no `recall`."""
 
     at: datetime
@@ -86,13 +86,13 @@ def health(call: Call) -> Health:
     )
 
 
-def snapshots(call: Call) -> list[Snapshot]:
+def snapshots(call: Call) -> list[RetentionSnapshot]:
     """The last snapshots of exactly what this call has access to, newest first."""
     if call.access.domains is not None:  # snapshots are not taken by domain
         return []
     scope = run_scope(call)
     return [
-        Snapshot(
+        RetentionSnapshot(
             at=row.at,
             retention=row.body["retention"],
             recall=row.body["recall"],

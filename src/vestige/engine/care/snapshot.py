@@ -46,7 +46,7 @@ Sink = Callable[[str], BinaryIO]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class File:
+class SnapshotFile:
     """A packed file; its name is a path with slashes, relative to the data directory."""
 
     name: str
@@ -59,17 +59,17 @@ class File:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Packed:
+class SnapshotContents:
     """The files of a snapshot, and the names of files that could not be packed."""
 
-    files: tuple[File, ...]
+    files: tuple[SnapshotFile, ...]
     left: tuple[str, ...] = ()
 
 
 # -- Packing -------------------------------------------------------------------------------------------
 
 
-def pack(folder: Path, database: Path, into: BinaryIO) -> Packed:
+def pack(folder: Path, database: Path, into: BinaryIO) -> SnapshotContents:
     """Write the files of a data directory, with a copy of its database in place of the database itself."""
     files, left = [], []
     with gzip.GzipFile(filename="", mode="wb", fileobj=into, compresslevel=LEVEL, mtime=0) as packed:
@@ -87,7 +87,7 @@ def pack(folder: Path, database: Path, into: BinaryIO) -> Packed:
         )
         packed.write(_header(MANIFEST, len(manifest)) + manifest + bytes(-len(manifest) % BLOCK))
         packed.write(bytes(2 * BLOCK))
-    return Packed(files=tuple(files), left=tuple(left))
+    return SnapshotContents(files=tuple(files), left=tuple(left))
 
 
 def _files_to_pack(folder: Path) -> Iterator[tuple[str, Path]]:
@@ -115,7 +115,7 @@ def _belongs(parts: tuple[str, ...]) -> bool:
     return not (beside or hidden or first in OTHERS or first == MANIFEST)
 
 
-def _add(packed: BinaryIO | gzip.GzipFile, name: str, path: Path) -> File:
+def _add(packed: BinaryIO | gzip.GzipFile, name: str, path: Path) -> SnapshotFile:
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         packed.write(_header(name, size))
@@ -127,7 +127,7 @@ def _add(packed: BinaryIO | gzip.GzipFile, name: str, path: Path) -> File:
     if left:
         raise StoreError(f"{path} became shorter while it was read.", hint="Make the snapshot again.")
     packed.write(bytes(-size % BLOCK))
-    return File(name=name, size=size, blake2b=digest.hexdigest())
+    return SnapshotFile(name=name, size=size, blake2b=digest.hexdigest())
 
 
 def _header(name: str, size: int) -> bytes:
@@ -166,12 +166,12 @@ def check_packed(path: Path) -> None:
             content.read(CHUNK)  # a small file is read to its end, where its checksum is
 
 
-def check(path: Path) -> Packed:
+def check(path: Path) -> SnapshotContents:
     """Read a snapshot to the end without unpacking it; an error says what is wrong."""
     return _read(path, lambda _name: Path(os.devnull).open("wb"), lambda _size: None)
 
 
-def unpack(path: Path, folder: Path) -> Packed:
+def unpack(path: Path, folder: Path) -> SnapshotContents:
     """Unpack a snapshot into an empty folder and check it. After an error, the folder must not be used."""
 
     def place(name: str) -> BinaryIO:
@@ -198,7 +198,7 @@ class _UnpackState:
     path: Path
     most: int
     total: int = 0
-    files: dict[str, File] = field(default_factory=dict)
+    files: dict[str, SnapshotFile] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
     folders: set[str] = field(default_factory=set)
 
@@ -229,12 +229,12 @@ class _UnpackState:
         )
 
 
-def _read(path: Path, sink: Sink, room: Callable[[int], None]) -> Packed:
+def _read(path: Path, sink: Sink, room: Callable[[int], None]) -> SnapshotContents:
     size = path.stat().st_size
     state = _UnpackState(path=path, most=max(UNSUSPICIOUS_BYTES, MOST_EXPANSION * size))
     with _unpack_errors(path), gzip.open(path) as packed:
         while True:
-            info = _info(_exactly(packed, BLOCK), state)
+            info = _info(_read_exactly(packed, BLOCK), state)
             if info.name == MANIFEST:
                 break
             state.admit(info.name, info.size)
@@ -243,14 +243,14 @@ def _read(path: Path, sink: Sink, room: Callable[[int], None]) -> Packed:
                 state.files[info.name] = _extract(packed, info, target)
         if info.size > MAX_MANIFEST_BYTES:
             raise state.refusal("its manifest is too long")
-        manifest = _exactly(packed, info.size)
-        ended = _exactly(packed, -info.size % BLOCK + 2 * BLOCK)
+        manifest = _read_exactly(packed, info.size)
+        ended = _read_exactly(packed, -info.size % BLOCK + 2 * BLOCK)
         if any(ended) or packed.read(1):
             raise state.refusal("there is data after its end")
     files = tuple(state.files.values())
-    if not _agrees(manifest, files) or DATABASE_NAME not in state.files:
+    if not _matches_manifest(manifest, files) or DATABASE_NAME not in state.files:
         raise _corrupt(path, "its manifest lists other files")
-    return Packed(files=files)
+    return SnapshotContents(files=files)
 
 
 def _info(block: bytes, state: _UnpackState) -> tarfile.TarInfo:
@@ -261,18 +261,18 @@ def _info(block: bytes, state: _UnpackState) -> tarfile.TarInfo:
     return info
 
 
-def _extract(packed: gzip.GzipFile, info: tarfile.TarInfo, target: BinaryIO) -> File:
+def _extract(packed: gzip.GzipFile, info: tarfile.TarInfo, target: BinaryIO) -> SnapshotFile:
     digest, left = blake2b(digest_size=32), info.size
     while left:
-        chunk = _exactly(packed, min(CHUNK, left))
+        chunk = _read_exactly(packed, min(CHUNK, left))
         digest.update(chunk)
         target.write(chunk)
         left -= len(chunk)
-    _exactly(packed, -info.size % BLOCK)
-    return File(name=info.name, size=info.size, blake2b=digest.hexdigest())
+    _read_exactly(packed, -info.size % BLOCK)
+    return SnapshotFile(name=info.name, size=info.size, blake2b=digest.hexdigest())
 
 
-def _agrees(manifest: bytes, files: tuple[File, ...]) -> bool:
+def _matches_manifest(manifest: bytes, files: tuple[SnapshotFile, ...]) -> bool:
     try:
         listed = orjson.loads(manifest)
     except orjson.JSONDecodeError:
@@ -280,7 +280,7 @@ def _agrees(manifest: bytes, files: tuple[File, ...]) -> bool:
     return bool(listed == {"format": FORMAT, "files": [one.manifest_entry() for one in files]})
 
 
-def _exactly(packed: gzip.GzipFile, size: int) -> bytes:
+def _read_exactly(packed: gzip.GzipFile, size: int) -> bytes:
     data = packed.read(size)
     if len(data) != size:
         raise EOFError("it ends too early")

@@ -58,7 +58,7 @@ class ImportOutcome:
     notes: tuple[ImportNote, ...] = ()
 
 
-class Account:
+class ImportAccount:
     """The account of an import while it runs. Every record is entered once."""
 
     def __init__(self) -> None:
@@ -148,7 +148,7 @@ class Intake:
     """An import while it runs. A dry run decides everything and writes nothing."""
 
     def __init__(self, call: Call, target: Target, *, dry_run: bool) -> None:
-        self.account = Account()
+        self.account = ImportAccount()
         self.call, self.target, self.dry_run = call, target, dry_run
         self.store, self.access = call.engine.store, call.access
         self.memories: set[str] = set()

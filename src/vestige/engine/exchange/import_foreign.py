@@ -48,7 +48,7 @@ from vestige.store.contract.changes import DROPPED, UNLINKED, Add, Carry, Change
 GONE = "it was dropped here"
 
 
-class Documents:
+class DocumentImport:
     """Imports intentions and insights. What was deleted here does not come back."""
 
     def __init__(self, intake: Intake) -> None:
@@ -147,7 +147,7 @@ One = TypeVar("One", BroughtMemory, BroughtEdge, BroughtIntention, BroughtInsigh
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Foreign:
+class ForeignImport:
     """The result of an import; `embedded` memories got vectors afterwards, `note` says why none did."""
 
     outcome: ImportOutcome
@@ -155,17 +155,17 @@ class Foreign:
     note: str | None = None
 
 
-def import_foreign(call: Call, path: Path, form: ImportFormat, scope: str, *, dry_run: bool) -> Foreign:
+def import_foreign(call: Call, path: Path, form: ImportFormat, scope: str, *, dry_run: bool) -> ForeignImport:
     """Import every record of a file that can be imported; with `dry_run`, only report what would happen.
 
     Cancelling takes effect between batches: what was imported stays, and the next run continues from there.
     """
     target = _target(call, scope)
     with _reading(path, form, target) as found:
-        outcome = _bring(call, found, target, dry_run=dry_run)
+        outcome = _import_records(call, found, target, dry_run=dry_run)
     memories = outcome.tallies.get(MEMORY)
     if dry_run or memories is None or memories.left == memories.read:
-        return Foreign(outcome=outcome)
+        return ForeignImport(outcome=outcome)
     if memories.imported:
         now = call.engine.now()
         call.engine.events.emit(
@@ -178,23 +178,23 @@ def import_foreign(call: Call, path: Path, form: ImportFormat, scope: str, *, dr
                 ended=0,
             )
         )
-    return _embedded(call, outcome)
+    return _embed(call, outcome)
 
 
-def _embedded(call: Call, outcome: ImportOutcome) -> Foreign:
+def _embed(call: Call, outcome: ImportOutcome) -> ForeignImport:
     """Embed the imported memories.
 
     Also if all of them were here already: the run that imported them may have been stopped before embedding.
     """
     embedder = embedder_or_none(call.engine)
     if embedder is None:
-        return Foreign(
+        return ForeignImport(
             outcome=outcome, note="There is no embedding model; the texts are embedded once there is one."
         )
     try:
-        return Foreign(outcome=outcome, embedded=backfill(call, embedder))
+        return ForeignImport(outcome=outcome, embedded=backfill(call, embedder))
     except (EmbedderError, ModelMismatch) as exc:
-        return Foreign(outcome=outcome, note=exc.message)
+        return ForeignImport(outcome=outcome, note=exc.message)
 
 
 @contextmanager
@@ -215,9 +215,9 @@ def _target(call: Call, scope: str) -> Target:
     return Target(scope=scope, now=call.engine.now(), curve=some[0].strength.curve if some else W20)
 
 
-def _bring(call: Call, found: Reading, target: Target, *, dry_run: bool) -> ImportOutcome:
+def _import_records(call: Call, found: Reading, target: Target, *, dry_run: bool) -> ImportOutcome:
     intake = Intake(call, target, dry_run=dry_run)
-    memories, links, documents = MemoryImport(intake), LinkImport(intake), Documents(intake)
+    memories, links, documents = MemoryImport(intake), LinkImport(intake), DocumentImport(intake)
     done = 0
     for batch in _batches(found.records):
         call.check()

@@ -51,7 +51,7 @@ class PeerFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Synced:
+class SyncResult:
     """The files of other installations, what our own file holds, and whether it had to be written.
 
     `removed` are files of our former names, `holdings` imported records that hold secrets.
@@ -68,7 +68,7 @@ class Synced:
     note: str | None = None
 
 
-def sync(call: Call, folder: Path) -> Synced:
+def sync(call: Call, folder: Path) -> SyncResult:
     """Merge the files of every other installation in the folder, and write ours."""
     engine = call.engine
     folder = absolute(folder)
@@ -86,7 +86,7 @@ def sync(call: Call, folder: Path) -> Synced:
         call.progress(len(files), len(files) + 1, "our own memories")
         contents, written = _write_own(call, own)
         removed = _remove_former(call, folder, peers)
-    return Synced(
+    return SyncResult(
         folder=folder,
         file=own,
         peers=tuple(peers),

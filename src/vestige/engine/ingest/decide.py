@@ -118,7 +118,7 @@ def _rival(batch: IngestBatch, index: int, draft: Draft, near: Scored) -> Rival:
         said=is_speech(memory),
         # A piece of a long text says little about the rest of it, on either side.
         partial=not whole_known or len(batch.vectors[index].pieces) > 1,
-        later=_is_not_current(draft, batch.now) or _begins(new, batch.now) < _known_from(memory, new),
+        later=_is_not_current(draft, batch.now) or _begin_of(new, batch.now) < _known_from(memory, new),
         same_occasion=same_occasion(new, memory),
     )
 
@@ -130,7 +130,7 @@ def _known_from(memory: Memory, new: Memory) -> datetime:
     """
     if new.valid_from is not None and memory.valid_from is None and memory.occurred_at is None:
         return new.valid_from
-    return _begins(memory, memory.created_at)
+    return _begin_of(memory, memory.created_at)
 
 
 def _is_not_current(draft: Draft, now: datetime) -> bool:
@@ -139,5 +139,5 @@ def _is_not_current(draft: Draft, now: datetime) -> bool:
     return (start is not None and start > now) or not draft.memory.valid_at(now)
 
 
-def _begins(memory: Memory, otherwise: datetime) -> datetime:
+def _begin_of(memory: Memory, otherwise: datetime) -> datetime:
     return memory.valid_from or memory.occurred_at or otherwise

@@ -52,7 +52,7 @@ class FadedMemories:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class ArchiveRun:
     """A run of `gc`: the ids it archived, how many faded memories are left for the next run, and its id."""
 
     archive_id: str | None
@@ -106,15 +106,15 @@ def _low(asked: GcQuery, now: datetime) -> tuple[Filter, Filter]:
     return replace(where, max_retention=asked.below), replace(where, suppressed_by=now - WINDOW)
 
 
-def archive(call: Call, asked: GcQuery) -> Run:
+def archive(call: Call, asked: GcQuery) -> ArchiveRun:
     """Archive faded memories in one transaction. Raises Conflict if that is most of the scope."""
 
-    def attempt() -> Run:
+    def attempt() -> ArchiveRun:
         now, there = call.engine.now(), find_faded(call, asked)
         _check_share(there, asked)
         taken = there.candidates[:MOST]
         if not taken:
-            return Run(archive_id=None, taken=(), left=0)
+            return ArchiveRun(archive_id=None, taken=(), left=0)
         call.progress(0, len(taken), "archiving")
         document = _document(call, asked, taken, now)
         changes = _archive_changes([record.memory for record in taken], now, now)
@@ -124,7 +124,7 @@ def archive(call: Call, asked: GcQuery) -> Run:
         call.engine.events.emit(
             MemoriesArchived(timestamp=now, places=places, ids=ids, archive_id=document.id)
         )
-        return Run(archive_id=document.id, taken=ids, left=len(there.candidates) - len(taken))
+        return ArchiveRun(archive_id=document.id, taken=ids, left=len(there.candidates) - len(taken))
 
     return retry_on_conflict(call, attempt)
 

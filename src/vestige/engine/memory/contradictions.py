@@ -44,7 +44,7 @@ class Contradiction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class ContradictionSearch:
     """The contradictions, latest first, and how much was compared.
 
     `left_out` are accessible memories that were not compared: too long for a statement, or beyond the latest
@@ -77,7 +77,7 @@ class _ContradictionSurvey:
     confirmed: defaultdict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
 
 
-def contradictions(call: Call, where: Filter, topic: str | None, moment: datetime) -> Compared:
+def contradictions(call: Call, where: Filter, topic: str | None, moment: datetime) -> ContradictionSearch:
     """All contradictions among the memories that pass the filter; trust is judged at `moment`."""
     found = _about(call, where, topic) if topic is not None else _everything(call, where)
     records = [record for record in found if len(record.memory.content) <= LONG_CHARS]
@@ -92,7 +92,7 @@ def contradictions(call: Call, where: Filter, topic: str | None, moment: datetim
     _add_marked(call, survey)
     accessible = len(found) if topic is not None else call.engine.store.count(where, access=call.access)
     clashes = (_contradiction(survey, verdict, moment) for verdict in survey.verdicts.values())
-    return Compared(
+    return ContradictionSearch(
         contradictions=tuple(
             sorted(clashes, key=lambda one: (told_at(one.newer.memory), one.newer.memory.id), reverse=True)
         ),

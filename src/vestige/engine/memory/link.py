@@ -147,10 +147,10 @@ def _fading(edges: Sequence[Edge], since: datetime | None, now: datetime) -> Ite
         if days and weight < PRUNE_BELOW:
             yield _end(edge, now)
         elif days:
-            yield Link(edge=_weighed(edge, weight, now))
+            yield Link(edge=_with_weight(edge, weight, now))
 
 
-def _weighed(edge: Edge, weight: float, now: datetime) -> Edge:
+def _with_weight(edge: Edge, weight: float, now: datetime) -> Edge:
     """The link with a new weight. The time is for the log; a stored link keeps its creation time."""
     return replace(edge, weight=weight, created_at=now)
 
@@ -202,7 +202,7 @@ def on_promoted(call: Call, happening: MemoryPromoted) -> None:
         return
     edges = engine.store.edges([happening.id], access=call.access, heaviest=MOST_EDGES)
     near = neighbours(happening.id, edges)
-    awake, places = _awake(call, happening.id, sorted(near, key=lambda one: (-near[one], one)))
+    awake, places = _visible_neighbours(call, happening.id, sorted(near, key=lambda one: (-near[one], one)))
     if not awake:
         return
     now = engine.now()
@@ -213,13 +213,15 @@ def on_promoted(call: Call, happening: MemoryPromoted) -> None:
         and edge.weight < 1.0
         and not {edge.source_id, edge.target_id}.isdisjoint(awake)
     ]
-    _save(call, [Link(edge=_weighed(edge, reinforced(edge.weight), now)) for edge in used])
+    _save(call, [Link(edge=_with_weight(edge, reinforced(edge.weight), now)) for edge in used])
     engine.events.emit(
         ActivationSpread(timestamp=now, places=places, source_id=happening.id, activated_ids=tuple(awake))
     )
 
 
-def _awake(call: Call, source: str, near: Sequence[str]) -> tuple[list[str], tuple[EventScope, ...]]:
+def _visible_neighbours(
+    call: Call, source: str, near: Sequence[str]
+) -> tuple[list[str], tuple[EventScope, ...]]:
     """The neighbours of a memory that are not hidden, in the same order, and the places of all of them."""
     records = call.engine.store.get_many([source, *near], access=call.access)
     visible = Filter(include_suppressed=False)

@@ -126,7 +126,7 @@ def around(
     for _ in range(hops):
         call.check()
         edges = call.engine.store.edges(level, access=call.access, heaviest=MOST_EDGES)
-        met = _met(edges, records)
+        met = _new_neighbours(edges, records)
         found = _visible(call, met, where, named)
         level = [memory_id for memory_id in met if memory_id in found][: most - len(records)]
         records |= {memory_id: found[memory_id] for memory_id in level}
@@ -135,7 +135,7 @@ def around(
     return records
 
 
-def _met(edges: Sequence[Edge], known: Mapping[str, Record]) -> list[str]:
+def _new_neighbours(edges: Sequence[Edge], known: Mapping[str, Record]) -> list[str]:
     """The new memories at the ends of these links, those with the strongest links first."""
     ends = (end for edge in _strongest_first(edges) for end in (edge.source_id, edge.target_id))
     return [end for end in dict.fromkeys(ends) if end not in known]

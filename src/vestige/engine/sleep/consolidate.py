@@ -25,8 +25,8 @@ from vestige.engine.memory.states import log_state_changes
 from vestige.engine.memory.suppress import sweep
 from vestige.engine.reactions import capture, reconsolidation
 from vestige.engine.sleep.dream import Dreamed, DreamQuery, dream
-from vestige.engine.sleep.insights import drop_outlived
-from vestige.engine.sleep.personal_curve import Tuned, tune
+from vestige.engine.sleep.insights import drop_stale
+from vestige.engine.sleep.personal_curve import CurveFit, tune
 from vestige.engine.sleep.runs import (
     CONSOLIDATION,
     DREAM,
@@ -34,7 +34,7 @@ from vestige.engine.sleep.runs import (
     alone,
     drop_older,
     history_row,
-    last,
+    last_run,
     run_scope,
     trim,
 )
@@ -95,7 +95,7 @@ def consolidate(call: Call, *, dreaming: DreamQuery | None) -> Consolidated:
         call = throttled(call, lease.renew)
         here = (EventScope(scope=scope),)
         engine.events.emit(ConsolidationStarted(timestamp=engine.now(), places=here))
-        before = last(call, CONSOLIDATION, scope)
+        before = last_run(call, CONSOLIDATION, scope)
         # A step reports its progress on its own scale, which would confuse the caller.
         silent = replace(call, progress=lambda done, total, what: None)
         run = _Run(call=silent, scope=scope, since=before.at if before else None, dream=dreaming)
@@ -171,7 +171,7 @@ def _embeddings(run: _Run) -> "Counted":
 
 
 def _curve(run: _Run) -> "Counted":
-    tuned: Tuned = tune(run.call)
+    tuned: CurveFit = tune(run.call)
     run.tuned = tuned.fitted
     return tuned.reviews, tuned.why or f"w20 is {tuned.w20:.4f}"
 
@@ -223,7 +223,7 @@ def _dream(run: _Run) -> "Counted":
 
 
 def _insights(run: _Run) -> "Counted":
-    count = drop_outlived(run.call)
+    count = drop_stale(run.call)
     return count, "dropped, because their sources have changed" if count else None
 
 

@@ -29,7 +29,7 @@ from vestige.engine.revise import connected_event
 from vestige.engine.sleep.dream_commit import DreamFindings, commit_dream
 from vestige.engine.sleep.dream_replay import Replay, choose, compare, edges_of, groups
 from vestige.engine.sleep.insights import KeptInsight, known_insights
-from vestige.engine.sleep.runs import DREAM, accessible_scope, alone, last
+from vestige.engine.sleep.runs import DREAM, accessible_scope, alone, last_run
 from vestige.engine.sleep.throttle import throttled
 
 JUDGED = 100
@@ -111,7 +111,7 @@ def _check_enough(call: Call, query: DreamQuery) -> None:
 
 def _look_for_findings(call: Call, query: DreamQuery) -> DreamFindings:
     """Everything that takes long. It only reads."""
-    before = last(call, DREAM, query.scope)
+    before = last_run(call, DREAM, query.scope)
     turn = before.body["turn"] + 1 if before else 0
     _enter(call, query, "replay")
     records, mattered = choose(call, query.where, query.memories, turn)

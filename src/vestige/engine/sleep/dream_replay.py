@@ -127,14 +127,14 @@ def _near_by_vectors(
             held = _wholes(call, some)
             if not held:
                 continue
-            matrix, there = np.stack(list(held.values())), _together(where, scope)
+            matrix, there = np.stack(list(held.values())), _linkable(where, scope)
             found = call.engine.store.nearest(matrix, signature, there, access=call.access, limit=NEAREST + 1)
             for name, neighbours in zip(held, found, strict=True):
                 near |= {pair(name, one.memory_id): one.score for one in neighbours if one.memory_id != name}
     return near
 
 
-def _together(where: Filter, scope: str) -> Filter:
+def _linkable(where: Filter, scope: str) -> Filter:
     """The filter for neighbours of a memory in this scope: nothing is linked across two projects."""
     if where.scope is not None and scope != where.scope and covers(where.scope, scope):
         return replace(where, scope=scope, inherited=True)

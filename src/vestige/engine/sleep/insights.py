@@ -87,7 +87,7 @@ def insights(call: Call, *, scope: str, inherited: bool, limit: int) -> list[Kep
         INSIGHT, access=call.access, scope=scope, inherited=inherited, limit=PAGE, offset=offset
     ):
         call.check()
-        found += _standing(call, page, None)
+        found += _with_unchanged_sources(call, page, None)
         offset += PAGE
         if len(found) >= limit or len(page) < PAGE:
             break
@@ -101,10 +101,12 @@ def insights_into(
     if not memory_ids:
         return []
     page = call.engine.store.documents(INSIGHT, access=call.access, citing=memory_ids, limit=PAGE)
-    return _standing(call, page, known_at)[:limit]
+    return _with_unchanged_sources(call, page, known_at)[:limit]
 
 
-def _standing(call: Call, documents: Sequence[Document], known_at: datetime | None) -> list[KeptInsight]:
+def _with_unchanged_sources(
+    call: Call, documents: Sequence[Document], known_at: datetime | None
+) -> list[KeptInsight]:
     """The insights that are not dismissed and whose sources are unchanged."""
     there = [
         one for one in documents if "insight" in one.body and (known_at is None or one.created_at <= known_at)
@@ -143,7 +145,7 @@ def dismiss(call: Call, insight_id: str) -> Document:
     return retry_on_conflict(call, attempt)
 
 
-def drop_outlived(call: Call) -> int:
+def drop_stale(call: Call) -> int:
     """Delete the insights whose sources have changed; returns how many.
 
     If a source is only suppressed, that may be reversed, and the insight stays.
@@ -151,22 +153,22 @@ def drop_outlived(call: Call) -> int:
     offset, gone, read = 0, 0, PAGE
     while read == PAGE:
         call.check()
-        read, dropped = retry_on_conflict(call, partial(_drop_outlived, call, offset))
+        read, dropped = retry_on_conflict(call, partial(_drop_stale_page, call, offset))
         gone += dropped
         offset += read - dropped
     return gone
 
 
-def _drop_outlived(call: Call, offset: int) -> tuple[int, int]:
+def _drop_stale_page(call: Call, offset: int) -> tuple[int, int]:
     """Check one page: how many insights were read, and how many deleted."""
     page = call.engine.store.documents(INSIGHT, access=call.access, limit=PAGE, offset=offset)
-    outlived, now = _outlived(call, page), call.engine.now()
+    outlived, now = _stale(call, page), call.engine.now()
     if outlived:
         save(call, [Drop(kind=INSIGHT, id=one, at=now) for one in outlived])
     return len(page), len(outlived)
 
 
-def _outlived(call: Call, documents: Sequence[Document]) -> list[str]:
+def _stale(call: Call, documents: Sequence[Document]) -> list[str]:
     names = list(dict.fromkeys(name for one in documents for name in one.cites))
     records = call.engine.store.get_many(names, access=call.access)
     texts = {record.memory.id: text_hash(record.memory) for record in records}

@@ -82,7 +82,7 @@ def _history_from(events: Iterable[LogEvent]) -> StrengthHistory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tuned:
+class CurveFit:
     """The forgetting curve: fitted to a number of reviews, or left as it was, and why."""
 
     fitted: bool
@@ -92,7 +92,7 @@ class Tuned:
     why: str | None = None
 
 
-def tune(call: Call) -> Tuned:
+def tune(call: Call) -> CurveFit:
     """Fit the curve to the reviews in the log, if there are enough.
 
     If the fit has not changed, nothing is written. Raises Forbidden for a caller with limited access: the
@@ -109,12 +109,12 @@ def tune(call: Call) -> Tuned:
     count, failures = len(reviews.recalled), reviews.failures
     why = lacking(reviews)
     if why is not None:
-        return Tuned(fitted=False, w20=history.curve, reviews=count, failures=failures, why=why)
+        return CurveFit(fitted=False, w20=history.curve, reviews=count, failures=failures, why=why)
     w20 = fit(reviews)
     if abs(w20 - history.curve) <= TOLERANCE:
-        return Tuned(fitted=True, w20=history.curve, reviews=count, failures=failures)
+        return CurveFit(fitted=True, w20=history.curve, reviews=count, failures=failures)
     call.engine.store.commit([Tune(w20=w20, at=call.engine.now())], access=EVERYTHING)
-    return Tuned(fitted=True, w20=w20, reviews=count, failures=failures)
+    return CurveFit(fitted=True, w20=w20, reviews=count, failures=failures)
 
 
 def _histories(call: Call, history: StrengthHistory) -> Iterator[tuple[datetime, list[StrengthLine]]]:

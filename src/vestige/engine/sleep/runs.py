@@ -199,7 +199,7 @@ def run_records(call: Call, kind: str, *, limit: int = KEPT) -> list[RunRecord]:
     return [_row(document) for document in found]
 
 
-def last(call: Call, kind: str, scope: str) -> RunRecord | None:
+def last_run(call: Call, kind: str, scope: str) -> RunRecord | None:
     """The last run that covered a scope: in it or above it."""
     found = call.engine.store.documents(kind, access=call.access, scope=scope, inherited=True, limit=KEPT)
     return next((_row(document) for document in found if covers(document.scope, scope)), None)

@@ -11,7 +11,7 @@ from vestige.engine.context import Call
 from vestige.engine.reactions.searches import ATTENTION
 from vestige.engine.sleep.consolidate import Consolidated, consolidate
 from vestige.engine.sleep.dream import DreamQuery
-from vestige.engine.sleep.runs import CONSOLIDATION, DREAM, last, run_scope
+from vestige.engine.sleep.runs import CONSOLIDATION, DREAM, last_run, run_scope
 from vestige.store.contract.answers import LogQuery
 from vestige.store.contract.changes import CREATED, REMARKED
 
@@ -43,7 +43,7 @@ def needs(call: Call) -> SleepNeeds:
 
 
 def _needs_consolidation(call: Call) -> bool:
-    before = last(call, CONSOLIDATION, run_scope(call))
+    before = last_run(call, CONSOLIDATION, run_scope(call))
     every = timedelta(hours=call.engine.settings.sleep.interval_hours)
     return before is None or call.engine.now() - before.at >= every
 
@@ -53,7 +53,7 @@ def _needs_dream(call: Call) -> bool:
     where = dreamable(call)
     if store.count(where, access=call.access) < LEAST_MEMORIES:
         return False
-    before = last(call, DREAM, call.scope)
+    before = last_run(call, DREAM, call.scope)
     if before is None or now - before.at > DREAM_EVERY:
         return True
     saved = Filter(scope=call.scope, inherited=True, created_from=before.at)
