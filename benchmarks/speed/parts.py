@@ -20,7 +20,7 @@ from vestige.cognition.ranking.maxsim import match, weigh
 from vestige.core.models import EVERYTHING, Filter
 from vestige.embed.protocol import Encoded
 from vestige.engine.context import Call
-from vestige.engine.recall.candidates import Mode, probe
+from vestige.engine.recall.candidates import Mode, gather
 from vestige.engine.recall.recall import RecallQuery, recall
 from vestige.store.contract.search import CandidatePool, Probe
 
@@ -106,7 +106,7 @@ def measure(opened: InProcess, queries: Sequence[str], memories: int) -> dict[st
         LEXICAL: lambda case: store.lexical(case.asked.terms, where, access=EVERYTHING, limit=PER_ARM),
         MAXSIM: _maxsim,
         GATHER: lambda case: _gather(opened, case.asked, case.encoded),
-        PROBE: lambda case: probe(call, case.asked, where, Mode.BALANCED.depth),
+        PROBE: lambda case: gather(call, case.asked, where, Mode.BALANCED.depth),
         RECALL: lambda case: recall(call, RecallQuery(text=case.query, where=where, limit=LIMIT)),
         UNRECORDED: partial(search, record=False),
         # Each query once: only what was not shown before leaves a trace.

@@ -18,7 +18,7 @@ from vestige.core.events import IntentionTriggered, MemoryCreated
 from vestige.core.models import Access, Filter
 from vestige.engine import intentions
 from vestige.engine.context import Call
-from vestige.engine.intentions import check, on_created, poll, tidy
+from vestige.engine.intentions import check, drop_ended, on_created, poll
 from vestige.operations.registry.groups import registry
 
 
@@ -63,8 +63,8 @@ def test_of_two_who_look_at_once_one_is_the_first(tmp_path: Path) -> None:
             found = check(
                 Call(engine=world.app.engine), TriggerSituation(now=world.clock.now), Filter(), limit=100
             )
-            seen.append(len(found.told))
-            firsts.extend(one.after.id for one in found.told if one.counted)
+            seen.append(len(found.triggered))
+            firsts.extend(one.after.id for one in found.triggered if one.counted)
 
         threads = [Thread(target=look, args=(world,)) for world in both]
         for thread in threads:
@@ -142,11 +142,11 @@ def test_what_ended_long_ago_is_tidied_away(world: World) -> None:
     done, kept = intend(world, "Done."), intend(world, "Kept.")
     world.call("intention", action="update", id=done, status="complete")
     world.clock.now += timedelta(days=30)
-    assert tidy(call) == 0
+    assert drop_ended(call) == 0
     world.clock.now += timedelta(days=1)
 
-    assert tidy(call) == 1
-    assert tidy(call) == 0
+    assert drop_ended(call) == 1
+    assert drop_ended(call) == 0
     assert world.refused("intention", action="update", id=done, status="resume")["code"] == "not_found"
     assert world.call("intention", action="update", id=kept, status="complete")["success"]
 
@@ -179,6 +179,6 @@ def test_where_nothing_can_be_written_who_looks_is_told_all_the_same(tmp_path: P
         world.app.engine.store.backup(tmp_path / "copy.db")
         with closing(open_at(tmp_path / "copy.db", read_only=True)) as reader:
             call = Call(engine=replace(world.app.engine, store=reader))
-            told = [check(call, TriggerSituation(now=START), Filter(), limit=9).told for _ in range(2)]
+            told = [check(call, TriggerSituation(now=START), Filter(), limit=9).triggered for _ in range(2)]
 
     assert [[one.after.description for one in each] for each in told] == [["Call Bob."]] * 2

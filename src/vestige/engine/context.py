@@ -1,4 +1,7 @@
-"""What an operation works with: the `Engine` (one per process) and the `Call` (one per request)."""
+"""What an operation works with: the `Engine` (one per process) and the `Call` (one per request).
+
+Below them are the checks of a caller's access that the store does not make itself.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -23,7 +26,7 @@ def _never_cancelled() -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerStatus:
-    """How the work is going since the start of the process."""
+    """The state of the background worker, with counts since the process started."""
 
     running: bool = False
     leader: bool = False
@@ -37,7 +40,7 @@ class WorkerStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """The parts of a running Vestige. Clock and ids come from outside (app.py)."""
+    """The parts of a running Vestige. The application passes in the clock and the source of ids."""
 
     store: MemoryStore
     embedders: EmbedderSource
@@ -53,11 +56,11 @@ class Engine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One request: what it may reach, how long it may take, whom it tells how far it is.
+    """One request: its access, permissions, deadline, cancellation and progress callback.
 
-    `scope` is where the caller is at home: what it writes and searches without naming a scope. `local` is
-    the user at the command line, who may name any file of his own. `patience_seconds` is how long a reaction
-    may wait for other writers, where that is less than the store is set to wait.
+    `scope` is the default scope of the caller: it writes and searches there if it names no scope. `local` is
+    set for the user at the command line, who may name any file. `patience_seconds` is how long a reaction
+    waits for other writers, if that is less than the store's own setting.
     """
 
     engine: Engine
@@ -73,12 +76,15 @@ class Call:
 
     @property
     def sees_installation(self) -> bool:
-        """Whether the caller may hear where and how this Vestige runs, its files, addresses and processes:
-        whoever may do everything with all of it, as the user of its machine may."""
+        """Whether the caller may see where and how this Vestige runs: its files, addresses and processes.
+
+        Only an administrator with access to everything may, as the user of the machine could.
+        """
         return "admin" in self.permissions and self.access == EVERYTHING
 
     def check(self) -> None:
-        """Stop here if the caller has gone or time is up. Long work calls this between steps."""
+        """Raise Cancelled or DeadlineExceeded if the caller has gone or time is up. Long work calls it
+        between steps."""
         if self.cancelled():
             raise Cancelled()
         if self.deadline is not None and self.engine.monotonic() > self.deadline:
@@ -95,39 +101,39 @@ class Call:
             )
 
     def require_everything(self) -> None:
-        """Raise Forbidden if there are memories that the caller may not reach."""
+        """Raise Forbidden if the caller's access is limited to scopes or domains."""
         if self.access != EVERYTHING:
             raise Forbidden(
-                "This is about the whole store, and you may reach only a part of it.",
-                hint="Use a key without filters for scopes and domains.",
+                "This needs access to the whole store, and your access is limited.",
+                hint="Use a key that is not limited to scopes or domains.",
             )
 
 
-# -- On whose behalf something happens: what reacts to it goes no further than he does.
+# -- The access of the caller behind an event, so that reactions never exceed it ------------------------
 
-_REACH: ContextVar[Access] = ContextVar("reach", default=EVERYTHING)
+_CAUSE_ACCESS: ContextVar[Access] = ContextVar("cause_access", default=EVERYTHING)
 
 
 @contextmanager
-def on_behalf_of(access: Access) -> Iterator[None]:
-    """Do what the block does for somebody with this reach."""
-    before = _REACH.set(access)
+def caused_by(access: Access) -> Iterator[None]:
+    """Run a block for a caller with this access. Reactions to its events get the same access."""
+    before = _CAUSE_ACCESS.set(access)
     try:
         yield
     finally:
-        _REACH.reset(before)
+        _CAUSE_ACCESS.reset(before)
 
 
-def reach_of_cause() -> Access:
-    """The reach of whoever is behind what happens on this thread."""
-    return _REACH.get()
+def access_of_cause() -> Access:
+    """The access of the caller whose request runs on this thread."""
+    return _CAUSE_ACCESS.get()
 
 
-# -- What a caller with a limited reach is told and may write, where that is not the store's own matter.
+# -- What a caller with limited access may see and write -------------------------------------------------
 
 
-def unseen(call: Call, memory_ids: Iterable[str]) -> set[str]:
-    """Those of these memories that the caller must not hear of, because they are out of reach or gone."""
+def inaccessible_ids(call: Call, memory_ids: Iterable[str]) -> set[str]:
+    """Those of these memory ids that the caller must not see: not accessible, or deleted."""
     asked = set(memory_ids)
     if call.access == EVERYTHING or not asked:
         return set()
@@ -135,40 +141,38 @@ def unseen(call: Call, memory_ids: Iterable[str]) -> set[str]:
     return asked - {record.memory.id for record in found}
 
 
-def placed(call: Call, memory: Memory) -> Memory:
-    """A new memory where its teller reaches it: one without domains gets his own.
+def in_writable_domain(call: Call, memory: Memory) -> Memory:
+    """The memory in a domain that the caller may write to. A memory without domains gets the caller's domain.
 
-    InvalidInput where he has several, Forbidden where he names others only.
+    Raises InvalidInput if the caller has several domains and names none, and Forbidden if it names only
+    others.
     """
     domains = call.access.domains
     if domains is None or set(domains) & set(memory.domains):
         return memory
-    told = ", ".join(domains)
+    names = ", ".join(domains)
     if memory.domains:
-        raise Forbidden(
-            f"This caller may write only into the domains {told}.", details={"domains": list(domains)}
-        )
+        raise Forbidden(f"You may write only to the domains {names}.", details={"domains": list(domains)})
     if len(domains) != 1:
         raise InvalidInput(
-            f"Say into which of the domains {told} it belongs.",
-            hint="Give one of them in `domains`, or use a key that is limited to one.",
+            f"Name the domain of the memory: one of {names}.",
+            hint="Give it in `domains`, or use a key that is limited to one domain.",
             details={"argument": "domains", "domains": list(domains)},
         )
     return replace(memory, domains=domains)
 
 
-def searched(call: Call, scope: str) -> str:
-    """Where a search in a scope is told and learned: there, or at its caller's home if that is beyond his
-    reach."""
-    reach = call.access.scopes
-    return scope if reach is None or any(covers(one, scope) for one in reach) else call.scope
+def visible_scope(call: Call, scope: str) -> str:
+    """The scope under which a search is announced and learned from: its own, or the caller's default scope.
 
-
-# -- Which scopes there are.
+    The default scope is used if the caller has no access to the scope it searched.
+    """
+    scopes = call.access.scopes
+    return scope if scopes is None or any(covers(one, scope) for one in scopes) else call.scope
 
 
 def require_scope(call: Call, scope: str | None) -> None:
-    """Raise NotFound for a scope that was asked for and holds nothing, and name the nearest that does."""
+    """Raise NotFound for a scope that holds no memory, and suggest the nearest name that does."""
     store = call.engine.store
     if scope is None or store.count(Filter(scope=scope), access=call.access):
         return
@@ -176,6 +180,6 @@ def require_scope(call: Call, scope: str | None) -> None:
     close = nearest_name(scope, list(known))
     raise NotFound(
         f"There is no memory in the scope {scope}.",
-        hint=f"Did you mean {close}?" if close else "Leave `scope` out to look where you are.",
+        hint=f"Did you mean {close}?" if close else "Leave `scope` out to use the default scope.",
         details={"scope": scope},
     )

@@ -1,4 +1,5 @@
-"""Vectors for memories: cut into pieces, embedded in slices, guarded by the text's hash."""
+"""Embeddings of memories: texts are cut into pieces, embedded in slices, and stored with the hash of the
+text."""
 
 import logging
 from collections.abc import Sequence
@@ -18,16 +19,16 @@ from vestige.store.contract.store import MemoryStore
 logger = logging.getLogger(__name__)
 
 SLICE = 64
-"""Pieces embedded between two looks at whether the caller is still there: a fraction of a second."""
+"""Pieces embedded between two checks for cancellation: a fraction of a second."""
 
 
 def embedder_or_none(engine: Engine) -> Embedder | None:
-    """The model, waiting for one that is just being loaded; None when there is none."""
+    """The embedding model, after waiting for one that is being loaded; None without a model."""
     return engine.embedders.get(engine.settings.embeddings.wait_seconds)
 
 
 def spans_of(memory: Memory) -> list[tuple[int, int]]:
-    """The pieces of a memory's searchable text; none crosses from one wording into another."""
+    """The pieces of a memory's searchable text; no piece crosses from one wording into another."""
     spans: list[tuple[int, int]] = []
     offset = 0
     for part in (memory.content, *memory.phrasings):
@@ -37,24 +38,23 @@ def spans_of(memory: Memory) -> list[tuple[int, int]]:
 
 
 def vectors_for(call: Call, memories: Sequence[Memory]) -> list[Embedded]:
-    """The vectors of each memory, or none at all when no model is there, it fails, or it is not the one whose
-    vectors the store holds.
+    """The vectors of each memory; an empty list if there is no model, it fails, or the store uses another
+    one.
 
-    A memory is kept without vectors rather than lost; they are made later (`backfill`).
+    A memory is stored without vectors rather than lost; `backfill` embeds it later.
     """
     embedder = embedder_or_none(call.engine)
-    if embedder is None or is_foreign(call.engine, embedder):
+    if embedder is None or store_has_other_model(call.engine, embedder):
         return []
     try:
         return embed_memories(call, embedder, memories)
     except EmbedderError as exc:
-        logger.warning("Remembering goes on without vectors: %s", exc.message)
+        logger.warning("The model failed; memories are stored without vectors: %s", exc.message)
         return []
 
 
-def is_foreign(engine: Engine, embedder: Embedder) -> bool:
-    """Whether the store holds vectors of another model: before it is changed over to this one, or after it
-    was changed over to a newer one."""
+def store_has_other_model(engine: Engine, embedder: Embedder) -> bool:
+    """Whether the store holds vectors of another model than this one, older or newer."""
     return engine.store.signature() not in (None, embedder.signature)
 
 
@@ -98,32 +98,36 @@ def _in_slices(call: Call, embedder: Embedder, pieces: list[str]) -> list[Encode
 
 
 def backfill(call: Call, embedder: Embedder) -> int:
-    """Embed what was written without this model; how many memories got vectors. Where the store holds vectors
-    of another model, that is left to whoever has it."""
-    return 0 if is_foreign(call.engine, embedder) else embed_missing(call, embedder)
+    """Embed the memories that have no vectors of this model; returns how many.
+
+    If the store holds vectors of another model, nothing is done: the process that has that model embeds them.
+    """
+    return 0 if store_has_other_model(call.engine, embedder) else embed_missing(call, embedder)
 
 
-def lacking(store: MemoryStore, embedder: Embedder, *, limit: int) -> list[Memory]:
-    """Memories for which this model would make something that is not there."""
+def missing_vectors(store: MemoryStore, embedder: Embedder, *, limit: int) -> list[Memory]:
+    """Memories without vectors of this model, or without the token bits that it makes."""
     return store.unembedded(embedder.signature, limit=limit, tokens=embedder.token_states)
 
 
 def embed_missing(call: Call, embedder: Embedder, *, coming: bool = False) -> int:
-    """Embed all that has no vectors of this model, or lost their tokens; how many memories got them. With
-    `coming`, beside those of the model that is in use."""
+    """Embed every memory that has no vectors of this model, or lost its token bits; returns how many.
+
+    With `coming`, the vectors are stored beside those of the model in use.
+    """
     store = call.engine.store
-    anew = embedder.signature if coming else None
+    beside = embedder.signature if coming else None
     quiet = Call(engine=call.engine, cancelled=call.cancelled, deadline=call.deadline)
     done = 0
-    while missing := lacking(store, embedder, limit=SLICE):
+    while missing := missing_vectors(store, embedder, limit=SLICE):
         call.check()
         vectors = embed_memories(quiet, embedder, missing)
         made = {memory.id: one for memory, one in zip(missing, vectors, strict=True)}
-        stored = store.put_vectors(made, coming=anew)
+        stored = store.put_vectors(made, coming=beside)
         done += stored
         call.progress(done, None, f"{done} memories embedded")
         if not stored:
-            # Everything changed under us, or was deleted: the next round sees the new state, but a
-            # store that takes nothing at all must not keep us here for ever.
+            # All of them were changed or deleted meanwhile. The next round would see the new state, but a
+            # store that accepts nothing must not keep this loop running for ever.
             break
     return done

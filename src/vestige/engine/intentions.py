@@ -1,4 +1,4 @@
-"""Intentions: kept as documents, told when they come up, changed by whoever deals with them."""
+"""Intentions: reminders that are kept as documents, and shown when their trigger comes up."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -26,21 +26,21 @@ from vestige.core.errors import Conflict, Forbidden, InvalidInput, NotFound
 from vestige.core.events import EventScope, IntentionTriggered, MemoryCreated, preview
 from vestige.core.models import Filter
 from vestige.engine.context import Call
-from vestige.engine.revise import persistently
+from vestige.engine.revise import retry_on_conflict
 from vestige.store.contract.changes import Drop, Put
 
 KIND = "intention"
 Which = Literal["active", "due", "open", "snoozed", "fulfilled", "cancelled", "all"]
 MOST = 1000
-"""How many intentions may wait in one scope."""
+"""The most open intentions in one scope."""
 PAGE = 1000
 EVENT_CHARS = 10_000
-"""How much of a new memory is looked at for an event."""
+"""How much of a new memory is read for an event trigger."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewIntention:
-    """An intention to be set."""
+    """An intention to create."""
 
     description: str
     said: str | None
@@ -51,16 +51,20 @@ class NewIntention:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
-    """What a check tells, the most urgent first, what waits, and how many of each there are."""
+class IntentionCheck:
+    """The result of a check: the intentions that came up, most urgent first, and those that wait.
 
-    told: tuple[Looked, ...]
+    `triggered` is cut to the limit; `total` counts all that came up.
+    """
+
+    triggered: tuple[Looked, ...]
     pending: tuple[Intention, ...]
-    told_in_all: int
+    total: int
 
 
-def intend(call: Call, wanted: NewIntention) -> Intention:
-    """Set an intention. It belongs to no domain, so who is limited to domains has none."""
+def create_intention(call: Call, wanted: NewIntention) -> Intention:
+    """Create an intention. It belongs to no domain, so a caller that is limited to domains cannot have
+    one."""
     if call.access.domains is not None:
         raise Forbidden(
             "An intention belongs to no domain, and this caller is limited to domains.",
@@ -88,8 +92,8 @@ def _check_room(call: Call, scope: str) -> None:
     held = intentions(call, Filter(scope=scope))
     if sum(one.scope == scope and one.ended is None for one in held) >= MOST:
         raise InvalidInput(
-            f"{MOST:,} intentions wait in the scope {scope} already.",
-            hint="Complete or cancel some: `intention` with the action `list` shows them.",
+            f"The scope {scope} has {MOST:,} open intentions, which is the limit.",
+            hint="Complete or cancel some; `intention` with the action `list` shows them.",
             details={"scope": scope, "limit": MOST},
         )
 
@@ -107,7 +111,7 @@ def find(call: Call, intention_id: str) -> Intention:
 
 
 def change(call: Call, intention_id: str, decide: Callable[[Intention], Intention]) -> Intention:
-    """Change an intention by a decision, which is taken again when somebody else was quicker."""
+    """Change an intention; `decide` runs again if another process changed it meanwhile."""
 
     def attempt() -> Intention:
         before = find(call, intention_id)
@@ -120,11 +124,11 @@ def change(call: Call, intention_id: str, decide: Callable[[Intention], Intentio
         call.engine.store.commit([put], access=call.access)
         return _intention(put.document)
 
-    return persistently(call, attempt)
+    return retry_on_conflict(call, attempt)
 
 
 def delete(call: Call, intention_id: str) -> Intention:
-    """Delete an intention with its words; what it was."""
+    """Delete an intention with its text; returns what it was."""
 
     def attempt() -> Intention:
         found = find(call, intention_id)
@@ -132,29 +136,29 @@ def delete(call: Call, intention_id: str) -> Intention:
         call.engine.store.commit([drop], access=call.access)
         return found
 
-    return persistently(call, attempt)
+    return retry_on_conflict(call, attempt)
 
 
 def intentions(call: Call, within: Filter) -> list[Intention]:
-    """Every intention in a scope and, where the filter says so, what holds there from above."""
+    """Every intention of a scope and, if the filter says `inherited`, of the scopes above it."""
     found: dict[str, Intention] = {}
     for page in _pages(call, within):
         found.update((one.id, _intention(one)) for one in page)
     return list(found.values())
 
 
-def listed(call: Call, within: Filter, which: Which) -> list[Intention]:
-    """Intentions by where they stand: what has come up goes first, what ended goes last.
+def intentions_by_status(call: Call, within: Filter, which: Which) -> list[Intention]:
+    """The intentions with a status: those that came up first, ended ones last.
 
-    What ended long ago is left out. Nothing is changed by looking.
+    Intentions that ended long ago are left out. Nothing is changed.
     """
     now = call.engine.now()
     kept = [one for one in intentions(call, within) if not outlived(one, now)]
-    wanted = [one for one in kept if _stands(one, which, now)]
+    wanted = [one for one in kept if _has_status(one, which, now)]
     return sorted(wanted, key=lambda one: (one.ended is not None, *_order(one, now)))
 
 
-def _stands(intention: Intention, which: Which, now: datetime) -> bool:
+def _has_status(intention: Intention, which: Which, now: datetime) -> bool:
     status = intention.status_at(now)
     match which:
         case "all":
@@ -169,35 +173,39 @@ def _stands(intention: Intention, which: Which, now: datetime) -> bool:
             return status == which
 
 
-def check(call: Call, situation: TriggerSituation, within: Filter, *, limit: int) -> Checked:
-    """What comes up in a situation. That it was told is kept, in one transaction: of several who look at
-    once, one is the first to be told, and who looks again within half an hour is told the same."""
-    return persistently(call, lambda: _check(call, situation, within, limit))
+def check(call: Call, situation: TriggerSituation, within: Filter, *, limit: int) -> IntentionCheck:
+    """The intentions that come up in a situation. That they were shown is saved, in one transaction.
+
+    Of several processes that check at once, one is first. A check within half an hour shows the same again.
+    """
+    return retry_on_conflict(call, lambda: _check(call, situation, within, limit))
 
 
-def _check(call: Call, situation: TriggerSituation, within: Filter, limit: int) -> Checked:
+def _check(call: Call, situation: TriggerSituation, within: Filter, limit: int) -> IntentionCheck:
     waiting = [one for one in intentions(call, within) if one.ended is None]
     looked = [look(one, situation) for one in waiting]
-    told = sorted((one for one in looked if one.shown), key=lambda one: _urgency(one.after, situation.now))
-    shown = told[:limit]
+    triggered = sorted(
+        (one for one in looked if one.shown), key=lambda one: _urgency(one.after, situation.now)
+    )
+    shown = triggered[:limit]
     names = {one.after.id for one in shown}
     after = [one.after if one.after.id in names else one.unshown for one in looked]
     changes = [_next(one, situation.now) for one, was in zip(after, waiting, strict=True) if one != was]
-    # Where nothing can be kept, who looks is told all the same.
+    # A read-only store shows them all the same.
     if changes and not call.engine.store.read_only:
         call.engine.store.commit(changes, access=call.access)
     before = {one.id: one for one in waiting}
-    _announce(call, [one.after for one in shown if _news(one, before[one.after.id])], situation.now)
+    _announce(call, [one.after for one in shown if _is_new_firing(one, before[one.after.id])], situation.now)
     pending = sorted(
         (one for one in after if one.id not in names), key=lambda one: _order(one, situation.now)
     )
-    return Checked(told=tuple(shown), pending=tuple(pending), told_in_all=len(told))
+    return IntentionCheck(triggered=tuple(shown), pending=tuple(pending), total=len(triggered))
 
 
 def relevant(call: Call, situation: TriggerSituation, within: Filter) -> list[Looked]:
-    """What somebody who begins to work should know of: what comes up, is overdue or matters much.
+    """The intentions that matter at the start of a session: triggered, overdue or of high priority.
 
-    Nothing is changed by it: it counts as no reminder.
+    Nothing is changed: this does not count as a reminder.
     """
     now = situation.now
     looked = [look(one, situation) for one in intentions(call, within)]
@@ -206,45 +214,46 @@ def relevant(call: Call, situation: TriggerSituation, within: Filter) -> list[Lo
 
 
 def poll(call: Call) -> tuple[Intention, ...]:
-    """Announce what the clock brought up since the last time. The next check tells of it all the same."""
+    """Announce the intentions that have become due since the last poll. The next check shows them all the
+    same."""
     situation = TriggerSituation(now=call.engine.now())
-    return persistently(call, lambda: _announced(call, situation, Filter()))
+    return retry_on_conflict(call, lambda: _announce_triggered(call, situation, Filter()))
 
 
 def on_created(call: Call, happening: MemoryCreated) -> None:
-    """Note that something happened that intentions wait for: a memory that tells of it."""
+    """Announce the intentions that wait for an event which a new memory mentions."""
     found = call.engine.store.get_many([happening.id], access=call.access)
     if not found:
         return
     memory = found[0].memory
-    told = "\n".join((memory.content[:EVENT_CHARS], *memory.tags))
-    situation = TriggerSituation(now=call.engine.now(), events=stated_words([told]))
+    text = "\n".join((memory.content[:EVENT_CHARS], *memory.tags))
+    situation = TriggerSituation(now=call.engine.now(), events=stated_words([text]))
     within = Filter(scope=memory.scope, inherited=True)
-    persistently(call, lambda: _announced(call, situation, within))
+    retry_on_conflict(call, lambda: _announce_triggered(call, situation, within))
 
 
-def _announced(call: Call, situation: TriggerSituation, within: Filter) -> tuple[Intention, ...]:
-    """Keep what happened, and tell listeners once of every intention that comes up by it."""
+def _announce_triggered(call: Call, situation: TriggerSituation, within: Filter) -> tuple[Intention, ...]:
+    """Save which triggers were met, and emit an event once for every intention that comes up."""
     changes: list[Put] = []
-    news: list[Intention] = []
+    announced: list[Intention] = []
     for one in intentions(call, within):
         if situation.events and not any(isinstance(part, EventTrigger) for _, part in leaves(one.trigger)):
             continue
         looked = look(one, situation)
         after = looked.unshown
-        if _news(looked, one) and looked.after.firing is not None:
+        if _is_new_firing(looked, one) and looked.after.firing is not None:
             after = replace(after, announced=looked.after.firing.due_at)
-            news.append(after)
+            announced.append(after)
         if after != one:
             changes.append(replace(_next(after, situation.now), logged=after.met != one.met))
     if changes:
         call.engine.store.commit(changes, access=call.access, patience_seconds=call.patience_seconds)
-    _announce(call, news, situation.now)
-    return tuple(news)
+    _announce(call, announced, situation.now)
+    return tuple(announced)
 
 
-def tidy(call: Call) -> int:
-    """Drop what was done or given up long ago; how many intentions that were."""
+def drop_ended(call: Call) -> int:
+    """Drop the intentions that ended long ago; returns how many."""
 
     def attempt() -> int:
         now = call.engine.now()
@@ -254,19 +263,19 @@ def tidy(call: Call) -> int:
         try:
             call.engine.store.commit([Drop(kind=KIND, id=one.id, at=now) for one in old], access=call.access)
         except NotFound as exc:
-            raise Conflict("Somebody else tidies up.") from exc
+            raise Conflict("Another process is already cleaning up intentions.") from exc
         return len(old)
 
-    return persistently(call, attempt)
+    return retry_on_conflict(call, attempt)
 
 
-def _news(looked: Looked, before: Intention) -> bool:
-    """Whether it came up just now and nobody was told of that moment."""
+def _is_new_firing(looked: Looked, before: Intention) -> bool:
+    """Whether the intention came up just now and this firing was not announced yet."""
     firing = looked.after.firing
     return looked.fresh and firing is not None and firing.due_at != before.announced
 
 
-def _announce(call: Call, news: Sequence[Intention], now: datetime) -> None:
+def _announce(call: Call, came_up: Sequence[Intention], now: datetime) -> None:
     call.engine.events.emit(
         *(
             IntentionTriggered(
@@ -276,7 +285,7 @@ def _announce(call: Call, news: Sequence[Intention], now: datetime) -> None:
                 description=preview(one.description),
                 priority=one.priority_at(now).name.casefold(),
             )
-            for one in news
+            for one in came_up
         )
     )
 
@@ -295,7 +304,7 @@ def _urgency(intention: Intention, now: datetime) -> tuple[int, datetime, str]:
 
 
 def _order(intention: Intention, now: datetime) -> tuple[int, datetime, int, str]:
-    """What has come up goes first, then what the clock brings up, the soonest at the top."""
+    """The sort key: what has come up first, then what becomes due soonest."""
     looked = look(intention, TriggerSituation(now=now))
     then = intention.next_at(now)
     came_up = looked.shown or intention.status_at(now) is IntentionStatus.TRIGGERED
@@ -303,7 +312,7 @@ def _order(intention: Intention, now: datetime) -> tuple[int, datetime, int, str
     return group, then or intention.created_at, -intention.priority_at(now), intention.id
 
 
-# -- documents -----------------------------------------------------------------------------------
+# -- Documents -----------------------------------------------------------------------------------
 
 
 def _pages(call: Call, within: Filter) -> Iterator[list[Document]]:
@@ -348,6 +357,6 @@ def _document(intention: Intention) -> Document:
 
 
 def _next(intention: Intention, now: datetime) -> Put:
-    """The intention in its next version."""
+    """The change that saves the next version of an intention."""
     changed = replace(intention, version=intention.version + 1, updated_at=max(intention.updated_at, now))
     return Put(document=_document(changed))

@@ -1,6 +1,6 @@
-"""API keys: making, checking, revoking and replacing them.
+"""API keys: creating, verifying, revoking and rotating them.
 
-A key is looked up for every request, so that one that was revoked opens nothing from then on, in no process.
+A key is looked up on every request, so that a revoked key is refused at once, in every process.
 """
 
 import hmac
@@ -33,11 +33,11 @@ def mint(
     domains: Sequence[str] | None = None,
     expires_at: datetime | None = None,
 ) -> tuple[ApiKey, str]:
-    """A new key, and its text, which nobody can find out again."""
+    """A new key, and its text, which is stored nowhere."""
     now = call.engine.now()
     if expires_at is not None and expires_at <= now:
         raise InvalidInput(
-            "The key would have expired already.", hint="Give a later time.", details={"argument": "expires"}
+            "The expiry time is in the past.", hint="Give a later time.", details={"argument": "expires"}
         )
     text = key_text(call.engine.entropy(RANDOM_BYTES))
     key = ApiKey(
@@ -55,19 +55,19 @@ def mint(
 
 
 def require_free_label(call: Call, label: str) -> None:
-    """Conflict where a key that works has this label: people know keys by it, and revoke them by it."""
+    """Raise Conflict if a working key has this label: users identify and revoke keys by label."""
     now, wanted = call.engine.now(), label.strip()
     same = [key.id for key in call.engine.store.list_keys() if key.label == wanted and key.works_at(now)]
     if same:
         raise Conflict(
-            f"There is a key “{wanted}” that works.",
-            hint="`keys rotate` replaces it by a new one; or choose another label.",
+            f"A working key with the label “{wanted}” exists already.",
+            hint="Choose another label, or replace that key with `keys rotate`.",
             details={"argument": "label", "ids": same},
         )
 
 
 def verify(engine: Engine, text: str, now: datetime) -> ApiKey | None:
-    """The key that a text is, if it works now. Why it does not is nobody's business."""
+    """The key with this text, if it is valid now. The reason for a refusal is not disclosed."""
     if not looks_like_a_key(text):
         return None
     hashed = hash_of(text)
@@ -78,13 +78,13 @@ def verify(engine: Engine, text: str, now: datetime) -> ApiKey | None:
 
 
 def recheck(engine: Engine, key_id: str, now: datetime) -> ApiKey | None:
-    """The key of this id, if it works now: for what was opened with it before."""
+    """The key with this id, if it is valid now; for connections that were opened with it before."""
     found = engine.store.list_keys([key_id])
     return found[0] if found and found[0].works_at(now) else None
 
 
 def caller_of(key: ApiKey) -> Caller:
-    """Who calls with a key."""
+    """The caller that a key stands for."""
     return Caller(
         name=key.label,
         permissions=frozenset(key.permissions),
@@ -93,21 +93,24 @@ def caller_of(key: ApiKey) -> Caller:
 
 
 def revoke(call: Call, which: str) -> ApiKey:
-    """Let a key open nothing from now on; the key as it is then."""
-    return call.engine.store.revoke_key(_named(call, which).id, call.engine.now())
+    """Revoke a key; returns it as it is then."""
+    return call.engine.store.revoke_key(_find_key(call, which).id, call.engine.now())
 
 
 def rotate(call: Call, which: str) -> tuple[ApiKey, ApiKey, str]:
-    """Put a new key with the same label, rights and filters in the place of another: the old one, the new one
-    and its text. One that would expire lives as long again."""
-    engine, old = call.engine, _named(call, which)
+    """Replace a key by a new one with the same label, permissions and filters: the old key, the new key, its
+    text.
+
+    A key with an expiry time gets the same lifetime again.
+    """
+    engine, old = call.engine, _find_key(call, which)
     now, text = engine.now(), key_text(engine.entropy(RANDOM_BYTES))
     key = replace(
         old,
         id=engine.new_id(),
         hash=hash_of(text),
         created_at=now,
-        expires_at=None if old.expires_at is None else later(now, old.expires_at - old.created_at),
+        expires_at=None if old.expires_at is None else expiry_after(now, old.expires_at - old.created_at),
         last_used=None,
     )
     engine.store.put_key(key, replacing=old.id)
@@ -115,18 +118,18 @@ def rotate(call: Call, which: str) -> tuple[ApiKey, ApiKey, str]:
 
 
 def note_used(engine: Engine, used: Mapping[str, datetime]) -> None:
-    """Write down when keys, by their ids, were last used, where that can be written."""
+    """Write down when keys were last used, by id, if the store can be written."""
     if used and not engine.store.read_only:
         engine.store.note_keys_used(used)
 
 
-def later(now: datetime, life: timedelta) -> datetime:
-    """The end of a life that begins now, at the latest the end of the calendar."""
-    return now + min(life, END_OF_TIME - now)
+def expiry_after(now: datetime, lifetime: timedelta) -> datetime:
+    """The end of a lifetime that begins now, at the latest the end of the calendar."""
+    return now + min(lifetime, END_OF_TIME - now)
 
 
-def _named(call: Call, which: str) -> ApiKey:
-    """The key of this id, of a hash that begins so, or the only one with this label that was not revoked."""
+def _find_key(call: Call, which: str) -> ApiKey:
+    """The key with this id, with a hash that begins so, or the only unrevoked one with this label."""
     keys, asked = call.engine.store.list_keys(), which.strip()
     found = [key for key in keys if key.id == asked]
     if not found and len(asked) >= SHOWN_HASH_CHARS:

@@ -1,6 +1,7 @@
-"""Changing a memory that exists: load → change → save, again when somebody else was quicker.
+"""Revising a memory: load → change → save, tried again if another process changed it meanwhile.
 
-Every change of a canonical field makes a revision; the earlier one stays in the history.
+Every change of a canonical field makes a revision; the earlier one stays in the history. The events of
+created, changed, deleted and linked memories are built here, so that every writer announces them alike.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,11 +23,11 @@ from vestige.engine.context import Call
 from vestige.engine.embedding import vectors_for
 from vestige.store.contract.changes import Change, Remark, Revise
 
-# -- News of memories, told the same way by all who make some: what happened, and where.
+# -- Events about memories ------------------------------------------------------------------------------
 
 
-def created(memory: Memory, at: datetime) -> MemoryCreated:
-    """That a memory is new."""
+def created_event(memory: Memory, at: datetime) -> MemoryCreated:
+    """The event of a new memory."""
     return MemoryCreated(
         timestamp=at,
         places=places_of(memory),
@@ -37,9 +38,12 @@ def created(memory: Memory, at: datetime) -> MemoryCreated:
     )
 
 
-def updated(memory: Memory, at: datetime, names: Iterable[str]) -> MemoryUpdated:
-    """That these fields of a memory are others now. It is told where the memory is now: who could read it
-    before is not shown what it says since."""
+def updated_event(memory: Memory, at: datetime, names: Iterable[str]) -> MemoryUpdated:
+    """The event that these fields of a memory have changed.
+
+    It is sent to the places where the memory is now: a listener with access only to the former ones does not
+    see the new text.
+    """
     return MemoryUpdated(
         timestamp=at,
         places=places_of(memory),
@@ -49,13 +53,13 @@ def updated(memory: Memory, at: datetime, names: Iterable[str]) -> MemoryUpdated
     )
 
 
-def deleted(memory: Memory, at: datetime) -> MemoryDeleted:
-    """That a memory is gone from where it was."""
+def deleted_event(memory: Memory, at: datetime) -> MemoryDeleted:
+    """The event that a memory was deleted from its scope and domains."""
     return MemoryDeleted(timestamp=at, places=places_of(memory), id=memory.id)
 
 
-def connected(edge: Edge, ends: Mapping[str, Memory]) -> ConnectionDiscovered:
-    """That two memories are linked; where one of them is not known, only those who reach all hear of it."""
+def connected_event(edge: Edge, ends: Mapping[str, Memory]) -> ConnectionDiscovered:
+    """The event of a new link. If one end is not known, only listeners with access to everything get it."""
     there = [ends[end] for end in (edge.source_id, edge.target_id) if end in ends]
     return ConnectionDiscovered(
         timestamp=edge.created_at,
@@ -67,17 +71,17 @@ def connected(edge: Edge, ends: Mapping[str, Memory]) -> ConnectionDiscovered:
     )
 
 
-# -- revise
+# -- Load, change, save ---------------------------------------------------------------------------------
 
 ATTEMPTS = 4
-"""How often a change is decided anew when somebody else changed the same memory meanwhile."""
+"""How often a change is tried if another process changes the same memory meanwhile."""
 Outcome = TypeVar("Outcome")
 BOOKKEEPING = frozenset({"revision", "updated_at"})
 TEXT_FIELDS = frozenset({"content", "phrasings"})
 
 
 def load(call: Call, memory_id: str) -> Record:
-    """One record, or NotFound that says whether it was deleted."""
+    """One record; NotFound says whether it was deleted."""
     found = call.engine.store.get_many([memory_id], access=call.access)
     if found:
         return found[0]
@@ -95,13 +99,16 @@ def load(call: Call, memory_id: str) -> Record:
 
 
 def next_revision(memory: Memory, now: datetime) -> Memory:
-    """The memory as its own next revision; time does not run backwards in a history."""
+    """The memory as its next revision. `updated_at` never goes backwards in a history."""
     return replace(memory, revision=memory.revision + 1, updated_at=max(memory.updated_at, now))
 
 
-def persistently(call: Call, attempt: Callable[[], Outcome]) -> Outcome:
-    """Run load → decide → save again when somebody else changed the same memory in between, or the model
-    whose vectors the store holds."""
+def retry_on_conflict(call: Call, attempt: Callable[[], Outcome]) -> Outcome:
+    """Run load → decide → save again after a Conflict, up to ATTEMPTS times.
+
+    A Conflict means that another process changed the same memory in between, or the model of the store's
+    vectors.
+    """
     for _ in range(ATTEMPTS - 1):
         try:
             return attempt()
@@ -113,8 +120,10 @@ def persistently(call: Call, attempt: Callable[[], Outcome]) -> Outcome:
 
 
 def save(call: Call, changes: Sequence[Change]) -> None:
-    """Commit what was decided about memories nobody named. One that has gone since makes it a Conflict: it is
-    decided again (`persistently`), without that one."""
+    """Commit changes to memories that the caller did not name.
+
+    If one was deleted meanwhile, a Conflict is raised, so that `retry_on_conflict` decides again without it.
+    """
     try:
         call.engine.store.commit(changes, access=call.access, patience_seconds=call.patience_seconds)
     except NotFound as exc:
@@ -129,8 +138,10 @@ def revise(
     reason: str,
     evidence: Evidence | None = None,
 ) -> tuple[Record, bool]:
-    """Apply `change` to a memory and save it, with what that says about its strength: the record, and whether
-    there was anything to change."""
+    """Apply `change` to a memory and save it, with evidence for its strength if given.
+
+    Returns the record, and whether anything changed.
+    """
 
     def attempt() -> tuple[Record, bool]:
         record = load(call, memory_id)
@@ -143,19 +154,19 @@ def revise(
         if evidence is not None:
             changes.append(Remark(memory_id=memory_id, evidence=evidence, at=memory.updated_at))
         call.engine.store.commit(changes, access=call.access)
-        call.engine.events.emit(updated(memory, memory.updated_at, names))
+        call.engine.events.emit(updated_event(memory, memory.updated_at, names))
         return load(call, memory_id), True
 
-    return persistently(call, attempt)
+    return retry_on_conflict(call, attempt)
 
 
 def revision(call: Call, memory: Memory, names: list[str], reason: str) -> Change:
-    """The change that saves a revision, with new vectors when its text is new."""
+    """The change that saves a revision, with new vectors if its text is new."""
     made = vectors_for(call, [memory]) if TEXT_FIELDS & set(names) else []
     return Revise(memory=memory, reason=reason, embedded=made[0] if made else None)
 
 
 def changed_fields(before: Memory, after: Memory) -> list[str]:
-    """The names of the fields that differ, bookkeeping apart."""
+    """The names of the fields that differ, apart from bookkeeping."""
     names = (field.name for field in fields(Memory))
     return [n for n in names if n not in BOOKKEEPING and getattr(before, n) != getattr(after, n)]

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from testbed.world import HandClock, World, open_world
-from vestige.engine.care.backup import rotated
+from vestige.engine.care.backup import rotated_backups
 
 DAILY: dict[str, Any] = {"backup.every_hours": 24.0, "backup.keep": 3}
 
 
 def numbers(world: World) -> list[int]:
-    return [one.number for one in rotated(world.app.engine.settings.data_dir / "backups")]
+    return [one.number for one in rotated_backups(world.app.engine.settings.data_dir / "backups")]
 
 
 def test_a_backup_is_made_when_the_last_one_is_old_enough(tmp_path: Path) -> None:

@@ -49,8 +49,8 @@ def test_vectors_of_another_model_are_told_with_what_to_do(world: World) -> None
     (warning,) = seen.warnings
     assert HashingEmbedder().signature.profile in warning
     assert OTHER_MODEL.signature.profile in warning
-    assert "by words only" in warning
-    assert "gets no vectors" in warning
+    assert "works on words only" in warning
+    assert "get no vectors" in warning
     assert "`vestige rebuild --vectors`" in seen.advice[0]
 
 

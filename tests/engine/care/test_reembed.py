@@ -17,12 +17,12 @@ from vestige.engine import embedding
 from vestige.engine.care.rebuild import rebuild
 from vestige.engine.care.reembed import (
     ROUNDS,
-    change_over,
     drop_former,
+    estimate,
+    estimate_rollback,
     former,
-    outlook,
-    outlook_back,
     roll_back,
+    switch_model,
 )
 from vestige.engine.context import Call
 
@@ -170,7 +170,7 @@ def anew_until(world: World, act: Callable[..., None]) -> None:
 
 def test_two_processes_do_not_change_the_model_at_once(world: World) -> None:
     world.remember(TEXTS[0])
-    with world.app.engine.store.alone("embedding anew"), pytest.raises(StoreBusy, match="embedding anew"):
+    with world.app.engine.store.alone("re-embedding"), pytest.raises(StoreBusy, match="re-embedding"):
         anew(world)
     assert anew(world) == 1
 
@@ -250,7 +250,7 @@ def test_there_is_no_way_back_before_a_change_and_after_the_former_model_was_dro
 def test_changing_to_the_model_in_use_embeds_nothing(world: World) -> None:
     world.remember(TEXTS[0])
     counting = Counting()
-    assert change_over(Call(engine=world.app.engine), counting) == counting.texts == 0
+    assert switch_model(Call(engine=world.app.engine), counting) == counting.texts == 0
 
 
 def test_the_outlook_counts_what_a_change_would_take_and_changes_nothing(world: World) -> None:
@@ -265,12 +265,12 @@ def test_the_outlook_counts_what_a_change_would_take_and_changes_nothing(world: 
     )
     assert pieces > len(TEXTS) + 2
     call, before = Call(engine=world.app.engine), store.profiles()
-    seen = outlook(call, NEW)
+    seen = estimate(call, NEW)
     assert (seen.memories, seen.done, seen.pieces) == (6, 0, pieces)
     assert seen.size_bytes is not None
     assert seen.size_bytes > 4 * 32 * pieces
     assert store.profiles() == before
-    nothing = outlook(call, counting := Counting())
+    nothing = estimate(call, counting := Counting())
     assert (nothing.done, nothing.pieces, nothing.seconds, counting.texts) == (6, 0, None, 0)
 
 
@@ -280,10 +280,10 @@ def test_the_outlook_knows_what_was_done_before(world: World) -> None:
     seen: list[float] = []
     with pytest.raises(Cancelled):
         anew(world, progress=lambda done, *_: seen.append(done), cancelled=lambda: len(seen) == 2)
-    told = outlook(Call(engine=world.app.engine), NEW)
+    told = estimate(Call(engine=world.app.engine), NEW)
     assert (told.memories, told.done, told.pieces) == (5, 4, 1)
     anew(world)
-    told = outlook_back(Call(engine=replace(world.app.engine, embedders=nobody())))
+    told = estimate_rollback(Call(engine=replace(world.app.engine, embedders=nobody())))
     assert (told.signature, told.done, told.pieces) == (OLD.signature, 5, 0)
 
 

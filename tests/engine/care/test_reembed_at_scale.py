@@ -21,7 +21,7 @@ from vestige.core.models import ANYTHING, EVERYTHING, Memory
 from vestige.embed.background import EmbedderSource
 from vestige.embed.hashing import HashingEmbedder
 from vestige.embed.protocol import Encoded
-from vestige.engine.care.reembed import PURPOSE, change_over, roll_back
+from vestige.engine.care.reembed import PURPOSE, roll_back, switch_model
 from vestige.engine.context import Call
 from vestige.engine.embedding import SLICE, embed_memories
 from vestige.store.contract.answers import Scored
@@ -43,11 +43,11 @@ from pathlib import Path
 from tests.engine.care.test_reembed_at_scale import Dying
 from testbed.world import open_world
 from vestige.engine.context import Call
-from vestige.engine.care.reembed import change_over
+from vestige.engine.care.reembed import switch_model
 
 folder, settings, texts = sys.argv[1:]
 with open_world(Path(folder), **json.loads(settings)) as world:
-    change_over(Call(engine=world.app.engine), Dying(int(texts), of_process=True))
+    switch_model(Call(engine=world.app.engine), Dying(int(texts), of_process=True))
 """
 
 
@@ -121,7 +121,7 @@ def change_until_killed(world: World, texts: int) -> None:
     engine = world.app.engine
     if isinstance(engine.store, InMemoryStore):
         with pytest.raises(Killed):
-            change_over(Call(engine=engine), Dying(texts))
+            switch_model(Call(engine=engine), Dying(texts))
         return
     storage = engine.settings.storage
     settings = on_postgres(storage.postgres.url.get_secret_value()) if storage.backend == "postgres" else {}
@@ -182,7 +182,7 @@ def test_everything_goes_over_to_another_model_while_others_search(world: World)
             made = size - len(store.unembedded(NEW.signature, limit=size))
             assert size // 2 - SLICE <= made <= size // 2
             rest = Patient(size - made, searcher.enough)
-            assert change_over(elsewhere, rest) == size - made, "what was made before the end was kept"
+            assert switch_model(elsewhere, rest) == size - made, "what was made before the end was kept"
         finally:
             searcher.over.set()
         searching.result()

@@ -12,7 +12,14 @@ from vestige.core.events import RetentionDecayed
 from vestige.core.models import EVERYTHING, Access, Evidence, Memory, MemoryState, Record
 from vestige.engine.care.rebuild import rebuild
 from vestige.engine.context import Call
-from vestige.engine.memory.states import BATCH, TOLD, Transition, settle, transition, transitions
+from vestige.engine.memory.states import (
+    BATCH,
+    MOST_ANNOUNCED,
+    Transition,
+    log_state_changes,
+    transition,
+    transitions,
+)
 from vestige.store.contract.changes import STATE, Add, Forget, Remark, Revise, Tune
 
 DAY = timedelta(days=1)
@@ -46,8 +53,8 @@ def test_what_has_faded_into_another_state_is_logged_once(world: World) -> None:
     world.clock.advance(days=200)
     now = world.clock.now
 
-    assert settle(call_of(world)) == 1
-    assert settle(call_of(world)) == 0
+    assert log_state_changes(call_of(world)) == 1
+    assert log_state_changes(call_of(world)) == 0
 
     assert transitions(call_of(world), "m0000") == [
         Transition(at=now, before=ACTIVE, after=SILENT, reason="time_decay")
@@ -58,7 +65,7 @@ def test_every_step_down_is_told_when_somebody_looks_often_enough(world: World) 
     plant(world, 1)
     for days in (2, 200):
         world.clock.advance(days=days)
-        settle(call_of(world))
+        log_state_changes(call_of(world))
     told = transitions(call_of(world), "m0000")
     assert [(one.before, one.after) for one in told] == [(ACTIVE, DORMANT), (DORMANT, SILENT)]
 
@@ -69,7 +76,7 @@ def test_looking_changes_nothing_but_the_snapshot(world: World) -> None:
     world.clock.advance(days=30)
     now = world.clock.now
 
-    settle(call_of(world))
+    log_state_changes(call_of(world))
 
     after = held(world, "m0000").strength
     assert after == replace(before, retention=retention_of(before, now), retention_at=now)
@@ -78,22 +85,22 @@ def test_looking_changes_nothing_but_the_snapshot(world: World) -> None:
 def test_a_memory_that_is_in_the_state_it_was_seen_in_is_left_alone(world: World) -> None:
     plant(world, 3)
     world.clock.advance(hours=3)
-    assert settle(call_of(world)) == 0
+    assert log_state_changes(call_of(world)) == 0
     assert logged_states(world) == 0
 
 
 def test_many_are_settled_in_batches_and_the_bus_hears_of_some(world: World) -> None:
-    count = BATCH + TOLD
+    count = BATCH + MOST_ANNOUNCED
     plant(world, count)
     world.clock.advance(days=30)
     steps: list[float] = []
     call = replace(call_of(world), progress=lambda done, _total, _what: steps.append(done))
 
-    assert settle(call) == count
+    assert log_state_changes(call) == count
 
     assert logged_states(world) == count
     heard = [one for one in world.heard if isinstance(one, RetentionDecayed)]
-    assert len(heard) == TOLD
+    assert len(heard) == MOST_ANNOUNCED
     assert all(one.new_retention < one.old_retention == pytest.approx(0.73) for one in heard)
     assert steps[-1] == count
     assert len(steps) > 2
@@ -105,17 +112,17 @@ def test_a_call_that_is_cancelled_keeps_what_it_has_done(world: World) -> None:
     answers = iter([False, True])
 
     with pytest.raises(Cancelled):
-        settle(replace(call_of(world), cancelled=lambda: next(answers)))
+        log_state_changes(replace(call_of(world), cancelled=lambda: next(answers)))
 
     assert logged_states(world) == BATCH
-    assert settle(call_of(world)) == 1
+    assert log_state_changes(call_of(world)) == 1
 
 
 def test_only_what_the_caller_reaches_is_settled(world: World) -> None:
     plant(world, 2, scope="/a")
     world.clock.advance(days=30)
-    assert settle(call_of(world, Access(scopes=("/b",)))) == 0
-    assert settle(call_of(world, Access(scopes=("/a",)))) == 2
+    assert log_state_changes(call_of(world, Access(scopes=("/b",)))) == 0
+    assert log_state_changes(call_of(world, Access(scopes=("/a",)))) == 2
 
 
 def test_pinned_memories_are_looked_at_too(world: World) -> None:
@@ -125,7 +132,7 @@ def test_pinned_memories_are_looked_at_too(world: World) -> None:
         [Revise(memory=replace(memory, pinned=True, revision=2), reason="pinned")], access=EVERYTHING
     )
     world.clock.advance(days=30)
-    assert settle(call_of(world)) == 1
+    assert log_state_changes(call_of(world)) == 1
 
 
 def test_what_is_deleted_between_looking_and_writing_does_not_keep_the_others(world: World) -> None:
@@ -145,16 +152,16 @@ def test_what_is_deleted_between_looking_and_writing_does_not_keep_the_others(wo
                 store.commit([Forget(memory_id="m0001", at=now, reason="asked to")], access=EVERYTHING)
             return False
 
-    assert settle(replace(call_of(world), cancelled=Hasty())) == 2
+    assert log_state_changes(replace(call_of(world), cancelled=Hasty())) == 2
     assert logged_states(world) == 2
 
 
 def test_a_clock_that_was_set_back_settles_nothing(world: World) -> None:
     plant(world, 1)
     world.clock.advance(days=30)
-    settle(call_of(world))
+    log_state_changes(call_of(world))
     world.clock.advance(days=-29)
-    assert settle(call_of(world)) == 0
+    assert log_state_changes(call_of(world)) == 0
 
 
 def test_a_flatter_curve_can_bring_a_memory_back_and_says_so(world: World) -> None:
@@ -162,11 +169,11 @@ def test_a_flatter_curve_can_bring_a_memory_back_and_says_so(world: World) -> No
     store = world.app.engine.store
     store.commit([Tune(w20=0.8, at=START)], access=EVERYTHING)
     world.clock.advance(days=100)
-    settle(call_of(world))
+    log_state_changes(call_of(world))
     store.commit([Tune(w20=0.08, at=world.clock.now)], access=EVERYTHING)
     world.heard.clear()
 
-    assert settle(call_of(world)) == 1
+    assert log_state_changes(call_of(world)) == 1
 
     last = transitions(call_of(world), "m0000")[-1]
     assert (last.before, last.after, last.reason) == (SILENT, DORMANT, "curve_tuned")
@@ -197,7 +204,7 @@ def test_every_transition_begins_where_the_one_before_ended(world: World) -> Non
         store.commit([remark], access=EVERYTHING)
         if number % 4 == 0:
             world.clock.advance(days=100)
-            settle(call_of(world))
+            log_state_changes(call_of(world))
     told = transitions(call_of(world), "m0000")
     assert len(told) > 5
     assert [one.before for one in told] == [ACTIVE, *(one.after for one in told[:-1])]
@@ -214,5 +221,5 @@ def test_suppressing_moves_a_memory_from_the_state_it_was_last_seen_in(world: Wo
 def test_settled_strengths_are_what_the_log_says(world: World) -> None:
     plant(world, 2)
     world.clock.advance(days=30)
-    settle(call_of(world))
+    log_state_changes(call_of(world))
     assert rebuild(call_of(world), strengths=True).drifted == 0

@@ -85,9 +85,9 @@ def two(store: MemoryStore) -> Iterator[Process]:
 
 def exchange(*processes: Process) -> None:
     for process in processes:
-        process.relay.tell()
+        process.relay.send()
     for process in processes:
-        process.relay.hear()
+        process.relay.receive()
 
 
 def test_what_happens_in_one_process_is_told_once_to_those_who_listen_everywhere_in_the_other(
@@ -126,7 +126,7 @@ def test_a_process_that_ends_tells_what_it_has_not_told_yet(store: MemoryStore, 
     command.bus.emit(CREATED)
     command.relay.close(LONG)
     command.bus.emit(DELETED)
-    two.relay.hear()
+    two.relay.receive()
     assert two.everywhere == [CREATED]
 
 
@@ -230,7 +230,7 @@ def test_what_is_not_understood_is_passed_over(store: MemoryStore, two: Process)
     undated = json.dumps({"type": "MemoryDeleted", "data": {"timestamp": "noon", "id": "1"}})
     placeless = json.dumps({**DELETED.message(), "places": ["/project"]})
     store.notify("newer", [*strange, undated, placeless, json.dumps(DELETED.message())])
-    two.relay.hear()
+    two.relay.receive()
     assert two.everywhere == [replace(DELETED, places=None)]
 
 
@@ -261,7 +261,7 @@ def test_a_store_that_fails_is_complained_about_once_and_fails_nobody(
             exchange(one)
         one.relay.close(LONG)
     assert [record.message for record in caplog.records] == [
-        "News is not exchanged with other processes: This store is closed."
+        "Events are not exchanged with other processes: This store is closed."
     ]
 
 

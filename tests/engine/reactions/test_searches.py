@@ -61,7 +61,7 @@ def test_a_search_that_others_keep_from_being_learned_is_no_error(
     assert world.app.autopilot.status().failed == 0
     assert asked(world) == {f"umbrella{number}" for number in range(ATTEMPTS)}
     told = [(one.levelname, one.message) for one in caplog.records if one.name == searches.logger.name]
-    assert told == [("INFO", "A search was not learned from: others were quicker")]
+    assert told == [("INFO", "A search was not learned from: other processes wrote at the same time")]
 
 
 def test_a_promotion_that_others_keep_from_being_counted_is_no_error(

@@ -109,7 +109,7 @@ def test_a_job_that_finds_no_store_waits_until_there_is_one(caplog: pytest.LogCa
     assert len(tries) == 4
     assert (worker.status().handled, worker.status().failed) == (1, 0)
     (record,) = caplog.records
-    assert (record.getMessage(), record.exc_info) == ("capture waits: the store cannot be reached", None)
+    assert (record.getMessage(), record.exc_info) == ("capture waits: the store is unavailable", None)
 
 
 @pytest.mark.parametrize(("outcome", "tried"), [({}, MOST_TRIES + 1), ({"outcome": "unknown"}, 1)])

@@ -6,7 +6,7 @@ from testbed.world import World
 from vestige.cognition.query.analyse import analyse
 from vestige.core.models import ANYTHING, EVERYTHING, Filter
 from vestige.engine.context import Call
-from vestige.engine.recall.absent_terms import missing
+from vestige.engine.recall.absent_terms import find_absent_terms
 
 SOUGHT = "beta then alpha"
 
@@ -17,7 +17,7 @@ def nowhere(world: World, *literals: str, where: Filter = ANYTHING) -> tuple[str
 
 
 def gone(world: World, query: str, where: Filter = ANYTHING) -> tuple[str, ...]:
-    return missing(Call(engine=world.app.engine, access=EVERYTHING), analyse(query), where, [])
+    return find_absent_terms(Call(engine=world.app.engine, access=EVERYTHING), analyse(query), where, [])
 
 
 def test_what_no_memory_holds_is_missing_though_its_words_occur(world: World) -> None:

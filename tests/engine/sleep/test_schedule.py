@@ -10,7 +10,7 @@ from testbed.world import HandClock, World, open_world
 from vestige.core.events import ConsolidationStarted, Happening
 from vestige.core.models import EVERYTHING, Access
 from vestige.engine.context import Call
-from vestige.engine.sleep.runs import KEPT, written
+from vestige.engine.sleep.runs import KEPT, history_row
 from vestige.engine.sleep.schedule import MANY_SAVES, due, needs, run
 
 TEXTS = tuple(f"{word} is a word." for word in ("Apple", "Boat", "Cloud", "Door", "Engine", "Flute"))
@@ -148,7 +148,7 @@ def test_two_that_want_to_sleep_at_once_do_not_disturb_each_other(tmp_path: Path
 
 def test_the_history_does_not_grow_for_ever(world: World) -> None:
     call = call_of(world)
-    old = [written(call, "consolidation", "/", {"number": number}) for number in range(KEPT + 3)]
+    old = [history_row(call, "consolidation", "/", {"number": number}) for number in range(KEPT + 3)]
     world.app.engine.store.commit(old, access=EVERYTHING)
 
     run(call)

@@ -134,10 +134,10 @@ def test_why_a_reranker_failed_is_told_to_who_may_do_everything_only(world: Worl
     engine, status = replace(world.app.engine, reranker=source), registry.operations["system_status"]
 
     less = status.call(called(engine, caller), {})
-    assert "Results are not judged again: the reranker cannot be used." in less["warnings"]
+    assert "Results are not reranked: the reranker cannot be used." in less["warnings"]
     assert TELLING not in json.dumps(less)
     whole = status.call(called(engine, LOCAL_USER), {})
-    assert f"Results are not judged again: {TELLING} cannot be loaded." in whole["warnings"]
+    assert f"Results are not reranked: {TELLING} cannot be loaded." in whole["warnings"]
     assert f"Look at {TELLING}." in whole["recommendations"]
 
 

@@ -339,7 +339,7 @@ def test_the_exit_code_and_the_words_follow_from_what_is_left(lived: World, fold
     broken(folder, "UPDATE curve SET w20 = 0.3")
     ill = view(doctor(call))
     assert ill.exit_code == 1
-    assert "broken: curve: Memories fade by a curve of 0.3" in render_doctor(ill)
+    assert "broken: curve: The forgetting curve in use is 0.3" in render_doctor(ill)
     mended = view(doctor(call, repair=True))
     assert mended.exit_code == 0
     assert "mended: curve: " in render_doctor(mended)
@@ -348,7 +348,7 @@ def test_the_exit_code_and_the_words_follow_from_what_is_left(lived: World, fold
 def test_every_check_tells_how_far_it_is(lived: World) -> None:
     heard: list[str | None] = []
     doctor(Call(engine=lived.app.engine, progress=lambda done, total, what: heard.append(what)))
-    assert [name for name in NAMES if f"Looking at the {name}" in heard] == NAMES
+    assert [name for name in NAMES if f"Checking the {name}" in heard] == NAMES
 
 
 def test_it_is_for_administrators(lived: World) -> None:

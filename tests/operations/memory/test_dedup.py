@@ -281,7 +281,7 @@ def test_a_merge_whose_part_was_revived_is_not_undone(world: World, three: tuple
     merged = merge(world, *three)
     world.call("memory", action="set_validity", id=three[0])
 
-    assert "does not belong" in world.refused("dedup", action="undo", id=merged)["message"]
+    assert "no longer belongs" in world.refused("dedup", action="undo", id=merged)["message"]
 
 
 def test_a_merge_whose_part_was_deleted_is_not_undone(world: World, three: tuple[str, str, str]) -> None:

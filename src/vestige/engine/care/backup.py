@@ -1,4 +1,4 @@
-"""Copies of the store, taken while it is in use: where they go, which are kept, and when one is due."""
+"""Backups of a store in use: their files, rotation, schedule, and the record of the last one."""
 
 import errno
 import logging
@@ -17,9 +17,16 @@ from vestige.core.errors import InvalidInput, StoreBusy, StoreError, StoreFull, 
 from vestige.core.events import BackupCompleted
 from vestige.core.models import ANYTHING, EVERYTHING
 from vestige.engine.care import snapshot
-from vestige.engine.care.filenames import absolute, check_file_name, publish, ready, taken, under_free_name
+from vestige.engine.care.filenames import (
+    absolute,
+    check_file_name,
+    ensure_folder,
+    name_taken,
+    publish,
+    under_free_name,
+)
 from vestige.engine.context import Call
-from vestige.engine.revise import persistently
+from vestige.engine.revise import retry_on_conflict
 from vestige.settings.settings import DATABASE_NAME
 from vestige.store.contract.changes import Put
 
@@ -27,22 +34,22 @@ logger = logging.getLogger(__name__)
 
 BACKUPS = "backups"
 KIND = "backup"
-"""The kind of document that says when a backup was last made, and when one last failed."""
+"""The kind of document that records when a backup was last made, and when one last failed."""
 LAST, FAILED = "last", "failed"
 NOTE_SECONDS = 0.5
-"""How long noting it waits for other writers: the copy is good without the note."""
+"""How long recording a backup waits for other writers: the copy is good without the record."""
 RETRY = timedelta(hours=1)
-"""How long a backup that failed is not tried again by itself."""
+"""How long after a failure the next scheduled backup waits."""
 NEGLECTED = timedelta(days=7)
 WORTH_A_BACKUP = 100
-"""Without a backup for so long, a store of more memories than this is pointed out."""
+"""A store with more memories and no backup for this long causes a warning."""
 
 _ROTATED = re.compile(r"vestige-auto-(?P<number>\d{6,12})-(?P<at>\d{8}-\d{6})\.db", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupRequest:
-    """Which backup: in a file of this name, one of those that take turns, or of the whole data directory."""
+    """Which backup: into a named file, a rotated one, or a snapshot of the whole data directory."""
 
     path: Path | None = None
     rotate: bool = False
@@ -51,7 +58,7 @@ class BackupRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeBackup:
-    """A backup that was checked; the older ones that went for it, and the files that a snapshot lacks."""
+    """A backup that was checked; `removed` are older rotated ones, `left` the files that a snapshot lacks."""
 
     path: Path
     size: int
@@ -60,8 +67,8 @@ class MadeBackup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Last:
-    """The last backup that this installation knows of."""
+class LastBackup:
+    """The last backup that this installation made."""
 
     path: Path
     size: int
@@ -69,8 +76,8 @@ class Last:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Rotated:
-    """A backup that takes its turn. Its number says which is later, whatever the clock said when."""
+class RotatedBackup:
+    """A rotated backup. Its number gives the order, whatever the clock said."""
 
     number: int
     at: datetime
@@ -78,15 +85,15 @@ class Rotated:
 
 
 def backup(call: Call, wanted: BackupRequest) -> MadeBackup:
-    """Copy the store to the file named, or to a dated one in the data directory, and check the copy.
+    """Copy the store to the named file, or to a dated one in the data directory, and check the copy.
 
-    Who is not at the command line names a file in the backups folder only.
+    Only a local user may name a path; other callers name a file in the backups folder.
     """
     path, packed = wanted.path, wanted.snapshot
     if wanted.rotate and (path is not None or packed):
         raise InvalidInput(
-            "Backups that take turns name themselves and are databases.",
-            hint="Leave `path` and `snapshot` out, or `rotate`.",
+            "`rotate` cannot be combined with `path` or `snapshot`.",
+            hint="Leave out `path` and `snapshot`, or leave out `rotate`.",
             details={"argument": "rotate"},
         )
     if wanted.rotate:
@@ -110,17 +117,17 @@ def _folder(call: Call) -> Path:
 
 
 def _copy(call: Call, path: Path) -> MadeBackup:
-    _ready(call, path)
+    _ensure_folder(call, path)
     call.engine.store.backup(path)
-    return _made(call, MadeBackup(path=path, size=path.stat().st_size))
+    return _record_backup(call, MadeBackup(path=path, size=path.stat().st_size))
 
 
 def _pack(call: Call, path: Path) -> MadeBackup:
-    """The data directory in one file. The copy of the database is of one moment; no other file is changed
-    after it was written."""
+    """The data directory in one file. The copy of the database is of one moment; other files do not change
+    once written."""
     if path.exists():
-        raise taken(path)
-    _ready(call, path)
+        raise name_taken(path)
+    _ensure_folder(call, path)
     with (
         _file_errors(path),
         tempfile.TemporaryDirectory(prefix=f".{path.name}.", suffix=".partial", dir=path.parent) as folder,
@@ -133,21 +140,23 @@ def _pack(call: Call, path: Path) -> MadeBackup:
             os.fsync(file.fileno())
         snapshot.check(partial)
         publish(partial, path)
-    return _made(call, MadeBackup(path=path, size=path.stat().st_size, left=packed.left))
+    return _record_backup(call, MadeBackup(path=path, size=path.stat().st_size, left=packed.left))
 
 
-# -- taking turns --------------------------------------------------------------------------------------
+# -- Rotation ------------------------------------------------------------------------------------------
 
 
-def rotated(folder: Path) -> list[Rotated]:
-    """The backups in a folder that take turns, the oldest first."""
+def rotated_backups(folder: Path) -> list[RotatedBackup]:
+    """The rotated backups in a folder, oldest first."""
     found = (
         (match, path)
         for path in (folder.iterdir() if folder.is_dir() else ())
         if (match := _ROTATED.fullmatch(path.name)) and path.is_file() and not path.is_symlink()
     )
     dated = ((int(match["number"]), _time(match["at"]), path) for match, path in found)
-    return sorted(Rotated(number=number, at=at, path=path) for number, at, path in dated if at is not None)
+    return sorted(
+        RotatedBackup(number=number, at=at, path=path) for number, at, path in dated if at is not None
+    )
 
 
 def _time(text: str) -> datetime | None:
@@ -158,16 +167,16 @@ def _time(text: str) -> datetime | None:
 
 
 def _rotate(call: Call) -> MadeBackup:
-    """Make the next one, and only then remove those that are more than are kept."""
+    """Make the next backup, then remove those beyond the number to keep."""
     folder = _folder(call)
     made = _next(call, folder)
-    spare = rotated(folder)[: -call.engine.settings.backup.keep]
-    removed = [one.path for one in spare if one.path != made.path and _removed(one.path)]
+    spare = rotated_backups(folder)[: -call.engine.settings.backup.keep]
+    removed = [one.path for one in spare if one.path != made.path and _remove(one.path)]
     return MadeBackup(path=made.path, size=made.size, removed=tuple(removed))
 
 
 def _next(call: Call, folder: Path) -> MadeBackup:
-    present = rotated(folder)
+    present = rotated_backups(folder)
     for number in count(present[-1].number + 1 if present else 1):
         path = folder / f"vestige-auto-{number:06d}-{call.engine.now():%Y%m%d-%H%M%S}.db"
         try:
@@ -175,10 +184,10 @@ def _next(call: Call, folder: Path) -> MadeBackup:
         except InvalidInput:  # another process was faster
             if not path.exists():
                 raise
-    raise AssertionError("numbers do not end")
+    raise AssertionError("unreachable: a free number is always found")
 
 
-def _removed(path: Path) -> bool:
+def _remove(path: Path) -> bool:
     try:
         path.unlink()
     except OSError as exc:
@@ -187,16 +196,16 @@ def _removed(path: Path) -> bool:
     return True
 
 
-def make_due(call: Call) -> None:
-    """Make the backup that the settings ask for by now; one of all processes does."""
+def back_up_if_due(call: Call) -> None:
+    """Make a scheduled backup if one is due; one process does it for all."""
     if not due(call):
         return
     try:
         with call.engine.store.alone("backup"):
-            if due(call):  # nobody was faster
+            if due(call):  # no other process was faster
                 _rotate(call)
     except StoreBusy:
-        logger.info("The store is in other hands; the backup is made later")
+        logger.info("The store is busy; the backup is made later")
     except VestigeError as exc:
         logger.warning("The backup was not made: %s", exc.message)
         with suppress(StoreError):
@@ -204,16 +213,16 @@ def make_due(call: Call) -> None:
 
 
 def due(call: Call) -> bool:
-    """Whether the last backup that takes turns is older than the settings allow.
+    """Whether the last rotated backup is older than the settings allow.
 
-    One of the future is of a clock that was set back. A store without memories is not copied: it could be
-    what is left of one that had some, whose backups would go for it.
+    A backup from the future means that the clock was set back. A store without memories is not copied: it may
+    have lost them, and rotation would then remove the backups that hold them.
     """
     engine = call.engine
     hours, now = engine.settings.backup.every_hours, engine.now()
     if not hours or engine.store.read_only:
         return False
-    last = next(reversed(rotated(_folder(call))), None)
+    last = next(reversed(rotated_backups(_folder(call))), None)
     if last is not None and timedelta(0) <= now - last.at < timedelta(hours=hours):
         return False
     failed = _noted(call, FAILED)
@@ -222,20 +231,20 @@ def due(call: Call) -> bool:
     return engine.store.count(ANYTHING, access=EVERYTHING) > 0
 
 
-# -- what is known of backups --------------------------------------------------------------------------
+# -- The record of backups -----------------------------------------------------------------------------
 
 
-def last_backup(call: Call) -> Last | None:
-    """The last backup made here, wherever it was put."""
+def last_backup(call: Call) -> LastBackup | None:
+    """The last backup made by this installation, in any folder."""
     noted = _noted(call, LAST)
     if noted is None:
         return None
     body = noted.body
-    return Last(path=Path(body["path"]), size=body["bytes"], at=datetime.fromisoformat(body["at"]))
+    return LastBackup(path=Path(body["path"]), size=body["bytes"], at=datetime.fromisoformat(body["at"]))
 
 
-def neglect(call: Call, memories: int) -> str | None:
-    """What to say to who has much to lose and no backup of it, and could make one."""
+def backup_warning(call: Call, memories: int) -> str | None:
+    """A warning for a caller who may back up a store with many memories and no recent backup; else None."""
     if call.access != EVERYTHING:
         return None
     last = last_backup(call)
@@ -243,16 +252,16 @@ def neglect(call: Call, memories: int) -> str | None:
     if memories <= WORTH_A_BACKUP or (age is not None and age < NEGLECTED):
         return None
     since = f"The last backup is {age.days} days old" if age is not None else "There is no backup"
-    return f"{since}: run `vestige backup`, or have them made by themselves (backup.every_hours)."
+    return f"{since}: run `vestige backup`, or schedule backups with the setting backup.every_hours."
 
 
-def _made(call: Call, made: MadeBackup) -> MadeBackup:
+def _record_backup(call: Call, made: MadeBackup) -> MadeBackup:
     if not call.engine.store.read_only:
         at = call.engine.now().isoformat()
         try:
             _note(call, LAST, {"path": str(made.path), "bytes": made.size, "at": at})
         except StoreError as exc:  # the copy is good all the same
-            logger.warning("It could not be noted when the backup was made: %s", exc.message)
+            logger.warning("The time of the backup could not be recorded: %s", exc.message)
     call.engine.events.emit(
         BackupCompleted(
             timestamp=call.engine.now(),
@@ -271,7 +280,8 @@ def _noted(call: Call, name: str) -> Document | None:
 
 
 def _note(call: Call, name: str, body: dict[str, str | int]) -> None:
-    """Write down what became of a backup, for all processes. It is no part of the memory, so no event."""
+    """Record what became of a backup, for all processes. It is not part of the memory, so no event is
+    logged."""
 
     def attempt() -> None:
         now, held = call.engine.now(), _noted(call, name)
@@ -287,15 +297,15 @@ def _note(call: Call, name: str, body: dict[str, str | int]) -> None:
             [Put(document=document, logged=False)], access=EVERYTHING, patience_seconds=NOTE_SECONDS
         )
 
-    persistently(call, attempt)
+    retry_on_conflict(call, attempt)
 
 
-# -- files ---------------------------------------------------------------------------------------------
+# -- Files ---------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def _file_errors(path: Path) -> Iterator[None]:
-    """Name the backup that was asked for, not what it is put together in."""
+    """Report errors with the path of the requested backup, not of the temporary file."""
     try:
         yield
     except StoreFull as exc:
@@ -308,10 +318,10 @@ def _file_errors(path: Path) -> Iterator[None]:
         kind = StoreFull if exc.errno in (errno.ENOSPC, errno.EDQUOT) else StoreError
         raise kind(
             f"The backup {path} cannot be written: {exc.strerror or exc}.",
-            hint="Check that the folder can be written and has room.",
+            hint="Check that the folder is writable and the disk has space.",
         ) from exc
 
 
-def _ready(call: Call, path: Path) -> None:
+def _ensure_folder(call: Call, path: Path) -> None:
     with _file_errors(path):
-        ready(path.parent, own=_folder(call))
+        ensure_folder(path.parent, own=_folder(call))

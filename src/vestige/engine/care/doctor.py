@@ -1,6 +1,7 @@
-"""Whether everything is as it should be, and putting right what is derived.
+"""The doctor: checks the whole store, and repairs derived data.
 
-What is canonical is never repaired: no rule can tell which of two contradicting records is the true one.
+Canonical data is never repaired: no rule can decide which of two contradicting records is right. The log and
+the versions are read once, and the derived data is compared with what follows from them.
 """
 
 import platform
@@ -12,12 +13,12 @@ from vestige.cognition.fsrs.strength import fold
 from vestige.core.errors import InvalidInput, StoreError, VestigeError
 from vestige.core.models import EVERYTHING, Edge, Strength
 from vestige.embed.background import EmbedderState
-from vestige.engine.care.backup import neglect
+from vestige.engine.care.backup import backup_warning
 from vestige.engine.care.health import AT_WORK, why_no_model
 from vestige.engine.care.rebuild import rebuild_strengths
 from vestige.engine.context import Call
-from vestige.engine.embedding import backfill, embedder_or_none, is_foreign, lacking
-from vestige.engine.recall.as_known import logged
+from vestige.engine.embedding import backfill, embedder_or_none, missing_vectors, store_has_other_model
+from vestige.engine.recall.as_known import log_events
 from vestige.store.contract.answers import LogQuery
 from vestige.store.contract.processes import Who
 from vestige.store.contract.trouble import MOST_IDS, Severity, Trouble, about, file_software
@@ -26,15 +27,17 @@ from vestige.store.merge.histories import CurveLife, DocumentLife, EdgeLife, Lif
 from vestige.store.merge.strength_log import Curves
 from vestige.store.merge.union import edge, present
 
-# -- Everything canonical, read once, and what it says the derived state must be.
+# -- The canonical state, and what the derived state must be ---------------------------------------------
 
 EdgeName = tuple[str, str, str]
 
 
 @dataclass(slots=True, kw_only=True)
-class Retold:
-    """What the log and the versions say: the strength of each memory, the edges, what documents cite, the
-    curve in force. `impossible` are lives that contradict themselves: the memory, if it is one, and why."""
+class CanonicalState:
+    """What the log and the versions say: strengths, edges, citations of documents, the curve in force.
+
+    `impossible` are histories that contradict themselves: the memory id, if it is a memory, and why.
+    """
 
     position: int
     curves: Curves = field(default_factory=Curves)
@@ -44,51 +47,51 @@ class Retold:
     impossible: list[tuple[str | None, str]] = field(default_factory=list)
 
 
-def retell(call: Call) -> Retold:
-    """Read every life of one moment."""
+def read_canonical(call: Call) -> CanonicalState:
+    """Read every history of one moment."""
     store, done = call.engine.store, 0
     last = store.latest(LogQuery(), access=EVERYTHING, limit=1)
-    told = Retold(position=last[0].position if last else 0)
+    state = CanonicalState(position=last[0].position if last else 0)
     for lives in store.lives(access=EVERYTHING):
         call.check()
         for life in lives:
-            _take(told, life)
+            _add_history(state, life)
         done += len(lives)
-        call.progress(done, None, f"{done} lives read")
-    there = told.strengths.keys()
-    told.edges = {name: one for name, one in told.edges.items() if there >= {name[0], name[1]}}
-    return told
+        call.progress(done, None, f"{done} histories read")
+    there = state.strengths.keys()
+    state.edges = {name: one for name, one in state.edges.items() if there >= {name[0], name[1]}}
+    return state
 
 
-def moved_since(call: Call, told: Retold) -> set[str]:
-    """The memories that something has happened to since everything was read."""
-    return set(_touched(call, told.position))
+def changed_since(call: Call, state: CanonicalState) -> set[str]:
+    """The memories that have changed since the canonical state was read."""
+    return set(_changed_ids(call, state.position))
 
 
-def _take(told: Retold, life: Life) -> None:
+def _add_history(state: CanonicalState, life: Life) -> None:
     try:
         check(life)
     except InvalidInput as exc:
-        told.impossible.append((life.memory_id if isinstance(life, MemoryLife) else None, exc.message))
+        state.impossible.append((life.memory_id if isinstance(life, MemoryLife) else None, exc.message))
     match life:
         case CurveLife():
-            told.curves = Curves.told(life.events)
+            state.curves = Curves.told(life.events)
         case MemoryLife():
             memory = present(life)
             if memory is not None:
-                seen = told.curves.sightings(life.events)
-                told.strengths[memory.id] = fold(memory.created_at, seen, told.curves.present)
+                seen = state.curves.sightings(life.events)
+                state.strengths[memory.id] = fold(memory.created_at, seen, state.curves.present)
         case EdgeLife():
             found = edge(life)
             if found is not None:
-                told.edges[life.source_id, life.target_id, life.kind] = found
+                state.edges[life.source_id, life.target_id, life.kind] = found
         case DocumentLife():
             if life.document is not None:
-                told.cited[f"{life.kind} {life.id}"] = life.document.cites
+                state.cited[f"{life.kind} {life.id}"] = life.document.cites
 
 
-def _touched(call: Call, position: int) -> Iterator[str]:
-    for event in logged(call, access=EVERYTHING, after=position):
+def _changed_ids(call: Call, position: int) -> Iterator[str]:
+    for event in log_events(call, access=EVERYTHING, after=position):
         if event.memory_id is not None:
             yield event.memory_id
         target = event.payload.get("target")
@@ -96,25 +99,25 @@ def _touched(call: Call, position: int) -> Iterator[str]:
             yield target
 
 
-# -- doctor
+# -- Examination and repair -----------------------------------------------------------------------------
 
 OPENING = "opening"
-"""The check that a store which cannot be opened does not pass."""
+"""The name of the check that a store fails if it cannot be opened."""
 ROUNDS = 2
-"""How often is repaired what is found: what was missing can hide that something else is."""
+"""How often findings are repaired: one fault can hide another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorFinding:
-    """A trouble, and whether it was put right."""
+    """A fault, and whether it was repaired."""
 
     trouble: Trouble
     repaired: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
-    """What was looked at, what was found, what all runs on, and who else is at work on the store."""
+class DoctorReport:
+    """The checks that ran, their findings, the versions of the software, and other processes of the store."""
 
     findings: tuple[DoctorFinding, ...]
     checked: tuple[str, ...]
@@ -123,51 +126,51 @@ class Report:
 
 
 @dataclass(slots=True, kw_only=True)
-class Visit:
-    """One look at everything. What the log and the versions tell is read once, when it is first needed."""
+class Examination:
+    """One run of all checks. The canonical state is read once, when a check first needs it."""
 
     call: Call
     deep: bool
-    _told: Retold | None = None
+    _canonical: CanonicalState | None = None
 
-    def told(self) -> Retold:
-        """Everything canonical."""
-        if self._told is None:
-            self._told = retell(self.call)
-        return self._told
+    def canonical(self) -> CanonicalState:
+        """The canonical state."""
+        if self._canonical is None:
+            self._canonical = read_canonical(self.call)
+        return self._canonical
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorCheck:
-    """One thing that is looked at."""
+    """One check."""
 
     name: str
     about: str
-    look: Callable[[Visit], Iterator[Trouble]]
+    look: Callable[[Examination], Iterator[Trouble]]
 
 
-def doctor(call: Call, *, repair: bool = False, deep: bool = False) -> Report:
-    """Look at everything; with `repair`, put right what is derived and look again."""
+def doctor(call: Call, *, repair: bool = False, deep: bool = False) -> DoctorReport:
+    """Run every check; with `repair`, repair derived data and check again."""
     first = examine(call, deep=deep)
     left = first
     for _ in range(ROUNDS if repair else 0):
         wanted = repairs(left)
         if wanted:
-            _mend(call, wanted)
+            _repair(call, wanted)
             left = examine(call, deep=deep)
-    return Report(
-        findings=tuple(_compared(first, left)),
+    return DoctorReport(
+        findings=tuple(_with_repaired(first, left)),
         checked=tuple(one.name for one in CHECKS),
         versions={**_versions(), **call.engine.store.software},
         others=tuple(call.engine.store.processes()),
     )
 
 
-def post_mortem(why: StoreError, troubles: Sequence[Trouble]) -> Report:
-    """The report on a store that could not be opened, with what could be seen of it from outside."""
+def post_mortem(why: StoreError, troubles: Sequence[Trouble]) -> DoctorReport:
+    """The report on a store that could not be opened, with what can be seen from outside."""
     advice = f" {why.hint}" if why.hint else ""
     refused = Trouble(check=OPENING, message=f"The store cannot be opened: {why.message}{advice}")
-    return Report(
+    return DoctorReport(
         findings=tuple(DoctorFinding(trouble=one) for one in (refused, *troubles)),
         checked=(OPENING, *(["file"] if troubles else [])),
         versions={**_versions(), **(file_software() if troubles else {})},
@@ -176,18 +179,21 @@ def post_mortem(why: StoreError, troubles: Sequence[Trouble]) -> Report:
 
 
 def examine(call: Call, *, deep: bool) -> list[Trouble]:
-    """Run every check."""
-    visit, found = Visit(call=call, deep=deep), []
+    """Run every check and return its findings."""
+    visit, found = Examination(call=call, deep=deep), []
     for done, one in enumerate(CHECKS):
         call.check()
-        call.progress(done, len(CHECKS), f"Looking at the {one.name}")
-        found.extend(_looked(one, visit))
+        call.progress(done, len(CHECKS), f"Checking the {one.name}")
+        found.extend(_run_check(one, visit))
     return found
 
 
 def repairs(found: list[Trouble]) -> list[str]:
-    """What can be put right. Nothing is written to a damaged file, and nothing is derived from a log that is
-    not whole: what is there now may be all that is left of what it told."""
+    """The repairs that are safe to make.
+
+    Nothing is written to a damaged file, and nothing is derived from an incomplete log: the present rows may
+    be all that is left of it.
+    """
     lost = {one.check for one in found if one.severity == "broken" and one.repair is None}
     if lost & FILE:
         return []
@@ -195,16 +201,16 @@ def repairs(found: list[Trouble]) -> list[str]:
     return [name for name in wanted if name not in FROM_LOG or not lost & LOG]
 
 
-def _looked(check: DoctorCheck, visit: Visit) -> list[Trouble]:
-    """What a check finds. One that stumbles over damage says so, and the others go on."""
+def _run_check(check: DoctorCheck, visit: Examination) -> list[Trouble]:
+    """The findings of a check. A check that fails on damaged data reports that, and the others go on."""
     try:
         return list(check.look(visit))
     except (StoreError, InvalidInput, ValueError, KeyError, TypeError) as exc:
-        told = exc.message if isinstance(exc, VestigeError) else f"{type(exc).__name__}: {exc}"
-        return [Trouble(check=check.name, message=f"This cannot be read to its end. {told}")]
+        why = exc.message if isinstance(exc, VestigeError) else f"{type(exc).__name__}: {exc}"
+        return [Trouble(check=check.name, message=f"The data could not be read to the end. {why}")]
 
 
-def _compared(first: list[Trouble], left: list[Trouble]) -> Iterator[DoctorFinding]:
+def _with_repaired(first: list[Trouble], left: list[Trouble]) -> Iterator[DoctorFinding]:
     still = {(one.check, one.message) for one in left}
     for one in first:
         if (one.check, one.message) not in still:
@@ -216,7 +222,7 @@ def _versions() -> dict[str, str]:
     return {"vestige": __version__, "python": platform.python_version()}
 
 
-def _mend(call: Call, repairs: list[str]) -> None:
+def _repair(call: Call, repairs: list[str]) -> None:
     store, now = call.engine.store, call.engine.now()
     with store.alone("repair"):
         for name in repairs:
@@ -228,83 +234,81 @@ def _mend(call: Call, repairs: list[str]) -> None:
                 FURTHER[name](call)
 
 
-# -- what is looked at ---------------------------------------------------------------------------------
+# -- The checks ----------------------------------------------------------------------------------------
 
 
-def _store(visit: Visit) -> Iterator[Trouble]:
+def _store(visit: Examination) -> Iterator[Trouble]:
     store, now = visit.call.engine.store, visit.call.engine.now()
     yield from store.examine(now, deep=visit.deep)
 
 
-def _history(visit: Visit) -> Iterator[Trouble]:
-    impossible = visit.told().impossible
+def _history(visit: Examination) -> Iterator[Trouble]:
+    impossible = visit.canonical().impossible
     of_memories = [memory_id for memory_id, _ in impossible if memory_id is not None]
     if impossible:
         yield Trouble(
             check="history",
-            message=f"What is told of some records cannot be true. The first: {impossible[0][1]}",
+            message=f"Some records have an impossible history. The first: {impossible[0][1]}",
             count=len(impossible),
             ids=tuple(sorted(of_memories)[:MOST_IDS]),
         )
 
 
-def _curve(visit: Visit) -> Iterator[Trouble]:
-    store, right = visit.call.engine.store, visit.told().curves.present
+def _curve(visit: Examination) -> Iterator[Trouble]:
+    store, right = visit.call.engine.store, visit.canonical().curves.present
     for records in store.stream(access=EVERYTHING, batch=1):
         held = records[0].strength.curve
-        if held != right and not moved_since(visit.call, visit.told()):
+        if held != right and not changed_since(visit.call, visit.canonical()):
             yield Trouble(
                 check="curve",
-                message=f"Memories fade by a curve of {held:g}, and the log says {right:g}.",
+                message=f"The forgetting curve in use is {held:g}, and the log says {right:g}.",
                 repair="curve",
             )
         break
 
 
-def _strengths(visit: Visit) -> Iterator[Trouble]:
-    told, drifted = visit.told(), []
+def _strengths(visit: Examination) -> Iterator[Trouble]:
+    state, drifted = visit.canonical(), []
     for records in visit.call.engine.store.stream(access=EVERYTHING):
         visit.call.check()
         for record in records:
-            right = told.strengths.get(record.memory.id)
-            # The curve is one number for all of them, and looked at by itself.
+            right = state.strengths.get(record.memory.id)
+            # The curve is the same for all of them, and has its own check.
             if right is not None and replace(right, curve=record.strength.curve) != record.strength:
                 drifted.append(record.memory.id)
-    drifted = sorted(set(drifted) - moved_since(visit.call, told)) if drifted else []
-    yield from about(
-        "strengths", "Strengths are not what the log makes of them.", drifted, repair="strengths"
-    )
+    drifted = sorted(set(drifted) - changed_since(visit.call, state)) if drifted else []
+    yield from about("strengths", "Strengths differ from what the log yields.", drifted, repair="strengths")
 
 
-def _edges(visit: Visit) -> Iterator[Trouble]:
-    told = visit.told()
+def _edges(visit: Examination) -> Iterator[Trouble]:
+    state = visit.canonical()
     held = {
         (one.source_id, one.target_id, one.kind): one
         for edges in visit.call.engine.store.stream_edges(access=EVERYTHING)
         for one in edges
     }
-    wrong = [name for name in held.keys() | told.edges.keys() if held.get(name) != told.edges.get(name)]
-    moved = moved_since(visit.call, told) if wrong else set()
+    wrong = [name for name in held.keys() | state.edges.keys() if held.get(name) != state.edges.get(name)]
+    moved = changed_since(visit.call, state) if wrong else set()
     ends = [name[0] for name in wrong if moved.isdisjoint(name[:2])]
     if ends:
         yield Trouble(
             check="edges",
-            message="Edges are not those that the log tells of.",
+            message="Edges differ from what the log yields.",
             count=len(ends),
             ids=tuple(sorted(set(ends))[:MOST_IDS]),
             repair="edges",
         )
 
 
-def _documents(visit: Visit) -> Iterator[Trouble]:
-    told = visit.told()
-    missing = {one for cites in told.cited.values() for one in cites if one not in told.strengths}
+def _documents(visit: Examination) -> Iterator[Trouble]:
+    state = visit.canonical()
+    missing = {one for cites in state.cited.values() for one in cites if one not in state.strengths}
     yield from about(
         "documents", "Documents cite memories that are not here.", sorted(missing), severity="warning"
     )
 
 
-def _model(visit: Visit) -> Iterator[Trouble]:
+def _model(visit: Examination) -> Iterator[Trouble]:
     engine = visit.call.engine
     embedder = embedder_or_none(engine)
     status = engine.embedders.status()
@@ -312,7 +316,7 @@ def _model(visit: Visit) -> Iterator[Trouble]:
         if status.state not in (EmbedderState.OFF, *AT_WORK):
             message = f"Search works on words only: {why_no_model(status)}."
             yield Trouble(check="model", message=message, severity="warning")
-    elif is_foreign(engine, embedder):
+    elif store_has_other_model(engine, embedder):
         held = engine.store.signature()
         yield Trouble(
             check="model",
@@ -322,28 +326,28 @@ def _model(visit: Visit) -> Iterator[Trouble]:
         )
 
 
-def _coverage(visit: Visit) -> Iterator[Trouble]:
+def _coverage(visit: Examination) -> Iterator[Trouble]:
     engine = visit.call.engine
     embedder = embedder_or_none(engine)
-    if embedder is None or is_foreign(engine, embedder):
+    if embedder is None or store_has_other_model(engine, embedder):
         return
-    bare = [one.id for one in engine.store.unembedded(embedder.signature, limit=MOST_BARE)]
+    bare = [one.id for one in engine.store.unembedded(embedder.signature, limit=MOST_COUNTED)]
     yield from about("coverage", "Memories have no vectors.", bare, repair=EMBEDDING, severity="warning")
-    some = [one.id for one in lacking(engine.store, embedder, limit=len(bare) + MOST_BARE)]
+    some = [one.id for one in missing_vectors(engine.store, embedder, limit=len(bare) + MOST_COUNTED)]
     yield from about(
         "coverage",
-        "Memories have vectors and no token bits: they are ranked by less than others.",
+        "Memories have vectors but no token bits, so they are ranked by fewer signals.",
         sorted(set(some) - set(bare)),
         repair=EMBEDDING,
         severity="warning",
     )
 
 
-def _settings(visit: Visit) -> Iterator[Trouble]:
+def _settings(visit: Examination) -> Iterator[Trouble]:
     visit.call.engine.reranker()
     status = visit.call.engine.reranker.status()
     if status.state is EmbedderState.FAILED:
-        message = f"The reranker of the settings cannot be used: {status.detail}"
+        message = f"The configured reranker cannot be used: {status.detail}"
         yield Trouble(check="settings", message=message, severity="warning")
     file = visit.call.engine.settings.exposed_file
     if file is not None:
@@ -355,19 +359,19 @@ def _settings(visit: Visit) -> Iterator[Trouble]:
         )
 
 
-def _backup(visit: Visit) -> Iterator[Trouble]:
+def _backup(visit: Examination) -> Iterator[Trouble]:
     engine = visit.call.engine
-    told = neglect(visit.call, engine.store.stats(access=EVERYTHING, now=engine.now()).memories)
-    if told is not None:
-        yield Trouble(check="backup", message=told, severity="warning")
+    warning = backup_warning(visit.call, engine.store.stats(access=EVERYTHING, now=engine.now()).memories)
+    if warning is not None:
+        yield Trouble(check="backup", message=warning, severity="warning")
 
 
-# -- what is put right ---------------------------------------------------------------------------------
+# -- The repairs ---------------------------------------------------------------------------------------
 
 EMBEDDING = "embedding"
 """A repair that needs a model, which no store has."""
-MOST_BARE = 1_000
-"""So many memories without vectors are counted: their texts are read for it."""
+MOST_COUNTED = 1_000
+"""The most memories without vectors that are counted, because counting reads their texts."""
 
 
 def _embed(call: Call) -> None:
@@ -382,7 +386,7 @@ def _fold(call: Call) -> None:
 
 FILE = frozenset({"pages", "schema"})
 LOG = frozenset({"log", "history"})
-"""The checks after which, when they find something, repairs are left alone."""
+"""If these checks find something, repairs are left out."""
 FROM_LOG = frozenset({"strengths", "curve", "edges", "tombstones"})
 
 FURTHER: dict[str, Callable[[Call], None]] = {
@@ -391,29 +395,35 @@ FURTHER: dict[str, Callable[[Call], None]] = {
     "vectors": _embed,
     EMBEDDING: _embed,
 }
-"""What remains to be done after the store has done its part of a repair."""
+"""What else is to be done after the store's own part of a repair."""
 
 CHECKS: tuple[DoctorCheck, ...] = (
     DoctorCheck(
-        name="store", about="the file, its rows and what is around it: `MemoryStore.examine`", look=_store
+        name="store", about="the file, its rows and the files beside it: `MemoryStore.examine`", look=_store
     ),
-    DoctorCheck(name="history", about="whether every version has its event, and can be true", look=_history),
-    DoctorCheck(name="curve", about="the curve of forgetting, against the log", look=_curve),
+    DoctorCheck(
+        name="history",
+        about="whether every version has its event, and the history is possible",
+        look=_history,
+    ),
+    DoctorCheck(name="curve", about="the forgetting curve, against the log", look=_curve),
     DoctorCheck(name="strengths", about="every strength, against its evidence in the log", look=_strengths),
     DoctorCheck(name="edges", about="every edge, against the log", look=_edges),
     DoctorCheck(name="documents", about="whether the memories that documents cite are here", look=_documents),
-    DoctorCheck(
-        name="model", about="whether the model of the settings is the one of the vectors", look=_model
-    ),
+    DoctorCheck(name="model", about="whether the configured model made the vectors", look=_model),
     DoctorCheck(
         name="coverage", about="whether every memory has vectors, with their token bits", look=_coverage
     ),
-    DoctorCheck(name="settings", about="whether what the settings ask for can be used", look=_settings),
+    DoctorCheck(
+        name="settings",
+        about="whether the configured reranker works, and no other user can read the settings file",
+        look=_settings,
+    ),
     DoctorCheck(name="backup", about="the age of the last backup", look=_backup),
 )
 
 
-def severity_of(report: Report) -> Severity | None:
-    """The worst that is left."""
+def severity_of(report: DoctorReport) -> Severity | None:
+    """The worst severity that is left."""
     left = {one.trouble.severity for one in report.findings if not one.repaired}
     return "broken" if "broken" in left else "warning" if left else None

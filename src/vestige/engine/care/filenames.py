@@ -1,4 +1,4 @@
-"""Names of files in a folder that we choose: plain ones that a caller may give, dated ones of our own."""
+"""Names of files in a managed folder: plain names that a caller may give, and dated names of our own."""
 
 import os
 from collections.abc import Callable
@@ -16,7 +16,7 @@ Made = TypeVar("Made")
 def under_free_name(
     folder: Path, stem: str, suffix: str, *, now: datetime, make: Callable[[Path], Made]
 ) -> Made:
-    """Make a file under a dated name; one that is taken, also meanwhile by somebody else, gets a number."""
+    """Make a file with a dated name; a number is added if another process has taken that name."""
     number = 1
     while True:
         counter = f"-{number}" if number > 1 else ""
@@ -30,19 +30,19 @@ def under_free_name(
 
 
 def publish(partial: Path, path: Path) -> None:
-    """Give a finished file its name, never over another one."""
+    """Give a finished file its name, without overwriting another file."""
     try:
         os.link(partial, path)
     except FileExistsError as exc:
-        raise taken(path) from exc
+        raise name_taken(path) from exc
     except OSError:  # a file system without hard links
         if path.exists():
-            raise taken(path) from None
+            raise name_taken(path) from None
         partial.rename(path)
 
 
-def taken(path: Path) -> InvalidInput:
-    """The refusal of a name that another file has. Not everybody may know in which folder."""
+def name_taken(path: Path) -> InvalidInput:
+    """The error for a name that exists already. It leaves the folder out, which not every caller may see."""
     return InvalidInput(
         f"{path.name} exists already.",
         hint="Give another name; nothing is overwritten.",
@@ -51,18 +51,19 @@ def taken(path: Path) -> InvalidInput:
 
 
 def absolute(path: Path) -> Path:
-    """The path written out, with the user's home in place of a tilde."""
+    """The absolute path, with the user's home in place of a tilde."""
     try:
         return path.expanduser().absolute()
     except RuntimeError as exc:
         raise InvalidInput(f"The home directory in {path} cannot be found.") from exc
 
 
-def ready(folder: Path, *, own: Path) -> None:
-    """Make sure that a file can be put into a folder. Only `own`, a folder of the data directory, is made.
+def ensure_folder(folder: Path, *, own: Path) -> None:
+    """Make sure that a file can be written to a folder. Only `own`, a folder of the data directory, is
+    created.
 
-    Any other is there, or was mistyped, or lies on a disk that is not mounted: what we wrote would lie where
-    nobody looks for it, hidden by that disk once it is back.
+    Any other folder must exist: a missing one was mistyped, or is on a disk that is not mounted, and a file
+    written there would be hidden once the disk is back.
     """
     if folder == own:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -70,17 +71,18 @@ def ready(folder: Path, *, own: Path) -> None:
         there = "is not a folder" if folder.exists() else "does not exist"
         raise InvalidInput(
             f"The folder {folder} {there}.",
-            hint="Check the path and that its disk is there, or make the folder first.",
+            hint="Check the path and that its disk is mounted, or create the folder first.",
             details={"argument": "path"},
         )
 
 
 def check_file_name(name: str, *, place: str, example: str) -> None:
-    """Refuse what is more than the plain name of a file; `place` says where the file is or will be."""
+    """Raise InvalidInput unless this is the plain name of a file; `place` says where the file is or will
+    be."""
     plain = name.isprintable() and not set(name) & _FORBIDDEN and not name.startswith((".", "~"))
     if not plain or not name.strip() or len(name.encode("utf-8", "replace")) > MAX_NAME_BYTES:
         raise InvalidInput(
-            f"{name!r} is not the plain name of a file.",
+            f"{name!r} is not a plain file name.",
             hint=f"Give a name without folders, such as {example}; {place}.",
             details={"argument": "path"},
         )

@@ -1,4 +1,4 @@
-"""How the memory is doing: counts, states, coverage, and what would help."""
+"""Health of the store: counts, states, embedding coverage, warnings and advice."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -11,20 +11,20 @@ from vestige.core.models import MemoryState, StoreStats
 from vestige.embed.background import EmbedderState, EmbedderStatus
 from vestige.embed.protocol import Signature
 from vestige.embed.rerank import RerankerStatus
-from vestige.engine.care.backup import neglect
+from vestige.engine.care.backup import backup_warning
 from vestige.engine.context import Call
 from vestige.engine.embedding import embedder_or_none
-from vestige.engine.sleep.runs import SNAPSHOT, reach, rows
+from vestige.engine.sleep.runs import SNAPSHOT, run_records, run_scope
 
 LOW_RETENTION = 0.5
 MANY_DUE = 10
 AT_WORK = (EmbedderState.LOADING, EmbedderState.INSTALLING)
-ASK = "Ask whoever runs the server; its log says more."
+ASK = "Ask the operator of the server; its log says more."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """The state of the store and the model, with warnings and advice in words."""
+    """The state of the store and the model, with warnings and advice."""
 
     status: str
     stats: StoreStats
@@ -36,8 +36,8 @@ class Health:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
-    """How well everything in reach was kept when it was consolidated; `recall` is None for an empty store."""
+class RetentionSnapshot:
+    """Retention of everything accessible at a consolidation; an empty store has no `recall`."""
 
     at: datetime
     retention: float
@@ -47,16 +47,16 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthFinding:
-    """Something that is not as it should be, and what helps; no warning where it is a matter of taste."""
+    """A problem and what helps; without a warning it is only advice."""
 
     warning: str | None = None
     advice: str | None = None
 
 
 def health(call: Call) -> Health:
-    """Look at everything this call may see."""
+    """The health of everything that this call has access to."""
     engine = call.engine
-    # The model is loaded when it is first asked for: ask, so that what is told is what a search meets.
+    # The model is loaded on first use: use it, so that the report matches what a search would get.
     embedder_or_none(engine)
     engine.reranker()
     embedder = model_status(call)
@@ -65,15 +65,15 @@ def health(call: Call) -> Health:
     states = dict.fromkeys(MemoryState, 0)
     for value in stats.accessibilities:
         states[state(value)] += 1
-    foreign = _other_model(engine.store.signature(), embedder.signature)
+    foreign = _model_finding(engine.store.signature(), embedder.signature)
     findings = [
-        foreign or _meaning(stats, embedder),
-        _judging(call, engine.reranker.status()),
-        *_fading(stats, average),
-        HealthFinding(advice=neglect(call, stats.memories)),
+        foreign or _embedding_finding(stats, embedder),
+        _reranker_finding(call, engine.reranker.status()),
+        *_retention_findings(stats, average),
+        HealthFinding(advice=backup_warning(call, stats.memories)),
     ]
     warnings = tuple(found.warning for found in findings if found.warning)
-    # Nothing to search yet is no fault, but a model that is not the store's is one even then.
+    # An empty store is healthy, but not if the configured model differs from the store's.
     degraded = bool(warnings) if stats.memories else foreign is not None
     return Health(
         status="degraded" if degraded else "healthy" if stats.memories else "empty",
@@ -86,25 +86,25 @@ def health(call: Call) -> Health:
     )
 
 
-def snapshots(call: Call) -> list[Snapshot]:
-    """The last snapshots of exactly what this call reaches, the newest first."""
-    if call.access.domains is not None:  # none is taken of domains
+def snapshots(call: Call) -> list[RetentionSnapshot]:
+    """The last snapshots of exactly what this call has access to, newest first."""
+    if call.access.domains is not None:  # snapshots are not taken by domain
         return []
-    scope = reach(call)
+    scope = run_scope(call)
     return [
-        Snapshot(
+        RetentionSnapshot(
             at=row.at,
             retention=row.body["retention"],
             recall=row.body["recall"],
             memories=row.body["memories"],
         )
-        for row in rows(call, SNAPSHOT)
+        for row in run_records(call, SNAPSHOT)
         if row.scope == scope
     ][:SNAPSHOTS]
 
 
 def model_status(call: Call) -> EmbedderStatus:
-    """How the model is, as far as the caller may know: why it failed can name files and addresses."""
+    """The state of the model, as far as the caller may see it: an error can name files and addresses."""
     status = call.engine.embedders.status()
     if call.sees_installation or status.error is None:
         return status
@@ -112,25 +112,25 @@ def model_status(call: Call) -> EmbedderStatus:
 
 
 def why_no_model(embedder: EmbedderStatus) -> str:
-    """Why there is no model to embed with, as a sentence without its full stop."""
+    """Why there is no embedding model, as a sentence without its full stop."""
     if embedder.state in AT_WORK or not embedder.detail:
         return f"The embedding model is {embedder.state}"
     return embedder.detail.rstrip(".")
 
 
-def _other_model(held: Signature | None, configured: Signature | None) -> HealthFinding | None:
+def _model_finding(held: Signature | None, configured: Signature | None) -> HealthFinding | None:
     if held is None or configured is None or held == configured:
         return None
     return HealthFinding(
         warning=f"The store holds vectors of {held.profile}, the settings name {configured.profile}: search "
-        "goes by words only, and what is written here gets no vectors.",
+        "works on words only, and new memories get no vectors.",
         advice=f"Run `vestige rebuild --vectors` to embed every memory with {configured.name}, or set the "
         f"embeddings back to {held.name}.",
     )
 
 
-def _meaning(stats: StoreStats, embedder: EmbedderStatus) -> HealthFinding:
-    """Whether memories are found by meaning. That the embeddings are off is a choice, not a fault."""
+def _embedding_finding(stats: StoreStats, embedder: EmbedderStatus) -> HealthFinding:
+    """Whether memories are found by meaning. Switching embeddings off is a choice, not a problem."""
     missing = stats.memories - stats.embedded
     if embedder.state is EmbedderState.READY and missing:
         return HealthFinding(
@@ -146,19 +146,21 @@ def _meaning(stats: StoreStats, embedder: EmbedderStatus) -> HealthFinding:
     return HealthFinding(warning=warning, advice=f"To find memories by meaning too: {hint}")
 
 
-def _judging(call: Call, reranker: RerankerStatus) -> HealthFinding:
-    """Whether the reranker that was asked for takes part."""
+def _reranker_finding(call: Call, reranker: RerankerStatus) -> HealthFinding:
+    """Whether the configured reranker works."""
     if reranker.state is not EmbedderState.FAILED:
         return HealthFinding()
     if not call.sees_installation:
-        return HealthFinding(warning="Results are not judged again: the reranker cannot be used.")
-    return HealthFinding(warning=f"Results are not judged again: {reranker.detail}", advice=reranker.hint)
+        return HealthFinding(warning="Results are not reranked: the reranker cannot be used.")
+    return HealthFinding(warning=f"Results are not reranked: {reranker.detail}", advice=reranker.hint)
 
 
-def _fading(stats: StoreStats, average: float) -> list[HealthFinding]:
+def _retention_findings(stats: StoreStats, average: float) -> list[HealthFinding]:
     findings = []
     if stats.memories and average < LOW_RETENTION:
-        findings.append(HealthFinding(advice="Most memories are fading; review the due ones or let them go."))
+        findings.append(
+            HealthFinding(advice="Most memories are fading; review the due ones, or let them fade.")
+        )
     if stats.due > MANY_DUE:
         advice = f"{stats.due} memories are due for review (`vestige memory list --order due`)."
         findings.append(HealthFinding(advice=advice))

@@ -1,20 +1,19 @@
-"""Deriving again what is derived: strengths from the log, lexical rows and vectors from the text."""
+"""Rebuilding derived data: strengths from the log, lexical rows and vectors from the text."""
 
 from dataclasses import dataclass
 
 from vestige.cognition.fsrs.strength import fold
 from vestige.core.models import EVERYTHING, Strength
 from vestige.engine.care.health import why_no_model
-from vestige.engine.care.reembed import change_over, no_model
+from vestige.engine.care.reembed import no_model_error, switch_model
 from vestige.engine.context import Call
 from vestige.engine.embedding import embedder_or_none
-from vestige.engine.sleep.personal_curve import story
+from vestige.engine.sleep.personal_curve import strength_history
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuilt:
-    """What was derived again. `drifted` strengths were not what the log says they should be; `note`
-    tells what was left out, and why."""
+    """What was rebuilt. `drifted` strengths differed from the log; `note` says what was left out, and why."""
 
     strengths: int
     drifted: int
@@ -24,15 +23,15 @@ class Rebuilt:
 
 
 def rebuild(call: Call, *, strengths: bool = False, words: bool = False, vectors: bool = False) -> Rebuilt:
-    """Derive the chosen surfaces again; without a choice, all that can be. Canonical data is only read.
+    """Rebuild the chosen data; without a choice, everything possible. Canonical data is only read.
 
-    Vectors that were asked for need a model; where nobody asked, they are left out without one.
+    Vectors that were asked for need a model; otherwise they are left out if there is no model.
     """
     everything = not (strengths or words or vectors)
     embedder = embedder_or_none(call.engine) if vectors or everything else None
     status = call.engine.embedders.status()
     if vectors and embedder is None:
-        raise no_model(status)
+        raise no_model_error(status)
     replayed, drifted = rebuild_strengths(call) if strengths or everything else (0, 0)
     call.check()
     rows = call.engine.store.rebuild_words() if words or everything else 0
@@ -42,29 +41,28 @@ def rebuild(call: Call, *, strengths: bool = False, words: bool = False, vectors
         strengths=replayed,
         drifted=drifted,
         words=rows,
-        vectors=change_over(call, embedder) if embedder else 0,
+        vectors=switch_model(call, embedder) if embedder else 0,
         note=f"Vectors were left out: {why_no_model(status)}." if left_out else None,
     )
 
 
 def rebuild_strengths(call: Call) -> tuple[int, int]:
-    """Fold every memory's evidence from the log; (memories, how many had drifted).
+    """Fold every memory's evidence from the log; returns (memories, how many had drifted).
 
-    Others may write meanwhile: a memory that is remarked after the log was read keeps the strength
-    that its remark left it with.
+    Other processes may write meanwhile: a memory with evidence after the log was read keeps its strength.
     """
     store = call.engine.store
-    told = story(call)
+    history = strength_history(call)
     replayed: dict[str, Strength] = {}
     drifted: set[str] = set()
     for records in store.stream(access=EVERYTHING):
         call.check()
         for record in records:
             memory = record.memory
-            strength = fold(memory.created_at, told.sightings.get(memory.id, ()), told.curve)
+            strength = fold(memory.created_at, history.sightings.get(memory.id, ()), history.curve)
             replayed[memory.id] = strength
             if strength != record.strength:
                 drifted.add(memory.id)
         call.progress(len(replayed), None, f"{len(replayed)} strengths replayed")
-    later = story(call, after=told.position)
-    return store.put_strengths(replayed, after=told.position), len(drifted - later.sightings.keys())
+    later = strength_history(call, after=history.position)
+    return store.put_strengths(replayed, after=history.position), len(drifted - later.sightings.keys())

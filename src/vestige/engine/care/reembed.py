@@ -1,8 +1,8 @@
-"""Another embedding model for a store: what it would take, changing over to it, and the way back.
+"""Re-embedding a store with another model: an estimate, the switch, and the way back.
 
-reembed    embed beside what is in use ──► adopt: one transaction ──► the former is kept
-roll back  embed what the former lacks ──► adopt
-drop       the former goes, and with it the way back
+reembed    embed beside the vectors in use ──► adopt: one transaction ──► the former ones are kept
+roll back  embed what the former model lacks ──► adopt
+drop       the former vectors are removed, and with them the way back
 """
 
 from collections.abc import Callable
@@ -19,16 +19,19 @@ from vestige.store.contract.answers import ProfileState, ProfileStatus
 from vestige.store.contract.changes import Embedded
 
 ROUNDS = 20
-"""How often embedding anew looks for what was written meanwhile before it gives up."""
+"""How often re-embedding looks for memories that were written meanwhile before it gives up."""
 FEW = 32
-"""Memories that are embedded to see how long the others take."""
-PURPOSE = "embedding anew"
+"""Memories that are embedded to estimate the time for the others."""
+PURPOSE = "re-embedding"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReembedOutlook:
-    """What a change to a model would take: of `memories`, `done` have vectors of it; the others are cut into
-    `pieces`. Time and room are reckoned from a few of them; None where nothing is to be embedded."""
+class ReembedEstimate:
+    """What a switch to a model would take.
+
+    Of `memories`, `done` have its vectors; the others are cut into `pieces`. Time and size are estimated from
+    a few of them, and None if nothing is to be embedded.
+    """
 
     signature: Signature
     memories: int
@@ -38,24 +41,26 @@ class ReembedOutlook:
     size_bytes: int | None = None
 
 
-def change_over(call: Call, embedder: Embedder) -> int:
-    """Make the vectors those of this model, and embed every memory that has none; how many were embedded.
+def switch_model(call: Call, embedder: Embedder) -> int:
+    """Switch the store to this model, and embed every memory that lacks its vectors; returns how many.
 
-    Searches and writes go on with the vectors in use until those of this model are complete. Whatever ends it
-    before, the store is as it was, and what was made is there when it is begun again.
+    Searches and writes use the present vectors until those of this model are complete. If it is interrupted,
+    the store is unchanged, and a second run continues with the vectors made so far.
     """
-    return _change_over(call, embedder.signature, lambda: embedder, tokens=embedder.token_states)
+    return _switch_model(call, embedder.signature, lambda: embedder, tokens=embedder.token_states)
 
 
 def roll_back(call: Call) -> int:
-    """Put the former model in use again; how many memories it lacked and were embedded. It is asked for, and
-    must be the model of the settings, only if there are any."""
+    """Put the former model in use again; returns how many memories lacked its vectors and were embedded.
+
+    The configured model must be the former one only if there are any.
+    """
     wanted = _required_former(call).signature
-    return _change_over(call, wanted, lambda: model_of(call, wanted))
+    return _switch_model(call, wanted, lambda: model_of(call, wanted))
 
 
 def drop_former(call: Call) -> ProfileStatus | None:
-    """Remove the vectors of the former model; what there was of them, None if there is no former one."""
+    """Remove the vectors of the former model; returns its status, or None without a former model."""
     store = call.engine.store
     with store.alone(PURPOSE):
         left = former(call)
@@ -69,40 +74,40 @@ def former(call: Call) -> ProfileStatus | None:
     return _profile(call, lambda one: one.state is ProfileState.FORMER)
 
 
-def outlook(call: Call, embedder: Embedder) -> ReembedOutlook:
-    """What `change_over` would do."""
-    return _outlook(call, embedder.signature, lambda: embedder)
+def estimate(call: Call, embedder: Embedder) -> ReembedEstimate:
+    """What `switch_model` would do."""
+    return _estimate(call, embedder.signature, lambda: embedder)
 
 
-def outlook_back(call: Call) -> ReembedOutlook:
+def estimate_rollback(call: Call) -> ReembedEstimate:
     """What `roll_back` would do."""
     wanted = _required_former(call).signature
-    return _outlook(call, wanted, lambda: model_of(call, wanted))
+    return _estimate(call, wanted, lambda: model_of(call, wanted))
 
 
 def model(call: Call) -> Embedder:
-    """The model of the settings; ModelUnavailable without one."""
+    """The configured model, or ModelUnavailable."""
     embedder = embedder_or_none(call.engine)
     if embedder is None:
-        raise no_model(call.engine.embedders.status())
+        raise no_model_error(call.engine.embedders.status())
     return embedder
 
 
 def model_of(call: Call, wanted: Signature) -> Embedder:
-    """The model of the settings, which must be of this signature."""
+    """The configured model, which must have this signature."""
     embedder = model(call)
     if embedder.signature != wanted:
         raise ModelMismatch(
-            f"Memories without vectors of {wanted.profile} must be embedded first, and the settings name "
+            f"Some memories have no vectors of {wanted.profile}, and the settings name the model "
             f"{embedder.signature.profile}.",
-            hint=f"Set the embeddings to {wanted.name}, or name them with --provider and --model.",
+            hint=f"Set the embeddings to {wanted.name}, or name that model with --provider and --model.",
             details={"wanted": wanted.profile, "offered": embedder.signature.profile},
         )
     return embedder
 
 
-def no_model(status: EmbedderStatus) -> ModelUnavailable:
-    """The error for vectors that were asked for while there is no model, with what to do."""
+def no_model_error(status: EmbedderStatus) -> ModelUnavailable:
+    """The error for vectors that were requested without a model, with what to do."""
     hint = "Run `vestige model install`, then try again."
     if status.state is EmbedderState.OFF:
         hint = "embeddings.provider is off: set it to `local` or another provider, then try again."
@@ -111,21 +116,21 @@ def no_model(status: EmbedderStatus) -> ModelUnavailable:
     return ModelUnavailable(f"No vectors can be made: {why_no_model(status)}.", hint=hint)
 
 
-def _change_over(
+def _switch_model(
     call: Call, signature: Signature, bring: Callable[[], Embedder], *, tokens: bool = False
 ) -> int:
     store = call.engine.store
     with store.alone(PURPOSE):
         done = 0
         for _ in range(ROUNDS):
-            # What others wrote or changed since the last round is what this one finds.
+            # A round finds the memories that were written or changed since the last one.
             if store.unembedded(signature, limit=1, tokens=tokens):
                 done += embed_missing(call, bring(), coming=True)
             if store.adopt(signature):
                 return done
     raise StoreBusy(
         "Memories are written faster than they can be embedded, so the model was not changed.",
-        hint="Run it again when less is written: what was embedded so far is kept.",
+        hint="Run it again when fewer memories are written; the vectors made so far are kept.",
         details={"embedded": done, "rounds": ROUNDS},
     )
 
@@ -135,7 +140,7 @@ def _required_former(call: Call) -> ProfileStatus:
     if found is None:
         raise InvalidInput(
             "There is no former model to go back to.",
-            hint="Its vectors are kept from a change of model to the next one, or until they are dropped.",
+            hint="Its vectors are kept until the next change of model, or until they are dropped.",
         )
     return found
 
@@ -144,18 +149,18 @@ def _profile(call: Call, wanted: Callable[[ProfileStatus], bool]) -> ProfileStat
     return next((one for one in call.engine.store.profiles() if wanted(one)), None)
 
 
-def _outlook(call: Call, signature: Signature, bring: Callable[[], Embedder]) -> ReembedOutlook:
+def _estimate(call: Call, signature: Signature, bring: Callable[[], Embedder]) -> ReembedEstimate:
     store = call.engine.store
     known = _profile(call, lambda one: one.signature == signature)
     memories, done = store.count(ANYTHING, access=EVERYTHING), known.memories if known else 0
     few = store.unembedded(signature, limit=FEW)
     if not few:
-        return ReembedOutlook(signature=signature, memories=memories, done=done)
+        return ReembedEstimate(signature=signature, memories=memories, done=done)
     pieces = max(_pieces(call) - (known.pieces if known else 0), len(few))
     embedder, begun = bring(), call.engine.monotonic()
     made = embed_memories(call, embedder, few)
     share = pieces / sum(len(one.pieces) for one in made)
-    return ReembedOutlook(
+    return ReembedEstimate(
         signature=signature,
         memories=memories,
         done=done,
@@ -166,7 +171,7 @@ def _outlook(call: Call, signature: Signature, bring: Callable[[], Embedder]) ->
 
 
 def _pieces(call: Call) -> int:
-    """Into how many pieces everything is cut."""
+    """The number of pieces of all memories."""
     found = 0
     for records in call.engine.store.stream(access=EVERYTHING):
         call.check()
@@ -177,7 +182,7 @@ def _pieces(call: Call) -> int:
 
 def _size(embedded: Embedded) -> int:
     """The bytes of vectors and tokens."""
-    told = [one.tokens for one in embedded.pieces if one.tokens is not None]
+    tokens = [one.tokens for one in embedded.pieces if one.tokens is not None]
     return sum(one.vector.nbytes for one in embedded.pieces) + sum(
-        one.bits.nbytes + one.asked.nbytes for one in told
+        one.bits.nbytes + one.asked.nbytes for one in tokens
     )

@@ -1,4 +1,4 @@
-"""What a file to restore from is, and putting the files of a snapshot in their places."""
+"""Restoring: what kind of file a backup is, and putting the files of a snapshot into a data directory."""
 
 import filecmp
 import gzip
@@ -25,8 +25,10 @@ class RestoreKind(StrEnum):
 
 
 def kind_of(path: Path) -> RestoreKind | None:
-    """What a file is, by what is in it; None for anything else. StoreCorrupt for a packed file that cannot be
-    unpacked: it may have been either."""
+    """The kind of a file by its content; None for anything else.
+
+    Raises StoreCorrupt for a packed file that cannot be unpacked, because its kind is unknown.
+    """
     if snapshot.is_snapshot(path):
         return RestoreKind.SNAPSHOT
     if is_export(path):
@@ -47,9 +49,10 @@ def is_export(path: Path) -> bool:
 def put_files(
     names: Iterable[str], source: Path, data_dir: Path, *, check: Callable[[], object]
 ) -> tuple[str, ...]:
-    """Move files into a data directory, all of them or none; the names of those that were not there so.
+    """Move files into a data directory, all or none; returns the names of those that were new or different.
 
-    What was there under such a name is kept in a folder in backups/. `check` raises if the files will not do.
+    A file that was there under such a name is kept in a folder in backups/. `check` raises if the files are
+    not usable.
     """
     aside = next(
         place
@@ -82,11 +85,11 @@ def put_files(
 
 
 def _make_room(target: Path, data_dir: Path) -> None:
-    """Make the folder of a file. A link in the data directory must not lead the file elsewhere."""
+    """Create the folder of a file. A link in the data directory must not lead the file elsewhere."""
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not target.parent.resolve().is_relative_to(data_dir.resolve()):
         raise InvalidInput(
-            f"{target.parent} is a link to another place.",
+            f"{target.parent} is a link to a folder outside the data directory.",
             hint="Remove the link, or restore into another --data-dir.",
             details={"path": str(target)},
         )

@@ -1,8 +1,8 @@
-"""Looking for secrets in what is stored already, and blacking them out.
+"""Scanning stored data for secrets, and redacting them.
 
-A revision keeps the old wording, here and on every machine that this store is united with. So a memory is
-not revised but replaced: one with the same strength and links takes its place, and the old one is purged,
-which wins everywhere.
+A revision would keep the old wording, here and on every machine that this store is merged with. So a memory
+is replaced instead: a new one with the same strength and links takes its place, and the old one is purged,
+which wins on every machine.
 """
 
 from collections import defaultdict
@@ -17,9 +17,16 @@ from vestige.core.errors import NotFound
 from vestige.core.models import ANYTHING, Edge, Memory
 from vestige.engine.context import Call
 from vestige.engine.embedding import vectors_for
-from vestige.engine.ingest.secrets import SecretSighting, look
-from vestige.engine.memory.delete import unlearn
-from vestige.engine.revise import created, deleted, load, next_revision, persistently, save
+from vestige.engine.ingest.secrets import SecretSighting, find_in_fields
+from vestige.engine.memory.delete import forget_search_words
+from vestige.engine.revise import (
+    created_event,
+    deleted_event,
+    load,
+    next_revision,
+    retry_on_conflict,
+    save,
+)
 from vestige.store.contract.changes import Add, Carry, Change, Forget, Link, Put, Revise
 from vestige.store.merge.histories import DocumentLife, Life, MemoryLife
 
@@ -27,15 +34,15 @@ TEXTS = (
     "content", "phrasings", "tags", "node_type", "source", "author", "agent_id", "session_id", "thread",
     "scope", "domains", "metadata",
 )  # fmt: skip
-"""The fields of a memory that somebody's words are in."""
+"""The fields of a memory that hold text from a caller."""
 REDACTED = "redacted"
-"""Why a memory went, and why one that it had ended was revised."""
+"""The reason of the deletion, and of the revisions of memories that it had ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretFinding:
-    """A secret that is stored: in a memory, with the revisions that hold it and whether it holds it now, or
-    in a document of a kind."""
+    """A stored secret: in a memory, with the revisions that hold it and whether the present one does, or in a
+    document."""
 
     id: str
     sighting: SecretSighting
@@ -46,7 +53,7 @@ class SecretFinding:
 
 @dataclass(slots=True, kw_only=True)
 class Scanned:
-    """What was looked through and found, and by what memories were replaced (old id to new)."""
+    """What was scanned and found, and which memories were replaced (old id to new)."""
 
     memories: int = 0
     documents: int = 0
@@ -56,15 +63,15 @@ class Scanned:
 
 
 def scan(call: Call, *, redact: bool) -> Scanned:
-    """Look through every memory with its history, and every document; with `redact`, black out the finds."""
+    """Scan every memory with its history, and every document; with `redact`, redact the findings."""
     seen, total = Scanned(), call.engine.store.count(ANYTHING, access=call.access)
     for batch in call.engine.store.lives(access=call.access):
         call.check()
         for life in batch:
             seen.memories += isinstance(life, MemoryLife) and bool(life.versions)
             seen.documents += isinstance(life, DocumentLife) and life.document is not None
-            seen.findings += found_in(life)
-        call.progress(seen.memories, max(seen.memories, total), f"{seen.memories} memories looked through")
+            seen.findings += secrets_in(life)
+        call.progress(seen.memories, max(seen.memories, total), f"{seen.memories} memories scanned")
     if redact and seen.findings:
         with call.engine.store.alone("redact"):
             _redact(call, seen)
@@ -72,12 +79,12 @@ def scan(call: Call, *, redact: bool) -> Scanned:
 
 
 def texts_of(memory: Memory) -> dict[str, Any]:
-    """The words of a memory by field."""
-    told = {name: getattr(memory, name) for name in TEXTS}
-    return {name: value for name, value in told.items() if value}
+    """The text fields of a memory by name."""
+    texts = {name: getattr(memory, name) for name in TEXTS}
+    return {name: value for name, value in texts.items() if value}
 
 
-def found_in(life: Life) -> list[SecretFinding]:
+def secrets_in(life: Life) -> list[SecretFinding]:
     """The secrets that a memory has held or a document holds."""
     match life:
         case MemoryLife():
@@ -85,17 +92,17 @@ def found_in(life: Life) -> list[SecretFinding]:
         case DocumentLife(document=Document() as document):
             return [
                 SecretFinding(document=document.kind, id=document.id, sighting=one)
-                for one in look({"body": document.body})[1]
+                for one in find_in_fields({"body": document.body})[1]
             ]
         case _:
             return []
 
 
 def _in_memory(life: MemoryLife) -> Iterable[SecretFinding]:
-    """What the versions of a memory hold, each once with all the revisions that hold it."""
+    """The secrets of a memory's versions, each once with all revisions that hold it."""
     places: dict[SecretSighting, list[int]] = defaultdict(list)
     for version in life.versions:
-        for one in look(texts_of(version))[1]:
+        for one in find_in_fields(texts_of(version))[1]:
             places[one].append(version.revision)
     last = life.versions[-1].revision if life.versions else 0
     for sighting, revisions in places.items():
@@ -112,39 +119,39 @@ def _redact(call: Call, seen: Scanned) -> None:
     for done, (kind, name) in enumerate(found):
         call.check()
         if kind is None:
-            new = persistently(call, partial(_replace, call, name))
+            new = retry_on_conflict(call, partial(_replace, call, name))
             seen.replaced |= {name: new} if new else {}
         else:
-            seen.redacted_documents += persistently(call, partial(_blacken, call, kind, name))
-        call.progress(done + 1, len(found), f"{done + 1} of {len(found)} blacked out")
+            seen.redacted_documents += retry_on_conflict(call, partial(_redact_document, call, kind, name))
+        call.progress(done + 1, len(found), f"{done + 1} of {len(found)} redacted")
 
 
 def _replace(call: Call, memory_id: str) -> str | None:
-    """Put a memory without secrets and without history in the place of another; its id. One that has gone
-    meanwhile is done."""
+    """Replace a memory by one without secrets and without history; returns its id, None if it was deleted
+    meanwhile."""
     store, now = call.engine.store, call.engine.now()
     try:
         record = load(call, memory_id)
     except NotFound:
         return None
-    clean, _ = look(texts_of(record.memory))
+    clean, _ = find_in_fields(texts_of(record.memory))
     new = replace(record.memory, id=call.engine.new_id(), revision=1, **clean)
     made = vectors_for(call, [new])
-    unlearn(call, [record.memory], now)  # before the words go: who is interrupted here can begin again
+    forget_search_words(call, [record.memory], now)  # first: an interrupted run can be repeated
     edges = store.edges([memory_id], access=call.access)
     changes: list[Change] = [Add(memory=new, embedded=made[0] if made else None)]
     changes.append(Carry(memory_id=new.id, strength=record.strength, at=now))
-    changes += [Link(edge=_moved(edge, memory_id, new.id)) for edge in edges]
+    changes += [Link(edge=_moved_edge(edge, memory_id, new.id)) for edge in edges]
     changes += _heirs(call, edges, memory_id, new.id)
-    # The end of a memory asks for no revision. This one does: what somebody changed meanwhile is a Conflict.
+    # Deleting checks no revision; this change does, so that a concurrent edit is a Conflict.
     changes.append(Revise(memory=next_revision(record.memory, now), reason=REDACTED))
     changes.append(Forget(memory_id=memory_id, at=now, reason=REDACTED))
     save(call, changes)
-    call.engine.events.emit(created(new, now), deleted(record.memory, now))
+    call.engine.events.emit(created_event(new, now), deleted_event(record.memory, now))
     return new.id
 
 
-def _moved(edge: Edge, old: str, new: str) -> Edge:
+def _moved_edge(edge: Edge, old: str, new: str) -> Edge:
     ends: Mapping[str, str] = {old: new}
     return replace(
         edge,
@@ -154,7 +161,7 @@ def _moved(edge: Edge, old: str, new: str) -> Edge:
 
 
 def _heirs(call: Call, edges: Iterable[Edge], old: str, new: str) -> list[Change]:
-    """What a memory had ended was ended by the one in its place."""
+    """The changes to memories that the old one had ended: the new one ends them instead."""
     ended = [edge.target_id for edge in edges if edge.source_id == old and edge.kind in (SUPERSEDES, MERGES)]
     records = call.engine.store.get_many(ended, access=call.access) if ended else []
     return [
@@ -166,10 +173,10 @@ def _heirs(call: Call, edges: Iterable[Edge], old: str, new: str) -> list[Change
     ]
 
 
-def _blacken(call: Call, kind: str, name: str) -> bool:
-    """Take the secrets out of a document; one that has gone meanwhile, with a memory it spoke of, is done."""
+def _redact_document(call: Call, kind: str, name: str) -> bool:
+    """Redact the secrets of a document; False if it has none, or was deleted meanwhile."""
     found = call.engine.store.documents(kind, access=call.access, ids=[name], limit=1)
-    clean = look({"body": found[0].body})[0] if found else {}
+    clean = find_in_fields({"body": found[0].body})[0] if found else {}
     if not clean:
         return False
     now, document = call.engine.now(), found[0]

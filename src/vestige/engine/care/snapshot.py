@@ -1,8 +1,8 @@
-"""A whole data directory in one packed file: the database, the settings, what was exported.
+"""Snapshots: a whole data directory in one packed file, with the database, the settings and the exports.
 
-The same files give the same bytes. A manifest at the end says what belongs in it, so that a snapshot that was
-cut or changed is not taken for a whole one. Only plain files are packed and unpacked; what is derived, what
-belongs to running processes and other backups are left out.
+The same files give the same bytes. A manifest at the end lists the files, so that a truncated or changed
+snapshot is recognised. Only plain files are packed and unpacked. Derived files, files of running processes
+and other backups are left out.
 """
 
 import errno
@@ -28,7 +28,7 @@ FORMAT = "vestige.snapshot.v1"
 MANIFEST = "manifest.json"
 ENDINGS = (".tar.gz", ".tgz")
 OTHERS = frozenset({"backups", "processes"})
-"""Folders that are no part of a snapshot: other copies, and files of running processes."""
+"""Folders that are not part of a snapshot: other backups, and files of running processes."""
 
 GZIP = b"\x1f\x8b"
 BLOCK = tarfile.BLOCKSIZE
@@ -42,71 +42,80 @@ UNSUSPICIOUS_BYTES = 1 << 30
 SPARE_BYTES = 1 << 20
 
 Sink = Callable[[str], BinaryIO]
-"""Where the content of a packed file goes, by its name."""
+"""Opens the target of a packed file, by its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class File:
+class SnapshotFile:
     """A packed file; its name is a path with slashes, relative to the data directory."""
 
     name: str
     size: int
     blake2b: str
 
-    def told(self) -> dict[str, str | int]:
-        """Its line in the manifest."""
+    def manifest_entry(self) -> dict[str, str | int]:
+        """Its entry in the manifest."""
         return {"name": self.name, "size": self.size, "blake2b": self.blake2b}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Packed:
-    """What is in a snapshot, and the names in the directory that were left out because they cannot be."""
+class SnapshotContents:
+    """The files of a snapshot, and the names of files that could not be packed."""
 
-    files: tuple[File, ...]
+    files: tuple[SnapshotFile, ...]
     left: tuple[str, ...] = ()
 
 
-# -- packing -------------------------------------------------------------------------------------------
+# -- Packing -------------------------------------------------------------------------------------------
 
 
-def pack(folder: Path, database: Path, into: BinaryIO) -> Packed:
-    """Write the files of a data directory, with a copy of its database in the place of its own."""
+def pack(folder: Path, database: Path, into: BinaryIO) -> SnapshotContents:
+    """Write the files of a data directory, with a copy of its database in place of the database itself."""
     files, left = [], []
     with gzip.GzipFile(filename="", mode="wb", fileobj=into, compresslevel=LEVEL, mtime=0) as packed:
-        for name, path in sorted({DATABASE_NAME: database, **dict(_found(folder))}.items()):
+        for name, path in sorted({DATABASE_NAME: database, **dict(_files_to_pack(folder))}.items()):
             try:
                 files.append(_add(packed, name, path))
-            except (FileNotFoundError, tarfile.HeaderError, ValueError):  # gone meanwhile; too long a name
+            except (
+                FileNotFoundError,
+                tarfile.HeaderError,
+                ValueError,
+            ):  # deleted meanwhile, or the name is too long
                 left.append(name)
-        told = orjson.dumps(
-            {"format": FORMAT, "files": [one.told() for one in files]}, option=orjson.OPT_SORT_KEYS
+        manifest = orjson.dumps(
+            {"format": FORMAT, "files": [one.manifest_entry() for one in files]}, option=orjson.OPT_SORT_KEYS
         )
-        packed.write(_header(MANIFEST, len(told)) + told + bytes(-len(told) % BLOCK))
+        packed.write(_header(MANIFEST, len(manifest)) + manifest + bytes(-len(manifest) % BLOCK))
         packed.write(bytes(2 * BLOCK))
-    return Packed(files=tuple(files), left=tuple(left))
+    return SnapshotContents(files=tuple(files), left=tuple(left))
 
 
-def _found(folder: Path) -> Iterator[tuple[str, Path]]:
+def _files_to_pack(folder: Path) -> Iterator[tuple[str, Path]]:
     """The plain files of a data directory that belong in a snapshot; links are not followed."""
     for place, folders, names in os.walk(folder):
         here = Path(place).relative_to(folder)
         folders[:] = [name for name in folders if _belongs((*here.parts, name))]
         for name in names:
             path = Path(place) / name
-            told = (here / name).as_posix()
-            if _belongs((here / name).parts) and told != DATABASE_NAME and stat.S_ISREG(path.lstat().st_mode):
-                yield told, path
+            relative = (here / name).as_posix()
+            if (
+                _belongs((here / name).parts)
+                and relative != DATABASE_NAME
+                and stat.S_ISREG(path.lstat().st_mode)
+            ):
+                yield relative, path
 
 
 def _belongs(parts: tuple[str, ...]) -> bool:
-    """Whether a path can be part of a snapshot: nothing hidden, derived, running, or a copy itself."""
+    """Whether a path can be part of a snapshot: not hidden, derived, of a running process, or a backup
+    itself."""
     first = parts[0].casefold()
     beside = first.startswith(DATABASE_NAME) and parts != (DATABASE_NAME,)
     hidden = any(part.startswith(".") for part in parts)
     return not (beside or hidden or first in OTHERS or first == MANIFEST)
 
 
-def _add(packed: BinaryIO | gzip.GzipFile, name: str, path: Path) -> File:
+def _add(packed: BinaryIO | gzip.GzipFile, name: str, path: Path) -> SnapshotFile:
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         packed.write(_header(name, size))
@@ -118,26 +127,26 @@ def _add(packed: BinaryIO | gzip.GzipFile, name: str, path: Path) -> File:
     if left:
         raise StoreError(f"{path} became shorter while it was read.", hint="Make the snapshot again.")
     packed.write(bytes(-size % BLOCK))
-    return File(name=name, size=size, blake2b=digest.hexdigest())
+    return SnapshotFile(name=name, size=size, blake2b=digest.hexdigest())
 
 
 def _header(name: str, size: int) -> bytes:
-    """One block, always: a name or size that would need another is refused by tarfile."""
+    """A header of exactly one block; tarfile refuses a name or size that would need another."""
     info = tarfile.TarInfo(name)
     info.size, info.mode = size, 0o600
-    # Only the other form has room for a size of more than 8 GiB, and only this one for long names.
+    # Only GNU headers have room for a size of more than 8 GiB, and only USTAR headers for long names.
     small = size < 8**11
     block = info.tobuf(tarfile.USTAR_FORMAT if small else tarfile.GNU_FORMAT, "utf-8", "strict")
     if len(block) != BLOCK:
-        raise ValueError(f"{name} is too long a name")
+        raise ValueError(f"the name {name} is too long")
     return block
 
 
-# -- unpacking -----------------------------------------------------------------------------------------
+# -- Unpacking -----------------------------------------------------------------------------------------
 
 
 def is_snapshot(path: Path) -> bool:
-    """Whether a file begins like one: packed, and the first thing in it is the header of a file."""
+    """Whether a file begins like a snapshot: packed, and beginning with the header of a file."""
     try:
         with path.open("rb") as file:
             if file.read(len(GZIP)) != GZIP:
@@ -149,21 +158,21 @@ def is_snapshot(path: Path) -> bool:
 
 
 def check_packed(path: Path) -> None:
-    """Raise StoreCorrupt for a packed file that is cut or changed near its beginning."""
+    """Raise StoreCorrupt for a packed file that is truncated or changed near its beginning."""
     with path.open("rb") as file:
         packed = file.read(len(GZIP)) == GZIP
     if packed:
-        with _damage(path), gzip.open(path) as content:
+        with _unpack_errors(path), gzip.open(path) as content:
             content.read(CHUNK)  # a small file is read to its end, where its checksum is
 
 
-def check(path: Path) -> Packed:
-    """Read a snapshot through without unpacking it; an error says what is wrong with it."""
+def check(path: Path) -> SnapshotContents:
+    """Read a snapshot to the end without unpacking it; an error says what is wrong."""
     return _read(path, lambda _name: Path(os.devnull).open("wb"), lambda _size: None)
 
 
-def unpack(path: Path, folder: Path) -> Packed:
-    """Unpack a snapshot into an empty folder and check it. Nothing there is to be trusted after an error."""
+def unpack(path: Path, folder: Path) -> SnapshotContents:
+    """Unpack a snapshot into an empty folder and check it. After an error, the folder must not be used."""
 
     def place(name: str) -> BinaryIO:
         target = folder.joinpath(*name.split("/"))
@@ -183,23 +192,23 @@ def unpack(path: Path, folder: Path) -> Packed:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Taken:
-    """What was read so far, and refuses what may not follow it."""
+class _UnpackState:
+    """The files read so far; it refuses a file that may not follow them."""
 
     path: Path
     most: int
     total: int = 0
-    files: dict[str, File] = field(default_factory=dict)
+    files: dict[str, SnapshotFile] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
     folders: set[str] = field(default_factory=set)
 
     def admit(self, name: str, size: int) -> None:
-        """Let the next file in, or raise."""
+        """Accept the next file, or raise."""
         parts = tuple(name.split("/"))
         plain = name.isprintable() and not set(name) & set('\\:*?"<>|')
         if not plain or any(part in ("", ".", "..") for part in parts) or not _belongs(parts):
-            raise self.refusal(f"it holds {name!r}, which is no plain file of a data directory")
-        # Some file systems do not tell upper from lower case.
+            raise self.refusal(f"it holds {name!r}, which is not a plain file of a data directory")
+        # Some file systems do not distinguish upper and lower case.
         folded = [part.casefold() for part in parts]
         above = {"/".join(folded[:depth]) for depth in range(1, len(folded))}
         own = "/".join(folded)
@@ -209,69 +218,69 @@ class _Taken:
         self.folders |= above
         self.total += size
         if len(self.names) > MAX_FILES or self.total > self.most:
-            raise self.refusal("it grows to a multiple of its size that no snapshot has")
+            raise self.refusal("it unpacks to far more than a snapshot of its size can hold")
 
     def refusal(self, why: str) -> InvalidInput:
-        """Not to be unpacked."""
+        """The error for a file that is not unpacked."""
         return InvalidInput(
-            f"{self.path} is no snapshot to be unpacked: {why}.",
+            f"{self.path} cannot be unpacked as a snapshot: {why}.",
             hint="Give a file made by `vestige backup --snapshot`.",
             details={"path": str(self.path)},
         )
 
 
-def _read(path: Path, sink: Sink, room: Callable[[int], None]) -> Packed:
+def _read(path: Path, sink: Sink, room: Callable[[int], None]) -> SnapshotContents:
     size = path.stat().st_size
-    taken = _Taken(path=path, most=max(UNSUSPICIOUS_BYTES, MOST_EXPANSION * size))
-    with _damage(path), gzip.open(path) as packed:
+    state = _UnpackState(path=path, most=max(UNSUSPICIOUS_BYTES, MOST_EXPANSION * size))
+    with _unpack_errors(path), gzip.open(path) as packed:
         while True:
-            info = _info(_exactly(packed, BLOCK), taken)
+            info = _info(_read_exactly(packed, BLOCK), state)
             if info.name == MANIFEST:
                 break
-            taken.admit(info.name, info.size)
+            state.admit(info.name, info.size)
             room(info.size)
             with sink(info.name) as target:
-                taken.files[info.name] = _extract(packed, info, target)
+                state.files[info.name] = _extract(packed, info, target)
         if info.size > MAX_MANIFEST_BYTES:
-            raise taken.refusal("its manifest is too long")
-        manifest = _exactly(packed, info.size)
-        ended = _exactly(packed, -info.size % BLOCK + 2 * BLOCK)
+            raise state.refusal("its manifest is too long")
+        manifest = _read_exactly(packed, info.size)
+        ended = _read_exactly(packed, -info.size % BLOCK + 2 * BLOCK)
         if any(ended) or packed.read(1):
-            raise taken.refusal("something comes after its end")
-    files = tuple(taken.files.values())
-    if not _agrees(manifest, files) or DATABASE_NAME not in taken.files:
-        raise _damaged(path, "its manifest tells of other files")
-    return Packed(files=files)
+            raise state.refusal("there is data after its end")
+    files = tuple(state.files.values())
+    if not _matches_manifest(manifest, files) or DATABASE_NAME not in state.files:
+        raise _corrupt(path, "its manifest lists other files")
+    return SnapshotContents(files=files)
 
 
-def _info(block: bytes, taken: _Taken) -> tarfile.TarInfo:
-    """A header. Those of links and devices, and those about the next one, are refused: we write none."""
+def _info(block: bytes, state: _UnpackState) -> tarfile.TarInfo:
+    """A header. Headers of links, devices and extended headers are refused, because we write none."""
     info = tarfile.TarInfo.frombuf(block, "utf-8", "strict")
     if info.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or info.size < 0:
-        raise taken.refusal(f"{info.name!r} is no plain file")
+        raise state.refusal(f"{info.name!r} is not a plain file")
     return info
 
 
-def _extract(packed: gzip.GzipFile, info: tarfile.TarInfo, target: BinaryIO) -> File:
+def _extract(packed: gzip.GzipFile, info: tarfile.TarInfo, target: BinaryIO) -> SnapshotFile:
     digest, left = blake2b(digest_size=32), info.size
     while left:
-        chunk = _exactly(packed, min(CHUNK, left))
+        chunk = _read_exactly(packed, min(CHUNK, left))
         digest.update(chunk)
         target.write(chunk)
         left -= len(chunk)
-    _exactly(packed, -info.size % BLOCK)
-    return File(name=info.name, size=info.size, blake2b=digest.hexdigest())
+    _read_exactly(packed, -info.size % BLOCK)
+    return SnapshotFile(name=info.name, size=info.size, blake2b=digest.hexdigest())
 
 
-def _agrees(manifest: bytes, files: tuple[File, ...]) -> bool:
+def _matches_manifest(manifest: bytes, files: tuple[SnapshotFile, ...]) -> bool:
     try:
-        told = orjson.loads(manifest)
+        listed = orjson.loads(manifest)
     except orjson.JSONDecodeError:
         return False
-    return bool(told == {"format": FORMAT, "files": [one.told() for one in files]})
+    return bool(listed == {"format": FORMAT, "files": [one.manifest_entry() for one in files]})
 
 
-def _exactly(packed: gzip.GzipFile, size: int) -> bytes:
+def _read_exactly(packed: gzip.GzipFile, size: int) -> bytes:
     data = packed.read(size)
     if len(data) != size:
         raise EOFError("it ends too early")
@@ -279,22 +288,22 @@ def _exactly(packed: gzip.GzipFile, size: int) -> bytes:
 
 
 @contextmanager
-def _damage(path: Path) -> Iterator[None]:
-    """Say in our words that a file cannot be unpacked."""
+def _unpack_errors(path: Path) -> Iterator[None]:
+    """Raise our errors for a file that cannot be unpacked."""
     try:
         yield
     except (zlib.error, EOFError, gzip.BadGzipFile, tarfile.HeaderError, UnicodeDecodeError) as exc:
-        raise _damaged(path, str(exc)) from exc
+        raise _corrupt(path, str(exc)) from exc
     except OSError as exc:
         kind = StoreFull if exc.errno in (errno.ENOSPC, errno.EDQUOT) else StoreError
         raise kind(
             f"{path} cannot be unpacked: {exc.strerror or exc}.",
-            hint="Check that the disk has room. Nothing was changed.",
+            hint="Check that the disk has space. Nothing was changed.",
             details={"path": str(path)},
         ) from exc
 
 
-def _damaged(path: Path, why: str) -> StoreCorrupt:
+def _corrupt(path: Path, why: str) -> StoreCorrupt:
     return StoreCorrupt(
         f"{path} is damaged: {why}.", hint="Use an earlier backup.", details={"path": str(path), "cause": why}
     )

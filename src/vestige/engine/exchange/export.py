@@ -1,4 +1,7 @@
-"""Writing memories to a file that appears whole or not at all: as they are shown, or everything canonical."""
+"""Export: writes memories to a new file that appears complete or not at all.
+
+An export holds memories as they are shown, or everything canonical in the portable format.
+"""
 
 import errno
 import os
@@ -10,7 +13,14 @@ from typing import BinaryIO, TypeVar
 
 from vestige.core.errors import StoreError, StoreFull
 from vestige.core.models import ANYTHING, Filter, Record
-from vestige.engine.care.filenames import absolute, check_file_name, publish, ready, taken, under_free_name
+from vestige.engine.care.filenames import (
+    absolute,
+    check_file_name,
+    ensure_folder,
+    name_taken,
+    publish,
+    under_free_name,
+)
 from vestige.engine.context import Call
 from vestige.engine.recall.as_known import as_known
 from vestige.exchange.portable.file import PortableContents, Writer, packed
@@ -20,7 +30,7 @@ EXPORTS = "exports"
 BATCH = 2_000
 PACKED = ".gz"
 FRAMES = {"json": (b"[\n", b",\n", b"\n]\n"), "jsonl": (b"", b"\n", b"\n")}
-"""What stands before the first memory, between two, and after the last, by format."""
+"""The bytes before the first memory, between two, and after the last, by format."""
 
 Made = TypeVar("Made")
 
@@ -28,7 +38,7 @@ Made = TypeVar("Made")
 def export(
     call: Call, where: Filter, *, name: str | None, form: str, write: Callable[[Record], bytes]
 ) -> tuple[Path, int]:
-    """Write every memory that matches as it is shown; the path of the new file, and how many."""
+    """Write every memory that matches as it is shown; returns the path of the new file, and how many."""
     total = call.engine.store.count(where, access=call.access)
     return _export(call, name, f".{form}", lambda file: _write_all(call, where, form, write, file, total))
 
@@ -36,8 +46,10 @@ def export(
 def export_portable(
     call: Call, where: Filter | None, *, name: str | None, vectors: bool
 ) -> tuple[Path, PortableContents]:
-    """Write everything canonical, or with a filter what belongs to the memories that match; the path of the
-    new file, and what is in it. A name that ends in .gz makes it a packed one."""
+    """Write everything canonical or, with a filter, what belongs to the matching memories.
+
+    Returns the path of the new file, and what is in it. A name that ends in .gz makes a packed file.
+    """
     zipped = name is not None and name.lower().endswith(PACKED)
 
     def write(file: BinaryIO) -> PortableContents:
@@ -54,7 +66,7 @@ def write_portable(
     vectors: bool = False,
     zipped: bool = False,
 ) -> PortableContents:
-    """Write the portable form of a store, or of a part of it, to a file that is open; what is in it."""
+    """Write the portable form of a store, or of a part of it, to an open file; returns what is in it."""
     store, done = call.engine.store, 0
     total = store.count(where or ANYTHING, access=call.access)
     with packed(file) if zipped else nullcontext(file) as out:
@@ -71,8 +83,10 @@ def write_portable(
 def _export(
     call: Call, name: str | None, suffix: str, write: Callable[[BinaryIO], Made]
 ) -> tuple[Path, Made]:
-    """Write a new file and say where it is. Without a name it gets a dated one in the folder of exports, and
-    who is not at the command line names a file in that folder only."""
+    """Write a new file and return its path. Without a name, it gets a dated one in the exports folder.
+
+    Only a local user may name a path; other callers name a file in that folder.
+    """
     engine = call.engine
     folder = absolute(engine.settings.data_dir / EXPORTS)
 
@@ -107,11 +121,12 @@ def _write_all(
 
 @contextmanager
 def _new_file(path: Path, *, own: Path) -> Iterator[BinaryIO]:
-    """A file that gets its name when the block ends well, readable by its owner only, never over another."""
+    """A file that gets its name when the block succeeds. Only its owner can read it, and it overwrites
+    nothing."""
     try:
-        ready(path.parent, own=own)
+        ensure_folder(path.parent, own=own)
         if path.exists():
-            raise taken(path)
+            raise name_taken(path)
         handle, partial = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".partial")  # made with 0600
         try:
             with os.fdopen(handle, "wb") as file:
@@ -125,5 +140,5 @@ def _new_file(path: Path, *, own: Path) -> Iterator[BinaryIO]:
         kind = StoreFull if exc.errno in (errno.ENOSPC, errno.EDQUOT) else StoreError
         raise kind(
             f"The export {path} cannot be written: {exc.strerror}.",
-            hint="Check that the folder can be written and has room.",
+            hint="Check that the folder is writable and the disk has space.",
         ) from exc

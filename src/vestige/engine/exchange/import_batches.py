@@ -1,4 +1,4 @@
-"""Writing foreign records in batches, each of which is a transaction, and keeping account of them."""
+"""Import of foreign records in batches: each batch is a transaction, and every record is accounted for."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -18,10 +18,10 @@ from vestige.exchange.importers.brought import (
 from vestige.store.contract.answers import LogQuery
 from vestige.store.contract.changes import Change
 
-# -- Keeping account of the records of an import: imported + present + left = read.
+# -- The account of an import ----------------------------------------------------------------------------
 
 SHOWN = 20
-"""So many of the records that were left are named; all are counted."""
+"""The most skipped records that are listed; all are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +35,8 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """What is to be said about so many records of a kind; `place` is where the first of them stands."""
+class ImportNote:
+    """A note about `count` records of a kind; `place` is the position of the first one in the file."""
 
     kind: str
     place: str
@@ -46,16 +46,19 @@ class Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportOutcome:
-    """An import, kind by kind. `left` has every reason with the number of records it is true of, `examples`
-    the first of these records. `notes` tell what was changed or left out of records that were imported."""
+    """The result of an import, by kind.
+
+    `left` has every reason for skipping with the number of records, `examples` the first of these records.
+    `notes` say what was changed in imported records or left out of them.
+    """
 
     tallies: dict[str, Tally]
-    left: tuple[Said, ...] = ()
-    examples: tuple[Said, ...] = ()
-    notes: tuple[Said, ...] = ()
+    left: tuple[ImportNote, ...] = ()
+    examples: tuple[ImportNote, ...] = ()
+    notes: tuple[ImportNote, ...] = ()
 
 
-class Account:
+class ImportAccount:
     """The account of an import while it runs. Every record is entered once."""
 
     def __init__(self) -> None:
@@ -64,30 +67,30 @@ class Account:
         self._reasons: Counter[tuple[str, str]] = Counter()
         self._notes: Counter[tuple[str, str]] = Counter()
         self._places: dict[tuple[str, str], str] = {}
-        self._examples: list[Said] = []
+        self._examples: list[ImportNote] = []
 
     def imported(self, kind: str, place: str, notes: tuple[str, ...]) -> None:
-        """This record was taken in, with these changes."""
+        """Count a record that was imported, with its changes."""
         self._imported[kind] += 1
         for note in notes:
             self._notes[kind, note] += 1
             self._places.setdefault((kind, note), place)
 
     def present(self, kind: str) -> None:
-        """This record was here already."""
+        """Count a record that was here already."""
         self._present[kind] += 1
 
     def left(self, kind: str, place: str, reason: str, count: int = 1) -> None:
-        """So many records were not taken in."""
+        """Count records that were not imported."""
         if not count:
             return
         self._reasons[kind, reason] += count
         self._places.setdefault((kind, reason), place)
         if len(self._examples) < SHOWN:
-            self._examples.append(Said(kind=kind, place=place, what=reason, count=count))
+            self._examples.append(ImportNote(kind=kind, place=place, what=reason, count=count))
 
     def outcome(self) -> ImportOutcome:
-        """The account as it stands."""
+        """The account so far."""
         left: Counter[str] = Counter()
         for (kind, _), count in self._reasons.items():
             left[kind] += count
@@ -103,38 +106,38 @@ class Account:
         imported, present = self._imported[kind], self._present[kind]
         return Tally(read=imported + present + left, imported=imported, present=present, left=left)
 
-    def _said(self, counted: Counter[tuple[str, str]]) -> tuple[Said, ...]:
+    def _said(self, counted: Counter[tuple[str, str]]) -> tuple[ImportNote, ...]:
         return tuple(
-            Said(kind=kind, place=self._places[kind, what], what=what, count=count)
+            ImportNote(kind=kind, place=self._places[kind, what], what=what, count=count)
             for (kind, what), count in counted.most_common()
         )
 
 
-# -- intake
+# -- Writing batches -------------------------------------------------------------------------------------
 
 PAGE = 1_000
 REFUSALS = (InvalidInput, Conflict, Forbidden, NotFound)
-"""Errors that are about one record. Others, such as a full disk, end the import; the next run goes on."""
+"""Errors about one record. Others, such as a full disk, end the import; the next run continues it."""
 
-REDACTED = "secrets in it were blacked out"
+REDACTED = "secrets in it were redacted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bring:
-    """That a record comes in by these changes; `notes` is what else is to be said of it."""
+class AcceptedRecord:
+    """A record to import by these changes, with notes."""
 
     changes: tuple[Change, ...]
     notes: tuple[str, ...] = ()
 
 
-Decided = Bring | str | None
-"""What becomes of a record: it comes in, is left for a reason, or (None) is here already."""
+Decided = AcceptedRecord | str | None
+"""What becomes of a record: it is imported, skipped for a reason, or (None) here already."""
 Record = TypeVar("Record", bound=BroughtMemory | BroughtEdge | BroughtIntention | BroughtInsight)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Wanted:
-    """A record that would be new here, and the changes that bring it."""
+    """A record that is new here, and the changes that import it."""
 
     place: str
     changes: tuple[Change, ...]
@@ -142,20 +145,20 @@ class _Wanted:
 
 
 class Intake:
-    """An import on its way. In a dry run everything is decided and nothing is written."""
+    """An import while it runs. A dry run decides everything and writes nothing."""
 
     def __init__(self, call: Call, target: Target, *, dry_run: bool) -> None:
-        self.account = Account()
+        self.account = ImportAccount()
         self.call, self.target, self.dry_run = call, target, dry_run
         self.store, self.access = call.engine.store, call.access
         self.memories: set[str] = set()
-        """Memories of the file that are here by now, or would be."""
+        """Memories of the file that exist here now, or would after a dry run."""
 
     def take(self, kind: str, batch: Sequence[Record], decide: Callable[[Record], Decided]) -> None:
-        """Take in those of a batch that are new and can be. A decision may raise SecretFound."""
+        """Import the records of a batch that are new and valid. A decision may raise SecretFound."""
         wanted: list[_Wanted] = []
         for one in batch:
-            decided = _decided(one, decide)
+            decided = _decide(one, decide)
             if decided is None:
                 self.account.present(kind)
             elif isinstance(decided, str):
@@ -167,7 +170,7 @@ class Intake:
             self._write(kind, wanted)
 
     def _write(self, kind: str, wanted: Sequence[_Wanted]) -> None:
-        """Write these records in one transaction; where that is refused, each by itself."""
+        """Write these records in one transaction; if that is refused, each by itself."""
         changes = [change for one in wanted for change in one.changes]
         try:
             if not self.dry_run:
@@ -183,7 +186,7 @@ class Intake:
             self.account.imported(kind, one.place, one.notes)
 
     def logged(self, kind: str) -> Iterator[LogEvent]:
-        """Every event of a kind, the last one first."""
+        """Every event of a kind, last first."""
         before: int | None = None
         while page := self.store.latest(
             LogQuery(kinds=(kind,), before=before), access=self.access, limit=PAGE
@@ -192,8 +195,8 @@ class Intake:
             before = page[-1].position
 
 
-def _decided(one: Record, decide: Callable[[Record], Decided]) -> Decided:
-    """The decision about a record; one that may not be taken for a secret in it is left."""
+def _decide(one: Record, decide: Callable[[Record], Decided]) -> Decided:
+    """The decision about a record; a record with a secret that is refused is skipped."""
     try:
         return decide(one)
     except SecretFound as exc:

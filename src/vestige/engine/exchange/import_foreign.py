@@ -1,7 +1,7 @@
-"""Taking in what a reader of a foreign file yields: checked record by record, written in batches.
+"""Import of foreign files: records of a reader are checked one by one, and written in batches.
 
-A record that cannot be taken costs only itself. Running an import again adds nothing: ids are kept, or
-derived from what a record says, and what was deleted, cut or dropped here since does not come back.
+A record that cannot be imported costs only itself. A second import adds nothing: ids are kept, or derived
+from the content, and what was deleted, cut or dropped here since does not come back.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ from vestige.core.models import ANYTHING, EVERYTHING, Filter, covers
 from vestige.engine.care.scan_secrets import texts_of
 from vestige.engine.context import Call
 from vestige.engine.embedding import backfill, embedder_or_none
-from vestige.engine.exchange.import_batches import REDACTED, Bring, Decided, ImportOutcome, Intake
+from vestige.engine.exchange.import_batches import REDACTED, AcceptedRecord, Decided, ImportOutcome, Intake
 from vestige.engine.ingest import secrets
 from vestige.engine.intentions import KIND, MOST, intentions
 from vestige.engine.memory.link import FADED, LINKS
@@ -43,13 +43,13 @@ from vestige.exchange.importers.memories import KEPT, MEMORY
 from vestige.exchange.importers.recognition import ImportFormat, reading
 from vestige.store.contract.changes import DROPPED, UNLINKED, Add, Carry, Change, Link, Put
 
-# -- Taking in foreign intentions and insights. What was dropped here does not come back.
+# -- Intentions and insights -----------------------------------------------------------------------------
 
 GONE = "it was dropped here"
 
 
-class Documents:
-    """The intentions and insights of an import."""
+class DocumentImport:
+    """Imports intentions and insights. What was deleted here does not come back."""
 
     def __init__(self, intake: Intake) -> None:
         self._intake = intake
@@ -57,17 +57,15 @@ class Documents:
 
     @cached_property
     def _dropped(self) -> set[tuple[str, str]]:
-        """The documents that have ended here."""
+        """The documents that were deleted here."""
         return {(event.payload["kind"], event.payload["id"]) for event in self._intake.logged(DROPPED)}
 
     def _there(self, kind: str, ids: Sequence[str]) -> set[str]:
         found = self._intake.store.documents(kind, ids=ids, access=self._intake.access, limit=len(ids))
         return {one.id for one in found}
 
-    # -- intentions ------------------------------------------------------------------------------
-
     def take_intentions(self, batch: Sequence[BroughtIntention]) -> None:
-        """Take in some intentions."""
+        """Import some intentions."""
         there = self._there(KIND, [one.intention.id for one in batch])
         self._intake.take(foreign.INTENTION, batch, lambda one: self._intention(one, there))
 
@@ -77,9 +75,9 @@ class Documents:
             return None
         if (KIND, intention.id) in self._dropped:
             return GONE
-        description = secrets.checked(self._intake.call, intention.description)
+        description = secrets.screen_text(self._intake.call, intention.description)
         if intention.ended is None and not self._room():
-            return f"{MOST:,} intentions wait in the scope {intention.scope} already"
+            return f"the scope {intention.scope} has {MOST:,} open intentions, which is the limit"
         document = Document(
             kind=KIND,
             id=intention.id,
@@ -89,10 +87,10 @@ class Documents:
             updated_at=intention.updated_at,
         )
         changed = description != intention.description
-        return Bring(changes=(Put(document=document),), notes=(REDACTED,) if changed else ())
+        return AcceptedRecord(changes=(Put(document=document),), notes=(REDACTED,) if changed else ())
 
     def _room(self) -> bool:
-        """Whether one more intention may wait, which it then does."""
+        """Whether one more open intention fits; it is then counted."""
         if self._open is None:
             scope = self._intake.target.scope
             held = intentions(self._intake.call, Filter(scope=scope))
@@ -100,10 +98,8 @@ class Documents:
         self._open += 1
         return self._open <= MOST
 
-    # -- insights --------------------------------------------------------------------------------
-
     def take_insights(self, batch: Sequence[BroughtInsight]) -> None:
-        """Take in some insights. An insight stands while its sources say what they say now."""
+        """Import some insights. An insight is valid while its sources say what they say now."""
         intake = self._intake
         there = self._there(INSIGHT, [one.id for one in batch])
         sources = sorted({name for one in batch for name in one.sources})
@@ -119,9 +115,9 @@ class Documents:
             return GONE
         if not texts.keys() >= set(one.sources):
             return "a memory it comes from is not here"
-        told = {"text": one.text, "extra": dict(one.extra)}
-        clean = secrets.screened(self._intake.call, told)
-        text, extra = (clean.get(name, told[name]) for name in ("text", "extra"))
+        given = {"text": one.text, "extra": dict(one.extra)}
+        clean = secrets.screen_fields(self._intake.call, given)
+        text, extra = (clean.get(name, given[name]) for name in ("text", "extra"))
         document = Document(
             kind=INSIGHT,
             id=one.id,
@@ -138,10 +134,10 @@ class Documents:
             created_at=one.at,
             updated_at=one.at,
         )
-        return Bring(changes=(Put(document=document),), notes=(REDACTED,) if clean else ())
+        return AcceptedRecord(changes=(Put(document=document),), notes=(REDACTED,) if clean else ())
 
 
-# -- foreign
+# -- The import ------------------------------------------------------------------------------------------
 
 BATCH = 200
 """Records in one transaction."""
@@ -151,25 +147,25 @@ One = TypeVar("One", BroughtMemory, BroughtEdge, BroughtIntention, BroughtInsigh
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Foreign:
-    """What became of a foreign file; `embedded` memories got vectors afterwards, `note` says why none did."""
+class ForeignImport:
+    """The result of an import; `embedded` memories got vectors afterwards, `note` says why none did."""
 
     outcome: ImportOutcome
     embedded: int = 0
     note: str | None = None
 
 
-def import_foreign(call: Call, path: Path, form: ImportFormat, scope: str, *, dry_run: bool) -> Foreign:
-    """Take in every record of a file that can be; with `dry_run` only say what would become of each.
+def import_foreign(call: Call, path: Path, form: ImportFormat, scope: str, *, dry_run: bool) -> ForeignImport:
+    """Import every record of a file that can be imported; with `dry_run`, only report what would happen.
 
-    Cancelling takes effect between batches; what is in by then stays, and the next run goes on from it.
+    Cancelling takes effect between batches: what was imported stays, and the next run continues from there.
     """
     target = _target(call, scope)
     with _reading(path, form, target) as found:
-        outcome = _bring(call, found, target, dry_run=dry_run)
+        outcome = _import_records(call, found, target, dry_run=dry_run)
     memories = outcome.tallies.get(MEMORY)
     if dry_run or memories is None or memories.left == memories.read:
-        return Foreign(outcome=outcome)
+        return ForeignImport(outcome=outcome)
     if memories.imported:
         now = call.engine.now()
         call.engine.events.emit(
@@ -182,19 +178,23 @@ def import_foreign(call: Call, path: Path, form: ImportFormat, scope: str, *, dr
                 ended=0,
             )
         )
-    return _embedded(call, outcome)
+    return _embed(call, outcome)
 
 
-def _embedded(call: Call, outcome: ImportOutcome) -> Foreign:
-    """Make the vectors; also where all memories were here already: the run that brought them may have been
-    stopped before it came to this."""
+def _embed(call: Call, outcome: ImportOutcome) -> ForeignImport:
+    """Embed the imported memories.
+
+    Also if all of them were here already: the run that imported them may have been stopped before embedding.
+    """
     embedder = embedder_or_none(call.engine)
     if embedder is None:
-        return Foreign(outcome=outcome, note="No model is there: the texts are embedded once there is one.")
+        return ForeignImport(
+            outcome=outcome, note="There is no embedding model; the texts are embedded once there is one."
+        )
     try:
-        return Foreign(outcome=outcome, embedded=backfill(call, embedder))
+        return ForeignImport(outcome=outcome, embedded=backfill(call, embedder))
     except (EmbedderError, ModelMismatch) as exc:
-        return Foreign(outcome=outcome, note=exc.message)
+        return ForeignImport(outcome=outcome, note=exc.message)
 
 
 @contextmanager
@@ -207,17 +207,17 @@ def _reading(path: Path, form: ImportFormat, target: Target) -> Iterator[Reading
 
 
 def _target(call: Call, scope: str) -> Target:
-    """Where foreign records go; Forbidden where this caller may not write."""
-    reach = call.access
-    if reach.domains is not None or not any(covers(one, scope) for one in reach.scopes or ("/",)):
+    """The scope for foreign records. Raises Forbidden if the caller may not write there."""
+    access = call.access
+    if access.domains is not None or not any(covers(one, scope) for one in access.scopes or ("/",)):
         raise Forbidden(f"This caller may not write into the scope {scope}.", details={"scope": scope})
     some = call.engine.store.find(ANYTHING, access=EVERYTHING, limit=1)
     return Target(scope=scope, now=call.engine.now(), curve=some[0].strength.curve if some else W20)
 
 
-def _bring(call: Call, found: Reading, target: Target, *, dry_run: bool) -> ImportOutcome:
+def _import_records(call: Call, found: Reading, target: Target, *, dry_run: bool) -> ImportOutcome:
     intake = Intake(call, target, dry_run=dry_run)
-    memories, links, documents = MemoryImport(intake), LinkImport(intake), Documents(intake)
+    memories, links, documents = MemoryImport(intake), LinkImport(intake), DocumentImport(intake)
     done = 0
     for batch in _batches(found.records):
         call.check()
@@ -239,26 +239,26 @@ def _bring(call: Call, found: Reading, target: Target, *, dry_run: bool) -> Impo
 
 
 def _batches(records: Iterator[Brought]) -> Iterator[list[Brought]]:
-    """The records in their order, batches of one kind each."""
+    """The records in their order, in batches of one kind each."""
     for _, same in groupby(records, key=type):
         while batch := list(islice(same, BATCH)):
             yield batch
 
 
 def _only(kind: type[One], batch: Sequence[Brought]) -> list[One]:
-    """A batch as what it is: all of one kind."""
+    """A batch with its type: all records are of one kind."""
     return [one for one in batch if isinstance(one, kind)]
 
 
 class MemoryImport:
-    """The memories of an import. What was deleted here does not come back."""
+    """Imports memories. What was deleted here does not come back."""
 
     def __init__(self, intake: Intake) -> None:
         self._intake = intake
 
     def take(self, batch: Sequence[BroughtMemory]) -> None:
-        """Take in some memories."""
-        self._intake.memories |= here(self._intake, [one.memory.id for one in batch])
+        """Import some memories."""
+        self._intake.memories |= stored_ids(self._intake, [one.memory.id for one in batch])
         self._intake.take(MEMORY, batch, self._memory)
 
     def _memory(self, one: BroughtMemory) -> Decided:
@@ -267,27 +267,27 @@ class MemoryImport:
             return None
         if intake.store.tombstone(memory_id, access=intake.access) is not None:
             return "it was deleted here"
-        clean = secrets.screened(intake.call, texts_of(one.memory))
+        clean = secrets.screen_fields(intake.call, texts_of(one.memory))
         changes: tuple[Change, ...] = (Add(memory=replace(one.memory, **clean)),)
         if one.strength is not None:
             changes += (Carry(memory_id=memory_id, strength=one.strength, at=intake.target.now),)
         intake.memories.add(memory_id)
-        return Bring(changes=changes, notes=(REDACTED,) if clean else ())
+        return AcceptedRecord(changes=changes, notes=(REDACTED,) if clean else ())
 
 
 class LinkImport:
-    """The links of an import. What was cut here does not come back."""
+    """Imports links. What was cut here does not come back."""
 
     def __init__(self, intake: Intake) -> None:
         self._intake = intake
         self._linked: set[EdgeKey] = set()
-        """Links that are here by now, or would be."""
+        """Links that exist here now, or would after a dry run."""
 
     def take(self, batch: Sequence[BroughtEdge]) -> None:
-        """Take in some links."""
+        """Import some links."""
         intake = self._intake
         ends = sorted({end for one in batch for end in (one.edge.source_id, one.edge.target_id)})
-        intake.memories |= here(intake, ends)
+        intake.memories |= stored_ids(intake, ends)
         edges = intake.store.edges(ends, access=intake.access, among=True)
         self._linked |= {(edge.source_id, edge.target_id, edge.kind) for edge in edges}
         self._begin_fading()
@@ -303,19 +303,21 @@ class LinkImport:
         if key in self._cut:
             return "it was cut here"
         self._linked.add(key)
-        return Bring(changes=(Link(edge=one.edge),))
+        return AcceptedRecord(changes=(Link(edge=one.edge),))
 
     @cached_property
     def _cut(self) -> set[EdgeKey]:
-        """The links that have ended here."""
+        """The links that were cut here."""
         return {
             (str(event.memory_id), event.payload["target"], event.payload["kind"])
             for event in self._intake.logged(UNLINKED)
         }
 
     def _begin_fading(self) -> None:
-        """Say that links have faded until now, where none ever have: what time has done to a foreign link is
-        in its weight, and must not be done again."""
+        """Record that links have faded until now, if no run ever recorded that.
+
+        The weight of a foreign link already includes its fading, which must not be applied twice.
+        """
         intake, now = self._intake, self._intake.target.now
         if intake.dry_run or intake.access != EVERYTHING:
             return
@@ -324,6 +326,6 @@ class LinkImport:
             intake.store.commit([Put(document=mark, logged=False)], access=EVERYTHING)
 
 
-def here(intake: Intake, memory_ids: Sequence[str]) -> set[str]:
-    """Those of these memories that the store has."""
+def stored_ids(intake: Intake, memory_ids: Sequence[str]) -> set[str]:
+    """Those of these memory ids that the store has."""
     return {record.memory.id for record in intake.store.get_many(memory_ids, access=intake.access)}

@@ -1,7 +1,7 @@
-"""Taking in a portable file: read through and checked as a whole first, then united batch by batch.
+"""Import of portable files: a file is checked completely first, then merged batch by batch.
 
-A batch is one transaction, and uniting again what is here already changes nothing. So an import that was
-stopped, however, is completed by running it again.
+A batch is one transaction, and merging the same again changes nothing. So an interrupted import is completed
+by running it again.
 """
 
 import logging
@@ -17,9 +17,9 @@ from vestige.core.events import StoreMerged
 from vestige.core.models import EVERYTHING
 from vestige.embed.protocol import Signature
 from vestige.engine.context import Call
-from vestige.engine.embedding import backfill, embedder_or_none, is_foreign
-from vestige.engine.exchange.import_secrets import Arrivals, Holding
-from vestige.engine.memory.delete import Partings
+from vestige.engine.embedding import backfill, embedder_or_none, store_has_other_model
+from vestige.engine.exchange.import_secrets import Holding, ImportedSecrets
+from vestige.engine.memory.delete import RemoteDeletions
 from vestige.exchange.portable.file import PortableContents, PortableReader, unpacked
 from vestige.store.contract.store import MemoryStore
 from vestige.store.merge.histories import Absorbed, EdgeLife, Life, MemoryLife
@@ -28,20 +28,20 @@ from vestige.store.merge.union import edge
 logger = logging.getLogger(__name__)
 
 
-# -- Links that another store tells of and that come to nothing here: a memory at their end is not here.
+# -- Dangling links --------------------------------------------------------------------------------------
 
 BATCH = 500
 
 
-class Dangling:
-    """Notes the links of lives that are taken in, to say afterwards how many of them are without an end."""
+class DanglingLinks:
+    """Counts imported links whose memories are not here."""
 
     def __init__(self, call: Call) -> None:
         self._store = call.engine.store
         self._links: set[tuple[str, str, str]] = set()
 
     def watch(self, batch: Sequence[Life]) -> None:
-        """Note the links of a batch that stand."""
+        """Note the links of a batch."""
         self._links.update(
             (life.source_id, life.target_id, life.kind)
             for life in batch
@@ -49,7 +49,7 @@ class Dangling:
         )
 
     def count(self) -> int:
-        """How many of them have an end that is not here."""
+        """How many of them lack a memory."""
         ends = sorted({end for link in self._links for end in link[:2]})
         here: set[str] = set()
         for start in range(0, len(ends), BATCH):
@@ -58,26 +58,29 @@ class Dangling:
         return sum(not here.issuperset(link[:2]) for link in self._links)
 
 
-# -- importing
+# -- The import ------------------------------------------------------------------------------------------
 
 BATCH_BYTES = 16 * 1024 * 1024
-"""A batch ends with either: long histories and vectors make lives large."""
+"""A batch also ends at this size: long histories and vectors are large."""
 
 Step = Callable[[int, int], None]
-"""Told between batches how many bytes of how many are read; may raise to stop there."""
+"""Called between batches with the bytes read and the total; may raise to stop."""
 Shown = Callable[[Sequence[Life]], None]
-"""Is shown each batch before it is taken in."""
+"""Called with each batch before it is merged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedPortable:
-    """What came of a portable file.
+    """The result of importing a portable file.
 
-    Of its memories some were `added`, some `changed` what was here, the others are here as they were or stay
-    deleted; its tombstones `ended` some that were here. `waiting` are documents left out because a memory
-    that they cite is not here, `dangling` so many links because one at their end is not. `holdings` came in
-    with secrets in them. `embedded` memories got vectors of this installation's model afterwards; `note` says
-    why none did.
+    - Of its memories some were `added`, some `changed` memories here, and the others were here already or
+      stay
+      deleted; its tombstones `ended` some that were here.
+    - `waiting` are documents left out because a memory that they cite is not here, `dangling` links left out
+      because
+      a memory at one end is not.
+    - `holdings` are imported records that hold secrets.
+    - `embedded` memories got vectors of this installation's model afterwards; `note` says why none did.
     """
 
     contents: PortableContents
@@ -95,20 +98,20 @@ class ImportedPortable:
 
 
 def import_portable(call: Call, path: Path, *, embed: bool = True) -> ImportedPortable:
-    """Unite a portable file with what is here. Nothing is written before all of it was found right.
+    """Merge a portable file into the store. Nothing is written before the whole file was checked.
 
-    Cancelling takes effect between batches; what is in by then stays, and the next run goes on from it. Who
-    imports several files may `embed` after the last one.
+    Cancelling takes effect between batches: what was merged stays, and the next run continues from there. A
+    caller that imports several files may `embed` after the last one.
     """
     if call.access != EVERYTHING:
-        raise Forbidden("Only a caller who reaches the whole store may import into it.")
+        raise Forbidden("Importing a portable file needs access to the whole store.")
 
     def step(done: int, total: int) -> None:
         call.check()
         call.progress(done, 2 * total, "checking" if done <= total else "importing")
 
     contents = inspect(path, step)
-    dangling = Dangling(call)
+    dangling = DanglingLinks(call)
     done, holdings = _absorb(call, path, step, dangling)
     embedded, note = embed_missing(call) if embed else (0, None)
     return ImportedPortable(
@@ -127,13 +130,15 @@ def import_portable(call: Call, path: Path, *, embed: bool = True) -> ImportedPo
     )
 
 
-def _absorb(call: Call, path: Path, step: Step, dangling: Dangling) -> tuple[Absorbed, tuple[Holding, ...]]:
-    """Take a file in: what came of it, and what of that holds secrets. Who listens hears of it."""
-    partings, arrivals = Partings(call), Arrivals(call)
+def _absorb(
+    call: Call, path: Path, step: Step, dangling: DanglingLinks
+) -> tuple[Absorbed, tuple[Holding, ...]]:
+    """Merge a file and emit an event: what changed, and which of it holds secrets."""
+    deletions, secrets = RemoteDeletions(call), ImportedSecrets(call)
 
     def before(batch: Sequence[Life]) -> None:
-        partings.meet(batch)
-        arrivals.watch(batch)
+        deletions.before_merge(batch)
+        secrets.watch(batch)
         dangling.watch(batch)
 
     done = absorb_file(
@@ -143,7 +148,7 @@ def _absorb(call: Call, path: Path, step: Step, dangling: Dangling) -> tuple[Abs
         step=lambda at, total: step(total + at, total),
         before=before,
     )
-    partings.part()
+    deletions.after_merge()
     if done.memories_added or done.memories_changed or done.memories_ended:
         call.engine.events.emit(
             StoreMerged(
@@ -155,32 +160,34 @@ def _absorb(call: Call, path: Path, step: Step, dangling: Dangling) -> tuple[Abs
                 ended=done.memories_ended,
             )
         )
-    return done, arrivals.held()
+    return done, secrets.held()
 
 
 def check_portable(call: Call, path: Path) -> tuple[PortableContents, tuple[Holding, ...]]:
-    """What importing a file would take in, and what of that holds secrets. Nothing is written."""
-    arrivals = Arrivals(call)
-    return inspect(path, before=arrivals.watch), arrivals.expected()
+    """What importing a file would merge, and which of that holds secrets. Nothing is written."""
+    secrets = ImportedSecrets(call)
+    return inspect(path, before=secrets.watch), secrets.expected()
 
 
 def _usable(call: Call) -> Signature | None:
-    """Whose vectors can be used here. A store without any would be bound to the model of the first ones it
-    takes, so they must be of the model that is here."""
+    """The model whose vectors can be imported.
+
+    A store without vectors adopts the model of the first ones, so they must be of this installation's model.
+    """
     embedder = embedder_or_none(call.engine)
     return call.engine.store.signature() or (embedder.signature if embedder else None)
 
 
-def _unwatched(done: int, total: int) -> None:
-    """Nobody wants to know."""
+def _ignore_progress(done: int, total: int) -> None:
+    """Ignore the progress."""
 
 
-def _unseen(batch: Sequence[Life]) -> None:
-    """Nobody looks."""
+def _ignore_batch(batch: Sequence[Life]) -> None:
+    """Ignore the batch."""
 
 
-def inspect(path: Path, step: Step = _unwatched, before: Shown = _unseen) -> PortableContents:
-    """Read a portable file to its end and check all of it; what it holds."""
+def inspect(path: Path, step: Step = _ignore_progress, before: Shown = _ignore_batch) -> PortableContents:
+    """Read a portable file to its end and check it; returns what it holds."""
     with _reading(path) as (reader, file, size):
         for batch in _batches(reader):
             before(batch)
@@ -194,10 +201,10 @@ def absorb_file(
     path: Path,
     *,
     vectors: Signature | None,
-    step: Step = _unwatched,
-    before: Shown = _unseen,
+    step: Step = _ignore_progress,
+    before: Shown = _ignore_batch,
 ) -> Absorbed:
-    """Unite a file that `inspect` found right with a store; only vectors of this signature are taken."""
+    """Merge a file that `inspect` has checked into a store; only vectors of this signature are taken."""
     total = Absorbed()
     with _reading(path) as (reader, file, size):
         for batch in _batches(reader):
@@ -237,28 +244,28 @@ def _sum(one: Absorbed, other: Absorbed) -> Absorbed:
 
 
 def embed_missing(call: Call) -> tuple[int, str | None]:
-    """Make the vectors that files did not bring: how many, and why none. They can as well be made later."""
+    """Embed what the files brought without vectors: how many, and why none. It can also be done later."""
     embedder = embedder_or_none(call.engine)
     if embedder is None:
         return 0, None
-    if is_foreign(call.engine, embedder):
+    if store_has_other_model(call.engine, embedder):
         return (
             0,
-            f"No vectors were made: the store holds those of another model than {embedder.signature.name}.",
+            f"No vectors were made: the store holds vectors of another model than {embedder.signature.name}.",
         )
     try:
         return backfill(call, embedder), None
     except EmbedderError as exc:
-        logger.warning("What was imported has no vectors yet: %s", exc.message)
+        logger.warning("The model failed; imported memories have no vectors yet: %s", exc.message)
         return 0, f"No vectors were made: {exc.message}"
 
 
 @contextmanager
 def _reading(path: Path) -> Iterator[tuple[PortableReader, BufferedReader, int]]:
-    """A reader of the file, the file itself, by whose position one sees how far it is, and its size."""
+    """A reader of the file, the file itself, whose position shows the progress, and its size."""
     try:
         about = path.stat()
-        if not stat.S_ISREG(about.st_mode):  # a pipe would keep us waiting, and cannot be read twice
+        if not stat.S_ISREG(about.st_mode):  # a pipe could block, and cannot be read twice
             raise InvalidInput(f"{path} is not a file.", details={"argument": "path"})
         with path.open("rb") as file, unpacked(file) as lines:
             yield PortableReader(lines, about.st_size), file, about.st_size

@@ -1,7 +1,7 @@
-"""Secrets that come in with what another store tells.
+"""Secrets in data that another store sends.
 
-A merge can neither refuse them nor black them out: two stores that have met would not hold the same. So what
-came in with one is named, for its owner to black out everywhere (`engine.scanning`).
+A merge can neither refuse nor redact them: two stores that have synchronised would not hold the same. So the
+records are listed, for their owner to redact on every machine (`engine.care.scan_secrets`).
 """
 
 from collections import defaultdict
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from vestige.core.documents import Document
 from vestige.core.models import EVERYTHING, Memory
-from vestige.engine.care.scan_secrets import found_in
+from vestige.engine.care.scan_secrets import secrets_in
 from vestige.engine.context import Call
-from vestige.engine.ingest.secrets import look
+from vestige.engine.ingest.secrets import find_in_fields
 from vestige.store.merge.histories import DocumentLife, Life, MemoryLife
 
 MEMORY = "memory"
@@ -22,15 +22,16 @@ Named = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holding:
-    """A record that came in with secrets in it: `memory` or the kind of a document, and what they are."""
+    """An imported record that holds secrets: `memory` or the kind of a document, its id, and the kinds of the
+    secrets."""
 
     entity: str
     id: str
     secrets: tuple[str, ...]
 
 
-class Arrivals:
-    """Looks through lives before they are taken in, where the settings do not allow secrets anyway."""
+class ImportedSecrets:
+    """Scans histories before they are merged, unless the settings allow secrets."""
 
     def __init__(self, call: Call) -> None:
         self._store = call.engine.store
@@ -38,31 +39,31 @@ class Arrivals:
         self._found: defaultdict[Named, set[str]] = defaultdict(set)
 
     def watch(self, batch: Sequence[Life]) -> None:
-        """Look through those of these lives that tell anything else than what is here."""
+        """Scan the histories of a batch that differ from what is here."""
         if not self._wanted:
             return
         memories = [life for life in batch if isinstance(life, MemoryLife) and life.versions]
-        told = [life for life in batch if isinstance(life, DocumentLife) and life.document is not None]
+        documents = [life for life in batch if isinstance(life, DocumentLife) and life.document is not None]
         here = self._memories([life.memory_id for life in memories])
-        kept = self._documents([(life.kind, life.id) for life in told])
+        kept = self._documents([(life.kind, life.id) for life in documents])
         new: list[Life] = [life for life in memories if here.get(life.memory_id) != life.versions[-1]]
-        new += [life for life in told if kept.get((life.kind, life.id)) != life.document]
-        for one in (finding for life in new for finding in found_in(life)):
+        new += [life for life in documents if kept.get((life.kind, life.id)) != life.document]
+        for one in (finding for life in new for finding in secrets_in(life)):
             self._found[one.document or MEMORY, one.id].add(one.sighting.kind)
 
     def expected(self) -> tuple[Holding, ...]:
-        """What was seen and would come in: nothing brings back what is deleted here."""
-        return _holdings({one: kinds for one, kinds in self._found.items() if not self._is_buried(one)})
+        """The findings that would be imported: what is deleted here does not come back."""
+        return _holdings({one: kinds for one, kinds in self._found.items() if not self._is_deleted(one)})
 
     def held(self) -> tuple[Holding, ...]:
-        """What was seen and is here, now that it was taken in."""
+        """The findings that are here, after the merge."""
         here = self._memories([name for entity, name in self._found if entity == MEMORY])
         held: set[Named] = {(MEMORY, name) for name in here}
         documents = self._documents([one for one in self._found if one[0] != MEMORY])
-        held |= {one for one, document in documents.items() if look({"body": document.body})[1]}
+        held |= {one for one, document in documents.items() if find_in_fields({"body": document.body})[1]}
         return _holdings({one: kinds for one, kinds in self._found.items() if one in held})
 
-    def _is_buried(self, one: Named) -> bool:
+    def _is_deleted(self, one: Named) -> bool:
         return one[0] == MEMORY and self._store.tombstone(one[1], access=EVERYTHING) is not None
 
     def _memories(self, ids: Sequence[str]) -> dict[str, Memory]:
@@ -79,8 +80,8 @@ class Arrivals:
         }
 
 
-def united(several: Sequence[Sequence[Holding]]) -> tuple[Holding, ...]:
-    """What came in from several places, each record once."""
+def merge_holdings(several: Sequence[Sequence[Holding]]) -> tuple[Holding, ...]:
+    """The holdings of several imports, each record once."""
     found: defaultdict[Named, set[str]] = defaultdict(set)
     for holdings in several:
         for one in holdings:

@@ -1,8 +1,8 @@
-"""Meeting other installations in a folder: take in what they left there, then leave our own.
+"""Sync through a shared folder: merges the files that other installations left there, then writes our own.
 
-A file per installation, which only it writes. Taking one in again changes nothing, so all that is remembered
-of the others is which file has been seen (docs/adr/0017-two-machines.md). Our own names are remembered too: a
-store that was restored is a new installation, and removes what it left under its former name.
+Each installation has one file, which only it writes. Merging a file again changes nothing, so all that is
+stored about the others is the digest of their file (docs/adr/0017-two-machines.md). Our own names are stored
+too: a restored store is a new installation, and removes the file of its former name.
 """
 
 import logging
@@ -21,7 +21,7 @@ from vestige.engine.care.filenames import absolute
 from vestige.engine.context import Call
 from vestige.engine.exchange.export import write_portable
 from vestige.engine.exchange.import_portable import embed_missing, import_portable
-from vestige.engine.exchange.import_secrets import Holding, united
+from vestige.engine.exchange.import_secrets import Holding, merge_holdings
 from vestige.exchange.portable.file import PortableContents
 from vestige.store.contract.changes import Put
 
@@ -30,14 +30,14 @@ logger = logging.getLogger(__name__)
 SUFFIX = ".vestige.jsonl.gz"
 PEER = "peer"
 SELF = "self"
-"""The document that says under which names this installation has left files. No file is called so."""
+"""The document with the names under which this installation has written files. No file has this name."""
 DIGEST_BYTES = 16
 CHUNK_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Met:
-    """A file of another installation: `new`, `known` (nothing has changed in it) or `unusable` (why)."""
+class PeerFile:
+    """A file of another installation: `new`, `known` (unchanged since the last sync) or `unusable` (why)."""
 
     file: str
     state: str
@@ -47,19 +47,19 @@ class Met:
     reason: str | None = None
     holdings: tuple[Holding, ...] = ()
     digest: str | None = None
-    """Of the file, if all that is in it is here now."""
+    """Of the file, if everything in it is here now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Synced:
-    """Whom we met, what our own file holds, and whether it had to be written.
+class SyncResult:
+    """The files of other installations, what our own file holds, and whether it had to be written.
 
-    `removed` are files that we had left under a former name, `holdings` records that came in with secrets.
+    `removed` are files of our former names, `holdings` imported records that hold secrets.
     """
 
     folder: Path
     file: Path
-    met: tuple[Met, ...]
+    peers: tuple[PeerFile, ...]
     contents: PortableContents
     written: bool
     removed: tuple[str, ...]
@@ -68,40 +68,40 @@ class Synced:
     note: str | None = None
 
 
-def sync(call: Call, folder: Path) -> Synced:
-    """Unite with every other installation that has left a file in the folder, and leave ours."""
+def sync(call: Call, folder: Path) -> SyncResult:
+    """Merge the files of every other installation in the folder, and write ours."""
     engine = call.engine
     folder = absolute(folder)
     own = folder / f"{engine.store.node}{SUFFIX}"
     with engine.store.alone("sync"), _file_errors(folder):
         _make_folder(folder)
-        _introduce(call)
+        _note_own_name(call)
         files = sorted(path for path in folder.glob(f"*{SUFFIX}") if path != own and path.is_file())
-        met = []
+        peers = []
         for number, path in enumerate(files):
             call.check()
             call.progress(number, len(files) + 1, f"file {number + 1} of {len(files)}")
-            met.append(_meet(call, path))
+            peers.append(_import_peer(call, path))
         embedded, note = embed_missing(call)
         call.progress(len(files), len(files) + 1, "our own memories")
-        contents, written = _leave(call, own)
-        removed = _clear(call, folder, met)
-    return Synced(
+        contents, written = _write_own(call, own)
+        removed = _remove_former(call, folder, peers)
+    return SyncResult(
         folder=folder,
         file=own,
-        met=tuple(met),
+        peers=tuple(peers),
         contents=contents,
         written=written,
         removed=removed,
-        holdings=united([one.holdings for one in met]),
+        holdings=merge_holdings([one.holdings for one in peers]),
         embedded=embedded,
         note=note,
     )
 
 
 def _make_folder(folder: Path) -> None:
-    """Make the folder itself, but none above it: those are missing when a name is mistyped, or a disk is not
-    there."""
+    """Create the folder, but none above it: a missing one was mistyped, or is on a disk that is not
+    mounted."""
     if folder.exists() and not folder.is_dir():
         raise InvalidInput(
             f"{folder} is not a folder.",
@@ -111,22 +111,21 @@ def _make_folder(folder: Path) -> None:
     if not folder.parent.is_dir():
         raise InvalidInput(
             f"There is no folder {folder.parent}.",
-            hint="Check the name, and that the disk or service it is on is there.",
+            hint="Check the name, and that its disk or service is available.",
             details={"argument": "folder"},
         )
     folder.mkdir(mode=0o700, exist_ok=True)
 
 
-def _meet(call: Call, path: Path) -> Met:
-    """Take one file in, unless it is one that we have seen. A file that is not whole yet, or cannot be read,
-    waits for the next time; the others are not held up by it."""
+def _import_peer(call: Call, path: Path) -> PeerFile:
+    """Merge one file, unless it is known. A file that is incomplete or unreadable waits for the next sync."""
     if not path.name.isprintable():
-        return _unusable(path, "Its name is not text.")
+        return _unusable(path, "Its name is not printable text.")
     try:
         digest = _digest(path)
         known = _noted(call, path.name)
         if known is not None and known.body.get("digest") == digest:
-            return Met(file=path.name, state="known", digest=digest)
+            return PeerFile(file=path.name, state="known", digest=digest)
         done = import_portable(call, path, embed=False)
         whole = not done.waiting
         if whole:
@@ -135,7 +134,7 @@ def _meet(call: Call, path: Path) -> Met:
         return _unusable(path, exc.message)
     except OSError as exc:
         return _unusable(path, f"It cannot be read: {exc.strerror or exc}.")
-    return Met(
+    return PeerFile(
         file=path.name,
         state="new",
         added=done.added,
@@ -146,57 +145,66 @@ def _meet(call: Call, path: Path) -> Met:
     )
 
 
-def _unusable(path: Path, reason: str) -> Met:
+def _unusable(path: Path, reason: str) -> PeerFile:
     name = path.name if path.name.isprintable() else ascii(path.name)
-    logger.warning("%s was left for the next time: %s", name, reason)
-    return Met(file=name, state="unusable", reason=reason)
+    logger.warning("%s was skipped until the next sync: %s", name, reason)
+    return PeerFile(file=name, state="unusable", reason=reason)
 
 
-# -- our own names -------------------------------------------------------------------------------------
+# -- Our own names -------------------------------------------------------------------------------------
 
 
-def _introduce(call: Call) -> None:
-    """Note the name that we go by, before there is a file of that name."""
-    names, removed = _ourselves(call)
+def _note_own_name(call: Call) -> None:
+    """Store our present name, before there is a file of that name."""
+    names, removed = _own_names(call)
     if call.engine.store.node not in names:
         _note(call, SELF, {"names": [*names, call.engine.store.node], "removed": removed})
 
 
-def _ourselves(call: Call) -> tuple[list[str], list[str]]:
-    """The names that we have gone by, and the files under them that we have removed."""
+def _own_names(call: Call) -> tuple[list[str], list[str]]:
+    """The names that this installation has had, and the digests of the files that it has removed."""
     noted = _noted(call, SELF)
     return (noted.body["names"], noted.body["removed"]) if noted else ([], [])
 
 
-def _clear(call: Call, folder: Path, met: Sequence[Met]) -> tuple[str, ...]:
-    """Remove what we left under former names, now that all of it is in our file: nobody would ever take out
-    of it what is purged. Only once: a file that comes back is that of a store that ours is a copy of."""
-    names, removed = _ourselves(call)
+def _remove_former(call: Call, folder: Path, peers: Sequence[PeerFile]) -> tuple[str, ...]:
+    """Remove the files of our former names, now that our file holds everything in them.
+
+    No installation would ever purge a deleted memory from them. Each is removed once: a file that comes back
+    belongs to the store that ours is a copy of.
+    """
+    names, removed = _own_names(call)
     former = {f"{name}{SUFFIX}" for name in names if name != call.engine.store.node}
     gone = [
         one.file
-        for one in met
-        if one.file in former and _place(folder / one.file) not in removed and _removed(folder, one)
+        for one in peers
+        if one.file in former
+        and _path_digest(folder / one.file) not in removed
+        and _remove_imported(folder, one)
     ]
     if gone:
-        _note(call, SELF, {"names": names, "removed": [*removed, *(_place(folder / name) for name in gone)]})
+        _note(
+            call,
+            SELF,
+            {"names": names, "removed": [*removed, *(_path_digest(folder / name) for name in gone)]},
+        )
     return tuple(gone)
 
 
-def _place(path: Path) -> str:
-    """A path as it can be noted: not every one is text."""
+def _path_digest(path: Path) -> str:
+    """A digest of a path, because not every path is text."""
     return blake2b(os.fsencode(path), digest_size=DIGEST_BYTES).hexdigest()
 
 
-def _removed(folder: Path, met: Met) -> bool:
-    """Remove a file if it is the one that was taken in."""
-    path = folder / met.file
+def _remove_imported(folder: Path, peer: PeerFile) -> bool:
+    """Remove a file if it is the one that was merged."""
+    path = folder / peer.file
     try:
-        if met.digest is None or _digest(path) != met.digest:
+        if peer.digest is None or _digest(path) != peer.digest:
             return False
         path.unlink()
     except OSError as exc:
-        logger.warning("%s, which we left under a former name, was not removed: %s", path, exc.strerror)
+        logger.warning("%s, a file of our former name, was not removed: %s", path, exc.strerror)
         return False
     return True
 
@@ -219,12 +227,14 @@ def _note(call: Call, name: str, body: Mapping[str, str | list[str]]) -> None:
     call.engine.store.commit([Put(document=document, logged=False)], access=EVERYTHING)
 
 
-# -- files ---------------------------------------------------------------------------------------------
+# -- Files ---------------------------------------------------------------------------------------------
 
 
-def _leave(call: Call, own: Path) -> tuple[PortableContents, bool]:
-    """Write our file beside the present one and put it in its place, unless they are the same: a folder
-    service would send it around again."""
+def _write_own(call: Call, own: Path) -> tuple[PortableContents, bool]:
+    """Write our file beside the present one and replace that, unless both are the same.
+
+    A synchronising folder service would otherwise send it to every machine again.
+    """
     handle, name = tempfile.mkstemp(prefix=".", suffix=".partial", dir=own.parent)  # made with 0600
     partial = Path(name)
     try:
@@ -258,6 +268,6 @@ def _file_errors(folder: Path) -> Iterator[None]:
     except OSError as exc:
         raise StoreError(
             f"{exc.filename or folder} cannot be used: {exc.strerror or exc}.",
-            hint="Check that the folder is there, can be written and has room.",
+            hint="Check that the folder exists and is writable, and that the disk has space.",
             details={"path": str(folder)},
         ) from exc

@@ -1,4 +1,4 @@
-"""Turning the gate's decisions into changes to the store and news for the bus."""
+"""Applying the gate's decisions: they become changes to the store, and events."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,20 +11,27 @@ from vestige.cognition.graph.kinds import CONTRADICTS, SEMANTIC, SUPERSEDES
 from vestige.cognition.time.validity import reworded
 from vestige.core.models import MAX_TAGS, Edge, Evidence, Memory, Record
 from vestige.engine.embedding import vectors_for
-from vestige.engine.ingest.batch import Draft, IngestBatch, identity, place_of
-from vestige.engine.revise import TEXT_FIELDS, changed_fields, connected, created, next_revision, updated
+from vestige.engine.ingest.batch import Draft, IngestBatch, identity, source_position
+from vestige.engine.revise import (
+    TEXT_FIELDS,
+    changed_fields,
+    connected_event,
+    created_event,
+    next_revision,
+    updated_event,
+)
 from vestige.store.contract.changes import Add, Embedded, Link, Remark, Revise
 
-TOLD_AGAIN = ("valid_from", "valid_until", "pinned")
-"""What a teller may set on a memory that says the same already …"""
+RESTATED = ("valid_from", "valid_until", "pinned")
+"""Fields that a caller may set on a memory which says the same already …"""
 FILLED_IN = ("author", "agent_id", "session_id", "occurred_at")
-"""… and what is filled in where it was not known."""
-REPLACED = ("node_type", "metadata", "source", "position", *TOLD_AGAIN, *FILLED_IN)
-"""What a new text of the same thing replaces, as far as it was told."""
+"""… and fields that are filled in if they were not known."""
+REPLACED = ("node_type", "metadata", "source", "position", *RESTATED, *FILLED_IN)
+"""Fields that a new text of the same thing replaces, if the caller gave them."""
 
 
 def apply(batch: IngestBatch, index: int, draft: Draft, decision: Decision) -> str:
-    """Collect what a decision changes; the id of the memory that now holds the text."""
+    """Collect the changes of a decision; returns the id of the memory that now holds the text."""
     memory = draft.memory
     match decision:
         case Create(related=related, contradicts=contradicts):
@@ -41,13 +48,13 @@ def apply(batch: IngestBatch, index: int, draft: Draft, decision: Decision) -> s
             return memory.id
         case Update(memory_id=old_id):
             _revise(batch, _updated(batch.known[old_id].memory, draft), reason="update")
-            _remark(batch, old_id)
+            _reinforce(batch, old_id)
             return old_id
         case Reinforce(memory_id=old_id, identical=identical):
             known = batch.known[old_id].memory
             if not known.pinned:
                 _revise(batch, _reinforced(known, draft, identical=identical), reason="reinforce")
-            _remark(batch, old_id)
+            _reinforce(batch, old_id)
             return old_id
     assert_never(decision)
 
@@ -59,20 +66,20 @@ def _add(batch: IngestBatch, index: int, memory: Memory) -> None:
     _note(batch, memory)
     if memory.thread is None:
         batch.fresh.append((memory.id, index))
-    batch.happenings.append(created(memory, batch.now))
+    batch.happenings.append(created_event(memory, batch.now))
 
 
 def _note(batch: IngestBatch, memory: Memory) -> None:
-    """What later items of the batch can be identical to, or stand in the place of."""
+    """Note a memory, so that later items of the batch are compared with it."""
     for wording in (memory.content, *memory.phrasings):
         batch.identical.setdefault(identity(memory, batch.now, wording), memory.id)
-    place = place_of(memory)
+    place = source_position(memory)
     if place is not None and memory.valid_at(batch.now):
         batch.places.setdefault(place, memory.id)
 
 
-def _forget_notes(batch: IngestBatch, memory_id: str) -> None:
-    """Drop what was known of a memory that has changed: later items must not be judged by it."""
+def _drop_notes(batch: IngestBatch, memory_id: str) -> None:
+    """Drop the notes of a memory that has changed, so that later items are not compared with its old text."""
     batch.identical = {key: held for key, held in batch.identical.items() if held != memory_id}
     batch.places = {key: held for key, held in batch.places.items() if held != memory_id}
     batch.fresh = [(held, at) for held, at in batch.fresh if held != memory_id]
@@ -92,11 +99,11 @@ def _link(batch: IngestBatch, memory: Memory, others: Sequence[str], kind: str, 
         )
         batch.changes.append(Link(edge=edge))
         ends = {one: batch.known[one].memory for one in (memory.id, other) if one in batch.known}
-        batch.happenings.append(connected(edge, ends))
+        batch.happenings.append(connected_event(edge, ends))
 
 
 def _supersede(batch: IngestBatch, index: int, memory: Memory, old_id: str, decision: Supersede) -> None:
-    """The new one holds from when it says, or from now on; the old one until then."""
+    """Add the new memory and end the old one. The new one is valid from the date it states, or from now."""
     old = batch.known[old_id].memory
     turn = memory.valid_from or memory.occurred_at or batch.now
     turn = max(turn, old.valid_from or turn)
@@ -106,43 +113,44 @@ def _supersede(batch: IngestBatch, index: int, memory: Memory, old_id: str, deci
 
 
 def _updated(known: Memory, draft: Draft) -> Memory:
-    """The known memory with the new text and every field that was told with it."""
-    told = draft.memory
-    fresh = draft.given | ({"valid_from", "valid_until"} if draft.told or draft.expires else set())
-    given: dict[str, Any] = {name: getattr(told, name) for name in REPLACED if name in fresh}
-    # Other wordings were of the old text.
-    new = reworded(known, told.content)
-    return replace(new, phrasings=(), **_labels(known, told), **given)
+    """The known memory with the new text and every field that the caller gave."""
+    stated = draft.memory
+    fresh = draft.given | ({"valid_from", "valid_until"} if draft.stated or draft.expires else set())
+    given: dict[str, Any] = {name: getattr(stated, name) for name in REPLACED if name in fresh}
+    # The other wordings belong to the old text.
+    new = reworded(known, stated.content)
+    return replace(new, phrasings=(), **_labels(known, stated), **given)
 
 
 def _reinforced(known: Memory, draft: Draft, *, identical: bool) -> Memory:
-    """The known memory with the new wording, and what was told and not known of it."""
-    told = draft.memory
-    given: dict[str, Any] = {name: getattr(told, name) for name in TOLD_AGAIN if name in draft.given}
-    given |= {name: getattr(told, name) for name in FILLED_IN if getattr(known, name) is None}
+    """The known memory with the new wording, and with fields that were given and not known."""
+    stated = draft.memory
+    given: dict[str, Any] = {name: getattr(stated, name) for name in RESTATED if name in draft.given}
+    given |= {name: getattr(stated, name) for name in FILLED_IN if getattr(known, name) is None}
     if known.source is None and known.position is None:
-        # Only together do they name a place.
-        given |= {"source": told.source, "position": told.position}
-    if draft.expires and known.node_type == told.node_type:
-        given["valid_until"] = _renewed(known, told)
-    wordings = known.phrasings if identical else (*known.phrasings, told.content)
-    metadata = {**told.metadata, **known.metadata}
-    return replace(known, phrasings=wordings, metadata=metadata, **_labels(known, told), **given)
+        # Source and position only mean something together.
+        given |= {"source": stated.source, "position": stated.position}
+    if draft.expires and known.node_type == stated.node_type:
+        given["valid_until"] = _renewed(known, stated)
+    wordings = known.phrasings if identical else (*known.phrasings, stated.content)
+    metadata = {**stated.metadata, **known.metadata}
+    return replace(known, phrasings=wordings, metadata=metadata, **_labels(known, stated), **given)
 
 
-def _renewed(known: Memory, told: Memory) -> datetime | None:
-    """The end of a state that was told again: a new time to live, unless it was given an end before that."""
-    if known.valid_until is None or told.valid_until is None:
+def _renewed(known: Memory, stated: Memory) -> datetime | None:
+    """The end of a state that was stated again: a new time to live, unless the state was given an earlier
+    end."""
+    if known.valid_until is None or stated.valid_until is None:
         return known.valid_until
-    if known.valid_until - known.created_at < told.valid_until - told.created_at:
+    if known.valid_until - known.created_at < stated.valid_until - stated.created_at:
         return known.valid_until
-    return max(known.valid_until, told.valid_until)
+    return max(known.valid_until, stated.valid_until)
 
 
-def _labels(known: Memory, told: Memory) -> dict[str, Any]:
+def _labels(known: Memory, stated: Memory) -> dict[str, Any]:
     return {
-        "tags": tuple(dict.fromkeys((*known.tags, *told.tags)))[: max(MAX_TAGS, len(known.tags))],
-        "domains": tuple(dict.fromkeys((*known.domains, *told.domains))),
+        "tags": tuple(dict.fromkeys((*known.tags, *stated.tags)))[: max(MAX_TAGS, len(known.tags))],
+        "domains": tuple(dict.fromkeys((*known.domains, *stated.domains))),
     }
 
 
@@ -156,10 +164,10 @@ def _revise(batch: IngestBatch, wanted: Memory, *, reason: str) -> None:
     batch.changes.append(Revise(memory=memory, reason=reason, embedded=made[0] if made else None))
     batch.known[memory.id] = replace(record, memory=memory)
     if not {"content", "valid_from", "valid_until"}.isdisjoint(names):
-        _forget_notes(batch, memory.id)
+        _drop_notes(batch, memory.id)
     _note(batch, memory)
-    batch.happenings.append(updated(memory, batch.now, names))
+    batch.happenings.append(updated_event(memory, batch.now, names))
 
 
-def _remark(batch: IngestBatch, memory_id: str) -> None:
+def _reinforce(batch: IngestBatch, memory_id: str) -> None:
     batch.changes.append(Remark(memory_id=memory_id, evidence=Evidence.REINFORCED, at=batch.now))

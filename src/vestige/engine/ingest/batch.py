@@ -1,4 +1,4 @@
-"""The values of the write path: a new text, its draft, what was decided, and the batch they are in."""
+"""The values of the write path: a new text, its draft, the decision about it, the result, and the batch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,20 +16,20 @@ from vestige.cognition.time.validity import StatedValidity, stated_validity
 from vestige.core.errors import Forbidden, InvalidInput
 from vestige.core.events import Happening
 from vestige.core.models import Memory, Record, covers
-from vestige.engine.context import Call, placed
+from vestige.engine.context import Call, in_writable_domain
 from vestige.engine.embedding import vectors_for
 from vestige.store.contract.answers import Scored
 from vestige.store.contract.changes import Change, Embedded
 
 Window = tuple[datetime | None, datetime | None]
 Identity = tuple[str, str, str | None, int | None, Window | None]
-"""What makes two texts one: scope and normal form, for a turn its thread and place in it, and for what is
-not true now the time when it was or will be."""
+"""What makes two texts identical: scope and normal form; for a turn of a conversation also thread and
+position, and for a text that is not valid now its validity."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewText:
-    """One text to remember, as its caller gave it. `given` names the fields that were set."""
+    """One text to remember, as the caller gave it. `given` names the fields that were set."""
 
     content: str
     tags: tuple[str, ...] = ()
@@ -52,29 +52,29 @@ class NewText:
 
     @property
     def may_end(self) -> bool:
-        """Whether its words may limit when it is true: not for a turn of a conversation or a pinned text."""
+        """Whether its words may limit its validity: not for a turn of a conversation or a pinned text."""
         return self.thread is None and not self.pinned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """One text to remember: the memory it would become, the fields its teller gave, and whether to ask
-    the gate at all.
+    """One text to remember: the memory it would become, the fields that the caller gave, whether to skip the
+    gate.
 
-    `told` is what its own words say about when it is true, where its teller does not; `expires` says that its
-    end is only a state's time to live.
+    `stated` is the validity that the text itself states, if the caller gave none. `expires` says that the
+    memory ends only because a state has a time to live.
     """
 
     memory: Memory
     given: frozenset[str] = frozenset()
     force_create: bool = False
-    told: StatedValidity | None = None
+    stated: StatedValidity | None = None
     expires: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
-    """The gate's decision on a draft, the rival it was decided by, and how much the text matters."""
+    """The gate's decision on a draft, the rival it is about, and the importance of the text."""
 
     decision: Decision
     rival: Memory | None
@@ -83,10 +83,17 @@ class Decided:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ingested:
-    """What became of a draft. `memory_id` is the record in `scope` that now holds its text, `valid_from` and
-    `valid_until` its window, `validity_words` the words of the text that gave it, `importance` how much
-    the text mattered, if that is judged, `suppressed` that the record is kept out of mind, `rival_preview`
-    the beginning of the memory it was decided by, as that was before, unless that is out of mind."""
+    """What became of a draft.
+
+    - `memory_id` is the memory in `scope` that now holds the text, `valid_from` and `valid_until` its
+      validity,
+      and `validity_words` the words of the text that state it.
+    - `importance` stays None if it was not judged.
+    - `suppressed` says that the memory is suppressed.
+    - `rival_preview` is the beginning of the memory that the decision is about, as it was before; None if
+      that
+      memory is suppressed or archived.
+    """
 
     memory_id: str
     scope: str
@@ -102,12 +109,12 @@ class Ingested:
 
 @dataclass(slots=True, kw_only=True)
 class IngestBatch:
-    """A batch while it is being decided, item by item, each seeing what the earlier ones became."""
+    """A batch while it is decided item by item; each item sees what the earlier ones became."""
 
     call: Call
     now: datetime
     vectors: list[Embedded]
-    """Of every draft; none at all without a model."""
+    """Of every draft; empty without a model."""
     wholes: NDArray[np.float32] | None
     """One vector for each draft; None without a model."""
     known: dict[str, Record] = field(default_factory=dict)
@@ -118,14 +125,15 @@ class IngestBatch:
     alike: NDArray[np.float32] | None = None
     """The cosine of every draft with every other; None without a model."""
     fresh: list[tuple[str, int]] = field(default_factory=list)
-    """The memories this batch adds, with the draft each was, as far as they can have rivals."""
+    """The memories that this batch adds, with the index of their draft, if they can have rivals."""
     changes: list[Change] = field(default_factory=list)
     happenings: list[Happening] = field(default_factory=list)
     results: list[Ingested] = field(default_factory=list)
 
 
 def draft_all(call: Call, texts: Sequence[NewText]) -> list[Draft]:
-    """The draft of each text: the memory it would become, in a scope and domain its caller may write to."""
+    """The draft of each text: the memory it would become, in a scope and domain that the caller may write
+    to."""
     now = call.engine.now()
     return [_draft(call, text, index, now) for index, text in enumerate(texts)]
 
@@ -134,8 +142,8 @@ def _draft(call: Call, text: NewText, index: int, now: datetime) -> Draft:
     scope = text.scope or call.scope
     if call.access.scopes is not None and not any(covers(allowed, scope) for allowed in call.access.scopes):
         raise Forbidden(f"This caller may not write to the scope {scope}.", details={"scope": scope})
-    told = _stated_validity(text, now)
-    kept = told.by(now) if told else None
+    stated = _stated_validity(text, now)
+    kept = stated.by(now) if stated else None
     start, end = (kept.valid_from, kept.valid_until) if kept else (text.valid_from, text.valid_until)
     expiry = None if end else _expiry(call, text, max(now, start or now))
     try:
@@ -152,27 +160,27 @@ def _draft(call: Call, text: NewText, index: int, now: datetime) -> Draft:
         exc.details.setdefault("index", index)
         raise
     return Draft(
-        memory=placed(call, memory),
+        memory=in_writable_domain(call, memory),
         given=text.given,
         force_create=text.force_create,
-        told=told,
+        stated=stated,
         expires=expiry is not None,
     )
 
 
 def _stated_validity(text: NewText, now: datetime) -> StatedValidity | None:
-    """What the text itself says about when it is true; None where its caller says it."""
+    """The validity that the text itself states; None if the caller gave one."""
     if not text.may_end or text.node_type == "event" or text.given & {"valid_from", "valid_until"}:
         return None
     return stated_validity(text.content, text.occurred_at or now)
 
 
 def _expiry(call: Call, text: NewText, begin: datetime) -> datetime | None:
-    """When the time to live of a state is over; None for anything else and where its caller names an end."""
-    life = timedelta(days=call.engine.settings.memory.state_ttl_days)
+    """When a state's time to live ends; None for other types, and if the caller gave an end."""
+    lifetime = timedelta(days=call.engine.settings.memory.state_ttl_days)
     if text.node_type != "state" or not text.may_end or "valid_until" in text.given:
         return None
-    return begin + life if begin < LATEST - life else None
+    return begin + lifetime if begin < LATEST - lifetime else None
 
 
 _COPIED = (
@@ -185,21 +193,21 @@ def embed(call: Call, drafts: Sequence[Draft]) -> IngestBatch:
     """A batch of at least one draft with its vectors; nothing is decided yet."""
     vectors = vectors_for(call, [draft.memory for draft in drafts])
     wholes = np.stack([whole_vector(made) for made in vectors]) if vectors else None
-    # One moment for the whole batch: what supersedes begins exactly when what it supersedes ends.
+    # One time for the whole batch: a new memory begins exactly when the one it supersedes ends.
     batch = IngestBatch(call=call, now=drafts[0].memory.created_at, vectors=vectors, wholes=wholes)
     batch.alike = wholes @ wholes.T if wholes is not None and len(drafts) > 1 else None
     return batch
 
 
 def identity(memory: Memory, now: datetime, wording: str | None = None) -> Identity:
-    """What this text is the same as; "yes" is said more than once in a thread."""
+    """The key of identical texts. A turn has its position in it: "yes" is said more than once in a thread."""
     place = memory.position if memory.thread is not None else None
     window = None if memory.valid_at(now) else (memory.valid_from, memory.valid_until)
     return memory.scope, fingerprint(wording or memory.content), memory.thread, place, window
 
 
-def place_of(memory: Memory) -> tuple[str, str, int] | None:
-    """Where a memory stands, if it says so; a turn of a thread stands in its thread only."""
+def source_position(memory: Memory) -> tuple[str, str, int] | None:
+    """The scope, source and position of a memory, if it has them; None for a turn of a thread."""
     if memory.source is None or memory.position is None or memory.thread is not None:
         return None
     return memory.scope, memory.source, memory.position

@@ -1,7 +1,7 @@
-"""How much a text matters to this memory: judged when it is written, and on request.
+"""Importance of a text for this store: judged when it is written, and on request.
 
-What is important, or both new and rousing, is encoded more strongly, in the transaction that writes it. A
-document of the kind `importance` under the memory's id keeps why.
+A text that is important, or both new and arousing, is encoded more strongly in the transaction that writes
+it. A document of the kind `importance` under the memory's id keeps the reasons.
 """
 
 import logging
@@ -32,9 +32,9 @@ logger = logging.getLogger(__name__)
 
 KIND = "importance"
 NEAREST = 5
-"""How many of the nearest memories are looked at."""
+"""How many of the nearest memories are read."""
 LATELY = 10
-"""How many of the last questions tell what is attended to."""
+"""How many recent queries show what the caller attends to."""
 DIGITS = 4
 
 Queries = tuple[tuple[frozenset[str], datetime], ...]
@@ -42,9 +42,9 @@ Queries = tuple[tuple[frozenset[str], datetime], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Encoding:
-    """What is kept of how a memory was judged when it was encoded, and by what its stability grew.
+    """How a memory was judged when it was encoded, and the factor by which its stability grew.
 
-    Without the mechanism of emotion nothing is known of how it felt.
+    Without the mechanism `emotion`, valence and category are unknown.
     """
 
     composite: float
@@ -58,12 +58,12 @@ class Encoding:
     flashbulb: bool = False
 
 
-# -- when a text is written ----------------------------------------------------------------------
+# -- When a text is written ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scales:
-    """What the texts of a batch are weighed by: how they feel, and what is near them and was asked lately."""
+class ImportanceInputs:
+    """What the importance of a batch is judged by: affect, nearby memories, recent queries."""
 
     batch: IngestBatch
     drafts: Sequence[Draft]
@@ -72,7 +72,8 @@ class Scales:
     queries: Queries
 
     def weigh(self, index: int, proposal: GateInput, decision: Decision) -> Judgement:
-        """How much a draft matters, as far as the gate or `scales_for` have looked at what is near it."""
+        """How much a draft matters, given the memories near it that the gate or `importance_inputs` have
+        found."""
         batch, content = self.batch, self.drafts[index].memory.content
         found = batch.rivals.get(index, self.near.get(index))
         scores = [proposal.nearest, decision.similarity, *(one.score for one in found or ())]
@@ -87,32 +88,34 @@ class Scales:
         )
 
 
-def scales_for(batch: IngestBatch, drafts: Sequence[Draft]) -> Scales | None:
-    """What to weigh the drafts by; None when neither mechanism is at work.
+def importance_inputs(batch: IngestBatch, drafts: Sequence[Draft]) -> ImportanceInputs | None:
+    """The inputs for judging the drafts; None if neither mechanism is switched on.
 
-    The gate has looked at what is near a plain note. What it did not look at (something said, or created by
-    force, or told while there is no model) is looked at here if it rouses enough for a flashbulb, turns of
-    a thread aside: there are too many, and each is near the one before it.
+    The gate has found the memories near a plain note. For a draft that the gate did not compare (speech,
+    created by force, or no model), they are looked up here if it is arousing enough for a flashbulb memory.
+    Turns of a thread are left out: there are too many, and each is near the one before it.
     """
     mechanisms = batch.call.engine.settings.mechanisms
     if not (mechanisms.importance or mechanisms.emotion):
         return None
     affects = [affect(draft.memory.content) for draft in drafts]
-    unseen: dict[str, list[int]] = defaultdict(list)
+    uncompared: dict[str, list[int]] = defaultdict(list)
     for index, (draft, felt) in enumerate(zip(drafts, affects, strict=True)):
         if felt.arousal >= FLASHBULB_AROUSAL and draft.memory.thread is None and index not in batch.rivals:
-            unseen[draft.memory.scope].append(index)
+            uncompared[draft.memory.scope].append(index)
     near: dict[int, Sequence[Scored]] = {}
-    for scope, members in unseen.items():
+    for scope, members in uncompared.items():
         where = Filter(scope=scope, scope_only=True, valid_at=batch.now)
         texts = [drafts[index].memory.content for index in members]
         made = [batch.vectors[index] for index in members] if batch.vectors else []
         near |= zip(members, _nearest(batch.call, texts, made, where, batch.known), strict=True)
-    return Scales(batch=batch, drafts=drafts, affects=affects, near=near, queries=_asked(batch.call))
+    return ImportanceInputs(
+        batch=batch, drafts=drafts, affects=affects, near=near, queries=_recent_queries(batch.call)
+    )
 
 
-def mark(batch: IngestBatch, memory: Memory, judged: Judgement) -> None:
-    """Encode a new memory more strongly, if it matters, and keep why."""
+def record_importance(batch: IngestBatch, memory: Memory, judged: Judgement) -> None:
+    """Encode a new memory more strongly if it matters, and keep the reasons."""
     mechanisms = batch.call.engine.settings.mechanisms
     gain = judged.gain(importance=mechanisms.importance, emotion=mechanisms.emotion)
     if gain <= 0.0:
@@ -129,13 +132,13 @@ def mark(batch: IngestBatch, memory: Memory, judged: Judgement) -> None:
         created_at=batch.now,
         updated_at=batch.now,
     )
-    # The remark above is in the log; that its reasons are kept would be told twice.
+    # The evidence above is in the log already; logging the document too would repeat it.
     batch.changes.append(Put(document=document, logged=False))
     batch.happenings.append(_scored(judged, memory.content, memory.id, batch.now, places_of(memory)))
 
 
 def encodings(call: Call, memory_ids: Sequence[str]) -> dict[str, Encoding]:
-    """How those of these memories that mattered were judged when they were encoded, by id."""
+    """How these memories were judged when they were encoded, by id; only those that mattered."""
     found = call.engine.store.documents(KIND, access=call.access, ids=memory_ids, limit=len(memory_ids))
     return {document.id: Encoding(**document.body) for document in found}
 
@@ -149,37 +152,37 @@ def _body(judged: Judgement, gain: float, *, felt: bool) -> dict[str, float | st
     return body
 
 
-# -- on request ----------------------------------------------------------------------------------
+# -- On request ----------------------------------------------------------------------------------
 
 
 def assess(call: Call, content: str, topics: Sequence[str], where: Filter) -> Judgement:
-    """How much a text would matter, were it written now; nothing is stored.
+    """How much a text would matter if it were written now; nothing is stored.
 
-    `topics` is what the caller is busy with: each counts as a question of this moment.
+    `topics` is what the caller works on: each counts as a query of this moment.
     """
     now = call.engine.now()
     draft = Memory(id=call.engine.new_id(), content=content, created_at=now, updated_at=now)
     known: dict[str, Record] = {}
     [near] = _nearest(call, [content], vectors_for(call, [draft]), where, known)
-    busy = tuple((frozenset(asked_terms((topic,))), now) for topic in topics)
+    current = tuple((frozenset(asked_terms((topic,))), now) for topic in topics)
     judged = judge(
         affect(content),
         _terms(content),
         nearest=max((one.score for one in near), default=0.0),
         outcomes=_outcomes(near, known),
-        queries=(*_asked(call), *busy),
+        queries=(*_recent_queries(call), *current),
         now=now,
     )
     call.engine.events.emit(_scored(judged, content, None, now, (EventScope(scope=call.scope),)))
     return judged
 
 
-def _asked(call: Call) -> Queries:
-    """What was asked lately where the caller is."""
+def _recent_queries(call: Call) -> Queries:
+    """The last queries in the caller's scope."""
     return tuple((frozenset(one.terms), one.at) for one in searches(call, call.scope)[:LATELY])
 
 
-# -- what is near --------------------------------------------------------------------------------
+# -- Nearby memories -----------------------------------------------------------------------------
 
 
 def _nearest(
@@ -189,15 +192,15 @@ def _nearest(
     where: Filter,
     known: dict[str, Record],
 ) -> list[list[Scored]]:
-    """The memories nearest to each text, by meaning if there are vectors and else by words; `known` gets
-    their records."""
+    """The memories nearest to each text, by vectors if there are any, else by words; `known` gets their
+    records."""
     store, access = call.engine.store, call.access
     if made:
         wholes = np.stack([whole_vector(one) for one in made])
         try:
             found = store.nearest(wholes, made[0].signature, where, access=access, limit=NEAREST)
         except ModelMismatch as exc:
-            logger.warning("What is known is compared by words only: %s", exc.message)
+            logger.warning("The model has changed; texts are compared by words only: %s", exc.message)
         else:
             unknown = sorted({one.memory_id for near in found for one in near} - known.keys())
             known |= {record.memory.id: record for record in store.get_many(unknown, access=access)}
@@ -218,7 +221,7 @@ def _nearest_by_words(call: Call, text: str, where: Filter, known: dict[str, Rec
 
 
 def _outcomes(near: Sequence[Scored], known: Mapping[str, Record]) -> list[NearbyOutcome]:
-    """What became of the memories that are near enough to be about the same."""
+    """What became of the memories that are near enough to be about the same thing."""
     return [
         outcome(one.memory_id, one.score, known[one.memory_id].strength)
         for one in near
@@ -227,7 +230,7 @@ def _outcomes(near: Sequence[Scored], known: Mapping[str, Record]) -> list[Nearb
 
 
 def _terms(text: str) -> frozenset[str]:
-    """The telling terms of the beginning of a text."""
+    """The search terms of the beginning of a text."""
     return frozenset(query_terms(text[:READ_CHARS]))
 
 

@@ -1,6 +1,6 @@
 """The write path: screen → draft → embed → rivals → decide → apply → commit → emit.
 
-A batch is decided item by item, each seeing what the earlier ones became, and written whole.
+A batch is decided item by item, each seeing what the earlier ones became, and written in one transaction.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,18 +11,18 @@ from vestige.engine.context import Call
 from vestige.engine.ingest.apply import apply
 from vestige.engine.ingest.batch import Draft, IngestBatch, Ingested, NewText, draft_all, embed
 from vestige.engine.ingest.decide import decide_one, result_of
-from vestige.engine.ingest.importance import mark, scales_for
+from vestige.engine.ingest.importance import importance_inputs, record_importance
 from vestige.engine.ingest.rivals import find_rivals
 from vestige.engine.ingest.secrets import Policy, screen
-from vestige.engine.revise import persistently
+from vestige.engine.revise import retry_on_conflict
 from vestige.store.contract.changes import Claim
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Idempotency:
-    """An idempotency key, the digest of its request, and how to write its answer down.
+    """An idempotency key, the digest of its request, and how to serialise its answer.
 
-    `digest` is given the texts after screening, so that no secret is part of it.
+    `digest` gets the texts after screening, so that it contains no secret.
     """
 
     key: str
@@ -44,16 +44,16 @@ def ingest(
     secrets: Policy | None = None,
     idempotency: Idempotency | None = None,
 ) -> list[Ingested] | Replayed:
-    """Remember every text or none; a request that was made before gets its answer again."""
+    """Remember every text or none. A repeated request with an idempotency key gets its first answer again."""
     clean = screen(call, texts, secrets)
     drafts = draft_all(call, clean)
     claim = _Claiming(call, idempotency, clean) if idempotency else None
     try:
-        return persistently(call, lambda: _attempt(call, drafts, claim))
+        return retry_on_conflict(call, lambda: _attempt(call, drafts, claim))
     except IdempotencyConflict:
         if claim is None or not claim.earlier():
             raise
-        # The same request was made at the same time and was first: its answer counts.
+        # The same request was made at the same time and committed first: return its answer.
         return _attempt(call, drafts, claim)
 
 
@@ -62,12 +62,12 @@ def _attempt(call: Call, drafts: Sequence[Draft], claim: "_Claiming | None") -> 
         return claim.replay(earlier)
     batch = embed(call, drafts)
     find_rivals(batch, drafts)
-    scales = scales_for(batch, drafts)
+    weights = importance_inputs(batch, drafts)
     for index, draft in enumerate(drafts):
-        decided = decide_one(batch, index, draft, scales)
+        decided = decide_one(batch, index, draft, weights)
         memory_id = apply(batch, index, draft, decided.decision)
         if decided.importance and memory_id == draft.memory.id:
-            mark(batch, draft.memory, decided.importance)
+            record_importance(batch, draft.memory, decided.importance)
         batch.results.append(result_of(batch, draft, decided, memory_id))
     _commit(call, batch, claim.of(batch) if claim else None)
     call.engine.events.emit(*batch.happenings)
@@ -79,12 +79,12 @@ def _commit(call: Call, batch: IngestBatch, claim: Claim | None) -> None:
     try:
         call.engine.store.commit(batch.changes, access=call.access, claim=claim)
     except NotFound as exc:
-        # A rival was deleted since it was looked at: decide again without it.
+        # A rival was deleted since it was read: decide again without it.
         raise Conflict() from exc
 
 
 class _Claiming:
-    """The claim that a request makes on its idempotency key."""
+    """The claim of a request on its idempotency key."""
 
     def __init__(self, call: Call, idempotency: Idempotency, texts: Sequence[NewText]) -> None:
         self._store, self._idempotency = call.engine.store, idempotency

@@ -22,17 +22,17 @@ from vestige.core.models import Filter, Memory
 from vestige.embed.protocol import Encoded
 from vestige.engine.context import Call
 from vestige.engine.embedding import embedder_or_none
-from vestige.engine.ingest.batch import Draft, IngestBatch, identity, place_of
+from vestige.engine.ingest.batch import Draft, IngestBatch, identity, source_position
 from vestige.store.contract.answers import Scored
 
 logger = logging.getLogger(__name__)
 
 RIVALS = 5
-"""Rivals by meaning, and as many by words, at most."""
+"""The most rivals by meaning, and the most by words."""
 
 
 def find_rivals(batch: IngestBatch, drafts: Sequence[Draft]) -> None:
-    """Load everything the gate will look at, in few queries: identical texts, positions, rivals, records."""
+    """Load everything that the gate needs, in few queries: identical texts, positions, rivals, records."""
     wholes = batch.wholes
     by_scope: dict[str, list[int]] = defaultdict(list)
     for index, draft in enumerate(drafts):
@@ -40,29 +40,29 @@ def find_rivals(batch: IngestBatch, drafts: Sequence[Draft]) -> None:
             by_scope[draft.memory.scope].append(index)
     for scope, members in by_scope.items():
         _find_identical(batch, scope, [drafts[index].memory for index in members])
-        asking = [i for i in members if _asks(batch, drafts[i].memory)]
-        for index in asking:
-            _find_place(batch, drafts[index].memory)
-        asking = [i for i in asking if not is_said(drafts[i].memory)]
-        if asking and wholes is not None:
+        comparable = [i for i in members if _may_have_rivals(batch, drafts[i].memory)]
+        for index in comparable:
+            _find_source_position(batch, drafts[index].memory)
+        comparable = [i for i in comparable if not is_speech(drafts[i].memory)]
+        if comparable and wholes is not None:
             where = Filter(scope=scope, scope_only=True, valid_at=batch.now)
             found = batch.call.engine.store.nearest(
-                wholes[asking], batch.vectors[0].signature, where, access=batch.call.access, limit=RIVALS
+                wholes[comparable], batch.vectors[0].signature, where, access=batch.call.access, limit=RIVALS
             )
-            for index, near in zip(asking, found, strict=True):
-                more = found_by_words(batch, drafts[index].memory, wholes[index], near, RIVALS)
+            for index, near in zip(comparable, found, strict=True):
+                more = rivals_by_words(batch, drafts[index].memory, wholes[index], near, RIVALS)
                 batch.rivals[index] = [*near, *more]
     rivals = (one for found in batch.rivals.values() for one in found)
     wanted = {one.memory_id for one in rivals if one.score >= CORRECTABLE} | set(batch.places.values())
-    _get(batch, wanted)
+    _load_records(batch, wanted)
 
 
-def _asks(batch: IngestBatch, memory: Memory) -> bool:
-    """Whether anything but an identical text can matter to this one."""
+def _may_have_rivals(batch: IngestBatch, memory: Memory) -> bool:
+    """Whether anything but an identical text can matter for this one."""
     return memory.thread is None and identity(memory, batch.now) not in batch.identical
 
 
-def _get(batch: IngestBatch, memory_ids: set[str]) -> None:
+def _load_records(batch: IngestBatch, memory_ids: set[str]) -> None:
     unknown = sorted(memory_ids - batch.known.keys())
     if unknown:
         for record in batch.call.engine.store.get_many(unknown, access=batch.call.access):
@@ -70,19 +70,19 @@ def _get(batch: IngestBatch, memory_ids: set[str]) -> None:
 
 
 def _find_identical(batch: IngestBatch, scope: str, memories: Sequence[Memory]) -> None:
-    """Look up the memories that say exactly the same; a turn only if it stands in the same place."""
+    """Look up memories with the same text; for a turn, only at the same position of the same thread."""
     store, access = batch.call.engine.store, batch.call.access
-    marks = {mark for memory in memories for mark in _marks(memory)}
+    marks = {mark for memory in memories for mark in _fingerprints(memory)}
     same = store.same_text(list(marks), scope=scope, valid_at=batch.now, access=access)
-    _get(batch, set(same.values()))
+    _load_records(batch, set(same.values()))
     for memory in memories:
         wanted = identity(memory, batch.now)
-        candidate = next((same[mark] for mark in _marks(memory) if mark in same), None)
+        candidate = next((same[mark] for mark in _fingerprints(memory) if mark in same), None)
         record = batch.known.get(candidate) if candidate else None
         if record is None:
             continue
         known = record.memory
-        if wanted[2:] == identity(known, batch.now)[2:] and same_time(memory, known):
+        if wanted[2:] == identity(known, batch.now)[2:] and same_occasion(memory, known):
             batch.identical[wanted] = known.id
         elif memory.thread is not None and memory.position is not None:
             where = Filter(scope=scope, scope_only=True, thread=memory.thread, position=memory.position)
@@ -92,16 +92,19 @@ def _find_identical(batch: IngestBatch, scope: str, memories: Sequence[Memory]) 
                     batch.identical[wanted] = twin.memory.id
 
 
-def _marks(memory: Memory) -> list[str]:
-    """The normal forms a text is looked up by. "Never push to main!" calls out, and so is nobody's rival;
-    without its typography it is the same as the plain sentence. A turn is only what it is."""
+def _fingerprints(memory: Memory) -> list[str]:
+    """The normal forms that a text is looked up by.
+
+    "Never push to main!" is an exclamation and has no rivals; without its typography it equals the plain
+    sentence. A turn of a thread has one form only.
+    """
     mark = fingerprint(memory.content)
     return [mark] if memory.thread is not None else [mark, fingerprint(bare(memory.content))]
 
 
-def _find_place(batch: IngestBatch, memory: Memory) -> None:
+def _find_source_position(batch: IngestBatch, memory: Memory) -> None:
     """Look up the memory at the same source and position, if both are given."""
-    place = place_of(memory)
+    place = source_position(memory)
     if place is None or place in batch.places:
         return
     scope, source, position = place
@@ -113,19 +116,19 @@ def _find_place(batch: IngestBatch, memory: Memory) -> None:
             return
 
 
-def same_time(told: Memory, known: Memory) -> bool:
-    """Whether two texts can be about the same occasion: "went running" on two days is two things."""
-    return told.occurred_at is None or known.occurred_at in (None, told.occurred_at)
+def same_occasion(new: Memory, known: Memory) -> bool:
+    """Whether two texts can be about the same occasion: "went running" on two days is two events."""
+    return new.occurred_at is None or known.occurred_at in (None, new.occurred_at)
 
 
-def is_said(memory: Memory) -> bool:
-    """Whether a text outside threads is a turn of a talk by its form."""
+def is_speech(memory: Memory) -> bool:
+    """Whether a text outside threads is a turn of a conversation by its form."""
     _, said = speaker_and_words(memory)
     return is_talk(memory.content) or is_spoken(memory.content, said)
 
 
-def compared(call: Call, content: str, rivals: Sequence[Rival]) -> list[Rival]:
-    """The rivals, those that may say the same in other words with the likeness of their words."""
+def with_word_likeness(call: Call, content: str, rivals: Sequence[Rival]) -> list[Rival]:
+    """The rivals; those that may say the same in other words get the likeness of their words."""
     open_ = [
         rival
         for rival in rivals
@@ -154,13 +157,13 @@ def _likeness(new: str, ours: Encoded, old: str, theirs: Encoded) -> NDArray[np.
     )
 
 
-def found_by_words(
+def rivals_by_words(
     batch: IngestBatch, memory: Memory, whole: NDArray[np.float32], near: Sequence[Scored], limit: int
 ) -> list[Scored]:
-    """Further rivals of a text that takes something back: those that share its rare words.
+    """Further rivals of a text that corrects something: memories that share its rare words.
 
-    A correction in free words ("turns out the deploy is on Thursday") may be nearer to other memories than
-    to the one it corrects.
+    A correction in free words ("turns out the deploy is on Thursday") may be nearer to other memories than to
+    the one it corrects.
     """
     if not announces(memory.content):
         return []
@@ -178,12 +181,12 @@ def found_by_words(
 
 
 def _encode(call: Call, texts: Sequence[str]) -> list[Encoded]:
-    """The texts with their token states, or nothing when the model fails: the gate then asks for more."""
+    """The texts with their token states; empty if the model fails, so that the gate needs more evidence."""
     embedder = embedder_or_none(call.engine)
     if embedder is None:
         return []
     try:
         return embedder.encode_documents(texts)
     except EmbedderError as exc:
-        logger.warning("Texts are compared by their words only: %s", exc.message)
+        logger.warning("The model failed; texts are compared by words only: %s", exc.message)
         return []

@@ -15,13 +15,13 @@ SCREENED = (
     "domains", "metadata",
 )  # fmt: skip
 """The fields of a new text that may hold a secret."""
-MOST_TOLD = 20
-"""How many secrets an error lists."""
+MOST_LISTED = 20
+"""The most secrets that an error lists."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretSighting:
-    """A secret in a field: where, and as much of it as may be shown."""
+    """A secret in a field: its position, and an excerpt that may be shown."""
 
     kind: str
     field: str
@@ -31,59 +31,60 @@ class SecretSighting:
 
 
 def screen(call: Call, texts: Sequence[NewText], policy: Policy | None) -> list[NewText]:
-    """The texts as they may be stored by the policy, or SecretFound. No later step sees the rest."""
+    """The texts as the policy allows them to be stored, or SecretFound. Later steps see only these."""
     clean = []
     for index, text in enumerate(texts):
         given = {name: getattr(text, name) for name in SCREENED if name in text.given}
         try:
-            clean.append(replace(text, **screened(call, given, policy)))
+            clean.append(replace(text, **screen_fields(call, given, policy)))
         except SecretFound as exc:
             exc.details["index"] = index
             raise
     return clean
 
 
-def checked(call: Call, text: str, *, policy: Policy | None = None) -> str:
-    """The text as it may be kept by the policy, or SecretFound. Without a policy the settings decide."""
-    return str(screened(call, {"content": text}, policy).get("content", text))
+def screen_text(call: Call, text: str, *, policy: Policy | None = None) -> str:
+    """The text as the policy allows it to be stored, or SecretFound. Without a policy the settings decide."""
+    return str(screen_fields(call, {"content": text}, policy).get("content", text))
 
 
-def screened(call: Call, fields: Mapping[str, Any], policy: Policy | None = None) -> dict[str, Any]:
-    """Those of the named texts (or lists and objects of texts) that hold secrets, with these blacked out.
+def screen_fields(call: Call, fields: Mapping[str, Any], policy: Policy | None = None) -> dict[str, Any]:
+    """The fields that hold secrets, with the secrets redacted; a field is a text, or a list or object of
+    texts.
 
-    Empty where there is nothing to change; SecretFound where secrets are refused.
+    Empty if nothing changes. Raises SecretFound if the policy refuses secrets.
     """
     policy = policy or call.engine.settings.memory.secrets
     if policy == "allow":
         return {}
-    clean, found = look(fields)
+    clean, found = find_in_fields(fields)
     if found and policy == "refuse":
-        raise refusal(found)
+        raise secret_error(found)
     return clean
 
 
-def unsaid(call: Call, text: str) -> str:
-    """A text that is only told on, such as a query, without its secrets; it is never refused."""
+def redact_query(call: Call, text: str) -> str:
+    """A text that is not stored, such as a query, without its secrets; it is never refused."""
     if call.engine.settings.memory.secrets == "allow":
         return text
     return redacted(text, find_secrets(text), marked=False)
 
 
-def look(fields: Mapping[str, Any]) -> tuple[dict[str, Any], list[SecretSighting]]:
-    """What `screened` gives, and every secret that was found."""
+def find_in_fields(fields: Mapping[str, Any]) -> tuple[dict[str, Any], list[SecretSighting]]:
+    """The fields with their secrets redacted, as in `screen_fields`, and every secret that was found."""
     found: list[SecretSighting] = []
     clean = {name: _clean(value, name, "", found) for name, value in fields.items()}
     return {name: value for name, value in clean.items() if value != fields[name]}, found
 
 
-def refusal(found: Sequence[SecretSighting]) -> SecretFound:
-    """The error for what was found: what and where, never the secret itself."""
+def secret_error(found: Sequence[SecretSighting]) -> SecretFound:
+    """The error for these secrets: their kinds and positions, never the secrets themselves."""
     first, more = found[0], len(found) - 1
     beside = f", and {more} more" if more else ""
     return SecretFound(
         f"`{first.field}` holds a secret ({first.kind}, line {first.line}, column {first.column}: "
         f"{first.excerpt}){beside}. Nothing was stored.",
-        hint="Leave it out and say where it is kept instead. With `secrets` set to `redact` it is stored as "
+        hint="Leave the secret out and say where it is kept. With `secrets` set to `redact` it is stored as "
         f"`[redacted: {first.kind}]`, with `allow` as it is.",
         details={
             "argument": first.field,
@@ -95,14 +96,14 @@ def refusal(found: Sequence[SecretSighting]) -> SecretFound:
                     "column": one.column,
                     "excerpt": one.excerpt,
                 }
-                for one in found[:MOST_TOLD]
+                for one in found[:MOST_LISTED]
             ],
         },
     )
 
 
 def _clean(value: Any, field: str, name: str, found: list[SecretSighting]) -> Any:  # Any: JSON
-    """A value with its secrets blacked out; `name` is the key it stands under, which says what it is."""
+    """A value with its secrets redacted; `name` is its key, which helps to recognise a secret."""
     match value:
         case str():
             return _clean_text(value, field, name, found)

@@ -1,1 +1,1 @@
-"""Changes to memories that exist: feedback, links, tags, merging, suppression, deletion."""
+"""Changes to memories that exist: feedback, links, tags, merging, suppression, archiving, deletion."""

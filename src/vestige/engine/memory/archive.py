@@ -1,7 +1,7 @@
-"""Putting aside what has faded, and bringing it back. Nothing is deleted, and no space is saved.
+"""The archive: puts faded memories aside, and restores them. Nothing is deleted, and no space is saved.
 
-An archived memory comes back through nothing but its id, so that what has faded does not crowd out what has
-not. Each run is a document with the ids it took, by which it can be undone.
+An archived memory is found only by its id, so that faded memories do not crowd out the others. Each run
+writes a document with the ids that it archived, by which it can be undone.
 """
 
 from collections import defaultdict
@@ -17,25 +17,25 @@ from vestige.core.errors import Conflict, InvalidInput, NotFound
 from vestige.core.events import MemoriesArchived, MemoriesRestored, places_of
 from vestige.core.models import Filter, Memory, Order, Record
 from vestige.engine.context import Call
-from vestige.engine.revise import next_revision, persistently
+from vestige.engine.revise import next_revision, retry_on_conflict
 from vestige.store.contract.changes import Change, Put, Revise
 
 ARCHIVE = "archive"
-"""The kind of the documents that say what a run took."""
+"""The kind of the documents that list what a run archived."""
 ARCHIVED, RESTORED = "archived", "restored"
-"""Why revisions end."""
+"""The reasons of the revisions."""
 LEAST = 0.1
-"""What is less accessible than this is unavailable (cognition/strength.py), and put aside by default."""
+"""A memory with lower accessibility is unavailable (cognition/fsrs/strength.py) and archived by default."""
 MOST = 1_000
-"""How many memories one run takes: a transaction holds up every other writer."""
+"""The most memories that one run archives: a transaction holds up every other writer."""
 EVERY = 1_000_000
 FEW = 50
-"""Memories that are read first where one that has faded is enough."""
+"""Memories that are read first when one faded memory is enough."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GcQuery:
-    """What to put aside: less accessible than `below`, in a scope, stored before so many days."""
+    """What to archive: accessibility below `below`, in a scope, stored more than `max_age_days` ago."""
 
     scope: str
     below: float = LEAST
@@ -45,15 +45,15 @@ class GcQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FadedMemories:
-    """What may be put aside, the least accessible first, and among how many memories that is."""
+    """The memories that may be archived, least accessible first, and how many memories the scope has."""
 
     candidates: tuple[Record, ...]
     memories: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """A run of `gc`: what it took, what has faded but was left for another run, and under which id."""
+class ArchiveRun:
+    """A run of `gc`: the ids it archived, how many faded memories are left for the next run, and its id."""
 
     archive_id: str | None
     taken: tuple[str, ...]
@@ -62,9 +62,9 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoredMemories:
-    """What came back, and from which archive; `missing` were deleted or restored before.
+    """The memories that were restored, and from which archive; `missing` were deleted or restored before.
 
-    `duplicates` names, for each that says exactly what another one has said since, that one.
+    `duplicates` maps a restored memory to one that has stated exactly the same since.
     """
 
     archive_id: str | None
@@ -73,12 +73,13 @@ class RestoredMemories:
     duplicates: Mapping[str, str] = field(default_factory=dict)
 
 
-def faded(call: Call, asked: GcQuery) -> FadedMemories:
-    """What may be put aside now. InvalidInput for a threshold that would take what is still known."""
+def find_faded(call: Call, asked: GcQuery) -> FadedMemories:
+    """The memories that may be archived now. Raises InvalidInput for a threshold that includes accessible
+    memories."""
     if asked.below > ABSURD_RETENTION:
         raise InvalidInput(
-            f"`min_retention` {asked.below:g} would put aside what is well remembered.",
-            hint=f"Give at most {ABSURD_RETENTION:g}; {LEAST:g} takes what is as good as forgotten.",
+            f"`min_retention` {asked.below:g} would archive memories that are well remembered.",
+            hint=f"Give at most {ABSURD_RETENTION:g}; {LEAST:g} archives what is as good as forgotten.",
             details={"argument": "min_retention"},
         )
     now, store = call.engine.now(), call.engine.store
@@ -95,9 +96,9 @@ def faded(call: Call, asked: GcQuery) -> FadedMemories:
 
 
 def _low(asked: GcQuery, now: datetime) -> tuple[Filter, Filter]:
-    """Where to look for what has faded: among what is hardly retained, and among what is suppressed.
+    """Filters for faded memories: those with low retention, and those that are suppressed.
 
-    Suppression takes from accessibility what retention does not show; few are suppressed.
+    Suppression lowers accessibility without lowering retention; few memories are suppressed.
     """
     where = Filter(scope=asked.scope, pinned=False, due_by=now, now=now)
     if asked.max_age_days is not None:
@@ -105,53 +106,53 @@ def _low(asked: GcQuery, now: datetime) -> tuple[Filter, Filter]:
     return replace(where, max_retention=asked.below), replace(where, suppressed_by=now - WINDOW)
 
 
-def archive(call: Call, asked: GcQuery) -> Run:
-    """Put aside what has faded, in one transaction; Conflict where that is most of what there is."""
+def archive(call: Call, asked: GcQuery) -> ArchiveRun:
+    """Archive faded memories in one transaction. Raises Conflict if that is most of the scope."""
 
-    def attempt() -> Run:
-        now, there = call.engine.now(), faded(call, asked)
+    def attempt() -> ArchiveRun:
+        now, there = call.engine.now(), find_faded(call, asked)
         _check_share(there, asked)
         taken = there.candidates[:MOST]
         if not taken:
-            return Run(archive_id=None, taken=(), left=0)
+            return ArchiveRun(archive_id=None, taken=(), left=0)
         call.progress(0, len(taken), "archiving")
         document = _document(call, asked, taken, now)
-        changes = _moved([record.memory for record in taken], now, now)
+        changes = _archive_changes([record.memory for record in taken], now, now)
         call.engine.store.commit([*changes, Put(document=document)], access=call.access)
         ids = tuple(record.memory.id for record in taken)
         places = places_of(*(record.memory for record in taken))
         call.engine.events.emit(
             MemoriesArchived(timestamp=now, places=places, ids=ids, archive_id=document.id)
         )
-        return Run(archive_id=document.id, taken=ids, left=len(there.candidates) - len(taken))
+        return ArchiveRun(archive_id=document.id, taken=ids, left=len(there.candidates) - len(taken))
 
-    return persistently(call, attempt)
+    return retry_on_conflict(call, attempt)
 
 
 def undo(call: Call, name: str) -> RestoredMemories:
-    """Bring back what a run put aside, or one archived memory, as it was."""
+    """Restore what a run archived, or one archived memory."""
 
     def attempt() -> RestoredMemories:
         runs = call.engine.store.documents(ARCHIVE, access=call.access, ids=[name], limit=1)
         return _undo_run(call, runs[0]) if runs else _undo_one(call, name)
 
-    return persistently(call, attempt)
+    return retry_on_conflict(call, attempt)
 
 
 def archives(call: Call, scope: str, *, limit: int) -> list[Document]:
-    """The runs in a scope and below it, the latest first."""
+    """The runs in a scope and below it, latest first."""
     return call.engine.store.documents(ARCHIVE, access=call.access, scope=scope, limit=limit)
 
 
 def worth_archiving(call: Call) -> bool:
-    """Whether `gc` would put aside any memory of the caller's scope. It stops at the first one."""
+    """Whether `gc` would archive any memory of the caller's scope. It stops at the first one."""
     asked, now = GcQuery(scope=call.scope), call.engine.now()
     found = (record for where in _low(asked, now) for record in _longest_due(call, where))
     return any(collectable(record, below=asked.below, now=now) for record in found)
 
 
 def _longest_due(call: Call, where: Filter) -> Iterator[Record]:
-    """Records by when they were due, a few at first: most often one of those will do."""
+    """Records by due date, a few first: usually one of those is enough."""
     find = partial(call.engine.store.find, where, access=call.access, order=Order.DUE)
     first = find(limit=FEW)
     yield from first
@@ -160,18 +161,18 @@ def _longest_due(call: Call, where: Filter) -> Iterator[Record]:
 
 
 def _check_share(there: FadedMemories, asked: GcQuery) -> None:
-    """Refuse to empty a memory by mistake."""
+    """Raise Conflict if a run would archive most of a scope, unless the caller asked for that."""
     found = len(there.candidates)
     if 2 * found > there.memories and not asked.even_most:
         raise Conflict(
-            f"That would put aside {found} of all {there.memories} in {asked.scope}: most of what is there.",
-            hint="Give a lower `min_retention`, or say `even_most` if you mean it.",
+            f"This would archive {found} of the {there.memories} memories in {asked.scope}.",
+            hint="Give a lower `min_retention`, or set `even_most` to do it anyway.",
             details={"candidates": found, "memories": there.memories},
         )
 
 
 def _document(call: Call, asked: GcQuery, taken: Sequence[Record], now: datetime) -> Document:
-    """What a run can be undone by. It cites nothing: deleting one memory must not strand the others."""
+    """The document by which a run is undone. It cites no memory: deleting one must not strand the others."""
     return Document(
         kind=ARCHIVE,
         id=call.engine.new_id(),
@@ -186,13 +187,13 @@ def _document(call: Call, asked: GcQuery, taken: Sequence[Record], now: datetime
     )
 
 
-def restoring(memory: Memory, now: datetime) -> list[Change]:
-    """What takes a memory out of the archive; nothing for one that is not in it."""
-    return [] if memory.archived_at is None else _moved([memory], None, now)
+def restore_changes(memory: Memory, now: datetime) -> list[Change]:
+    """The changes that restore a memory from the archive; none if it is not archived."""
+    return [] if memory.archived_at is None else _archive_changes([memory], None, now)
 
 
-def _moved(memories: Sequence[Memory], archived_at: datetime | None, now: datetime) -> list[Change]:
-    """The revisions that put memories into the archive, or (None) take them out."""
+def _archive_changes(memories: Sequence[Memory], archived_at: datetime | None, now: datetime) -> list[Change]:
+    """The revisions that archive memories or, with None, restore them."""
     reason = RESTORED if archived_at is None else ARCHIVED
     return [
         Revise(memory=next_revision(replace(memory, archived_at=archived_at), now), reason=reason)
@@ -204,17 +205,17 @@ def _undo_run(call: Call, run: Document) -> RestoredMemories:
     if "restoredAt" in run.body:
         raise Conflict(
             f"The archive {run.id} was undone already.",
-            hint="`archive list` tells which runs were not; what was archived since is in a later one.",
+            hint="`archive list` shows the runs that were not; what was archived since is in a later run.",
             details={"id": run.id},
         )
     now, ids = call.engine.now(), run.body["ids"]
     records = call.engine.store.get_many(ids, access=call.access)
-    # One that was restored by itself and archived again belongs to a later run.
+    # A memory that was restored alone and archived again belongs to a later run.
     held = [record.memory for record in records if record.memory.archived_at == run.created_at]
     body = {**run.body, "restoredAt": now.isoformat()}
     after = replace(run, body=body, version=run.version + 1, updated_at=max(now, run.updated_at))
-    same = _said_again(call, held, now)
-    call.engine.store.commit([*_moved(held, None, now), Put(document=after)], access=call.access)
+    same = _restated_since(call, held, now)
+    call.engine.store.commit([*_archive_changes(held, None, now), Put(document=after)], access=call.access)
     restored = tuple(memory.id for memory in held)
     call.engine.events.emit(
         MemoriesRestored(timestamp=now, places=places_of(*held), ids=restored, archive_id=run.id)
@@ -230,26 +231,26 @@ def _undo_one(call: Call, memory_id: str) -> RestoredMemories:
     if not records:
         raise NotFound(
             f"There is no archive and no memory {memory_id}.",
-            hint="`archive list` tells the ids of the archives.",
+            hint="`archive list` shows the ids of the archives.",
             details={"id": memory_id},
         )
     memory = records[0].memory
     if memory.archived_at is None:
         raise Conflict(
             f"The memory {memory_id} is not archived.",
-            hint="There is nothing to bring back.",
+            hint="There is nothing to restore.",
             details={"id": memory_id},
         )
-    same = _said_again(call, [memory], now)
-    call.engine.store.commit(restoring(memory, now), access=call.access)
+    same = _restated_since(call, [memory], now)
+    call.engine.store.commit(restore_changes(memory, now), access=call.access)
     call.engine.events.emit(
         MemoriesRestored(timestamp=now, places=places_of(memory), ids=(memory_id,), archive_id="")
     )
     return RestoredMemories(archive_id=None, ids=(memory_id,), duplicates=same)
 
 
-def _said_again(call: Call, memories: Sequence[Memory], now: datetime) -> dict[str, str]:
-    """For each of these archived memories the one in use that says exactly the same, where there is one."""
+def _restated_since(call: Call, memories: Sequence[Memory], now: datetime) -> dict[str, str]:
+    """For each of these archived memories the active one with exactly the same text, if there is one."""
     by_scope: dict[str, list[Memory]] = defaultdict(list)
     for memory in memories:
         if memory.thread is None and memory.valid_at(now):  # a turn is said more than once

@@ -1,4 +1,4 @@
-"""Notes about codebases: finding those of one, and the patterns that others share with it."""
+"""Notes about codebases: the notes of one codebase, and the patterns that others share with it."""
 
 import logging
 from collections import Counter
@@ -26,16 +26,19 @@ from vestige.engine.embedding import vectors_for
 logger = logging.getLogger(__name__)
 
 LIKE = 0.5
-"""The least cosine of two notes that are taken for the same pattern in other words. With all-MiniLM-L6-v2,
-ten pairs of such notes had .44 to .78 (eight of them .5 and more), 180 of different patterns at most .46."""
+"""The least cosine of two notes that count as the same pattern in other words.
+
+With all-MiniLM-L6-v2, ten such pairs had 0.44 to 0.78 (eight of them at least 0.5), and 180 pairs of
+different patterns at most 0.46.
+"""
 COMPARED = 10
-"""How many patterns of ours are compared with those of others: as many are embedded for it."""
+"""How many patterns of this codebase are compared with others; that many are embedded."""
 NEIGHBOURS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileNotes:
-    """A file that notes name, and how many of them."""
+    """A file that notes mention, and the number of these notes."""
 
     path: str
     patterns: int
@@ -43,7 +46,7 @@ class FileNotes:
 
 
 def notes(call: Call, kind: str, codebase: str | None, within: Filter) -> list[Record]:
-    """The patterns or decisions that hold now, of one codebase or of all, the strongest first."""
+    """The patterns or decisions that are valid now, of one codebase or of all, strongest first."""
     now = call.engine.now()
     where = replace(
         within,
@@ -57,7 +60,7 @@ def notes(call: Call, kind: str, codebase: str | None, within: Filter) -> list[R
 
 
 def cross_project(call: Call, codebase: str | None, own: Sequence[Record]) -> list[Shared]:
-    """Patterns of other codebases in the caller's reach that matter here too."""
+    """Patterns of other accessible codebases that matter here too."""
     mine = {record.memory.id for record in own} if codebase else set()
     others = [
         record
@@ -71,7 +74,7 @@ def cross_project(call: Call, codebase: str | None, own: Sequence[Record]) -> li
 
 
 def structure(call: Call, codebase: str | None, within: Filter) -> list[FileNotes]:
-    """The files that notes name, those named most often first."""
+    """The files that notes mention, most often mentioned first."""
     counts = {
         kind: Counter(path for note in notes(call, kind, codebase, within) for path in files_of(note.memory))
         for kind in (PATTERN, DECISION)
@@ -84,7 +87,7 @@ def structure(call: Call, codebase: str | None, within: Filter) -> list[FileNote
 
 
 def _alike(call: Call, own: Sequence[Record], others: set[str]) -> dict[str, float]:
-    """Which of the others are like one of ours by meaning, and how much; nothing without a model."""
+    """The cosine of each of the others with its nearest own note, if at least LIKE; empty without a model."""
     made = vectors_for(call, [record.memory for record in own]) if own else []
     if not made:
         return {}
@@ -95,7 +98,7 @@ def _alike(call: Call, own: Sequence[Record], others: set[str]) -> dict[str, flo
             vectors, made[0].signature, where, access=call.access, limit=NEIGHBOURS + len(own)
         )
     except ModelMismatch as exc:
-        logger.warning("Patterns are compared by name only: %s", exc.message)
+        logger.warning("The model has changed; patterns are compared by name only: %s", exc.message)
         return {}
     best: dict[str, float] = {}
     for one in (one for row in found for one in row):

@@ -1,8 +1,8 @@
-"""Which memories contradict each other: among those about a topic, or in a whole scope.
+"""Contradictions between memories: about a topic, or in a whole scope.
 
-Not every memory is compared with every other. Candidates are those with the most words in common
-(`cognition.likeness`), and those marked as contradicting when they were remembered. Each pair is judged by
-the detector that the gate uses.
+Not every memory is compared with every other. Candidates are pairs with the most words in common
+(`cognition.text.likeness`), and pairs that were marked as contradicting when they were stored. Each pair is
+judged by the detector of the gate.
 """
 
 from collections import defaultdict, deque
@@ -27,14 +27,14 @@ from vestige.engine.context import Call
 from vestige.engine.recall.recall import RecallQuery, recall
 
 MOST_MEMORIES = 20_000
-"""In a larger scope the latest so many are compared."""
+"""In a larger scope, only the latest memories are compared."""
 TOPIC_HITS = 100
 BATCH = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contradiction:
-    """Two memories that cannot both hold: what they differ in, and how far each is trusted.
+    """Two memories that cannot both be true: how they differ, and the trust in each.
 
     `corrects`: the newer one says itself that it corrects the older one.
     """
@@ -50,9 +50,12 @@ class Contradiction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
-    """What was found, the latest first, and how much was looked at. `left_out` are memories in reach that
-    were not compared: too long for a statement, or beyond the latest MOST_MEMORIES."""
+class ContradictionSearch:
+    """The contradictions, latest first, and how much was compared.
+
+    `left_out` are accessible memories that were not compared: too long for a statement, or beyond the latest
+    MOST_MEMORIES.
+    """
 
     contradictions: tuple[Contradiction, ...]
     memories: int
@@ -71,7 +74,7 @@ class _Verdict:
 
 @dataclass(slots=True, kw_only=True)
 class _ContradictionSurvey:
-    """What is known so far: verdicts by pair, and from which other origins each memory is confirmed."""
+    """The comparison so far: verdicts by pair, and from which other origins each memory is confirmed."""
 
     records: Sequence[Record]
     words: Sequence[Words]
@@ -80,7 +83,7 @@ class _ContradictionSurvey:
     confirmed: defaultdict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
 
 
-def contradictions(call: Call, where: Filter, topic: str | None, moment: datetime) -> Compared:
+def contradictions(call: Call, where: Filter, topic: str | None, moment: datetime) -> ContradictionSearch:
     """All contradictions among the memories that pass the filter; trust is judged at `moment`."""
     found = _about(call, where, topic) if topic is not None else _everything(call, where)
     records = [record for record in found if len(record.memory.content) <= LONG_CHARS]
@@ -93,26 +96,26 @@ def contradictions(call: Call, where: Filter, topic: str | None, moment: datetim
         for one, other in some:
             _compare(survey, one, other)
     _add_marked(call, survey)
-    reach = len(found) if topic is not None else call.engine.store.count(where, access=call.access)
+    accessible = len(found) if topic is not None else call.engine.store.count(where, access=call.access)
     clashes = (_contradiction(survey, verdict, moment) for verdict in survey.verdicts.values())
-    return Compared(
+    return ContradictionSearch(
         contradictions=tuple(
             sorted(clashes, key=lambda one: (stated_at(one.newer.memory), one.newer.memory.id), reverse=True)
         ),
         memories=len(records),
         pairs=survey.pairs,
-        left_out=max(0, reach - len(records)),
+        left_out=max(0, accessible - len(records)),
     )
 
 
 def _about(call: Call, where: Filter, topic: str) -> Sequence[Record]:
-    """What a search finds, sure of it or not."""
+    """The hits of a search, however low its confidence."""
     recalled = recall(call, RecallQuery(text=topic, where=where, limit=TOPIC_HITS))
     return [hit.record for hit in recalled.hits]
 
 
 def _everything(call: Call, where: Filter) -> Sequence[Record]:
-    """The latest memories in reach, in the order of arrival."""
+    """The latest accessible memories, in the order of arrival."""
     latest: deque[Record] = deque(maxlen=MOST_MEMORIES)
     for batch in call.engine.store.stream(where, access=call.access, batch=BATCH):
         call.check()
@@ -146,7 +149,7 @@ def _confirm(survey: _ContradictionSurvey, one: int, other: int) -> None:
 
 
 def _add_marked(call: Call, survey: _ContradictionSurvey) -> None:
-    """Add the pairs that were marked when they were remembered and have not been revised since."""
+    """Add the pairs that were marked when they were stored and have not been revised since."""
     place = {record.memory.id: at for at, record in enumerate(survey.records)}
     for edge in _marks(call, place):
         pair = _in_time(survey, place[edge.source_id], place[edge.target_id])
@@ -166,7 +169,7 @@ def _marks(call: Call, place: Mapping[str, int]) -> Iterator[Edge]:
         some = ids[at : at + BATCH]
         here = set(some)
         for edge in call.engine.store.edges(some, access=call.access):
-            # An edge between two batches is met twice; its source's batch counts.
+            # An edge between two batches is read twice; it counts in the batch of its source.
             if edge.kind == CONTRADICTS and edge.source_id in here and edge.target_id in place:
                 yield edge
 

@@ -1,4 +1,8 @@
-"""Deleting memories, everywhere, on somebody's explicit word."""
+"""Deleting memories from every surface, at a user's explicit request.
+
+Words that only deleted memories held are also removed from what was learned from searches, and from what
+another installation sends about deleted memories.
+"""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,79 +18,82 @@ from vestige.engine.context import Call
 from vestige.engine.exchange.export import EXPORTS
 from vestige.engine.memory.merge import MERGED
 from vestige.engine.reactions.searches import ATTENTION, PATTERN
-from vestige.engine.revise import deleted, load, next_revision, persistently
+from vestige.engine.revise import deleted_event, load, next_revision, retry_on_conflict
 from vestige.store.contract.changes import Change, Forget, Link, Put, Revise
 from vestige.store.merge.histories import Life, MemoryLife
 
-# -- Taking words that only deleted memories held out of what was learned from searches.
+# -- Removing words of deleted memories from what was learned of searches --------------------------------
 
 EVERY = 1_000_000
 FEW = 20
-"""How many memories with a word are looked at: those that go, their neighbours, and one that stays."""
+"""How many memories with a word are read: deleted ones, their neighbours, and one that stays."""
 
 
-def unlearn(call: Call, gone: Collection[Memory], now: datetime) -> None:
-    """Forget the words that only these memories have or had, whoever may see where they are kept."""
-    _forget_words(call, _said(_versions(call, gone)), {memory.id for memory in gone}, now)
+def forget_search_words(call: Call, gone: Collection[Memory], now: datetime) -> None:
+    """Remove the words that only these memories have or had from learned searches, in every scope."""
+    _forget_words(call, _terms_of(_versions(call, gone)), {memory.id for memory in gone}, now)
 
 
-class Partings:
-    """The words of memories that end by what another installation tells, or that have ended here and are
-    told by one that has not heard of it."""
+class RemoteDeletions:
+    """The words of memories whose deletion an import brings, or that were deleted here and come back in an
+    import."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
         self._said: set[str] = set()
         self._gone: set[str] = set()
 
-    def meet(self, lives: Iterable[Life]) -> None:
-        """Unlearn what these lives end, before the words go: who is interrupted here can begin again."""
-        told = {life.memory_id: life for life in lives if isinstance(life, MemoryLife)}
-        here = [record.memory for record in self._call.engine.store.get_many(list(told), access=EVERYTHING)]
-        gone = [memory for memory in here if not told[memory.id].versions]
-        there = told.keys() - {memory.id for memory in here}
-        unheard = [told[one] for one in there if told[one].versions and self._has_ended(one)]
-        versions = [*_versions(self._call, gone), *(one for life in unheard for one in life.versions)]
+    def before_merge(self, lives: Iterable[Life]) -> None:
+        """Remove learned words of memories that these histories end, before the merge: an interrupted import
+        starts over."""
+        arriving = {life.memory_id: life for life in lives if isinstance(life, MemoryLife)}
+        here = [
+            record.memory for record in self._call.engine.store.get_many(list(arriving), access=EVERYTHING)
+        ]
+        gone = [memory for memory in here if not arriving[memory.id].versions]
+        there = arriving.keys() - {memory.id for memory in here}
+        returning = [arriving[one] for one in there if arriving[one].versions and self._has_ended(one)]
+        versions = [*_versions(self._call, gone), *(one for life in returning for one in life.versions)]
         if versions:
-            self._said |= _said(versions)
+            self._said |= _terms_of(versions)
             self._gone |= {memory.id for memory in versions}
-            self.part()
+            self.after_merge()
 
-    def part(self) -> None:
-        """Unlearn once more, in what came in since."""
+    def after_merge(self) -> None:
+        """Remove the words once more, from what the merge brought."""
         if self._said:
             call = self._call
-            persistently(call, lambda: _forget_words(call, self._said, self._gone, call.engine.now()))
+            retry_on_conflict(call, lambda: _forget_words(call, self._said, self._gone, call.engine.now()))
 
     def _has_ended(self, memory_id: str) -> bool:
         return self._call.engine.store.tombstone(memory_id, access=EVERYTHING) is not None
 
 
 def _forget_words(call: Call, said: set[str], ids: Collection[str], now: datetime) -> None:
-    learned = [document for kind in (ATTENTION, PATTERN) for document in _naming(call, kind, said)]
+    learned = [document for kind in (ATTENTION, PATTERN) for document in _documents_with(call, kind, said)]
     kept = {term for document in learned for term in document.body["terms"]}
-    words = {word for word in kept & said if not _said_elsewhere(call, word, ids)}
+    words = {word for word in kept & said if not _is_used_elsewhere(call, word, ids)}
     changes = [_without(document, words, now) for document in learned if words & set(document.body["terms"])]
     if changes:
         call.engine.store.commit(changes, access=EVERYTHING)
 
 
-def _naming(call: Call, kind: str, terms: Collection[str]) -> list[Document]:
+def _documents_with(call: Call, kind: str, terms: Collection[str]) -> list[Document]:
     return call.engine.store.documents(kind, access=EVERYTHING, terms=list(terms), limit=EVERY)
 
 
 def _versions(call: Call, gone: Collection[Memory]) -> list[Memory]:
-    """Everything these memories ever were."""
-    # Those too that their deleter never reached: nobody is told of them, and nothing of them may stay.
+    """Every version that these memories ever had."""
+    # Also versions that the caller had no access to: they are not shown, and none of their words may stay.
     past = (call.engine.store.history(memory.id, access=EVERYTHING) for memory in gone)
     return [*gone, *(revision.memory for several in past for revision in several)]
 
 
-def _said(versions: Sequence[Memory]) -> set[str]:
+def _terms_of(versions: Sequence[Memory]) -> set[str]:
     return {term for one in versions for term in (*memory_terms(one), *terms(one.source or ""))}
 
 
-def _said_elsewhere(call: Call, word: str, gone: Collection[str]) -> bool:
+def _is_used_elsewhere(call: Call, word: str, gone: Collection[str]) -> bool:
     found = call.engine.store.lexical([word], ANYTHING, access=EVERYTHING, limit=len(gone) + FEW)
     return any(one.own > 0 and one.memory_id not in gone for one in found)
 
@@ -100,16 +107,19 @@ def _without(document: Document, words: Collection[str], now: datetime) -> Put:
     return Put(document=changed, logged=False)
 
 
-# -- forgetting
+# -- Deleting -----------------------------------------------------------------------------------------------
 
 ENDING, ENDED = (SUPERSEDES, MERGES), ("superseded", MERGED)
-"""The links from a memory to what it ended, and the reasons of the revisions that did so."""
+"""The links from a memory to those it ended, and the reasons of the revisions that ended them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
-    """What was deleted, what lives again, and what still holds words of the memory: memories because of
-    merging, and a file (`lingers_in`) because somebody reads the store as it was before."""
+    """What was deleted, what was revived, and where words of the memory remain.
+
+    `still_in` are memories that it was merged into or from. `lingers_in` is a file of the store that holds
+    the words until a process that reads an older state of the store has finished.
+    """
 
     deleted: tuple[str, ...]
     revived: tuple[str, ...]
@@ -120,9 +130,9 @@ class Forgotten:
 def forget(
     call: Call, memory_id: str, *, even_pinned: bool, with_merges: bool = False, with_parts: bool = False
 ) -> Forgotten:
-    """Delete a memory from every surface. What it had superseded or merged lives again.
+    """Delete a memory from every surface. Memories that it had superseded or merged are revived.
 
-    `with_merges` deletes also what it was merged into, `with_parts` what it was merged from.
+    `with_merges` also deletes the memories it was merged into, `with_parts` those it was merged from.
     """
 
     def attempt() -> Forgotten:
@@ -135,18 +145,18 @@ def forget(
         return _forget(call, list(gone), still_in, even_pinned)
 
     with call.engine.store.alone("purge"):
-        return persistently(call, attempt)
+        return retry_on_conflict(call, attempt)
 
 
-def copies(call: Call) -> list[str]:
-    """The backups and exports in the data directory: files of the user's own, which keep what they hold."""
+def file_copies(call: Call) -> list[str]:
+    """The backups and exports in the data directory: the user's own files, which are not changed."""
     folder = call.engine.settings.data_dir
     found = (path for name in (BACKUPS, EXPORTS) for path in (folder / name).glob("*") if path.is_file())
     return sorted(path.relative_to(folder).as_posix() for path in found)
 
 
 def _merged(call: Call, start: Collection[str], *, up: bool) -> list[str]:
-    """What these were merged into, over any number of merges; without `up`, what they were merged from."""
+    """The memories that these were merged into, over any number of merges; without `up`, merged from."""
     met, level = dict.fromkeys(start), set(start)
     while level:
         edges = call.engine.store.edges(list(level), access=call.access)
@@ -161,11 +171,11 @@ def _forget(call: Call, ids: list[str], still_in: tuple[str, ...], even_pinned: 
     now = call.engine.now()
     gone = {record.memory.id: record.memory for record in call.engine.store.get_many(ids, access=call.access)}
     _check_pins(gone.values(), even_pinned)
-    unlearn(call, gone.values(), now)  # before the words go: who is interrupted here can begin again
+    forget_search_words(call, gone.values(), now)  # first: an interrupted deletion can be repeated
     heirs = _heirs(call, gone, now)
     endings = [Forget(memory_id=one, at=now, reason="deleted") for one in gone]
     call.engine.store.commit([*heirs, *endings], access=call.access)
-    call.engine.events.emit(*(deleted(memory, now) for memory in gone.values()))
+    call.engine.events.emit(*(deleted_event(memory, now) for memory in gone.values()))
     revived = (one.memory.id for one in heirs if isinstance(one, Revise) and one.reason == "revived")
     return Forgotten(
         deleted=tuple(gone),
@@ -180,16 +190,16 @@ def _check_pins(memories: Iterable[Memory], even_pinned: bool) -> None:
     if pinned is not None and not even_pinned:
         raise Conflict(
             f"The memory {pinned} is pinned.",
-            hint="Unpin it first, or say `even_pinned`.",
+            hint="Unpin it first, or set `even_pinned`.",
             details={"id": pinned},
         )
 
 
 def _heirs(call: Call, gone: Mapping[str, Memory], now: datetime) -> list[Change]:
-    """What becomes of the facts that these had superseded or merged.
+    """The changes to memories that the deleted ones had superseded or merged.
 
-    A wrong correction that is taken back must not leave the right fact ended; one that was corrected
-    itself hands them on to what corrected it.
+    Deleting a wrong correction must not leave the right memory ended. If the deleted memory was itself
+    superseded, its successor takes over.
     """
     store = call.engine.store
     edges = [edge for edge in store.edges(list(gone), access=call.access) if edge.kind in ENDING]
@@ -202,7 +212,7 @@ def _heirs(call: Call, gone: Mapping[str, Memory], now: datetime) -> list[Change
             continue
         if last.superseded_by is not None:
             wanted, reason = replace(memory, superseded_by=last.superseded_by), "handed on"
-            changes += _passed_on(edges, last, memory.id, now)
+            changes += _handed_on_links(edges, last, memory.id, now)
         else:
             before = store.history(memory.id, access=call.access)
             until = next((r.memory.valid_until for r in reversed(before) if r.reason in ENDED), None)
@@ -213,7 +223,7 @@ def _heirs(call: Call, gone: Mapping[str, Memory], now: datetime) -> list[Change
 
 
 def _last(gone: Mapping[str, Memory], memory: Memory) -> Memory | None:
-    """What ended a memory, or what ended that in turn, as far as it is gone; None where it is not."""
+    """The last deleted memory in the chain that ended a memory; None if its successor was not deleted."""
     last, ending = None, memory.superseded_by
     while ending is not None and ending in gone:
         last = gone[ending]
@@ -221,8 +231,8 @@ def _last(gone: Mapping[str, Memory], memory: Memory) -> Memory | None:
     return last
 
 
-def _passed_on(edges: Iterable[Edge], gone: Memory, memory_id: str, now: datetime) -> list[Change]:
-    """The link by which something was ended, to what it had ended: so that its end is known as theirs too."""
+def _handed_on_links(edges: Iterable[Edge], gone: Memory, memory_id: str, now: datetime) -> list[Change]:
+    """The links from the successor of a deleted memory to what that one had ended."""
     return [
         Link(edge=Edge(source_id=edge.source_id, target_id=memory_id, kind=edge.kind, created_at=now))
         for edge in edges

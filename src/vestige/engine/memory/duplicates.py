@@ -1,7 +1,7 @@
-"""Which memories say the same: candidates from normal forms, vectors and words; clusters of them.
+"""Duplicate memories: candidate pairs by normal form, vectors and words, grouped into clusters.
 
-The work of a call is bounded, however large the store is. Where there are more memories than can all be asked
-for their nearest, the latest ones are, and the others are compared by their words.
+The work of a call is bounded, however large the store is. If there are too many memories to compare all by
+vectors, the latest are, and the others are compared by words.
 """
 
 from collections import defaultdict, deque
@@ -29,19 +29,19 @@ from vestige.core.models import Filter, Record
 from vestige.engine.context import Call
 
 MOST_MEMORIES = 50_000
-"""In a larger scope the latest so many are compared."""
+"""In a larger scope, only the latest memories are compared."""
 MOST_COSINES = 400_000_000
-"""Cosines that a call works out: all pairs of 20,000 memories, in some ten seconds."""
+"""The most cosines that a call computes: all pairs of 20,000 memories, in about ten seconds."""
 MOST_TO_MERGE = 3
-"""In a larger cluster somebody should look at each memory."""
+"""A user should look at every memory of a larger cluster."""
 BATCH = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DuplicateCluster:
-    """Memories of which every two are alike, the leading one first, each with its similarity to that.
+    """Memories that are pairwise alike, the leading one first, each with its similarity to that one.
 
-    `score` is of the pair that merges worst. `objections` are reasons to look before merging.
+    `score` is that of the pair which merges worst. `objections` are reasons to look before merging.
     """
 
     records: tuple[Record, ...]
@@ -52,9 +52,9 @@ class DuplicateCluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundDuplicates:
-    """The first clusters, those that merge best first, and how much was looked at.
+    """The clusters that merge best, and how much was compared.
 
-    `by_words` memories could only be compared by their words, `left_out` not at all.
+    `by_words` memories were compared by words only, `left_out` not at all.
     """
 
     clusters: tuple[DuplicateCluster, ...]
@@ -67,7 +67,7 @@ class FoundDuplicates:
 
 @dataclass(slots=True, kw_only=True)
 class _DuplicateSurvey:
-    """The memories to compare, by index, and the pairs met so far."""
+    """The memories to compare, by index, and the pairs found so far."""
 
     call: Call
     records: Sequence[Record]
@@ -78,8 +78,8 @@ class _DuplicateSurvey:
 
 
 def find_duplicates(call: Call, where: Filter, *, least: float, limit: int) -> FoundDuplicates:
-    """The clusters of memories that pass the filter, hold now and may be merged."""
-    records, passed = _fitting(call, where)
+    """The clusters of memories that pass the filter, are valid now and may be merged."""
+    records, passed = _mergeable(call, where)
     survey = _DuplicateSurvey(
         call=call, records=records, texts=_texts(call, records), cosines_left=MOST_COSINES
     )
@@ -108,8 +108,8 @@ def find_duplicates(call: Call, where: Filter, *, least: float, limit: int) -> F
     )
 
 
-def _fitting(call: Call, where: Filter) -> tuple[Sequence[Record], int]:
-    """The latest memories that may be merged, in the order of arrival, and how many there are of them."""
+def _mergeable(call: Call, where: Filter) -> tuple[Sequence[Record], int]:
+    """The latest memories that may be merged, in the order of arrival, and how many there are."""
     now, passed = call.engine.now(), 0
     latest: deque[Record] = deque(maxlen=MOST_MEMORIES)
     for batch in call.engine.store.stream(where, access=call.access, batch=BATCH):
@@ -121,7 +121,7 @@ def _fitting(call: Call, where: Filter) -> tuple[Sequence[Record], int]:
 
 
 def _texts(call: Call, records: Sequence[Record]) -> Texts:
-    """The vectors and normal forms of all."""
+    """The vectors and normal forms of all memories."""
     store = call.engine.store
     signature = store.signature()
     wholes = np.zeros((len(records), signature.dimension if signature else 1), dtype=np.float32)
@@ -138,7 +138,7 @@ def _texts(call: Call, records: Sequence[Record]) -> Texts:
 
 
 def _compare_vectors(survey: _DuplicateSurvey, members: Sequence[int], least: float) -> None:
-    """The nearest of the latest members that there is time for."""
+    """Find the nearest of the latest members, as far as the budget of cosines allows."""
     known = [at for at in members if survey.texts.known[at]]
     if not known:
         return
@@ -162,7 +162,7 @@ def _with_words(survey: _DuplicateSurvey) -> Texts:
 
 
 def _compare_words(survey: _DuplicateSurvey, members: Sequence[int]) -> None:
-    """The pairs with the most words in common."""
+    """Add the pairs with the most words in common."""
     for at, found in enumerate(alike_pairs([survey.texts.words[member] for member in members])):
         if at % BATCH == 0:
             survey.call.check()
@@ -190,7 +190,7 @@ def _cluster(survey: _DuplicateSurvey, group: Sequence[int], score: float) -> Du
     memories = [survey.records[at].memory for at in ordered]
     objections = [reason for pair in combinations(memories, 2) if (reason := apart(*pair))]
     if len(group) > MOST_TO_MERGE:
-        objections.append(f"{len(group)} memories are many: look at each")
+        objections.append(f"the cluster has {len(group)} memories: look at each")
     return DuplicateCluster(
         records=tuple(survey.records[at] for at in ordered),
         similarities=tuple(survey.texts.similarity(ordered[0], at) for at in ordered),

@@ -1,4 +1,4 @@
-"""What people and agents say about a memory: reviews, promotion, demotion, usefulness."""
+"""Feedback on memories by users and agents: reviews, promotion, demotion, usefulness."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,14 +14,14 @@ from vestige.core.events import (
 )
 from vestige.core.models import Evidence, Record
 from vestige.engine.context import Call
-from vestige.engine.memory.archive import restoring
-from vestige.engine.memory.suppress import lifting
-from vestige.engine.revise import load, persistently
+from vestige.engine.memory.archive import restore_changes
+from vestige.engine.memory.suppress import lift_changes
+from vestige.engine.revise import load, retry_on_conflict
 from vestige.store.contract.changes import Change, Remark, Revise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remarked:
+class FeedbackResult:
     """A memory before and after a piece of evidence."""
 
     before: Record
@@ -30,27 +30,29 @@ class Remarked:
     retention_after: float
 
 
-def remark(call: Call, memory_id: str, evidence: Evidence) -> Remarked:
-    """Log the evidence and fold it into the memory's strength. What is promoted is wanted: that also lifts
-    its suppression and takes it out of the archive."""
+def give_feedback(call: Call, memory_id: str, evidence: Evidence) -> FeedbackResult:
+    """Log a piece of evidence and fold it into the memory's strength.
+
+    A promotion also lifts the memory's suppression and restores it from the archive.
+    """
     engine, now = call.engine, call.engine.now()
 
     def attempt() -> tuple[Record, list[Happening]]:
         before = load(call, memory_id)
-        wanted, news = _wanted(before, now) if evidence is Evidence.PROMOTED else ([], [])
-        told = Remark(memory_id=memory_id, evidence=evidence, at=now)
-        engine.store.commit([*wanted, told], access=call.access)
-        return before, news
+        wanted, emitted = _make_visible(before, now) if evidence is Evidence.PROMOTED else ([], [])
+        given = Remark(memory_id=memory_id, evidence=evidence, at=now)
+        engine.store.commit([*wanted, given], access=call.access)
+        return before, emitted
 
-    before, news = persistently(call, attempt)
-    engine.events.emit(*news)
+    before, emitted = retry_on_conflict(call, attempt)
+    engine.events.emit(*emitted)
     after = load(call, memory_id)
     kept, here = retention_of(after.strength, now), places_of(after.memory)
     if evidence is Evidence.PROMOTED:
         engine.events.emit(MemoryPromoted(timestamp=now, places=here, id=memory_id, new_retention=kept))
     elif evidence is Evidence.DEMOTED:
         engine.events.emit(MemoryDemoted(timestamp=now, places=here, id=memory_id, new_retention=kept))
-    return Remarked(
+    return FeedbackResult(
         before=before,
         after=after,
         retention_before=retention_of(before.strength, now),
@@ -58,14 +60,14 @@ def remark(call: Call, memory_id: str, evidence: Evidence) -> Remarked:
     )
 
 
-def _wanted(record: Record, now: datetime) -> tuple[list[Change], list[Happening]]:
-    """What brings a memory back to mind, and the news of it; nothing for one that is there."""
-    memory, news, here = record.memory, list[Happening](), places_of(record.memory)
-    freed = lifting(record, now)
-    if freed:
-        memory = next(change.memory for change in freed if isinstance(change, Revise))
-        news.append(MemoryUnsuppressed(timestamp=now, places=here, id=memory.id, remaining_count=0))
-    back = restoring(memory, now)
+def _make_visible(record: Record, now: datetime) -> tuple[list[Change], list[Happening]]:
+    """The changes and events that unsuppress and restore a memory; none if it is visible."""
+    memory, emitted, here = record.memory, list[Happening](), places_of(record.memory)
+    lifted = lift_changes(record, now)
+    if lifted:
+        memory = next(change.memory for change in lifted if isinstance(change, Revise))
+        emitted.append(MemoryUnsuppressed(timestamp=now, places=here, id=memory.id, remaining_count=0))
+    back = restore_changes(memory, now)
     if back:
-        news.append(MemoriesRestored(timestamp=now, places=here, ids=(memory.id,), archive_id=""))
-    return [*freed, *back], news
+        emitted.append(MemoriesRestored(timestamp=now, places=here, ids=(memory.id,), archive_id=""))
+    return [*lifted, *back], emitted

@@ -1,4 +1,4 @@
-"""Links that change: made and cut by people, strengthened by use, faded by time."""
+"""Links between memories: created and cut by users, strengthened by use, weakened over time."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -12,12 +12,12 @@ from vestige.core.events import ActivationSpread, EventScope, MemoryPromoted, pl
 from vestige.core.models import Edge, Filter
 from vestige.engine.context import Call
 from vestige.engine.recall.stage_inputs import MOST_EDGES
-from vestige.engine.revise import connected, load, persistently
+from vestige.engine.revise import connected_event, load, retry_on_conflict
 from vestige.store.contract.changes import Link, Put, Unlink
 from vestige.store.filter_rule import passes
 
 FADED_AT_ONCE = 500
-"""Links in one transaction when they fade: a search or a write never waits for more."""
+"""Links that fade in one transaction: a search or a write never waits for more."""
 DAY = timedelta(days=1)
 FADED, LINKS = "faded", "links"
 """The kind and the id of the document that says until when links have faded."""
@@ -25,7 +25,7 @@ FADED, LINKS = "faded", "links"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linked:
-    """A link, and whether it is new or has another weight than before."""
+    """A link, and whether it is new or has a new weight."""
 
     edge: Edge
     changed: bool
@@ -33,14 +33,14 @@ class Linked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FadedLinks:
-    """How many learned links have become weaker, and how many of them were cut."""
+    """How many learned links became weaker, and how many were cut."""
 
     faded: int
     pruned: int
 
 
 def link(call: Call, source_id: str, target_id: str, kind: str, weight: float) -> Linked:
-    """Link two memories on somebody's word, or give that link another weight."""
+    """Link two memories at a user's request, or change the weight of that link."""
     if source_id == target_id:
         raise InvalidInput(
             "A memory cannot be linked to itself.",
@@ -59,14 +59,14 @@ def link(call: Call, source_id: str, target_id: str, kind: str, weight: float) -
     edge = Edge(source_id=source_id, target_id=target_id, kind=kind, weight=weight, created_at=now)
     call.engine.store.commit([Link(edge=edge)], access=call.access)
     if not present:
-        call.engine.events.emit(connected(edge, ends))
+        call.engine.events.emit(connected_event(edge, ends))
     return Linked(edge=edge, changed=True)
 
 
 def unlink(call: Call, one: str, other: str, kind: str | None) -> list[Edge]:
-    """Cut the links of a kind between two memories, or all of them; those that were there.
+    """Cut the links of a kind between two memories, or all of them; returns those that were cut.
 
-    Links that tell of the past of a memory stay: InvalidInput where there are no others.
+    Links that record the past of a memory stay: InvalidInput if there are no others.
     """
 
     def attempt() -> list[Edge]:
@@ -75,36 +75,37 @@ def unlink(call: Call, one: str, other: str, kind: str | None) -> list[Edge]:
         between = [edge for edge in _between(call, one, other) if kind in (None, edge.kind)]
         cut = [edge for edge in between if edge.kind not in SILENT]
         if between and not cut:
-            raise _of_the_past(between[0])
+            raise _history_link_error(between[0])
         if not cut:
             return []
         now = call.engine.now()
         try:
             call.engine.store.commit([_end(edge, now) for edge in cut], access=call.access)
-        except NotFound as exc:  # somebody else was quicker
+        except NotFound as exc:  # another process cut one first
             raise Conflict() from exc
         return cut
 
-    return persistently(call, attempt)
+    return retry_on_conflict(call, attempt)
 
 
 def _between(call: Call, one: str, other: str) -> list[Edge]:
     return call.engine.store.edges([one, other], access=call.access, among=True)
 
 
-def _of_the_past(edge: Edge) -> InvalidInput:
+def _history_link_error(edge: Edge) -> InvalidInput:
     return InvalidInput(
-        f"{edge.source_id} and {edge.target_id} are linked by `{edge.kind}`, which tells of their past.",
-        hint="To take a merge back use `dedup undo`, to make a memory true again `memory set_validity`.",
+        f"The link `{edge.kind}` between {edge.source_id} and {edge.target_id} records their past and stays.",
+        hint="Undo a merge with `dedup undo`, or make a memory valid again with `memory set_validity`.",
         details={"type": edge.kind},
     )
 
 
 def fade(call: Call) -> FadedLinks:
-    """Let learned links fade for the time since they last did, at first since each was made; cut the weakest.
+    """Weaken learned links for the time since the last run, and cut the weakest.
 
-    Links of pinned memories stay as they are. Many small transactions, and the first one says that links have
-    faded until now: a run that is cut short has faded a part of them, and the others have missed one step.
+    Links of pinned memories stay as they are. There are many small transactions, and the first one records
+    the time of the run: a run that is interrupted has weakened a part of the links, and the others miss one
+    step.
     """
     store, now = call.engine.store, call.engine.now()
     pinned = {
@@ -129,14 +130,15 @@ def fade(call: Call) -> FadedLinks:
 
 
 def _until(now: datetime, last: Document | None) -> Put:
-    """The change that says until when links have faded."""
+    """The change that records until when links have faded."""
     first = Document(kind=FADED, id=LINKS, created_at=now, updated_at=now)
     document = replace(last, version=last.version + 1, updated_at=now) if last else first
     return Put(document=document, logged=False)
 
 
 def _fading(edges: Sequence[Edge], since: datetime | None, now: datetime) -> Iterator[Link | Unlink]:
-    """What time does to links: those that are due become weaker, those that are too weak end."""
+    """The changes that time makes to links: those that are due become weaker, those that are too weak are
+    cut."""
     ages = [(now - edge.created_at) / DAY for edge in edges]
     then = [0.0 if since is None else (since - edge.created_at) / DAY for edge in edges]
     due = fading_days(ages, then)
@@ -145,11 +147,11 @@ def _fading(edges: Sequence[Edge], since: datetime | None, now: datetime) -> Ite
         if days and weight < PRUNE_BELOW:
             yield _end(edge, now)
         elif days:
-            yield Link(edge=_weighed(edge, weight, now))
+            yield Link(edge=_with_weight(edge, weight, now))
 
 
-def _weighed(edge: Edge, weight: float, now: datetime) -> Edge:
-    """The link with a weight it has from now on: the time is for the log, a link keeps when it was made."""
+def _with_weight(edge: Edge, weight: float, now: datetime) -> Edge:
+    """The link with a new weight. The time is for the log; a stored link keeps its creation time."""
     return replace(edge, weight=weight, created_at=now)
 
 
@@ -158,8 +160,11 @@ def _end(edge: Edge, at: datetime) -> Unlink:
 
 
 def _save(call: Call, changes: Sequence[Link | Unlink], *mark: Put) -> Sequence[Link | Unlink]:
-    """Commit what can be, with the mark, and say what that was: a memory deleted meanwhile has taken its
-    links with it. Where nothing is left to do there is no mark either."""
+    """Commit the changes, with the mark; returns those that were committed.
+
+    A memory that was deleted meanwhile has taken its links with it. If nothing is left, no mark is written
+    either.
+    """
     if not changes:
         return ()
     try:
@@ -175,7 +180,7 @@ def _save(call: Call, changes: Sequence[Link | Unlink], *mark: Put) -> Sequence[
 
 
 def _possible(call: Call, changes: Sequence[Link | Unlink]) -> list[Link | Unlink]:
-    """Those changes whose memories, or whose link, are still there."""
+    """The changes whose memories, or whose link, still exist."""
     named = [change.edge if isinstance(change, Link) else change for change in changes]
     ids = sorted({end for one in named for end in (one.source_id, one.target_id)})
     store = call.engine.store
@@ -191,13 +196,13 @@ def _possible(call: Call, changes: Sequence[Link | Unlink]) -> list[Link | Unlin
 
 
 def on_promoted(call: Call, happening: MemoryPromoted) -> None:
-    """What was promoted wakes what is linked to it, and its learned links become stronger, however weak."""
+    """Spread activation from a promoted memory to its neighbours, and strengthen its learned links."""
     engine = call.engine
     if not engine.settings.mechanisms.spreading:
         return
     edges = engine.store.edges([happening.id], access=call.access, heaviest=MOST_EDGES)
     near = neighbours(happening.id, edges)
-    awake, places = _awake(call, happening.id, sorted(near, key=lambda one: (-near[one], one)))
+    awake, places = _visible_neighbours(call, happening.id, sorted(near, key=lambda one: (-near[one], one)))
     if not awake:
         return
     now = engine.now()
@@ -208,16 +213,18 @@ def on_promoted(call: Call, happening: MemoryPromoted) -> None:
         and edge.weight < 1.0
         and not {edge.source_id, edge.target_id}.isdisjoint(awake)
     ]
-    _save(call, [Link(edge=_weighed(edge, reinforced(edge.weight), now)) for edge in used])
+    _save(call, [Link(edge=_with_weight(edge, reinforced(edge.weight), now)) for edge in used])
     engine.events.emit(
         ActivationSpread(timestamp=now, places=places, source_id=happening.id, activated_ids=tuple(awake))
     )
 
 
-def _awake(call: Call, source: str, near: Sequence[str]) -> tuple[list[str], tuple[EventScope, ...]]:
-    """Those near a memory that nobody holds back, in the same order, and where all of them are."""
+def _visible_neighbours(
+    call: Call, source: str, near: Sequence[str]
+) -> tuple[list[str], tuple[EventScope, ...]]:
+    """The neighbours of a memory that are not hidden, in the same order, and the places of all of them."""
     records = call.engine.store.get_many([source, *near], access=call.access)
-    shown = Filter(include_suppressed=False)
+    visible = Filter(include_suppressed=False)
     found = [one.memory for one in records]
-    awake = [one for one in found if one.id == source or passes(one, shown, call.access)]
+    awake = [one for one in found if one.id == source or passes(one, visible, call.access)]
     return [one.id for one in awake if one.id != source], places_of(*awake)

@@ -1,4 +1,5 @@
-"""Merging memories by choice, and taking it back. Nothing is deleted: the parts end and stay in history."""
+"""Merging memories at a user's request, and undoing it. Nothing is deleted: the parts end and keep their
+history."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,25 +9,26 @@ from vestige.cognition.graph.kinds import MERGES
 from vestige.core.errors import Conflict, InvalidInput, ModelMismatch, NotFound
 from vestige.core.events import Happening
 from vestige.core.models import Edge, Evidence, Memory, Record, Revision
-from vestige.engine.context import Call, unseen
+from vestige.engine.context import Call, inaccessible_ids
 from vestige.engine.embedding import vectors_for
 from vestige.engine.revise import (
     TEXT_FIELDS,
     changed_fields,
-    connected,
-    created,
+    connected_event,
+    created_event,
     load,
     next_revision,
-    persistently,
-    updated,
+    retry_on_conflict,
+    updated_event,
 )
 from vestige.store.contract.changes import Add, Change, Link, Remark, Revise
 
 MERGED, UNMERGED, UNDONE = "merged", "unmerged", "merge undone"
-"""Why revisions end: of a part that is merged, of one that is let go again, of the merged memory then."""
+"""The reasons of revisions: of a part that is merged, of a part that is revived, of the merged memory
+then."""
 
-TOLD = TEXT_FIELDS | {"valid_from", "valid_until"}
-"""What a memory says, and when that holds: not its labels."""
+STATED_FIELDS = TEXT_FIELDS | {"valid_from", "valid_until"}
+"""The fields that hold what a memory says, and when that is valid: not its labels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,14 +43,14 @@ class MergePlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undone:
-    """A merge that was taken back: the parts that live again, and what they had become."""
+    """A merge that was undone: the parts that were revived, and the memory they had become."""
 
     merged: Record
     parts: tuple[Record, ...]
 
 
 def plan(call: Call, memory_ids: Sequence[str]) -> MergePlan:
-    """What merging these memories would do now; InvalidInput says why they cannot be merged."""
+    """What merging these memories would do now. InvalidInput says why they cannot be merged."""
     if len(set(memory_ids)) < len(memory_ids):
         raise InvalidInput("A memory cannot be merged with itself.", hint="Name each memory once.")
     records = _load_all(call, memory_ids)
@@ -58,7 +60,7 @@ def plan(call: Call, memory_ids: Sequence[str]) -> MergePlan:
     if reasons:
         raise InvalidInput(
             f"These memories cannot be merged: {'; '.join(reasons)}.",
-            hint="Leave those out, or settle what stands between them first.",
+            hint="Leave those memories out, or resolve the reasons first.",
             details={"reasons": reasons},
         )
     merged = join(parts, memory_id=call.engine.new_id(), now=now)
@@ -78,7 +80,7 @@ def _load_all(call: Call, memory_ids: Sequence[str]) -> dict[str, Record]:
 
 
 def apply(call: Call, memory_ids: Sequence[str], planned: str) -> Record:
-    """Do what was planned, in one transaction, if everything is still as it was then; the merged memory."""
+    """Do what was planned, in one transaction, if nothing has changed since; returns the merged memory."""
     ready = plan(call, memory_ids)
     if ready.plan_id != planned:
         raise _outdated(planned)
@@ -87,7 +89,7 @@ def apply(call: Call, memory_ids: Sequence[str], planned: str) -> Record:
     ended = [_ended(part, merged) for part in parts]
     edges = [_edge(merged, part) for part in parts]
     changes: list[Change] = [Add(memory=merged, embedded=made[0] if made else None)]
-    # Told so often: as when the same text comes again.
+    # One reinforcement for each further part, as if the same text had come again.
     changes += [
         Remark(memory_id=merged.id, evidence=Evidence.REINFORCED, at=merged.created_at) for _ in parts[1:]
     ]
@@ -102,17 +104,17 @@ def apply(call: Call, memory_ids: Sequence[str], planned: str) -> Record:
         raise _outdated(planned) from exc
     ends = {memory.id: memory for memory in (merged, *ended)}
     call.engine.events.emit(
-        created(merged, merged.created_at),
+        created_event(merged, merged.created_at),
         *map(_updated, ended),
-        *(connected(edge, ends) for edge in edges),
+        *(connected_event(edge, ends) for edge in edges),
     )
     return load(call, merged.id)
 
 
 def _outdated(planned: str) -> Conflict:
     return Conflict(
-        "This plan does not fit any more: a memory was changed since, or others were named.",
-        hint="Plan the merge again, look at it, and apply that.",
+        "This plan is out of date: a memory has changed since, or other memories were named.",
+        hint="Plan the merge again, look at the result, and apply that plan.",
         details={"planId": planned},
     )
 
@@ -128,11 +130,12 @@ def _edge(merged: Memory, part: Memory) -> Edge:
 
 
 def undo(call: Call, memory_id: str, *, even_changed: bool) -> Undone:
-    """Take a merge back: its parts live again as they were before, the merged memory never held.
+    """Undo a merge: its parts are revived as they were, and the merged memory ends at its beginning.
 
-    Refused once it was undone, merged further or superseded, and when a part was changed or deleted since.
+    It is refused if the merge was undone, merged further or superseded, or if a part was changed or deleted
+    since.
     """
-    return persistently(call, lambda: _undo(call, memory_id, even_changed))
+    return retry_on_conflict(call, lambda: _undo(call, memory_id, even_changed))
 
 
 def _undo(call: Call, memory_id: str, even_changed: bool) -> Undone:
@@ -140,10 +143,10 @@ def _undo(call: Call, memory_id: str, even_changed: bool) -> Undone:
     past = call.engine.store.history(memory_id, access=call.access)
     first = past[0].memory if past else record.memory
     _check_merged(call, record.memory, past)
-    if not even_changed and TOLD & set(changed_fields(first, record.memory)):
+    if not even_changed and STATED_FIELDS & set(changed_fields(first, record.memory)):
         raise InvalidInput(
             f"{memory_id} was changed since it was merged.",
-            hint="What was changed would only be in its history. If that is meant, say `even_changed`.",
+            hint="The changes would remain only in its history. Set `even_changed` to undo the merge anyway.",
             details={"id": memory_id},
         )
     now = call.engine.now()
@@ -161,14 +164,14 @@ def _undo(call: Call, memory_id: str, even_changed: bool) -> Undone:
 
 
 def part_ids(merged: Memory) -> list[str]:
-    """The ids of the parts of a memory that was made by merging, as it was then."""
+    """The ids of the parts of a merged memory, as it was then."""
     return [str(part_id) for part_id in merged.metadata[MERGED_FROM]]
 
 
 def _check_merged(call: Call, memory: Memory, past: Sequence[Revision]) -> None:
-    """Refuse what is no merge, is one no more, or is part of another.
+    """Raise InvalidInput unless a memory is a merge that can be undone.
 
-    The links say what is a merge: anybody may write anything into the metadata of a memory.
+    The links say what is a merge, because a caller may write anything into the metadata of a memory.
     """
     edges = call.engine.store.edges([memory.id], access=call.access)
     if not any(edge.kind == MERGES and edge.source_id == memory.id for edge in edges):
@@ -181,37 +184,37 @@ def _check_merged(call: Call, memory: Memory, past: Sequence[Revision]) -> None:
         raise InvalidInput(f"The merge {memory.id} was undone already.", details={"id": memory.id})
     by = memory.superseded_by
     if by is not None:
-        told = by not in unseen(call, [by])
+        visible = by not in inaccessible_ids(call, [by])
         raise InvalidInput(
-            f"{memory.id} was merged further or superseded{f', by {by}' if told else ''}.",
-            hint=f"Undo or delete {by} first." if told else None,
-            details={"id": memory.id, **({"supersededBy": by} if told else {})},
+            f"{memory.id} was merged further or superseded{f', by {by}' if visible else ''}.",
+            hint=f"Undo or delete {by} first." if visible else None,
+            details={"id": memory.id, **({"supersededBy": by} if visible else {})},
         )
 
 
 def _before(call: Call, part_id: str, merged: Memory) -> Memory:
-    """The part with its validity of before the merge; other labels it was given since stay."""
+    """The part with its validity before the merge; labels that it was given since stay."""
     try:
         part = load(call, part_id).memory
     except NotFound as exc:
-        raise _undoable(merged, f"{part_id} was deleted since") from exc
+        raise _cannot_undo(merged, f"{part_id} was deleted since") from exc
     past = call.engine.store.history(part_id, access=call.access)
     before = next((one.memory for one in reversed(past) if one.reason == MERGED), None)
     if before is None or part.superseded_by != merged.id:
-        raise _undoable(merged, f"{part_id} does not belong to it any more")
+        raise _cannot_undo(merged, f"{part_id} no longer belongs to it")
     kept = replace(part, valid_until=before.valid_until, superseded_by=before.superseded_by)
-    if part.valid_until != merged.valid_from or TOLD & set(changed_fields(before, kept)):
-        raise _undoable(merged, f"{part_id} was changed since")
+    if part.valid_until != merged.valid_from or STATED_FIELDS & set(changed_fields(before, kept)):
+        raise _cannot_undo(merged, f"{part_id} was changed since")
     return kept
 
 
-def _undoable(merged: Memory, reason: str) -> InvalidInput:
+def _cannot_undo(merged: Memory, reason: str) -> InvalidInput:
     return InvalidInput(
         f"The merge {merged.id} cannot be undone: {reason}.",
-        hint="Make a part true again by itself with `memory set_validity`, or correct the merged memory.",
+        hint="Make a part valid again with `memory set_validity`, or correct the merged memory.",
         details={"id": merged.id},
     )
 
 
 def _updated(memory: Memory) -> Happening:
-    return updated(memory, memory.updated_at, ("valid_until", "superseded_by"))
+    return updated_event(memory, memory.updated_at, ("valid_until", "superseded_by"))

@@ -1,8 +1,8 @@
-"""Noticing that memories have changed their state, and what the log tells about it.
+"""State changes of memories: noticing them, and reading them from the log.
 
-A memory's state follows from its accessibility at any moment (cognition/strength.py) and is stored nowhere.
-What is stored is when it was seen to have changed: evidence tells so itself, and for what time alone does
-somebody has to look.
+A memory's state follows from its accessibility at any moment (cognition/fsrs/strength.py) and is not stored.
+What is logged is when it was seen to have changed: an evidence event carries that itself, and for changes by
+time alone a run has to look.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,26 +14,26 @@ from vestige.core.errors import NotFound
 from vestige.core.events import RetentionDecayed, places_of
 from vestige.core.models import Evidence, LogEvent, MemoryState, Record
 from vestige.engine.context import Call
-from vestige.engine.recall.as_known import in_order
+from vestige.engine.recall.as_known import events_of
 from vestige.store.contract.changes import REMARKED, STATE, Settle
 
 BATCH = 250
-"""Memories looked at, and written at most, in one transaction."""
-TOLD = 300
-"""So many are announced on the bus; who wants all of them reads the log."""
+"""The most memories read and written in one transaction."""
+MOST_ANNOUNCED = 300
+"""The most state changes that are emitted as events; the log has all of them."""
 
 BY_TIME = "time_decay"
 BY_CURVE = "curve_tuned"
 BY_ACCESS = "access"
 AGAINST = (Evidence.AGAIN, Evidence.DEMOTED, Evidence.INHIBITED)
-"""Evidence that can take a memory down; below any other it had fallen by itself before."""
+"""Evidence that can lower a memory's state. With any other evidence, the state had fallen before, by time."""
 
 _RANK = {state.value: rank for rank, state in enumerate(MemoryState)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transition:
-    """A memory's state changed."""
+    """A change of a memory's state."""
 
     at: datetime
     before: MemoryState
@@ -41,34 +41,34 @@ class Transition:
     reason: str
 
 
-def settle(call: Call) -> int:
-    """Log every memory in reach whose state is no longer the one it was last seen in; how many.
+def log_state_changes(call: Call) -> int:
+    """Log every accessible memory whose state differs from the one it was last seen in; returns how many.
 
-    Looking changes nothing about a memory, so pinned ones are looked at too. Done again, nothing is left.
+    Looking changes nothing about a memory, so pinned ones are included. A second run finds nothing.
     """
-    looked, settled = 0, 0
+    read, changed = 0, 0
     for records in call.engine.store.stream(access=call.access, batch=BATCH):
         call.check()
         now = call.engine.now()
         noted = _note(call, records, now)
-        for one in noted[: max(0, TOLD - settled)]:
+        for one in noted[: max(0, MOST_ANNOUNCED - changed)]:
             _announce(call, one, now)
-        looked, settled = looked + len(records), settled + len(noted)
-        call.progress(looked, None, f"{settled} of {looked} memories changed their state")
-    return settled
+        read, changed = read + len(records), changed + len(noted)
+        call.progress(read, None, f"{changed} of {read} memories changed state")
+    return changed
 
 
 def transitions(call: Call, memory_id: str) -> list[Transition]:
-    """The changes of one memory's state that the log tells of, oldest first."""
-    return [one for event in in_order(call, memory_id) for one in _told(event)]
+    """The state changes of one memory in the log, oldest first."""
+    return [one for event in events_of(call, memory_id) for one in _transitions_in(event)]
 
 
 def transition(
     record: Record, at: datetime, reason: str, *, suppressions: int | None = None
 ) -> Settle | None:
-    """That a memory is in another state now than it was last seen in, if so.
+    """The change to log if a memory is in another state than it was last seen in; else None.
 
-    `suppressions` is how often it is suppressed from now on, where that is what changes.
+    `suppressions` is the new number of suppressions, if that is what changes.
     """
     memory, strength = record.memory, record.strength
     at = max(at, strength.retention_at)
@@ -81,13 +81,13 @@ def transition(
 
 
 def _note(call: Call, records: Sequence[Record], now: datetime) -> list[Record]:
-    """Log the transitions of some records; those that had one."""
+    """Log the state changes of some records; returns the records that had one."""
     store, noted = call.engine.store, _changed(records, now)
     if noted and not store.read_only:
         try:
             store.commit([change for _, change in noted], access=call.access)
         except NotFound:
-            # Some were deleted since they were read; the others are as they were.
+            # Some were deleted since they were read; log the others.
             left = store.get_many([one.memory.id for one, _ in noted], access=call.access)
             noted = _changed(left, now)
             store.commit([change for _, change in noted], access=call.access)
@@ -100,7 +100,7 @@ def _changed(records: Sequence[Record], now: datetime) -> list[tuple[Record, Set
 
 
 def _reason(record: Record, now: datetime) -> str:
-    """Time only takes; what is more accessible than before was judged by another curve before."""
+    """The reason of a change. Time only lowers retention; a rise comes from another forgetting curve."""
     risen = retention_of(record.strength, max(now, record.strength.retention_at)) > record.strength.retention
     return BY_CURVE if risen else BY_TIME
 
@@ -119,7 +119,7 @@ def _announce(call: Call, record: Record, now: datetime) -> None:
         )
 
 
-def _told(event: LogEvent) -> Iterator[Transition]:
+def _transitions_in(event: LogEvent) -> Iterator[Transition]:
     if event.kind == STATE:
         before, after, reason = event.payload["from"], event.payload["to"], event.payload["reason"]
     elif event.kind == REMARKED and "state" in event.payload:
@@ -131,7 +131,7 @@ def _told(event: LogEvent) -> Iterator[Transition]:
 
 
 def _cause(evidence: Evidence, *, fell: bool) -> str:
-    """Why a memory was in another state after some evidence than it was last seen in."""
+    """The reason why an evidence event found or left a memory in another state."""
     if not fell:
         return BY_ACCESS
     return evidence.value if evidence in AGAINST else BY_TIME

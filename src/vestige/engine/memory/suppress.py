@@ -1,7 +1,7 @@
-"""Keeping a memory out of mind, taking that back, and what it does to its neighbours once it is final.
+"""Suppression: hides a memory, can be reversed within a window, and weakens its neighbours once it is final.
 
-Suppressing changes nothing but the memory's own two fields, so that within the window it can be taken back
-exactly. Only when the window has closed are the neighbours weakened, once: a document says so.
+Suppressing changes only two fields of the memory, so that it can be reversed exactly within the window. When
+the window has closed, the neighbours are weakened once, and a document records that.
 """
 
 from collections.abc import Sequence
@@ -24,21 +24,23 @@ from vestige.core.events import MemorySuppressed, MemoryUnsuppressed, Rac1Cascad
 from vestige.core.models import Evidence, Filter, Memory, Record, Revision
 from vestige.engine.context import Call
 from vestige.engine.memory.states import transition
-from vestige.engine.recall.as_known import in_order
-from vestige.engine.revise import load, next_revision, persistently, save
+from vestige.engine.recall.as_known import events_of
+from vestige.engine.revise import load, next_revision, retry_on_conflict, save
 from vestige.store.contract.changes import REMARKED, REVISED, Change, Put, Remark, Revise
 
 SUPPRESSED, REVERSED, WANTED = "suppressed", "unsuppressed", "wanted again"
-"""Why revisions end."""
+"""The reasons of the revisions."""
 CASCADE = "cascade"
-"""The kind of the documents that say which suppressions have reached their neighbours."""
+"""The kind of the documents that record which suppressions have weakened their neighbours."""
 BATCH = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suppressed:
-    """A memory before and after it was suppressed or freed, how many neighbours that touches later, and
-    whether anything else has changed in the memory while it was suppressed."""
+    """A memory before and after it was suppressed or unsuppressed.
+
+    `neighbours` will be weakened later. `changed`: something else has changed in the memory meanwhile.
+    """
 
     before: Record
     after: Record
@@ -55,7 +57,7 @@ class Swept:
 
 
 def suppress(call: Call, memory_id: str) -> Suppressed:
-    """Keep a memory out of mind, or further out."""
+    """Suppress a memory, or suppress it further."""
 
     def attempt() -> Suppressed:
         now = call.engine.now()
@@ -79,11 +81,12 @@ def suppress(call: Call, memory_id: str) -> Suppressed:
         )
         return Suppressed(before=record, after=load(call, memory_id), neighbours=met)
 
-    return persistently(call, attempt)
+    return retry_on_conflict(call, attempt)
 
 
 def unsuppress(call: Call, memory_id: str) -> Suppressed:
-    """Take the last suppression back, as if it had never been; Conflict when there is none or it is final."""
+    """Reverse the last suppression exactly. Raises Conflict if the memory is not suppressed, or that is
+    final."""
 
     def attempt() -> Suppressed:
         now = call.engine.now()
@@ -98,22 +101,22 @@ def unsuppress(call: Call, memory_id: str) -> Suppressed:
         )
         return Suppressed(before=record, after=load(call, memory_id), changed=changed)
 
-    return persistently(call, attempt)
+    return retry_on_conflict(call, attempt)
 
 
-def lifting(record: Record, now: datetime) -> list[Change]:
-    """What ends all suppression of a memory: for when somebody says that it is wanted after all."""
+def lift_changes(record: Record, now: datetime) -> list[Change]:
+    """The changes that end all suppression of a memory, because a user wants it after all."""
     if not record.memory.suppression_count:
         return []
     return _changes(record, replace(record.memory, suppression_count=0, suppressed_at=None), WANTED, now)
 
 
 def sweep(call: Call) -> Swept:
-    """Weaken the neighbours of every suppression that has become final since; each counts once, for ever."""
+    """Weaken the neighbours of every suppression that has become final; each suppression does that once."""
     now, seeds, met = call.engine.now(), 0, 0
     for memory in _unswept(call, now):
         call.check()
-        weakened = persistently(call, partial(_cascade, call, memory, now))
+        weakened = retry_on_conflict(call, partial(_cascade, call, memory, now))
         seeds += weakened is not None
         met += weakened or 0
     if seeds:
@@ -124,12 +127,12 @@ def sweep(call: Call) -> Swept:
 
 
 def on_suppressed(call: Call, happening: MemorySuppressed) -> None:
-    """A new suppression waits for its window to close; those before it may be final by now."""
+    """Sweep when a memory is suppressed: earlier suppressions may have become final."""
     sweep(call)
 
 
 def _unswept(call: Call, now: datetime) -> list[Memory]:
-    """Those whose last suppression is final and has not reached its neighbours."""
+    """Memories whose last suppression is final and has not weakened its neighbours yet."""
     where = Filter(suppressed_by=now - WINDOW, archived=None)
     seeds: list[Memory] = []
     for batch in call.engine.store.stream(where, access=call.access, batch=BATCH):
@@ -141,8 +144,10 @@ def _unswept(call: Call, now: datetime) -> list[Memory]:
 
 
 def _cascade(call: Call, seed: Memory, now: datetime) -> int | None:
-    """Weaken what is linked to a suppressed memory; how many, or None where that was done before, or the
-    suppression is not what it was."""
+    """Weaken the neighbours of a suppressed memory; returns how many.
+
+    None if that was done before, or the suppression has changed.
+    """
     store, name = call.engine.store, _document_id(seed)
     present = store.get_many([seed.id], access=call.access)
     if [one.memory.suppressed_at for one in present if one.memory.suppression_count] != [seed.suppressed_at]:
@@ -168,7 +173,7 @@ def _cascade(call: Call, seed: Memory, now: datetime) -> int | None:
 
 
 def _neighbours(call: Call, memory_id: str) -> dict[str, float]:
-    """What the suppression of a memory weakens, with the weight of the link to it."""
+    """The memories that the suppression of a memory weakens, with the weights of their links."""
     store = call.engine.store
     edges = store.edges([memory_id], access=call.access, heaviest=MOST_NEIGHBOURS)
     near = neighbours(memory_id, edges)
@@ -177,29 +182,29 @@ def _neighbours(call: Call, memory_id: str) -> dict[str, float]:
 
 
 def _document_id(seed: Memory) -> str:
-    """One name for each suppression of a memory: no two have the same time."""
+    """An id for each suppression of a memory: no two have the same time."""
     return f"{seed.id} {seed.suppressed_at}"
 
 
 def _as_before(memory: Memory, past: Sequence[Revision]) -> Memory:
-    """The memory with the suppression it had before the last one; what else was changed since stays."""
+    """The memory with the suppression it had before the last one; other changes stay."""
     earlier = (one.memory for one in reversed(past) if one.reason == SUPPRESSED)
     count = memory.suppression_count
     before = next((one for one in earlier if one.suppression_count < count), None)
-    if before is None:  # it came here suppressed, from a file
+    if before is None:  # it was imported as a suppressed memory
         return replace(memory, suppression_count=count - 1, suppressed_at=None)
     return replace(memory, suppression_count=before.suppression_count, suppressed_at=before.suppressed_at)
 
 
 def _changed_since(call: Call, memory: Memory) -> bool:
-    """Whether anything happened to a memory after its last suppression: told again, edited, shown, voted."""
-    told = in_order(call, memory.id)
-    last = [event for event in told if event.kind in (REVISED, REMARKED)][-1:]
+    """Whether a memory was revised or got evidence after its last suppression."""
+    events = events_of(call, memory.id)
+    last = [event for event in events if event.kind in (REVISED, REMARKED)][-1:]
     return any(event.payload.get("reason") != SUPPRESSED for event in last)
 
 
 def _changes(record: Record, wanted: Memory, reason: str, now: datetime) -> list[Change]:
-    """The revision that changes how far a memory is suppressed, and its state where that moves it."""
+    """The revision that changes the suppression of a memory, and its state change if there is one."""
     moved = transition(record, now, reason, suppressions=wanted.suppression_count)
     revised: list[Change] = [Revise(memory=next_revision(wanted, now), reason=reason)]
     return [*revised, moved] if moved else revised
@@ -208,7 +213,7 @@ def _changes(record: Record, wanted: Memory, reason: str, now: datetime) -> list
 def _check_suppressible(memory: Memory, now: datetime) -> None:
     if memory.pinned:
         raise Conflict(
-            f"The memory {memory.id} is pinned: it is meant to come to mind.",
+            f"The memory {memory.id} is pinned, so it cannot be suppressed.",
             hint="Unpin it first (`memory unpin`).",
             details={"id": memory.id},
         )
@@ -216,8 +221,8 @@ def _check_suppressible(memory: Memory, now: datetime) -> None:
     if until is not None and is_reversible(memory, now):
         raise Conflict(
             f"The memory {memory.id} is suppressed already, since {memory.suppressed_at:%Y-%m-%d %H:%M} UTC.",
-            hint=f"Until {until:%Y-%m-%d %H:%M} UTC that can be taken back (`reverse`); "
-            "after that it can be suppressed further.",
+            hint=f"Until {until:%Y-%m-%d %H:%M} UTC the suppression can be reversed (`reverse`); "
+            "after that the memory can be suppressed further.",
             details={"id": memory.id, "reversibleUntil": until.isoformat()},
         )
 
@@ -226,13 +231,13 @@ def _check_reversible(memory: Memory, now: datetime) -> None:
     if not memory.suppression_count:
         raise Conflict(
             f"The memory {memory.id} is not suppressed.",
-            hint="There is nothing to take back.",
+            hint="There is nothing to reverse.",
             details={"id": memory.id},
         )
     if not is_reversible(memory, now):
         hours = WINDOW // timedelta(hours=1)
         raise Conflict(
-            f"The last suppression of {memory.id} is more than {hours} hours old: it cannot be taken back.",
+            f"The last suppression of {memory.id} is more than {hours} hours old and cannot be reversed.",
             hint="Promote the memory (`memory promote`): that ends its suppression and strengthens it.",
             details={"id": memory.id},
         )

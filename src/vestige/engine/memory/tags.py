@@ -1,4 +1,4 @@
-"""Renaming a tag wherever it is used, in one transaction."""
+"""Tags: renaming a tag on every memory that has it, in one transaction."""
 
 from dataclasses import replace
 
@@ -7,16 +7,16 @@ from vestige.core.errors import InvalidInput, NotFound
 from vestige.core.models import Filter, Memory
 from vestige.core.nearest import nearest_name
 from vestige.engine.context import Call
-from vestige.engine.revise import next_revision, persistently, updated
+from vestige.engine.revise import next_revision, retry_on_conflict, updated_event
 from vestige.store.contract.changes import Revise
 
 
 def rename_tag(call: Call, tag: str, to: str, where: Filter) -> int:
-    """Give a tag another name on every memory that passes; how many memories changed."""
+    """Rename a tag on every memory that passes the filter; returns how many memories changed."""
     check_label("to", to)
     if tag == to:
-        raise InvalidInput("The new name is the old one.", hint="Give another name.")
-    return persistently(call, lambda: _rename(call, tag, to, where))
+        raise InvalidInput("The new name equals the old one.", hint="Give another name.")
+    return retry_on_conflict(call, lambda: _rename(call, tag, to, where))
 
 
 def _rename(call: Call, tag: str, to: str, where: Filter) -> int:
@@ -31,7 +31,7 @@ def _rename(call: Call, tag: str, to: str, where: Filter) -> int:
         close = nearest_name(tag, store.tag_counts(access=call.access))
         raise NotFound(f"No memory has the tag {tag!r}.", hint=f"Did you mean {close!r}?" if close else None)
     store.commit([Revise(memory=memory, reason="tag") for memory in renamed], access=call.access)
-    call.engine.events.emit(*(updated(memory, now, ("tags",)) for memory in renamed))
+    call.engine.events.emit(*(updated_event(memory, now, ("tags",)) for memory in renamed))
     return len(renamed)
 
 

@@ -1,8 +1,9 @@
-"""What reacts to what: events drive the mechanisms, one reaction at a time, after the commit they tell of.
+"""The autopilot: events trigger reactions of the mechanisms, one at a time, after the commit that they
+report.
 
-Nobody waits for a reaction, and none runs where nothing can be written. A server has a thread for them;
-a single command works them off when it ends. Each process reacts to what happens in it; what is done from
-time to time is done by the one that leads.
+No caller waits for a reaction, and none runs on a read-only store. A server has a worker thread for them; a
+single command runs them when it ends. Each process reacts to its own events. Periodic chores are done by the
+process that leads.
 """
 
 import logging
@@ -34,7 +35,7 @@ from vestige.core.events import (
 from vestige.core.models import EVERYTHING, Access
 from vestige.engine import intentions
 from vestige.engine.care import backup
-from vestige.engine.context import Call, Engine, WorkerStatus, on_behalf_of, reach_of_cause
+from vestige.engine.context import Call, Engine, WorkerStatus, access_of_cause, caused_by
 from vestige.engine.memory import link, suppress
 from vestige.engine.reactions import capture, competition, reconsolidation, searches
 from vestige.engine.sleep import schedule
@@ -43,30 +44,29 @@ from vestige.settings.settings import Settings
 logger = logging.getLogger(__name__)
 
 
-# -- A thread that works off jobs one at a time, and does chores while it is idle or when they are late.
-# It has an owner and a stop.
+# -- The worker: a thread that runs jobs one at a time, and chores while it is idle -----------------------
 
 MOST_WAITING = 10_000
-"""Of more jobs the oldest are dropped: a reaction that comes late is worth less than memory."""
+"""The most jobs in the queue. Beyond it the oldest are dropped: a late reaction is worth less than memory."""
 IDLE_SECONDS = 60.0
-"""How often the chores are done, at most."""
+"""The least time between two rounds of chores."""
 LATE = 5
-"""After so many times as long they are done although jobs wait: a busy server needs its backups too."""
+"""After this many times IDLE_SECONDS chores run although jobs wait: a busy server needs backups too."""
 LOOK_SECONDS = 2.0
-"""How often a process looks whether it leads: so soon it stands in for a leader that is gone."""
+"""How often a process checks whether it leads, which is how soon it replaces a leader that is gone."""
 PAUSE_SECONDS = 5.0
-"""How long the loop rests after it broke down."""
+"""How long the loop rests after it failed."""
 MOST_TRIES = 12
-"""How often the loop does a job again that found no store, with a pause before each: a minute or two."""
+"""How often the loop repeats a job that found no store, with a pause before each: a minute or two."""
 SETTLE_SECONDS = 30.0
 
 Stop = Callable[[], bool]
-"""Says whether a job should end; long ones ask now and then."""
+"""Whether a job should end; long jobs call it now and then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReactionJob:
-    """Something to do, with a name for the log."""
+    """A job, with a name for the log."""
 
     name: str
     run: Callable[[Stop], None]
@@ -74,7 +74,7 @@ class ReactionJob:
 
 
 class Worker:
-    """A bounded queue of jobs and the thread that works it off."""
+    """A bounded queue of jobs and the thread that runs them. Its owner stops it."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class Worker:
         self._thread: threading.Thread | None = None
 
     def put(self, job: ReactionJob) -> None:
-        """Have a job done soon. It never waits: when too many do, the oldest one is dropped."""
+        """Queue a job. It never waits: if the queue is full, the oldest job is dropped."""
         with self._changed:
             if len(self._waiting) >= self._most_waiting:
                 self._waiting.popleft()
@@ -115,14 +115,14 @@ class Worker:
             self._changed.notify_all()
 
     def start(self) -> None:
-        """Begin to work in the background. Nothing happens when that was done before."""
+        """Start the thread. Nothing happens if it was started before."""
         with self._changed:
             if self._thread is None and not self._stopping.is_set():
                 self._thread = threading.Thread(target=self._serve, name="vestige-worker", daemon=True)
                 self._thread.start()
 
     def stop(self, timeout_seconds: float) -> bool:
-        """Have the job under way end, and begin no other; False if it would not end in time."""
+        """End the running job, and begin no other; False if it did not end in time."""
         with self._changed:
             self._stopping.set()
             self._changed.notify_all()
@@ -133,7 +133,7 @@ class Worker:
         return not thread.is_alive()
 
     def settle(self, timeout_seconds: float = SETTLE_SECONDS) -> bool:
-        """Wait until everything that waits is done, or do it here if no thread does; False if time is up."""
+        """Wait until the queue is empty, or run it here if there is no thread; False if time is up."""
         if not self._is_running():
             self.work_off(lambda: False)
             return True
@@ -141,7 +141,7 @@ class Worker:
             return self._changed.wait_for(lambda: not (self._waiting or self._busy), timeout_seconds)
 
     def work_off(self, stop: Stop) -> None:
-        """Do what waits in the caller's thread, until it is to stop."""
+        """Run the waiting jobs in the caller's thread, until `stop` says so."""
         for _ in range(self._most_waiting):  # jobs may make others, but not for ever
             job = None if stop() else self._take()
             if job is None:
@@ -149,7 +149,7 @@ class Worker:
             self._do(job, stop)
 
     def rest(self, stop: Stop) -> None:
-        """Do the chores in the caller's thread, if this process leads."""
+        """Run the chores in the caller's thread, if this process leads."""
         self._look()
         for chore in self._chores:
             if self._leader and not stop():
@@ -158,7 +158,7 @@ class Worker:
                 self._do(chore, stop)
 
     def status(self) -> WorkerStatus:
-        """How it is going."""
+        """The state of the worker."""
         with self._changed:
             return WorkerStatus(
                 running=self._is_running(),
@@ -175,15 +175,15 @@ class Worker:
         return self._thread is not None and self._thread.is_alive()
 
     def _serve(self) -> None:
-        """The thread: the loop, begun again when it breaks down."""
+        """The thread: runs the loop, and starts it again if it fails."""
         while not self._stopping.is_set():
             try:
                 self._loop()
-            except BaseException as error:  # whatever it was, the next reaction must not find nobody there
-                logger.exception("The worker broke down; it goes on in %g s", self._pause_seconds)
+            except BaseException as error:  # whatever it was, later reactions need a running loop
+                logger.exception("The worker failed; it starts again in %g s", self._pause_seconds)
                 with self._changed:
                     self._restarts += 1
-                    self._last_error = _told(error)
+                    self._last_error = _error_name(error)
                 self._stopping.wait(self._pause_seconds)
 
     def _loop(self) -> None:
@@ -199,7 +199,7 @@ class Worker:
             if self._stopping.is_set():
                 return
             now = self._monotonic()
-            if now >= look_at:  # also while there is much to do: else nobody might lead
+            if now >= look_at:  # also while jobs wait: otherwise no process might lead
                 self._look()
                 looked = now
             late = self._leader and now >= rested + LATE * self._idle_seconds
@@ -211,11 +211,11 @@ class Worker:
                 rested = self._monotonic()
 
     def _look(self) -> None:
-        """See whether this process leads. One that has no chores leaves that to others."""
+        """Check whether this process leads. A process without chores leaves that to others."""
         try:
             leader = bool(self._chores) and self._leads()
         except StoreError as exc:  # its chores need the store too
-            logger.debug("Whether this process leads cannot be told: %s", _obstacle(exc))
+            logger.debug("The store cannot say whether this process leads: %s", _obstacle(exc))
             leader = False
         if leader != self._leader:
             logger.info("This process %s the background work", "leads" if leader else "no longer leads")
@@ -229,21 +229,21 @@ class Worker:
             return self._waiting.popleft()
 
     def _do(self, job: ReactionJob, stop: Stop, *, again: bool = False) -> None:
-        """Run one job that was taken; with `again` it waits for another turn if the store is away."""
+        """Run one job that was taken; with `again` it is queued again if the store is unavailable."""
         error: Exception | None = None
         later = False
         try:
             job.run(stop)
         except Cancelled:
-            logger.info("%s was ended before it was done", job.name)
-        except HINDRANCES as exc:  # the user's matter, no fault in the mechanism
-            later = again and _was_away(exc)
+            logger.info("%s was cancelled", job.name)
+        except HINDRANCES as exc:  # trouble with the store, not a fault of the mechanism
+            later = again and _was_unavailable(exc)
             if later:
                 self._put_back(job)
                 return
             logger.warning("%s was not done: %s", job.name, _obstacle(exc))
             error = exc
-        except Exception as exc:  # one mechanism's failure is not another's
+        except Exception as exc:  # one failing mechanism must not stop the others
             logger.exception("%s failed", job.name)
             error = exc
         finally:
@@ -252,12 +252,12 @@ class Worker:
                 self._handled += not later
                 if error is not None:
                     self._failed += 1
-                    self._last_error = f"{job.name}: {_told(error)}"
+                    self._last_error = f"{job.name}: {_error_name(error)}"
                 self._changed.notify_all()
 
     def _put_back(self, job: ReactionJob) -> None:
         if not job.tries:  # once; how many wait is in the status
-            logger.warning("%s waits: the store cannot be reached", job.name)
+            logger.warning("%s waits: the store is unavailable", job.name)
         self.put(replace(job, tries=job.tries + 1))
         self._stopping.wait(self._pause_seconds)
 
@@ -265,35 +265,37 @@ class Worker:
 HINDRANCES = (StoreBusy, StoreFull, StoreReadOnly, StoreUnavailable)
 
 
-def _was_away(error: StoreError) -> bool:
-    """Whether nothing was done because there was no store. What may have been kept is not done twice."""
+def _was_unavailable(error: StoreError) -> bool:
+    """Whether a job did nothing because there was no store. If its outcome is unknown it is not repeated."""
     return isinstance(error, StoreUnavailable) and error.details.get("outcome") != "unknown"
 
 
 def _obstacle(error: StoreError) -> str:
-    """What is in the way, in our words: only who keeps a store busy is told in them throughout."""
+    """What is in the way, without quoting the store: only the message of StoreBusy is free of its data."""
     return error.message if isinstance(error, StoreBusy) else (type(error).__doc__ or "")
 
 
-def _told(error: BaseException) -> str:
-    """An error in a line, without its text: that may quote a memory, and is in the log."""
+def _error_name(error: BaseException) -> str:
+    """The name of an error, without its text: that may quote a memory, and would be in the log."""
     return type(error).__name__
 
 
-# -- autopilot
+# -- The autopilot: which event triggers which reaction --------------------------------------------------
 
 CLOSE_SECONDS = 0.5
-"""How long the end of a process may take to work off what waits."""
+"""How long a process that ends may run waiting reactions."""
 CLOSE_PATIENCE_SECONDS = 0.2
-"""How long a reaction waits for other writers then: whoever gave the command waits for its end."""
+"""How long a reaction waits for other writers then: the user waits for the command to end."""
 
 Event = TypeVar("Event", bound=Happening)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reaction:
-    """What a mechanism does when something happened. It goes as far as who caused that reaches, unless it is
-    only about what the store itself knows (`own`)."""
+    """What a mechanism does after an event.
+
+    It has the access of the caller behind the event, unless it concerns only the store's own data (`own`).
+    """
 
     name: str
     event: type[Happening]
@@ -301,22 +303,22 @@ class Reaction:
     own: bool = False
 
 
-def _driven(settings: Settings) -> bool:
+def _is_enabled(settings: Settings) -> bool:
     return settings.mechanisms.autopilot
 
 
 def _scheduled(settings: Settings) -> bool:
-    """Backups are what the user asked for, no mechanism of memory."""
+    """Whether backups are scheduled. They are a setting of the user, not a mechanism of memory."""
     return settings.backup.every_hours > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chore:
-    """What is done from time to time, where it is `wanted`; told when somebody last asked for something."""
+    """A periodic job, if it is `wanted`. `run` gets the time of the last request."""
 
     name: str
     run: Callable[[Call, datetime], None]
-    wanted: Callable[[Settings], bool] = _driven
+    wanted: Callable[[Settings], bool] = _is_enabled
 
 
 def on(event: type[Event], reaction: Callable[[Call, Event], None], *, own: bool = False) -> Reaction:
@@ -344,7 +346,7 @@ def _sleep(call: Call, last_activity: datetime) -> None:
 
 
 def _back_up(call: Call, _last_activity: datetime) -> None:
-    backup.make_due(call)
+    backup.back_up_if_due(call)
 
 
 REACTIONS: tuple[Reaction, ...] = (
@@ -368,7 +370,7 @@ CHORES: tuple[Chore, ...] = (
 
 
 class Autopilot:
-    """Hears what happens and has the mechanisms react. Close it before the store."""
+    """Listens to events and runs the reactions of the mechanisms. Close it before the store."""
 
     def __init__(
         self,
@@ -381,7 +383,7 @@ class Autopilot:
         self._reactions = reactions
         self._active_at = engine.now()
         self._patience_seconds: float | None = None
-        driven, writable = _driven(engine.settings), not engine.store.read_only
+        enabled, writable = _is_enabled(engine.settings), not engine.store.read_only
         wanted = [chore for chore in chores if writable and chore.wanted(engine.settings)]
         self._worker = Worker(
             monotonic=engine.monotonic,
@@ -389,9 +391,9 @@ class Autopilot:
             chores=[ReactionJob(name=chore.name, run=partial(self._rest, chore)) for chore in wanted],
         )
         self._listening = ExitStack()
-        self.enabled = bool(wanted) or (driven and writable)
-        if driven and writable:
-            self._listening.enter_context(engine.events.listening(self._hear))
+        self.enabled = bool(wanted) or (enabled and writable)
+        if enabled and writable:
+            self._listening.enter_context(engine.events.listening(self._on_event))
 
     def start(self) -> None:
         """React in the background from now on."""
@@ -399,20 +401,20 @@ class Autopilot:
             self._worker.start()
 
     def settle(self) -> None:
-        """Have everything that has happened so far reacted to."""
+        """Wait until every event so far has been reacted to."""
         self._worker.settle()
 
     def tick(self) -> None:
-        """Do now what is otherwise done from time to time, if this process leads."""
+        """Run the periodic chores now, if this process leads."""
         if self.enabled:
             self._worker.rest(lambda: False)
 
     def touch(self) -> None:
-        """Somebody asked for something: the memory is not idle."""
+        """Note that a request came: the memory is not idle."""
         self._active_at = self._engine.now()
 
     def close(self, timeout_seconds: float) -> bool:
-        """Stop, and work off what waits as far as that is quick; False if a reaction would not end."""
+        """Stop, and run the waiting reactions as far as that is quick; False if a reaction did not end."""
         self._listening.close()
         if not self._worker.stop(timeout_seconds):
             return False
@@ -421,24 +423,24 @@ class Autopilot:
         self._worker.work_off(lambda: self._engine.monotonic() > until)
         left = self._worker.status().waiting
         if left:
-            logger.info("Closing with %d reactions left undone", left)
+            logger.info("Closing; %d reactions were not run", left)
         return True
 
     def status(self) -> WorkerStatus:
-        """How it is going."""
+        """The state of the worker."""
         return self._worker.status()
 
-    def _hear(self, happening: Happening) -> None:
+    def _on_event(self, happening: Happening) -> None:
         for reaction in self._reactions:
             if isinstance(happening, reaction.event):
-                reach = EVERYTHING if reaction.own else reach_of_cause()
-                run = partial(self._react, reaction, happening, reach)
+                access = EVERYTHING if reaction.own else access_of_cause()
+                run = partial(self._react, reaction, happening, access)
                 self._worker.put(ReactionJob(name=reaction.name, run=run))
 
-    def _react(self, reaction: Reaction, happening: Happening, reach: Access, stop: Stop) -> None:
+    def _react(self, reaction: Reaction, happening: Happening, access: Access, stop: Stop) -> None:
         patience = self._patience_seconds
-        call = Call(engine=self._engine, access=reach, cancelled=stop, patience_seconds=patience)
-        with on_behalf_of(reach):
+        call = Call(engine=self._engine, access=access, cancelled=stop, patience_seconds=patience)
+        with caused_by(access):
             reaction.run(call, happening)
 
     def _rest(self, chore: Chore, stop: Stop) -> None:

@@ -1,7 +1,7 @@
-"""Synaptic tagging and capture: an important event strengthens what was learned around it.
+"""Synaptic tagging and capture: an important event strengthens what was learned shortly before and after it.
 
-What an event captured, and until when it goes on, is a document beside its trigger: it holds ids and numbers,
-and goes when the trigger goes.
+A document beside the trigger holds what the event captured and until when it lasts: ids and numbers. It is
+deleted with the trigger.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,7 +25,7 @@ from vestige.core.documents import Document
 from vestige.core.events import ImportanceScored, MemoryCreated, MemoryPromoted
 from vestige.core.models import Evidence, Filter, Memory
 from vestige.engine.context import Call
-from vestige.engine.revise import persistently, save
+from vestige.engine.revise import retry_on_conflict, save
 from vestige.store.contract.changes import Change, Put, Remark
 from vestige.store.filter_rule import passes
 
@@ -38,7 +38,7 @@ _MOMENT = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaptureCluster:
-    """What one event captured so far: memory ids with the amounts. `kept` is its document, None if new."""
+    """What one event has captured: memory ids with the amounts. `kept` is its document, None if new."""
 
     trigger: str
     event: CaptureEvent
@@ -49,20 +49,20 @@ class CaptureCluster:
 
 
 def on_promoted(call: Call, happening: MemoryPromoted) -> None:
-    """Somebody said that a memory matters: what was learned around that moment is captured."""
-    _strike(call, happening.id, CaptureEvent.FLAG, happening.timestamp)
+    """Capture what was learned around the moment in which a memory was promoted."""
+    _capture_before(call, happening.id, CaptureEvent.FLAG, happening.timestamp)
 
 
 def on_scored(call: Call, happening: ImportanceScored) -> None:
-    """A new memory that is important by itself captures what was learned around it."""
+    """Capture what was learned around a new memory that is important by itself."""
     emotion = call.engine.settings.mechanisms.emotion
     event = event_of(happening.composite_score, happening.novelty, happening.arousal, emotion=emotion)
     if event is not None and happening.memory_id is not None:
-        _strike(call, happening.memory_id, event, happening.timestamp)
+        _capture_before(call, happening.memory_id, event, happening.timestamp)
 
 
 def on_created(call: Call, happening: MemoryCreated) -> None:
-    """What is learned while an event goes on is captured by it."""
+    """Capture a new memory by the events that still last."""
     if not call.engine.settings.mechanisms.capture:
         return
 
@@ -74,17 +74,17 @@ def on_created(call: Call, happening: MemoryCreated) -> None:
         changes: list[Change] = []
         for cluster in recent:
             if cluster.at < memory.created_at <= cluster.until and memory.id != cluster.trigger:
-                grown, taken = _grown(cluster, [memory], _held(recent))
+                grown, taken = _with_captured(cluster, [memory], _gained(recent))
                 recent = [grown if one is cluster else one for one in recent]
-                changes += _written(call, memory.scope, grown, taken) if taken else ()
+                changes += _capture_changes(call, memory.scope, grown, taken) if taken else ()
         if changes:
             save(call, changes)
 
-    persistently(call, attempt)
+    retry_on_conflict(call, attempt)
 
 
-def _strike(call: Call, trigger: str, event: CaptureEvent, at: datetime) -> None:
-    """Capture what was learned before the event, and open the time after it."""
+def _capture_before(call: Call, trigger: str, event: CaptureEvent, at: datetime) -> None:
+    """Capture what was learned before the event, and open the window after it."""
     if not call.engine.settings.mechanisms.capture:
         return
 
@@ -96,30 +96,33 @@ def _strike(call: Call, trigger: str, event: CaptureEvent, at: datetime) -> None
         cluster = CaptureCluster(trigger=trigger, event=event, at=at, until=at + reach(event)[1])
         earlier = next((one for one in recent if _name(one) == _name(cluster)), None)
         if earlier is not None:
-            # Until its memories have lost their tags, a repeated event captures none of them again.
+            # While its memories have their tags, a repeated event does not capture them again.
             cluster = replace(cluster, captured=earlier.captured, kept=earlier.kept)
         else:
             cluster = replace(cluster, kept=_document(call, cluster))
-        grown, taken = _grown(cluster, _tagged(call, memory, cluster), _held(recent))
-        save(call, _written(call, memory.scope, grown, taken))
+        grown, taken = _with_captured(cluster, _tagged(call, memory, cluster), _gained(recent))
+        save(call, _capture_changes(call, memory.scope, grown, taken))
 
-    persistently(call, attempt)
+    retry_on_conflict(call, attempt)
 
 
 def _can_be_captured(call: Call) -> Filter:
-    """What no automatic path may touch, nobody wants in mind or does not hold is left alone."""
+    """The filter for what may be captured: valid, not pinned, not suppressed."""
     return Filter(valid_at=call.engine.now(), pinned=False, include_suppressed=False)
 
 
 def _memory(call: Call, memory_id: str, where: Filter) -> Memory | None:
-    """The memory, if it is still there and passes."""
+    """The memory, if it exists and passes the filter."""
     found = call.engine.store.get_many([memory_id], access=call.access)
     return next((one.memory for one in found if passes(one.memory, where, call.access)), None)
 
 
 def _tagged(call: Call, trigger: Memory, cluster: CaptureCluster) -> list[Memory]:
-    """What was learned before the event in the same scope and may be captured: that of the same session
-    first, then the latest. What is at odds with the trigger has lost by the event, not won."""
+    """What was learned before the event in the same scope and may be captured: same session first, then
+    latest.
+
+    Memories that contradict the trigger are left out.
+    """
     where = replace(
         _can_be_captured(call),
         scope=trigger.scope,
@@ -139,10 +142,10 @@ def _tagged(call: Call, trigger: Memory, cluster: CaptureCluster) -> list[Memory
     return list(memories.values())
 
 
-def _grown(
+def _with_captured(
     cluster: CaptureCluster, memories: Iterable[Memory], held: Mapping[str, float]
 ) -> tuple[CaptureCluster, dict[str, float]]:
-    """The cluster with as many of these memories as it takes, and what each of those gains."""
+    """The cluster with as many of these memories as it has room for, and the gain of each."""
     fresh = [one for one in memories if one.id not in cluster.captured]
     apart = [(one.created_at - cluster.at) / _HOUR for one in fresh]
     offered = zip((one.id for one in fresh), amounts(cluster.event, apart).tolist(), strict=True)
@@ -152,7 +155,9 @@ def _grown(
     return replace(cluster, captured={**cluster.captured, **taken}), taken
 
 
-def _written(call: Call, scope: str, cluster: CaptureCluster, taken: Mapping[str, float]) -> list[Change]:
+def _capture_changes(
+    call: Call, scope: str, cluster: CaptureCluster, taken: Mapping[str, float]
+) -> list[Change]:
     now, kept = call.engine.now(), cluster.kept
     body: dict[str, Any] = {  # JSON
         "event": cluster.event.value,
@@ -190,7 +195,7 @@ def _document(call: Call, cluster: CaptureCluster) -> Document | None:
 
 
 def _recent(call: Call, scope: str, at: datetime) -> list[CaptureCluster]:
-    """The clusters of exactly this scope that may hold memories which still had their tags then."""
+    """The clusters of exactly this scope whose memories may still have had their tags at a time."""
     since = at - TAG_LIFE - FORWARD
     recent: list[CaptureCluster] = []
     while True:
@@ -215,10 +220,10 @@ def _cluster(document: Document) -> CaptureCluster:
     )
 
 
-def _held(clusters: Iterable[CaptureCluster]) -> dict[str, float]:
+def _gained(clusters: Iterable[CaptureCluster]) -> dict[str, float]:
     """What each memory has gained by captures."""
-    held: dict[str, float] = {}
+    gained: dict[str, float] = {}
     for cluster in clusters:
         for memory_id, amount in cluster.captured.items():
-            held[memory_id] = held.get(memory_id, 0.0) + amount
-    return held
+            gained[memory_id] = gained.get(memory_id, 0.0) + amount
+    return gained

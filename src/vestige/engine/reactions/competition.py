@@ -1,7 +1,7 @@
-"""Competition between memories that cannot both hold: using one makes the others fade faster.
+"""Competition between memories that contradict each other: using one makes the others fade faster.
 
-The stage of the same name (cognition/ranking.py) decides between rivals within one answer; this is what is
-left of it afterwards.
+The ranking stage of the same name (cognition/ranking/stages.py) decides between rivals within one answer;
+this is the lasting effect.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from vestige.core.documents import Document
 from vestige.core.events import MemoryPromoted
 from vestige.core.models import Evidence, Filter, Memory
 from vestige.engine.context import Call
-from vestige.engine.revise import persistently, save
+from vestige.engine.revise import retry_on_conflict, save
 from vestige.store.contract.changes import Change, Put, Remark
 from vestige.store.filter_rule import passes
 
@@ -21,7 +21,7 @@ KIND = "rivalry"
 
 
 def on_promoted(call: Call, happening: MemoryPromoted) -> None:
-    """A memory was used and said to be right: what contradicts it, and stands all the same, fades faster."""
+    """Weaken the valid memories that contradict a promoted one."""
     if not call.engine.settings.mechanisms.competition:
         return
 
@@ -36,11 +36,12 @@ def on_promoted(call: Call, happening: MemoryPromoted) -> None:
         if changes:
             save(call, changes)
 
-    persistently(call, attempt)
+    retry_on_conflict(call, attempt)
 
 
 def _rivals(call: Call, memory_id: str) -> tuple[Memory | None, list[Memory]]:
-    """The memory, if it holds now, and what of its scope contradicts it and stands; never a pinned one."""
+    """The memory, if it is valid now, and the valid memories of its scope that contradict it; never a pinned
+    one."""
     store = call.engine.store
     edges = store.edges([memory_id], access=call.access)
     opposed = {

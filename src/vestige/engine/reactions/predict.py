@@ -1,4 +1,4 @@
-"""Foretelling what is needed next, from what was learned of earlier searches (`engine.patterns`)."""
+"""Predicting what is needed next, from what was learned of earlier searches (`engine.reactions.searches`)."""
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
@@ -19,39 +19,39 @@ from vestige.core.errors import Conflict, StoreError
 from vestige.core.models import Filter, Order, Record
 from vestige.engine.context import Call
 from vestige.engine.reactions.searches import PATTERN, forecast, put_forecast, searches
-from vestige.engine.revise import persistently
+from vestige.engine.revise import retry_on_conflict
 from vestige.store.filter_rule import passes
 
 logger = logging.getLogger(__name__)
 
 MOST_PATTERNS = 500
-"""Habits that are looked at, those that changed last: the others are old."""
+"""Habits that are read, last changed first; the others are old."""
 RECENT = 50
-"""Of so many of the newest memories the strongest are named where there is no history."""
+"""Without a history, the strongest of this many newest memories are returned."""
 COLD = 0.2
-"""The most that is expected of a memory when nothing is known of anybody's habits."""
+"""The highest confidence of a prediction without any learned habits."""
 MOST_INTERESTS = 10
 LIKELY_QUERIES = 3
 QUERY_WORDS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Busy:
-    """What the caller is busy with, as far as he says."""
+class CurrentWork:
+    """What the caller works on, as far as it says."""
 
     file: str | None = None
     topics: tuple[str, ...] = ()
     codebase: str | None = None
 
     def named(self) -> dict[str, frozenset[str]]:
-        """Each of them, with its terms."""
+        """Each given file, topic and codebase with its terms."""
         given = (self.file, *self.topics, self.codebase)
         return {name: frozenset(asked_terms((name,))) for name in given if name}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """A memory that is likely to be needed, how sure that is, and why."""
+    """A memory that is likely to be needed, with confidence and reasons."""
 
     record: Record
     confidence: float
@@ -60,7 +60,7 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LikelyQuery:
-    """What is likely to be asked for next: its words, and the memories that would answer it."""
+    """A likely next query: its words, and the memories that would answer it."""
 
     words: tuple[str, ...]
     memory_ids: tuple[str, ...]
@@ -72,7 +72,7 @@ class Predicted:
     """What is likely to be needed next.
 
     `accuracy` is the share of the last `measured` predictions of which something was needed within the hour.
-    `degraded` says why these are no real predictions but the newest strong memories.
+    `degraded` says why these are only the newest strong memories.
     """
 
     predictions: tuple[Prediction, ...]
@@ -84,9 +84,9 @@ class Predicted:
 
 
 def predict(
-    call: Call, busy: Busy, limit: int, *, within: Filter | None = None, record: bool = True
+    call: Call, work: CurrentWork, limit: int, *, within: Filter | None = None, record: bool = True
 ) -> Predicted:
-    """What is likely to be needed next. With `record`, it is looked at later whether that came true."""
+    """What is likely to be needed next. With `record`, the prediction is kept and later checked."""
     now = call.engine.now()
     where = within or Filter(scope=call.scope, inherited=True)
     where = replace(where, valid_at=now, include_suppressed=False)
@@ -96,20 +96,20 @@ def predict(
         now=now,
         session=session_of(asked, now),
         found=frozenset(one.shown[0] for one in asked if one.shown and now - one.at < SESSION),
-        about=busy.named(),
+        about=work.named(),
     )
     habits = _habits(call, where, situation.session) if call.engine.settings.mechanisms.prediction else {}
     foretold = foretell(habits, situation)
-    predictions = _living(call, foretold, where, limit)
+    predictions = _accessible(call, foretold, where, limit)
     degraded = None if predictions else _why_not(call, habits)
     if predictions and record:
         _keep(call, scope, MadePrediction(at=now, ids=tuple(one.record.memory.id for one in predictions)))
     made, _ = forecast(call, scope)
     words = {term: word for one in reversed(asked) for term, word in one.terms.items()}
     return Predicted(
-        predictions=predictions or _cold(call, where, limit, now),
+        predictions=predictions or _fallback(call, where, limit, now),
         speculative=_likely(predictions, habits, words),
-        interests=_named(interests(asked, now), words),
+        interests=_by_word(interests(asked, now), words),
         accuracy=made.accuracy,
         measured=len(made.outcomes),
         degraded=degraded,
@@ -123,17 +123,19 @@ def _habits(call: Call, where: Filter, session: Collection[str]) -> dict[str, Ha
     return {document.id: habit_from(document.body, session) for document in found}
 
 
-def _living(call: Call, foretold: Sequence[Foretold], where: Filter, limit: int) -> tuple[Prediction, ...]:
-    """The likeliest that are there, true and not suppressed."""
-    living: list[Prediction] = []
+def _accessible(
+    call: Call, foretold: Sequence[Foretold], where: Filter, limit: int
+) -> tuple[Prediction, ...]:
+    """The likeliest memories that exist, are valid and not suppressed."""
+    found: list[Prediction] = []
     for at in range(0, len(foretold), limit):
         some = foretold[at : at + limit]
         records = call.engine.store.get_many([one.memory_id for one in some], access=call.access)
         there = {one.memory.id: one for one in records if passes(one.memory, where, call.access)}
-        living += [_prediction(there[one.memory_id], one) for one in some if one.memory_id in there]
-        if len(living) >= limit:
+        found += [_prediction(there[one.memory_id], one) for one in some if one.memory_id in there]
+        if len(found) >= limit:
             break
-    return tuple(living[:limit])
+    return tuple(found[:limit])
 
 
 def _prediction(record: Record, one: Foretold) -> Prediction:
@@ -145,12 +147,12 @@ def _why_not(call: Call, habits: Mapping[str, Habit]) -> str:
     if not call.engine.settings.mechanisms.prediction:
         return "Prediction is switched off (mechanisms.prediction)."
     if habits:
-        return "Nothing that was met before fits this moment; these are the newest strong memories."
+        return "No learned habit fits this moment; these are the newest strong memories."
     return "No search has been learned from yet; these are the newest strong memories."
 
 
-def _cold(call: Call, where: Filter, limit: int, now: datetime) -> tuple[Prediction, ...]:
-    """The strongest of the newest memories, for want of anything better."""
+def _fallback(call: Call, where: Filter, limit: int, now: datetime) -> tuple[Prediction, ...]:
+    """The strongest of the newest memories, if there is no prediction."""
     found = call.engine.store.find(where, access=call.access, order=Order.NEWEST, limit=RECENT)
     kept = sorted(found, key=lambda one: -retention_of(one.strength, now))[:limit]
     return tuple(
@@ -161,9 +163,9 @@ def _cold(call: Call, where: Filter, limit: int, now: datetime) -> tuple[Predict
 
 
 def _keep(call: Call, scope: str, made: MadePrediction) -> None:
-    """Remember what was predicted. It never fails: an answer is worth more than its trace."""
+    """Store what was predicted. It never raises: the answer matters more than its trace."""
     store = call.engine.store
-    # What cites nothing is out of reach for an access that is limited to domains.
+    # A document that cites nothing is not accessible to a caller that is limited to domains.
     if store.read_only or call.access.domains is not None:
         return
 
@@ -172,15 +174,15 @@ def _keep(call: Call, scope: str, made: MadePrediction) -> None:
         store.commit([put_forecast(scope, waiting(present, made), document, made.at)], access=call.access)
 
     try:
-        persistently(call, attempt)
+        retry_on_conflict(call, attempt)
     except (Conflict, StoreError) as exc:
-        logger.warning("A prediction was not kept: %s", exc)
+        logger.warning("A prediction was not stored: %s", exc)
 
 
 def _likely(
     predictions: Sequence[Prediction], habits: Mapping[str, Habit], words: Mapping[str, str]
 ) -> tuple[LikelyQuery, ...]:
-    """What is likely to be asked for next, by the words under which the likeliest memories were met."""
+    """Likely next queries, by the words under which the likeliest memories were found."""
     groups: dict[tuple[str, ...], list[Prediction]] = {}
     for one in predictions:
         counts = habits[one.record.memory.id].terms
@@ -198,8 +200,8 @@ def _likely(
     )
 
 
-def _named(liked: Mapping[str, float], words: Mapping[str, str]) -> tuple[tuple[str, float], ...]:
-    """The words somebody asks for most, each with its weight; of a word's terms the strongest counts."""
+def _by_word(liked: Mapping[str, float], words: Mapping[str, str]) -> tuple[tuple[str, float], ...]:
+    """The words searched for most, each with its weight; of a word's terms the strongest counts."""
     weights: dict[str, float] = {}
     for term, weight in liked.items():
         word = words.get(term, term)

@@ -1,7 +1,7 @@
-"""Reconsolidation: an edit of what was just recalled is a correction, and strengthens it.
+"""Reconsolidation: an edit of a memory that was just recalled is a correction, and strengthens it.
 
-When a memory was recalled is its strength's `last_accessed`. That is set at most once a day by being shown;
-for the other times a document beside the memory remembers it, to the minute.
+The time of a recall is the strength's `last_accessed`, which being shown sets at most once a day. For other
+recalls a document beside the memory has the time, to the minute.
 """
 
 from datetime import datetime, timedelta
@@ -12,21 +12,20 @@ from vestige.core.documents import Document
 from vestige.core.events import SearchPerformed
 from vestige.core.models import Evidence, Memory, Record
 from vestige.engine.context import Call
-from vestige.engine.revise import load, persistently, revise, save
+from vestige.engine.revise import load, retry_on_conflict, revise, save
 from vestige.store.contract.changes import Put
 
 KIND = "recall"
 EDITED, CORRECTED = "edit", "corrected"
-"""Why a revision ended: by an edit at any time, or by one while the memory was labile."""
+"""The reasons of a revision: an edit at any time, or an edit while the memory was labile."""
 FOLLOWED = 10
-"""Of the results of a search so many are taken as recalled."""
+"""How many results of a search count as recalled."""
 GRAIN = timedelta(minutes=1)
 """A recall is not written again within this time."""
 
 
 def edit(call: Call, memory_id: str, content: str) -> tuple[Record, bool, bool]:
-    """Give a memory another text: the record, whether that changed anything, and whether it was a
-    correction."""
+    """Give a memory another text: the record, whether anything changed, and whether it was a correction."""
     labile = _is_labile(call, memory_id)
     record, changed = revise(
         call,
@@ -39,7 +38,7 @@ def edit(call: Call, memory_id: str, content: str) -> tuple[Record, bool, bool]:
 
 
 def on_search(call: Call, happening: SearchPerformed) -> None:
-    """What was shown is labile from now on."""
+    """Make the memories that a search showed labile."""
     shown = happening.result_ids[:FOLLOWED]
     if not (call.engine.settings.mechanisms.reconsolidation and happening.recorded and shown):
         return
@@ -51,14 +50,14 @@ def on_search(call: Call, happening: SearchPerformed) -> None:
         due = [one for one in shown if one not in kept or at - kept[one].updated_at >= GRAIN]
         records = store.get_many(due, access=call.access)
         changes = [
-            Put(document=_recalled(one.memory, kept.get(one.memory.id), at), logged=False)
+            Put(document=_recall_document(one.memory, kept.get(one.memory.id), at), logged=False)
             for one in records
             if at - one.strength.last_accessed >= GRAIN
         ]
         if changes:
             save(call, changes)
 
-    persistently(call, attempt)
+    retry_on_conflict(call, attempt)
 
 
 def _is_labile(call: Call, memory_id: str) -> bool:
@@ -67,7 +66,7 @@ def _is_labile(call: Call, memory_id: str) -> bool:
     store, now = call.engine.store, call.engine.now()
     record = load(call, memory_id)
     recalled = [one.updated_at for one in store.documents(KIND, access=call.access, ids=[memory_id], limit=1)]
-    if record.strength.last_accessed > record.memory.created_at:  # being made is no recall
+    if record.strength.last_accessed > record.memory.created_at:  # creation is not a recall
         recalled.append(record.strength.last_accessed)
     if not is_labile(recalled, (), now):
         return False
@@ -75,7 +74,7 @@ def _is_labile(call: Call, memory_id: str) -> bool:
     return is_labile(recalled, [one.ended_at for one in history if one.reason == CORRECTED], now)
 
 
-def _recalled(memory: Memory, kept: Document | None, at: datetime) -> Document:
+def _recall_document(memory: Memory, kept: Document | None, at: datetime) -> Document:
     return Document(
         kind=KIND,
         id=memory.id,

@@ -1,8 +1,8 @@
-"""What happens in one process, told to the others at work on the same store; and what they tell, told here.
+"""The relay: sends events of this process to other processes of the same store, and receives theirs.
 
-It is a courtesy: a call neither waits for it nor fails by it, and what cannot be told is dropped. A server
-has a thread for it; a single command tells what it did when it ends. What happened elsewhere reaches only
-those who listen everywhere, and the mechanisms do not: each process has its own reactions.
+It is best effort: no call waits for it or fails because of it, and an event that cannot be sent is dropped. A
+server has a thread for it; a single command sends its events when it ends. Received events go only to
+listeners that follow all processes, not to the mechanisms: each process has its own reactions.
 """
 
 import json
@@ -30,16 +30,16 @@ from vestige.store.contract.store import MemoryStore
 logger = logging.getLogger(__name__)
 
 STEP_SECONDS = 0.2
-"""How often news is told, and looked for where the store cannot say that there is some; never while there is
-none and nobody wants any."""
+"""How often events are sent, and polled if the store cannot signal them. A relay with no events to send and
+no followers waits without polling."""
 MEMORIES = ("id", "ids", "memory_id", "source_id", "target_id", "result_ids", "activated_ids")
-"""The fields of events that hold ids of memories."""
+"""The fields of events that hold memory ids."""
 
 
 class Relay:
-    """Carries the events of a bus to the other processes, and theirs to it. Close it before the store.
+    """Carries events of a bus to other processes, and theirs to it. Close it before the store.
 
-    `process` tells this one from the others; `others` says whether there are any.
+    `process` is the id of this process; `others` says whether there are any others.
     """
 
     def __init__(
@@ -51,8 +51,8 @@ class Relay:
         self._others = others
         self._changed = threading.Condition()
         self._waiting: deque[Happening] = deque(maxlen=MOST_NOTICES)
-        self._hearing = threading.RLock()
-        self._heard = 0
+        self._receiving = threading.RLock()
+        self._received = 0
         self._failing = False
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -62,45 +62,45 @@ class Relay:
         events.on_followed(self._begin)
 
     def start(self) -> None:
-        """Exchange news in the background from now on."""
+        """Exchange events in the background from now on."""
         self._thread = threading.Thread(target=self._serve, name="vestige-relay", daemon=True)
         self._thread.start()
 
-    def tell(self) -> None:
-        """Tell the others what happened here, if there are any."""
+    def send(self) -> None:
+        """Send the events of this process to the others, if there are any."""
         with self._changed:
             taken = list(self._waiting)
             self._waiting.clear()
         if not taken:
             return
-        with self._calmly():
+        with self._logging_failures():
             try:
                 if self._others():
                     messages = [_message(happening) for happening in taken if _may_travel(happening)]
                     self._store.notify(self._process, messages)
-            except (StoreBusy, StoreUnavailable):  # for the next time; of too many the oldest go
+            except (StoreBusy, StoreUnavailable):  # sent the next time; the oldest are dropped
                 with self._changed:
                     self._waiting = deque([*taken, *self._waiting], maxlen=MOST_NOTICES)
 
-    def hear(self) -> None:
-        """Pass on what the others told since the last time, if anybody wants to know."""
+    def receive(self) -> None:
+        """Pass on the events that other processes have sent since the last time, if a listener follows."""
         if not self._events.followed:
             return
-        with self._hearing, self._calmly():
-            for notice in self._store.notices(self._heard):
-                self._heard = notice.id
+        with self._receiving, self._logging_failures():
+            for notice in self._store.notices(self._received):
+                self._received = notice.id
                 if notice.process != self._process:
                     self._pass_on(notice.message)
 
     def close(self, timeout_seconds: float) -> None:
-        """Stop, and tell what has not been told yet."""
+        """Stop, and send the events that were not sent yet."""
         self._listening.close()
         self._stopping.set()
         with self._changed:
             self._changed.notify_all()
         if self._thread is not None:
             self._thread.join(timeout_seconds)
-        self.tell()
+        self.send()
 
     def _serve(self) -> None:
         while not self._stopping.is_set():
@@ -110,18 +110,18 @@ class Relay:
                 )
             if self._events.followed:
                 self._exchange()
-            # More may happen meanwhile, and a store that fails gets a rest.
+            # More events may come meanwhile, and a failing store gets a rest.
             self._stopping.wait(STEP_SECONDS)
-            self.tell()
+            self.send()
 
     def _exchange(self) -> None:
-        """Tell and hear for as long as somebody follows and the store does not fail."""
-        with self._calmly(), self._store.listening() as wait:
+        """Send and receive while a listener follows and the store does not fail."""
+        with self._logging_failures(), self._store.listening() as wait:
             while self._events.followed and not self._stopping.is_set():
-                news = wait(STEP_SECONDS)
-                self.tell()
-                if news:
-                    self.hear()
+                arrived = wait(STEP_SECONDS)
+                self.send()
+                if arrived:
+                    self.receive()
 
     def _keep(self, happening: Happening) -> None:
         with self._changed:
@@ -129,57 +129,57 @@ class Relay:
             self._changed.notify_all()
 
     def _begin(self) -> None:
-        """Somebody follows now: what was told before is not news."""
-        with self._hearing, self._calmly():
-            self._heard = max((notice.id for notice in self._store.notices(0)), default=0)
+        """A listener follows now: skip the events that were sent before."""
+        with self._receiving, self._logging_failures():
+            self._received = max((notice.id for notice in self._store.notices(0)), default=0)
         with self._changed:
             self._changed.notify_all()
 
     def _pass_on(self, message: str) -> None:
         try:
             happening = happening_from(json.loads(message))
-        except (ValueError, TypeError, AttributeError):  # a newer version may have other ideas
-            logger.debug("A notice of another process was not understood")
+        except (ValueError, TypeError, AttributeError):  # a newer version may send other forms
+            logger.debug("A notice of another process could not be parsed")
             return
         if happening is not None:
             self._events.pass_on(happening)
 
     @contextmanager
-    def _calmly(self) -> Iterator[None]:
-        """Log a failure of the store, once for as long as it lasts."""
+    def _logging_failures(self) -> Iterator[None]:
+        """Log a failure of the store once, until it works again."""
         try:
             yield
         except VestigeError as exc:
             if not self._failing:
-                logger.warning("News is not exchanged with other processes: %s", exc.message)
+                logger.warning("Events are not exchanged with other processes: %s", exc.message)
             self._failing = True
         else:
             self._failing = False
 
 
 def _may_travel(happening: Happening) -> bool:
-    """Whether it may be written down: not a search that is to leave no trace."""
+    """Whether an event may be written to the store: not a search that leaves no trace."""
     return not isinstance(happening, SearchPerformed) or happening.recorded
 
 
 def _message(happening: Happening) -> str:
-    """An event as it is written into the store, with where it happened and the memories it speaks of.
+    """An event as it is written to the store, with its places and the memories it quotes.
 
-    The store does not take one that speaks of a deleted memory. What belongs to no memory is cut.
+    The store does not accept an event that quotes a deleted memory. Text that belongs to no memory is cut.
     """
     match happening:
         case SearchPerformed():
             happening = replace(happening, query=preview(happening.query))
         case ImportanceScored(memory_id=None):
             happening = replace(happening, content_preview="")
-        case IntentionTriggered():  # it can be deleted, and leaves no mark by which that would be known
+        case IntentionTriggered():  # it can be deleted without a tombstone
             happening = replace(happening, description="")
-    # Not orjson: a query may hold half a character, which only an escape can carry.
-    return json.dumps({**happening.message(), "quotes": _quoted(happening), "places": _places(happening)})
+    # Not orjson: a query may hold a lone surrogate, which only an escape sequence can carry.
+    return json.dumps({**happening.message(), "quotes": _quoted_ids(happening), "places": _places(happening)})
 
 
-def _quoted(happening: Happening) -> list[str]:
-    """The memories whose words it tells: their text, or the names of their domains."""
+def _quoted_ids(happening: Happening) -> list[str]:
+    """The memories that an event quotes: their text, or the names of their domains."""
     if isinstance(happening, MemoryDeleted | IntentionTriggered):
         return []
     named = [value for name, value in happening.details().items() if name in MEMORIES and value is not None]
@@ -187,7 +187,7 @@ def _quoted(happening: Happening) -> list[str]:
 
 
 def _places(happening: Happening) -> list[tuple[str, tuple[str, ...]]] | None:
-    """Where it happened. A deleted memory leaves its scope only, here as in its tombstone."""
+    """Where an event happened. A deleted memory has only its scope, as in its tombstone."""
     if happening.places is None:
         return None
     gone = isinstance(happening, MemoryDeleted)

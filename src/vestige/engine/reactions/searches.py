@@ -1,13 +1,13 @@
-"""Learning from searches: what is needed together, when, and under which words.
+"""Learning from searches: which memories are needed together, when, and under which words.
 
-What is learned is kept in the store, as documents that hold ids, counts and words of queries:
+It is stored as documents that hold ids, counts and words of queries:
 
-- `attention`: the last searches of a scope, in as many slots, each citing what it showed;
-- `pattern`: the habit of a memory (`cognition.habits`), citing it;
-- `prediction`: the predictions of a scope that wait, and what became of the last ones.
+- `attention`: the last searches of a scope, one slot each, citing what was shown;
+- `pattern`: the habit of a memory (`cognition.prediction.habits`), citing it;
+- `prediction`: the open predictions of a scope, and the outcomes of the last ones.
 
-What cites a memory goes with it. Two memories that are met together often enough are linked (`co_access`),
-so that a search which finds one of them reaches the other by spreading activation.
+A document is deleted with a memory that it cites. Two memories that are found together often enough are
+linked (`co_access`), so that a search that finds one activates the other.
 """
 
 import logging
@@ -35,7 +35,7 @@ from vestige.core.errors import Conflict
 from vestige.core.events import ConnectionDiscovered, MemoryPromoted, SearchPerformed
 from vestige.core.models import EVERYTHING, Edge, Filter, Memory
 from vestige.engine.context import Call
-from vestige.engine.revise import connected, persistently, save
+from vestige.engine.revise import connected_event, retry_on_conflict, save
 from vestige.store.contract.answers import LogQuery
 from vestige.store.contract.changes import Change, Link, Put
 from vestige.store.filter_rule import passes
@@ -44,19 +44,19 @@ logger = logging.getLogger(__name__)
 
 ATTENTION, PATTERN, PREDICTION = "attention", "pattern", "prediction"
 LEARNED_HITS = 5
-"""Only the first hits of a search are learned from: what is further down was hardly looked at."""
+"""The first hits of a search, which are learned from; the others were hardly looked at."""
 LEARNED_TAGS = 5
 SEARCHES = 50
-"""Searches that are remembered of a scope."""
+"""Searches that are remembered for each scope."""
 LINKED = 0.7
-"""From this weight on, two memories that are met together are linked."""
+"""From this weight on, two memories that are found together are linked."""
 MOST_SCOPES = 200
-"""Scopes whose predictions are looked through when a memory is promoted."""
+"""The most scopes whose predictions are checked when a memory is promoted."""
 DELETED = "memory.deleted"
 DELETING = timedelta(seconds=10)
-"""A deletion is dated when it begins: a search within this time after that may have seen what goes."""
+"""A deletion has the time when it began: a search within this time after it may have seen the memory."""
 EVENTS = 100
-"""So many events of the log are read at once."""
+"""Events of the log that are read at once."""
 
 
 def on_search(call: Call, happening: SearchPerformed) -> None:
@@ -64,42 +64,42 @@ def on_search(call: Call, happening: SearchPerformed) -> None:
     if not (call.engine.settings.mechanisms.prediction and happening.recorded):
         return
     try:
-        discovered = persistently(call, lambda: _learn(call, happening))
+        discovered = retry_on_conflict(call, lambda: _learn(call, happening))
     except Conflict:
-        # Another process learns from so many searches at once that this one is not missed.
-        logger.info("A search was not learned from: others were quicker")
+        # Other processes learn from many searches at the same time: this one may be skipped.
+        logger.info("A search was not learned from: other processes wrote at the same time")
         return
     call.engine.events.emit(*discovered)
 
 
 def on_promoted(call: Call, happening: MemoryPromoted) -> None:
-    """A memory was helpful: predictions of it have come true."""
+    """Count the predictions of a promoted memory as correct."""
     if not call.engine.settings.mechanisms.prediction:
         return
     try:
-        persistently(call, lambda: _came_true(call, happening))
+        retry_on_conflict(call, lambda: _confirm_forecasts(call, happening))
     except Conflict:
-        logger.info("A promotion was not counted for a prediction: others were quicker")
+        logger.info("A promotion was not counted for a prediction: other processes wrote at the same time")
 
 
 def searches(call: Call, scope: str) -> list[Search]:
-    """The last searches of a scope, the latest first."""
+    """The last searches of a scope, latest first."""
     return [search for search, _ in _slots(call, scope)]
 
 
 def forecast(call: Call, scope: str) -> tuple[Forecast, Document | None]:
-    """What was predicted in a scope, with the document that holds it."""
+    """The predictions of a scope, with the document that holds them."""
     found = call.engine.store.documents(PREDICTION, access=call.access, ids=[_name(scope)], limit=1)
     return (forecast_from(found[0].body), found[0]) if found else (Forecast(), None)
 
 
 def put_forecast(scope: str, kept: Forecast, present: Document | None, now: datetime) -> Put:
-    """The change that keeps what was predicted in a scope."""
+    """The change that stores the predictions of a scope."""
     return _put(PREDICTION, _name(scope), present, now, scope=scope, body=forecast_body(kept))
 
 
 def _learn(call: Call, happening: SearchPerformed) -> list[ConnectionDiscovered]:
-    """Everything that one search teaches, in one transaction; what was linked by it."""
+    """Learn everything from one search, in one transaction; returns the new links as events."""
     at, scope, first = happening.timestamp, happening.scope, happening.result_ids[:LEARNED_HITS]
     slots = _slots(call, scope)
     latest = slots[0][0] if slots else None
@@ -117,27 +117,27 @@ def _learn(call: Call, happening: SearchPerformed) -> list[ConnectionDiscovered]
     topics = {name: asked_terms(memory.tags[:LEARNED_TAGS]) for name, memory in memories.items()}
     before = {name: credit for name, credit in before.items() if name in memories}
     learned = after_search(habits, search, before, topics)
-    changes: list[Change] = [_attended(scope, slots, search)]
-    changes += _decided(call, [_name(scope)], happening.result_ids, at)
-    changes += _changed(learned, patterns, memories, at)
+    changes: list[Change] = [_slot_put(scope, slots, search)]
+    changes += _resolved_forecasts(call, [_name(scope)], happening.result_ids, at)
+    changes += _changed_habits(learned, patterns, memories, at)
     links = _links(call, strengthened(habits, learned, at), at)
     changes += [Link(edge=edge) for edge, _ in links]
     if _deleted_since(call, at - DELETING):
-        return []  # words of what is gone may have been typed, whatever was shown
+        return []  # the query may hold words of the deleted memory
     save(call, changes)
-    return [connected(edge, memories) for edge, is_new in links if is_new]
+    return [connected_event(edge, memories) for edge, is_new in links if is_new]
 
 
-def _came_true(call: Call, happening: MemoryPromoted) -> None:
-    changes = list(_decided(call, None, (happening.id,), happening.timestamp))
+def _confirm_forecasts(call: Call, happening: MemoryPromoted) -> None:
+    changes = list(_resolved_forecasts(call, None, (happening.id,), happening.timestamp))
     if changes:
         save(call, changes)
 
 
 def _deleted_since(call: Call, moment: datetime) -> bool:
-    """Whether any memory was deleted since then, by whomever.
+    """Whether any memory was deleted since then, by any caller.
 
-    The log has no index of times, so it is read from its end, until there is nothing as late on a page.
+    The log has no index of times, so it is read backwards, until a page has nothing that late.
     """
     before: int | None = None
     while page := call.engine.store.latest(LogQuery(before=before), access=EVERYTHING, limit=EVENTS):
@@ -148,8 +148,10 @@ def _deleted_since(call: Call, moment: datetime) -> bool:
     return False
 
 
-def _decided(call: Call, names: Sequence[str] | None, needed: Sequence[str], at: datetime) -> Iterator[Put]:
-    """The forecasts, of these names or all, of which something is decided now that this was needed."""
+def _resolved_forecasts(
+    call: Call, names: Sequence[str] | None, needed: Sequence[str], at: datetime
+) -> Iterator[Put]:
+    """The forecasts, of these names or all, that change now that these memories were needed."""
     found = call.engine.store.documents(PREDICTION, access=call.access, ids=names, limit=MOST_SCOPES)
     for document in found:
         before = forecast_from(document.body)
@@ -159,7 +161,7 @@ def _decided(call: Call, names: Sequence[str] | None, needed: Sequence[str], at:
 
 
 def _learnable(call: Call, memory_ids: Sequence[str], at: datetime) -> dict[str, Memory]:
-    """Those that are there and true. What was suppressed must not come back as a habit."""
+    """Those that exist and are valid. A suppressed memory must not come back as a habit."""
     where = Filter(valid_at=at, include_suppressed=False)
     records = call.engine.store.get_many(memory_ids, access=call.access) if memory_ids else []
     return {one.memory.id: one.memory for one in records if passes(one.memory, where, call.access)}
@@ -172,13 +174,13 @@ def _patterns(call: Call, memory_ids: Sequence[str]) -> dict[str, Document]:
     return {document.id: document for document in found}
 
 
-def _changed(
+def _changed_habits(
     habits: Mapping[str, Habit],
     patterns: Mapping[str, Document],
     memories: Mapping[str, Memory],
     at: datetime,
 ) -> Iterator[Put]:
-    """The habits that are not what their documents say."""
+    """The habits that differ from their documents."""
     for name, habit in habits.items():
         present, body, scope = patterns.get(name), habit_body(habit), memories[name].scope
         if present is None or (present.body, present.scope) != (body, scope):
@@ -186,8 +188,10 @@ def _changed(
 
 
 def _links(call: Call, weights: Mapping[tuple[str, str], float], at: datetime) -> list[tuple[Edge, bool]]:
-    """The links between what is met together often enough, each with whether it is new. One that has become
-    stronger by other means is left so."""
+    """The links between memories that are found together often enough, each with whether it is new.
+
+    A link that is already stronger stays as it is.
+    """
     pairs = {pair: weight for pair, weight in weights.items() if weight >= LINKED}
     if not pairs:
         return []
@@ -205,7 +209,7 @@ def _links(call: Call, weights: Mapping[tuple[str, str], float], at: datetime) -
 
 
 def _slots(call: Call, scope: str) -> list[tuple[Search, Document]]:
-    """The last searches, the latest first, with the documents that hold them."""
+    """The last searches, latest first, with the documents that hold them."""
     ids = [_name(scope, slot) for slot in range(SEARCHES)]
     found = call.engine.store.documents(ATTENTION, access=call.access, ids=ids, limit=SEARCHES)
     held = [(search_from(document.body, document.cites), document) for document in found]
@@ -213,14 +217,14 @@ def _slots(call: Call, scope: str) -> list[tuple[Search, Document]]:
 
 
 def _number(latest: Search | None, terms: Mapping[str, str]) -> int:
-    """The next number, or again that of the latest search when it asked for the same."""
+    """The next number, or that of the latest search again if it had the same terms."""
     if latest is None:
         return 0
     return latest.number + (latest.terms != terms)
 
 
-def _attended(scope: str, slots: Sequence[tuple[Search, Document]], search: Search) -> Put:
-    """A search in its slot, in place of the one that is as many searches older."""
+def _slot_put(scope: str, slots: Sequence[tuple[Search, Document]], search: Search) -> Put:
+    """The change that stores a search in its slot, in place of the search SEARCHES numbers before it."""
     name = _name(scope, search.number % SEARCHES)
     present = next((document for _, document in slots if document.id == name), None)
     return _put(
@@ -252,6 +256,6 @@ def _put(
 
 
 def _name(scope: str, slot: int | None = None) -> str:
-    """The id of a scope's document: a scope may be as long as an id, so it is told by its digest."""
+    """The id of a scope's document: a digest, because a scope may be as long as an id."""
     digest = blake2b(scope.encode("utf-8"), digest_size=12).hexdigest()
     return digest if slot is None else f"{digest}-{slot:02d}"

@@ -1,7 +1,8 @@
-"""Looking back: what was worded otherwise then is found by the words of then.
+"""Recall as of an earlier time (`known_at`): search by the wordings of then, the event log, past versions.
 
-A store's indexes hold present wordings only, and with `known_at` its arms leave out what had another one.
-That is read here: its words are weighed as the store would weigh them, its meaning is embedded anew.
+A store's indexes hold present wordings only, so with `known_at` its arms leave out memories that were worded
+otherwise then. Those are read here: their words are weighted as the store would weight them, and their text
+is embedded again.
 """
 
 import logging
@@ -32,47 +33,51 @@ from vestige.core.models import Access, Filter, LogEvent, Memory, Record
 from vestige.embed.protocol import TokenStates
 from vestige.engine.context import Call
 from vestige.engine.embedding import embed_memories, embedder_or_none, spans_of
-from vestige.engine.recall.candidates import Depth, Probed, probe
+from vestige.engine.recall.candidates import Depth, Gathered, gather
 from vestige.store.contract.changes import Piece
 from vestige.store.merge.histories import stamp
 
 logger = logging.getLogger(__name__)
 
 READ = 5_000
-"""Earlier wordings read in one search: those of what was revised last."""
+"""The most earlier wordings that one search reads; the last revised come first."""
 PIECES = 256
-"""Pieces of them embedded in one search, of the best by words first: two or three seconds at most."""
+"""The most pieces of earlier wordings that one search embeds, best by words first: two or three seconds."""
 
 
-def probe_as_known(
+def gather_as_known(
     call: Call, asked: Asked, where: Filter, depth: Depth, *, least_cosine: float = -1.0
-) -> tuple[Probed, bool]:
-    """The candidates of every arm by the wording known at `where.known_at`, and whether more memories were
-    reworded since then than are read."""
-    probed = probe(call, asked, where, depth, least_cosine=least_cosine)
+) -> Gathered:
+    """The candidates of every arm, by the wordings that were known at `where.known_at`.
+
+    `unread` is set if more memories were reworded since then than one search reads.
+    """
+    gathered = gather(call, asked, where, depth, least_cosine=least_cosine)
     if where.known_at is None:
-        return probed, False
+        return gathered
     reworded = call.engine.store.reworded(asked.terms, where, access=call.access, limit=READ + 1)
-    # What was revised while the arms searched was found there, by the words of then.
-    there = set(probed.pool.ids)
+    # A memory that was revised while the arms searched is in the pool already, with its earlier wording.
+    there = set(gathered.pool.ids)
     records = [one for one in reworded.records[:READ] if one.memory.id not in there]
     call.check()
-    words = find_words(asked, [one.memory for one in records], reworded.statistics, probed.pool)
+    words = find_words(asked, [one.memory for one in records], reworded.statistics, gathered.pool)
     best = words.best(depth.per_arm)
     records, words = [records[at] for at in best.tolist()], words.at(best)
-    meaning = _meaning(call, asked, probed, [one.memory for one in records])
+    meaning = _meaning(call, asked, gathered, [one.memory for one in records])
     near = meaning.cosine >= least_cosine
     kept = np.flatnonzero((words.own > 0) | (words.literals > 0) | near)
     found = [records[at] for at in kept.tolist()]
-    earlier = _pool(asked, probed.pool, found, words.at(kept), meaning.at(kept), near[kept])
-    pool, matched = joined(probed.pool, probed.matched, earlier, _matched(asked, meaning, earlier))
-    return replace(probed, pool=pool, matched=matched), len(reworded.records) > READ
+    earlier = _pool(asked, gathered.pool, found, words.at(kept), meaning.at(kept), near[kept])
+    pool, matched = joined(gathered.pool, gathered.matched, earlier, _matched(asked, meaning, earlier))
+    return replace(gathered, pool=pool, matched=matched, unread=len(reworded.records) > READ)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _WordingVectors:
-    """What the model makes of texts: the best piece of each, as a pool has it, and all of its pieces; `query`
-    are the tokens of what is asked."""
+    """Embedded texts: the best piece of each, as a pool holds it, and all of its pieces.
+
+    `query` are the token states of the query.
+    """
 
     cosine: Floats
     starts: Integers
@@ -92,26 +97,26 @@ class _WordingVectors:
         )
 
 
-def _meaning(call: Call, asked: Asked, probed: Probed, memories: Sequence[Memory]) -> _WordingVectors:
-    """The meaning of the first memories, as far as there is a model and time."""
+def _meaning(call: Call, asked: Asked, gathered: Gathered, memories: Sequence[Memory]) -> _WordingVectors:
+    """Embed the first memories, as far as there is a model and time."""
     count = len(memories)
     found = _WordingVectors(
         cosine=np.full(count, nan),
         starts=np.zeros(count, dtype=np.int64),
         ends=np.zeros(count, dtype=np.int64),
-        vectors=np.zeros((count, probed.pool.vectors.shape[1]), dtype=np.float32),
+        vectors=np.zeros((count, gathered.pool.vectors.shape[1]), dtype=np.float32),
         pieces=((),) * count,
         query=None,
     )
-    embedder = None if probed.encoded is None or not memories else embedder_or_none(call.engine)
+    embedder = None if gathered.encoded is None or not memories else embedder_or_none(call.engine)
     if embedder is None:
         return found
-    chosen = _affordable(memories)
+    chosen = _fitting_budget(memories)
     try:
         query = embedder.encode_query(asked.text)
         made = embed_memories(call, embedder, [memories[at] for at in chosen])
     except EmbedderError as exc:
-        logger.warning("Earlier wordings are compared by words only: %s", exc.message)
+        logger.warning("The model failed; earlier wordings are compared by words only: %s", exc.message)
         return found
     pieces = {at: one.pieces for at, one in zip(chosen, made, strict=True) if one.pieces}
     for at, several in pieces.items():
@@ -122,8 +127,8 @@ def _meaning(call: Call, asked: Asked, probed: Probed, memories: Sequence[Memory
     return replace(found, pieces=tuple(pieces.get(at, ()) for at in range(count)), query=query.tokens)
 
 
-def _affordable(memories: Sequence[Memory]) -> list[int]:
-    """Where the memories are that are embedded: one after the other, as long as their pieces fit."""
+def _fitting_budget(memories: Sequence[Memory]) -> list[int]:
+    """The indexes of the memories to embed: one after the other, while their pieces fit into PIECES."""
     chosen: list[int] = []
     left = PIECES
     for at, memory in enumerate(memories):
@@ -142,7 +147,7 @@ def _pool(
     meaning: _WordingVectors,
     near: Flags,
 ) -> CandidatePool:
-    """The records as a pool, each by itself, beside a pool that says how common words are."""
+    """The records as a candidate pool. Word frequencies come from the pool `beside`."""
     traits = traits_of(records, [-1] * len(records))
     return CandidatePool(
         ids=tuple(one.memory.id for one in records),
@@ -168,13 +173,13 @@ def _pool(
 
 
 def _sketch(pieces: Sequence[Sequence[Piece]]) -> Sketch | None:
-    """The tokens of each text, one owner after the other; None when there are none."""
+    """The tokens of each text, one text after the other; None without tokens."""
     tokens = [[piece.tokens for piece in one if piece.tokens is not None] for one in pieces]
-    bits = [np.concatenate([one.bits for one in told])[:LONGEST_TOKENS] for told in tokens if told]
+    bits = [np.concatenate([one.bits for one in several])[:LONGEST_TOKENS] for several in tokens if several]
     asked: list[Flags] = [
-        np.concatenate([one.asked for one in told])[:LONGEST_TOKENS] for told in tokens if told
+        np.concatenate([one.asked for one in several])[:LONGEST_TOKENS] for several in tokens if several
     ]
-    lengths = np.array([sum(len(one.asked) for one in told) for told in tokens], dtype=np.int64)
+    lengths = np.array([sum(len(one.asked) for one in several) for several in tokens], dtype=np.int64)
     there = np.minimum(lengths, LONGEST_TOKENS)[lengths > 0]
     if not len(there):
         return None
@@ -190,7 +195,7 @@ def _sketch(pieces: Sequence[Sequence[Piece]]) -> Sketch | None:
 
 
 def _matched(asked: Asked, meaning: _WordingVectors, pool: CandidatePool) -> Matched | None:
-    """How well tokens match, asked as the query was put."""
+    """How well the tokens match the query as it was written."""
     query = meaning.query
     if query is None or not len(query.spans) or pool.sketch is None:
         return None
@@ -207,36 +212,42 @@ def _matched(asked: Asked, meaning: _WordingVectors, pool: CandidatePool) -> Mat
     )
 
 
-# -- The past: the event log page by page, and memories as the store knew them once.
+# -- The event log, and earlier versions of memories ---------------------------------------------------
 
 PAGE = 5_000
 
 
-def logged(call: Call, *, access: Access, memory_id: str | None = None, after: int = 0) -> Iterator[LogEvent]:
-    """Everything logged after a position, or about one memory, in commit order."""
+def log_events(
+    call: Call, *, access: Access, memory_id: str | None = None, after: int = 0
+) -> Iterator[LogEvent]:
+    """Every event after a position, or about one memory, in commit order."""
     while page := call.engine.store.log(access=access, memory_id=memory_id, after=after, limit=PAGE):
         call.check()
         yield from page
         after = page[-1].position
 
 
-def in_order(call: Call, memory_id: str) -> list[LogEvent]:
-    """What the log tells of one memory, in the order in which it happened: what came from another machine is
-    logged where it arrived."""
-    return sorted(logged(call, access=call.access, memory_id=memory_id), key=stamp)
+def events_of(call: Call, memory_id: str) -> list[LogEvent]:
+    """The events of one memory in the order in which they happened.
+
+    Events that came from another machine are logged when they arrive, so this is not the commit order.
+    """
+    return sorted(log_events(call, access=call.access, memory_id=memory_id), key=stamp)
 
 
 def as_known(call: Call, records: Sequence[Record], known_at: datetime | None) -> list[Record]:
-    """The records with their memories as the store knew them then; as they are now without a time."""
+    """The records with their memories as the store knew them at `known_at`; unchanged without a time."""
     revised = [one.memory.id for one in records if known_at is not None and one.memory.updated_at > known_at]
     if known_at is None or not revised:
         return list(records)
     then = call.engine.store.earlier(revised, known_at, access=call.access)
-    return [replace(one, memory=_then(one.memory, then.get(one.memory.id))) for one in records]
+    return [
+        replace(one, memory=_with_present_visibility(one.memory, then.get(one.memory.id))) for one in records
+    ]
 
 
-def _then(memory: Memory, known: Memory | None) -> Memory:
-    """The memory as it was known; what is kept out of mind now is so for every time."""
+def _with_present_visibility(memory: Memory, known: Memory | None) -> Memory:
+    """The earlier version of a memory, as suppressed and archived as the memory is now."""
     if known is None:
         return memory
     return replace(

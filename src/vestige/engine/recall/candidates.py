@@ -1,4 +1,4 @@
-"""Asking the store: the query becomes terms, literals and a vector; back come the candidates."""
+"""Gathering candidates: the query becomes terms, literals and a vector, and the store returns a pool."""
 
 import enum
 import logging
@@ -23,8 +23,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Depth:
-    """How far a search goes: candidates per arm, links followed in a row, memories that may join through
-    them, how sure an answer must be to be given, and what share of the best hit's score the others need."""
+    """How far a search goes.
+
+    `per_arm` are the candidates of each arm, `steps` the links followed in a row, `associations` the memories
+    that may join through them. Below `confidence` no answer is given. A hit needs `share` of the best hit's
+    score.
+    """
 
     per_arm: int
     steps: int
@@ -42,7 +46,7 @@ class Mode(enum.StrEnum):
 
     @property
     def depth(self) -> Depth:
-        """What the mode means in numbers."""
+        """The numbers of this mode."""
         return DEPTHS[self]
 
 
@@ -54,28 +58,31 @@ DEPTHS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Probed:
-    """The candidates, and how well their tokens match (None without token states). `why_not` says why
-    meaning took no part, where it did not."""
+class Gathered:
+    """The candidates, and how well their tokens match (None without token states).
+
+    `why_not` says why vectors took no part. `unread`: earlier wordings were left out (see `gather_as_known`).
+    """
 
     pool: CandidatePool
     matched: Matched | None
     encoded: Encoded | None
     why_not: str | None
+    unread: bool = False
 
 
-def probe(call: Call, asked: Asked, where: Filter, depth: Depth, *, least_cosine: float = -1.0) -> Probed:
-    """What every arm finds for the query."""
+def gather(call: Call, asked: Asked, where: Filter, depth: Depth, *, least_cosine: float = -1.0) -> Gathered:
+    """The candidates that every arm of the store finds for a query."""
     try:
-        return _probe(call, asked, where, depth, least_cosine)
+        return _gather(call, asked, where, depth, least_cosine)
     except ModelMismatch:
-        # The store went over to another model while the query was embedded: now it is seen.
-        return _probe(call, asked, where, depth, least_cosine)
+        # The store switched to another model while the query was embedded: the second try sees that.
+        return _gather(call, asked, where, depth, least_cosine)
 
 
-def _probe(call: Call, asked: Asked, where: Filter, depth: Depth, least_cosine: float) -> Probed:
+def _gather(call: Call, asked: Asked, where: Filter, depth: Depth, least_cosine: float) -> Gathered:
     store = call.engine.store
-    # In a store of nothing but talks a question is put to their speakers from the start.
+    # In a store that holds only conversations, the question is put to their speakers ("you") at once.
     voices = store.voices(asked.names, access=call.access)
     text = asked.text if voices.notes else in_second_person(asked.text, voices.speakers)
     meaning = _meaning(call, text)
@@ -95,13 +102,14 @@ def _probe(call: Call, asked: Asked, where: Filter, depth: Depth, least_cosine: 
         access=call.access,
     )
     matched = None if encoded is None else _matched(call, text, encoded, asked.names, pool)
-    return Probed(pool=pool, matched=matched, encoded=encoded, why_not=meaning.why_not)
+    return Gathered(pool=pool, matched=matched, encoded=encoded, why_not=meaning.why_not)
 
 
 def _matched(
     call: Call, text: str, encoded: Encoded, names: frozenset[int], pool: CandidatePool
 ) -> Matched | None:
-    """How well tokens match. Notes are asked as the query was put, talks as one would ask their speakers."""
+    """How well tokens match: notes with the query as written, conversations with it put to the speakers
+    ("you")."""
     if encoded.tokens is None or not len(encoded.tokens.spans) or pool.sketch is None:
         return None
     noted = pool.traits.form == Form.NOTE
@@ -131,12 +139,14 @@ def _match(
 
 
 def _encoded_again(call: Call, text: str) -> TokenStates | None:
-    """The tokens of another wording of the query; None when the model has gone meanwhile."""
+    """The tokens of another wording of the query; None if the model is no longer there."""
     embedder = embedder_or_none(call.engine)
     try:
         return None if embedder is None else embedder.encode_query(text).tokens
     except EmbedderError as exc:
-        logger.warning("A talk is asked as if it were notes: %s", exc.message)
+        logger.warning(
+            "The model failed; conversations are matched with the query as written: %s", exc.message
+        )
         return None
 
 
@@ -148,7 +158,7 @@ class _Meaning:
 
 
 def _meaning(call: Call, text: str) -> _Meaning:
-    """The query's vector and token states, or the reason why there are none."""
+    """The query's vector and token states, or the reason why they are missing."""
     engine = call.engine
     embedder = embedder_or_none(engine)
     if embedder is None:
@@ -159,13 +169,15 @@ def _meaning(call: Call, text: str) -> _Meaning:
     if held != embedder.signature:
         return _Meaning(
             why_not=f"The store holds vectors of {held.name}, the settings name {embedder.signature.name}; "
-            "`vestige rebuild --vectors` changes the store over."
+            "`vestige rebuild --vectors` embeds the store again."
         )
     try:
         encoded = embedder.encode_query(text)
     except EmbedderError as exc:
-        logger.info("Request %s is searched by words only: %s", call.request_id, exc.message)
+        logger.info(
+            "The model failed; request %s is searched by words only: %s", call.request_id, exc.message
+        )
         return _Meaning(why_not=exc.message if call.sees_installation else type(exc).__doc__)
     if encoded.tokens is not None and not len(encoded.tokens.spans):
-        return _Meaning(why_not="The model knows nothing of what is asked.")
+        return _Meaning(why_not="The model knows none of the words of the query.")
     return _Meaning(encoded=encoded, signature=held)

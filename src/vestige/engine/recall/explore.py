@@ -1,7 +1,7 @@
-"""Walking along links: what is around a memory, and how two memories are connected.
+"""Exploring links: the neighbours of a memory, paths between two memories, and a graph that can be drawn.
 
-The graph is walked level by level, the strongest links first, with bounds on everything. What was suppressed
-is neither shown nor passed through, unless it was named itself: reading by id is always allowed.
+Links are followed level by level, the strongest first, with limits on everything. A suppressed memory is
+neither shown nor passed through, unless the caller named it: reading by id is always allowed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,14 +19,15 @@ from vestige.store.filter_rule import passes
 SHOWN = Filter(include_suppressed=False)
 HOPS = 3
 MOST_NODES = 200
-"""How far around each end, and among how many memories there, ways between the two are looked for."""
+"""Paths between two memories are searched within HOPS links, and among this many memories, around each of
+them."""
 MOST_EDGES = 500
-"""Links looked at in one step, the strongest ones …"""
+"""The strongest links that one step reads …"""
 MOST_LINKS = 2_000
-"""… and among all the memories met."""
+"""… and among all memories found."""
 MOST_PATHS = 5
 BRIDGING_PATHS = 10
-"""So many paths are looked at for what lies on them."""
+"""The paths that are examined for memories on them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +40,7 @@ class Association:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Associations:
-    """The links of a memory, the strongest first: some of `total`."""
+    """The links of a memory, strongest first; `total` counts all of them."""
 
     record: Record
     found: tuple[Association, ...]
@@ -48,7 +49,7 @@ class Associations:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BridgeMemory:
-    """A memory between two others: on how many paths it lies, and how sure the best of them is."""
+    """A memory between two others: the number of paths it lies on, and the confidence of the best one."""
 
     record: Record
     paths: int
@@ -57,17 +58,17 @@ class BridgeMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryPaths:
-    """The ways between two memories, best first, and every memory on them."""
+    """The paths between two memories, best first, and every memory on them."""
 
     paths: tuple[Path, ...]
     records: Mapping[str, Record]
 
 
 def associations(call: Call, memory_id: str, limit: int) -> Associations:
-    """What a memory is linked with, directly."""
+    """The memories that are linked to a memory directly."""
     record = load(call, memory_id)
     edges = call.engine.store.edges([memory_id], access=call.access, heaviest=MOST_EDGES)
-    records = _shown(call, [_other(edge, memory_id) for edge in edges], SHOWN)
+    records = _visible(call, [_other(edge, memory_id) for edge in edges], SHOWN)
     there = [edge for edge in _strongest_first(edges) if _other(edge, memory_id) in records]
     return Associations(
         record=record,
@@ -79,20 +80,20 @@ def associations(call: Call, memory_id: str, limit: int) -> Associations:
 
 
 def connection(call: Call, start: str, end: str, limit: int) -> MemoryPaths:
-    """How two memories are connected: up to `limit` ways, and no more than MOST_PATHS."""
-    return _connected(call, start, end, min(limit, MOST_PATHS))
+    """How two memories are connected: up to `limit` paths, at most MOST_PATHS."""
+    return _paths_between(call, start, end, min(limit, MOST_PATHS))
 
 
 def between(call: Call, start: str, end: str, limit: int) -> list[BridgeMemory]:
-    """The memories that connect two others, those on most ways first."""
-    found = _connected(call, start, end, BRIDGING_PATHS)
+    """The memories that connect two others; those on most paths first."""
+    found = _paths_between(call, start, end, BRIDGING_PATHS)
     return [
         BridgeMemory(record=found.records[memory_id], paths=paths, confidence=confidence)
         for memory_id, paths, confidence in bridges(found.paths)[:limit]
     ]
 
 
-def _connected(call: Call, start: str, end: str, most: int) -> MemoryPaths:
+def _paths_between(call: Call, start: str, end: str, most: int) -> MemoryPaths:
     if start == end:
         raise InvalidInput(
             "`from` and `to` are the same memory.",
@@ -114,17 +115,19 @@ def _connected(call: Call, start: str, end: str, most: int) -> MemoryPaths:
 def around(
     call: Call, centre: Record, *, where: Filter, hops: int, most: int, named: Sequence[str] = ()
 ) -> dict[str, Record]:
-    """What is within so many hops of a memory: level by level, the strongest links first, up to `most`.
+    """The memories within a number of hops of a memory: level by level, strongest links first, at most
+    `most`.
 
-    Only what passes the filter is met; the centre itself, which comes first, and what is named, always.
+    Only memories that pass the filter are visited. The centre, which comes first, and those in `named` always
+    are.
     """
     records = {centre.memory.id: centre}
     level = [centre.memory.id]
     for _ in range(hops):
         call.check()
         edges = call.engine.store.edges(level, access=call.access, heaviest=MOST_EDGES)
-        met = _met(edges, records)
-        found = _shown(call, met, where, named)
+        met = _new_neighbours(edges, records)
+        found = _visible(call, met, where, named)
         level = [memory_id for memory_id in met if memory_id in found][: most - len(records)]
         records |= {memory_id: found[memory_id] for memory_id in level}
         if not level or len(records) == most:
@@ -132,13 +135,13 @@ def around(
     return records
 
 
-def _met(edges: Sequence[Edge], known: Mapping[str, Record]) -> list[str]:
-    """The new memories at the ends of these links, those with the strongest first."""
+def _new_neighbours(edges: Sequence[Edge], known: Mapping[str, Record]) -> list[str]:
+    """The new memories at the ends of these links, those with the strongest links first."""
     ends = (end for edge in _strongest_first(edges) for end in (edge.source_id, edge.target_id))
     return [end for end in dict.fromkeys(ends) if end not in known]
 
 
-def _shown(
+def _visible(
     call: Call, memory_ids: Sequence[str], where: Filter, named: Sequence[str] = ()
 ) -> dict[str, Record]:
     records = call.engine.store.get_many(memory_ids, access=call.access)
@@ -157,44 +160,42 @@ def _other(edge: Edge, memory_id: str) -> str:
     return edge.target_id if edge.source_id == memory_id else edge.source_id
 
 
-# -- The links around a memory as a graph that can be drawn.
+# -- The graph that is drawn ----------------------------------------------------------------------------
 
 MOST_DRAWN_EDGES = 1_000
-"""Links drawn, the strongest ones: more is a blot."""
+"""The strongest links that are drawn; more are unreadable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graph:
-    """Memories with their places, the one in the centre first, and the links among them.
-
-    There is no memory in it where nothing is remembered.
-    """
+    """Memories with their coordinates, the centre first, and the links among them; empty for an empty
+    store."""
 
     records: tuple[Record, ...] = ()
     places: Mapping[str, tuple[float, float]]
     edges: tuple[Edge, ...] = ()
 
 
-def found_centre(call: Call, query: str, where: Filter) -> Record:
-    """The best hit for a query, which leaves no trace on it."""
-    true_now = replace(where, valid_at=call.engine.now())
-    hits = recall(call, RecallQuery(text=query, where=true_now, limit=1)).hits
+def centre_for_query(call: Call, query: str, where: Filter) -> Record:
+    """The best hit for a query. It leaves no trace on the memory."""
+    valid_now = replace(where, valid_at=call.engine.now())
+    hits = recall(call, RecallQuery(text=query, where=valid_now, limit=1)).hits
     if not hits:
         raise NotFound(
             "No memory was found for this query.",
-            hint="Ask in other words, or leave `query` out to begin with the newest memory.",
+            hint="Use other words, or leave `query` out to begin with the newest memory.",
             details={"argument": "query"},
         )
     return hits[0].record
 
 
 def newest_centre(call: Call, where: Filter) -> Record | None:
-    """The newest memory, if there is any."""
+    """The newest memory; None for an empty store."""
     return next(iter(call.engine.store.find(where, access=call.access, limit=1)), None)
 
 
 def graph(call: Call, centre: Record | None, *, where: Filter, depth: int, most: int) -> Graph:
-    """What is linked with the centre over so many hops, with a place for each memory."""
+    """The memories that are linked to the centre within `depth` hops, with coordinates for drawing."""
     if centre is None:
         return Graph(places={})
     records = around(call, centre, where=where, hops=depth, most=most)

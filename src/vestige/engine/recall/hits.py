@@ -1,4 +1,5 @@
-"""From ranked candidates to hits: records, duplicates folded, what links add, contradictions marked."""
+"""Hits: turns ranked candidates into records, folds duplicates, adds linked memories, marks
+contradictions."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,15 +18,15 @@ from vestige.core.candidates import CandidatePool
 from vestige.core.models import Filter, Memory, Record
 from vestige.engine.context import Call
 from vestige.engine.recall.as_known import as_known
-from vestige.engine.recall.stage_inputs import LinkedFinds, known_then
+from vestige.engine.recall.stage_inputs import NO_LINKS, LinkedFinds, edges_known_at
 from vestige.store.filter_rule import passes
 
 SPARE = 5
-"""Candidates loaded beyond the limit, to take the place of duplicates."""
+"""Candidates loaded beyond the limit; they replace duplicates."""
 FEW = 20
-"""Linked memories loaded at a time, until as many as may have joined."""
+"""Linked memories loaded at a time, until enough have joined."""
 LONG_CHARS = 4_000
-"""A longer text is not compared word by word with the others."""
+"""A longer text is not compared with the others word by word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,13 +40,14 @@ class RelevanceSignal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A memory found, with why it ranks where it does.
+    """A memory that was found, and why it ranks where it does.
 
-    `keyword` and `semantic` are its BM25 and cosine (None where it has none), whichever arm found it: that is
-    what `by_words`, `by_meaning` and `by_literal` say. `signals` what its
-    relevance is made of, `stages` the score and the rank after each stage, `start`/`end` the piece of its
-    text that matched the meaning best. `duplicates` say the same, `contradicts` the opposite.
-    `association` tells which link brought it in, when no arm found it.
+    - `keyword` and `semantic` are its BM25 score and cosine (None without one), whichever arm found it;
+      `by_words`, `by_meaning` and `by_literal` name the arms that did.
+    - `signals` are the parts of its relevance, `stages` its score and rank after each stage.
+    - `start` and `end` delimit the piece of its text with the best cosine.
+    - `duplicates` say the same, `contradicts` the opposite.
+    - `association` is the link that brought it in, if no arm found it.
     """
 
     record: Record
@@ -66,29 +68,29 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
-    """A pool after ranking: what is answered from, with the reasons if they are asked for."""
+    """A pool with its ranking, from which hits are made. `explain` asks for the reasons of each hit."""
 
     pool: CandidatePool
     relevance: Relevance
     ranking: Ranking
-    links: LinkedFinds
     explain: bool
+    links: LinkedFinds = NO_LINKS
 
 
-def answer(call: Call, where: Filter, limit: int, ranked: Ranked) -> tuple[Hit, ...]:
-    """The best hits, duplicates folded into their best."""
+def best_hits(call: Call, where: Filter, limit: int, ranked: Ranked) -> tuple[Hit, ...]:
+    """The best hits; duplicates are folded into the best of them."""
     best = ranked.ranking.best(limit + SPARE)
-    joining = _joining(call, where, ranked, best)
+    joining = _linked_hits(call, where, ranked, best)
     groups = _groups(call, where, ranked, best, joining)
-    if len(groups) < limit and len(best) < len(ranked.pool.ids):  # many say the same
+    if len(groups) < limit and len(best) < len(ranked.pool.ids):  # many are duplicates
         groups = _groups(call, where, ranked, ranked.ranking.best(), joining)
-    return _in_company(call, groups[:limit], ranked.links, where.known_at)
+    return _mark_contradictions(call, groups[:limit], ranked.links, where.known_at)
 
 
 def _groups(
     call: Call, where: Filter, ranked: Ranked, best: Sequence[int], joining: Sequence[Hit]
 ) -> list[Hit]:
-    """The best candidates that still pass the filter, and what joins them; each with its duplicates."""
+    """The best candidates that still pass the filter, and the linked hits; each with its duplicates."""
     ids = [ranked.pool.ids[at] for at in best]
     records = {one.memory.id: one for one in _passing(call, ids, where)}
     ranks = _ranks(ranked.ranking) if ranked.explain else None
@@ -105,13 +107,14 @@ def _groups(
 
 
 def _passing(call: Call, ids: Sequence[str], where: Filter) -> list[Record]:
-    """The records as they were known, without what has changed since it was found and passes no more."""
+    """The records as they were known, without those that have changed meanwhile and no longer pass the
+    filter."""
     records = as_known(call, call.engine.store.get_many(ids, access=call.access), where.known_at)
     return [one for one in records if passes(one.memory, where, call.access)]
 
 
-def _joining(call: Call, where: Filter, ranked: Ranked, best: Sequence[int]) -> list[Hit]:
-    """What links bring in: the most active that pass the filter, as many as may join."""
+def _linked_hits(call: Call, where: Filter, ranked: Ranked, best: Sequence[int]) -> list[Hit]:
+    """The memories that links bring in: the most active that pass the filter, up to the quota."""
     beyond = sorted(ranked.links.beyond.items(), key=lambda one: (-one[1].level, one[0]))
     joining: list[Hit] = []
     for at in range(0, len(beyond), FEW):
@@ -120,12 +123,14 @@ def _joining(call: Call, where: Filter, ranked: Ranked, best: Sequence[int]) -> 
         some = dict(beyond[at : at + FEW])
         top = float(ranked.ranking.scores[best[0]])
         for record in _passing(call, list(some), where):
-            joining.extend(_joins(call, where, record, top, some[record.memory.id]))
+            joining.extend(_linked_hit(call, where, record, top, some[record.memory.id]))
     return joining[: ranked.links.quota]
 
 
-def _joins(call: Call, where: Filter, record: Record, top: float, activation: Activation) -> Iterator[Hit]:
-    """A record as an associated hit, if the arms would have found it, had they looked for it."""
+def _linked_hit(
+    call: Call, where: Filter, record: Record, top: float, activation: Activation
+) -> Iterator[Hit]:
+    """A record as an associated hit, if the filters of the arms allow it."""
     level = retention_of(record.strength, where.now or call.engine.now())
     if where.known_at is not None and record.memory.created_at > where.known_at:
         return
@@ -168,7 +173,7 @@ def _hit(ranked: Ranked, ranks: Sequence[Sequence[int]] | None, at: int, record:
 
 
 def _ranks(ranking: Ranking) -> list[list[int]]:
-    """Each candidate's place after each stage, from 1."""
+    """Each candidate's rank after each stage, from 1."""
     ranks = []
     for _, scores in ranking.steps:
         places = [0] * len(ranking.ids)
@@ -179,25 +184,27 @@ def _ranks(ranking: Ranking) -> list[list[int]]:
 
 
 def _mark(memory: Memory) -> str | None:
-    """What duplicates share; nothing is the same as a turn, since "yes" is said often."""
+    """What duplicates share; None for a turn of a conversation, where "yes" is said often."""
     return None if is_threaded(memory) else fingerprint(memory.content)
 
 
-def _in_company(
+def _mark_contradictions(
     call: Call, hits: Sequence[Hit], links: LinkedFinds, known_at: datetime | None
 ) -> tuple[Hit, ...]:
-    """The hits in the order they are shown, each with those among them that contradict it."""
+    """The hits in the order they are shown, each with the hits that contradict it."""
     leader = {held: at for at, hit in enumerate(hits) for held in (hit.record.memory.id, *hit.duplicates)}
     edges = links.inside
-    if any(hit.association is not None for hit in hits):  # one that joined was no candidate
-        edges = known_then(call.engine.store.edges(sorted(leader), access=call.access, among=True), known_at)
+    if any(hit.association is not None for hit in hits):  # a linked hit was not a candidate
+        edges = edges_known_at(
+            call.engine.store.edges(sorted(leader), access=call.access, among=True), known_at
+        )
     pairs = {
         (edge.kind, leader[one], leader[two])
         for edge in edges
         if edge.source_id in leader and edge.target_id in leader
         for one, two in ((edge.source_id, edge.target_id), (edge.target_id, edge.source_id))
     }
-    worded = [_worded(hit.record.memory) for hit in hits]
+    worded = [_compared_text(hit.record.memory) for hit in hits]
     against = contradictions_among([hit.record.memory for hit in hits], [one.terms for one in worded])
     pairs |= {(CONTRADICTS, *ends) for one, two in against for ends in ((one, two), (two, one))}
     marked = [
@@ -213,7 +220,7 @@ def _opposed(hits: Sequence[Hit], pairs: Collection[tuple[str, int, int]], at: i
     return tuple(sorted(hits[other].record.memory.id for other in others))
 
 
-def _worded(memory: Memory) -> ComparedText:
+def _compared_text(memory: Memory) -> ComparedText:
     is_turn = is_threaded(memory)
     compared = not is_turn and len(memory.content) <= LONG_CHARS
     return ComparedText(terms=frozenset(terms(memory.content)) if compared else frozenset(), is_turn=is_turn)

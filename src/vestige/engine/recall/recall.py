@@ -1,9 +1,12 @@
-"""The read path: analyse → arms → pool → relevance → stages → the best few, or nothing; then a trace of
-what was really shown."""
+"""The read path: analyse → gather → rank → stages → answer; then a trace of the hits that were shown.
+
+`recall` finds the hits and writes nothing. The caller shows as many of them as fit into its answer, and
+passes those to `record_shown`.
+"""
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from vestige.cognition.query.analyse import Asked, analyse
@@ -16,48 +19,21 @@ from vestige.core.candidates import CandidatePool
 from vestige.core.errors import EmbedderError
 from vestige.core.events import EventScope, SearchPerformed, places_of
 from vestige.core.models import ROOT_SCOPE, Filter
-from vestige.engine.context import Call, searched
-from vestige.engine.ingest.secrets import unsaid
-from vestige.engine.recall.absent_terms import missing
-from vestige.engine.recall.as_known import as_known, probe_as_known
-from vestige.engine.recall.candidates import Depth, Mode, Probed
-from vestige.engine.recall.hits import Hit, Ranked, answer
-from vestige.engine.recall.stage_inputs import Reinstated, matches, reinstate, situate
+from vestige.engine.context import Call, visible_scope
+from vestige.engine.ingest.secrets import redact_query
+from vestige.engine.recall.absent_terms import find_absent_terms
+from vestige.engine.recall.as_known import as_known, gather_as_known
+from vestige.engine.recall.candidates import Gathered, Mode
+from vestige.engine.recall.hits import Hit, Ranked, best_hits
+from vestige.engine.recall.stage_inputs import Reinstated, context_match, load_stage_inputs, reinstate
 from vestige.engine.recall.testing_effect import leave_trace
 
 logger = logging.getLogger(__name__)
 
 
-# -- The optional second judge: a cross-encoder reads the best candidates beside the query.
-
-
-def rerank(
-    call: Call, text: str, pool: CandidatePool, ranking: Ranking, known_at: datetime | None
-) -> Ranking:
-    """The ranking after the judge, where there is one; as it was where there is none or it fails."""
-    reranker = call.engine.reranker()
-    if reranker is None:
-        return ranking
-    best = ranking.best(RERANKED)
-    records = call.engine.store.get_many([pool.ids[at] for at in best], access=call.access)
-    records = as_known(call, records, known_at)
-    texts = {record.memory.id: searchable(record.memory) for record in records}
-    order = [at for at in best if pool.ids[at] in texts]
-    pieces = [texts[pool.ids[at]][pool.starts[at] : pool.ends[at] or None] for at in order]
-    try:
-        judged = reranker.score(text, pieces)
-    except EmbedderError as exc:
-        logger.warning("The answer goes without the reranker: %s", exc.message)
-        return ranking
-    return ranking.scored("reranking", reranked(ranking.scores, order, judged))
-
-
-# -- recall
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallQuery:
-    """What to look for, among what, and how many. `context` is where the caller is."""
+    """A search: its text, the filter, and the most hits. `context` is the caller's present context."""
 
     text: str
     where: Filter
@@ -73,12 +49,13 @@ class RecallQuery:
 class Recalled:
     """The answer to a query.
 
-    `confidence` is the chance that the answer is among the hits. Below what was asked for there are none,
-    and `rejected` is the best that was found. `semantic` says whether meaning took part; if not, `why_not`.
-    `missing` are the texts and things of the query that no memory in reach tells of.
-    `reinstated` is the context of the best hit, where the caller told his own or asks for reasons.
-    `overtaken` counts the hits that competition put behind a rival.
-    `unread`: more memories were reworded since the time that was asked about than were read.
+    - `confidence` is the probability that the answer is among the hits. Below the query's `min_confidence`
+      there are no hits, and `rejected` is the best candidate.
+    - `semantic` says whether vectors took part; if not, `why_not` is the reason.
+    - `missing` are the literals and names of the query that no accessible memory mentions.
+    - `reinstated` is the context of the best hit, if the query states one or asks for explanations.
+    - `overtaken` counts the hits that the stage `competition` moved behind a rival.
+    - `unread`: more memories were reworded since `known_at` than a search reads.
     """
 
     hits: tuple[Hit, ...]
@@ -90,82 +67,133 @@ class Recalled:
     semantic: bool
     why_not: str | None
     unread: bool
-    seconds: float
+    seconds: float = 0.0
 
 
 def recall(call: Call, query: RecallQuery) -> Recalled:
-    """The memories that answer the query best."""
+    """Find the memories that answer a query best. It only reads: `record_shown` leaves the trace."""
     started = call.engine.monotonic()
     asked = analyse(query.text)
-    depth = query.mode.depth
-    probed, unread = probe_as_known(call, asked, query.where, depth, least_cosine=query.min_similarity)
+    gathered = gather_as_known(call, asked, query.where, query.mode.depth, least_cosine=query.min_similarity)
     call.check()
-    hits, ranking = _ranked(call, query, asked, probed, depth)
-    sure = confidence(asked, probed.pool, probed.matched, ranking.best(query.limit))
-    gone = missing(call, asked, query.where, [hit.record.memory for hit in hits])
-    sure = doubted(sure, asked, gone)
+    ranked = _rank(call, query, asked, gathered)
+    ranked = _run_stages(call, query, ranked)
+    hits = _hits(call, query, ranked)
+    answer = _answer(call, query, asked, gathered, ranked, hits)
+    return replace(answer, seconds=call.engine.monotonic() - started)
+
+
+def _rank(call: Call, query: RecallQuery, asked: Asked, gathered: Gathered) -> Ranked:
+    """Rank the candidates by relevance, then by the reranker if one is configured."""
+    pool = gathered.pool
+    found = relevance(asked, pool, gathered.matched)
+    ranking = Ranking(ids=pool.ids, scores=found.scores).scored("relevance", found.scores)
+    ranking = rerank(call, query.text, pool, ranking, query.where.known_at)
+    call.check()
+    return Ranked(pool=pool, relevance=found, ranking=ranking, explain=query.explain)
+
+
+def _run_stages(call: Call, query: RecallQuery, ranked: Ranked) -> Ranked:
+    """Run the stages of the mechanisms that are switched on: time, context, competition, activation …"""
+    pool, ranking, depth = ranked.pool, ranked.ranking, query.mode.depth
+    fit = context_match(call, query.context, pool.ids, query.where.known_at)
+    inputs, links = load_stage_inputs(call, query.text, query.where, fit, pool, ranking, depth)
+    off = [name for name, on in call.engine.settings.mechanisms if not on]
+    return replace(ranked, ranking=rank(ranking, inputs, stages_without(off)), links=links)
+
+
+def _hits(call: Call, query: RecallQuery, ranked: Ranked) -> tuple[Hit, ...]:
+    """The best hits, without those whose score is too small a share of the best one's (see `Depth.share`)."""
+    hits = best_hits(call, query.where, query.limit, ranked)
+    least = query.mode.depth.share * max((hit.score for hit in hits), default=0.0)
+    return tuple(hit for hit in hits if hit.score >= least)
+
+
+def _answer(
+    call: Call, query: RecallQuery, asked: Asked, gathered: Gathered, ranked: Ranked, hits: tuple[Hit, ...]
+) -> Recalled:
+    """The answer: the hits with their confidence, or no hits if that is too low."""
+    ranking = ranked.ranking
+    sure = confidence(asked, gathered.pool, gathered.matched, ranking.best(query.limit))
+    absent = find_absent_terms(call, asked, query.where, [hit.record.memory for hit in hits])
+    sure = doubted(sure, asked, absent)
     shown, rejected = ((), hits[:1]) if sure < query.min_confidence else (hits, ())
     lowered = ranking.lowered_by("competition")
     return Recalled(
         hits=shown,
         rejected=rejected,
         confidence=sure,
-        missing=gone,
+        missing=absent,
         reinstated=_reinstated(call, query, shown),
         overtaken=sum(hit.record.memory.id in lowered for hit in shown),
-        semantic=probed.encoded is not None,
-        why_not=probed.why_not,
-        unread=unread,
-        seconds=call.engine.monotonic() - started,
+        semantic=gathered.encoded is not None,
+        why_not=gathered.why_not,
+        unread=gathered.unread,
     )
 
 
-def _ranked(
-    call: Call, query: RecallQuery, asked: Asked, probed: Probed, depth: Depth
-) -> tuple[tuple[Hit, ...], Ranking]:
-    pool = probed.pool
-    found = relevance(asked, pool, probed.matched)
-    ranking = Ranking(ids=pool.ids, scores=found.scores).scored("relevance", found.scores)
-    ranking = rerank(call, query.text, pool, ranking, query.where.known_at)
-    call.check()
-    fit = matches(call, query.context, pool.ids, query.where.known_at)
-    situation, links = situate(call, query.text, query.where, fit, pool, ranking, depth)
-    off = [name for name, on in call.engine.settings.mechanisms if not on]
-    ranking = rank(ranking, situation, stages_without(off))
-    ranked = Ranked(pool=pool, relevance=found, ranking=ranking, links=links, explain=query.explain)
-    hits = answer(call, query.where, query.limit, ranked)
-    least = depth.share * max((hit.score for hit in hits), default=0.0)
-    return tuple(hit for hit in hits if hit.score >= least), ranking
-
-
 def _reinstated(call: Call, query: RecallQuery, hits: Sequence[Hit]) -> Reinstated | None:
-    """The context of the best hit, for a caller who tells of his own or wants to know why."""
+    """The context of the best hit, if the query states a context or asks for explanations."""
     wanted = query.explain or query.context.is_known
     if not (hits and wanted and call.engine.settings.mechanisms.context):
         return None
     return reinstate(call, hits[0].record.memory, query.where)
 
 
-def show(call: Call, query: RecallQuery, recalled: Recalled, shown: Sequence[Hit], *, record: bool) -> None:
-    """Leave the trace of these hits, if it is to be recorded, and tell that they were shown."""
+# -- The trace ----------------------------------------------------------------------------------------
+
+
+def record_shown(
+    call: Call, query: RecallQuery, recalled: Recalled, shown: Sequence[Hit], *, record: bool
+) -> None:
+    """Record that these hits were shown: strengthen them if `record` is set, and emit `SearchPerformed`."""
     if record:
         leave_trace(call, [hit.record for hit in shown])
-    tell(call, query, recalled, shown, recorded=record)
+    emit_search(call, query, recalled, shown, recorded=record)
 
 
-def tell(call: Call, query: RecallQuery, recalled: Recalled, shown: Sequence[Hit], *, recorded: bool) -> None:
-    """Tell that these hits were shown: where it was searched, and where they are."""
-    scope = searched(call, query.where.scope or ROOT_SCOPE)
+def emit_search(
+    call: Call, query: RecallQuery, recalled: Recalled, shown: Sequence[Hit], *, recorded: bool
+) -> None:
+    """Emit `SearchPerformed` to the scope that was searched and to the scopes of the hits."""
+    scope = visible_scope(call, query.where.scope or ROOT_SCOPE)
     call.engine.events.emit(
         SearchPerformed(
             timestamp=call.engine.now(),
             places=(EventScope(scope=scope), *places_of(*(hit.record.memory for hit in shown))),
-            query=unsaid(call, query.text),
+            query=redact_query(call, query.text),
             result_count=len(shown),
             result_ids=tuple(hit.record.memory.id for hit in shown),
             duration_ms=round(1000 * recalled.seconds, 1),
             scope=scope,
-            topics=tuple(unsaid(call, topic) for topic in query.context.topics),
+            topics=tuple(redact_query(call, topic) for topic in query.context.topics),
             recorded=recorded,
         )
     )
+
+
+# -- Reranking ----------------------------------------------------------------------------------------
+
+
+def rerank(
+    call: Call, text: str, pool: CandidatePool, ranking: Ranking, known_at: datetime | None
+) -> Ranking:
+    """The ranking after a cross-encoder has scored the best candidates beside the query.
+
+    Without a reranker, or if it fails, the ranking stays as it was.
+    """
+    reranker = call.engine.reranker()
+    if reranker is None:
+        return ranking
+    best = ranking.best(RERANKED)
+    records = call.engine.store.get_many([pool.ids[at] for at in best], access=call.access)
+    records = as_known(call, records, known_at)
+    texts = {record.memory.id: searchable(record.memory) for record in records}
+    order = [at for at in best if pool.ids[at] in texts]
+    pieces = [texts[pool.ids[at]][pool.starts[at] : pool.ends[at] or None] for at in order]
+    try:
+        judged = reranker.score(text, pieces)
+    except EmbedderError as exc:
+        logger.warning("The reranker failed; results keep their order: %s", exc.message)
+        return ranking
+    return ranking.scored("reranking", reranked(ranking.scores, order, judged))

@@ -1,4 +1,5 @@
-"""Reasoning over memory: search → expand over links → what came before → weigh → tell how it came about."""
+"""Reasoning over memories: search → follow links → load predecessors → weigh the evidence → show its
+evolution."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,22 +28,22 @@ from vestige.engine.sleep.insights import KeptInsight, insights_into
 from vestige.store.filter_rule import passes
 
 SURE_ENOUGH = Mode.PRECISE.depth.confidence
-"""An answer to be relied on takes more than one to be looked at."""
+"""An answer that is relied on needs more confidence than a list of hits to look at."""
 SEEDS = 3
 """The best hits, whose links are followed …"""
 NEIGHBOURS = 3
-"""… to so many memories each."""
+"""… to this many memories each."""
 MOST_EDGES = 500
 CHAIN = 8
-"""How many steps back the memories that were replaced are followed."""
+"""The most steps back through memories that were replaced."""
 INSIGHTS = 5
 LINEAGE = frozenset({SUPERSEDES, MERGES})
-"""Links from a memory to those whose place it has taken."""
+"""Links from a memory to those it has replaced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """What the memories say together about a question. `hits` are those of the search and of the links."""
+    """What the memories say together about a question. `hits` come from the search and from links."""
 
     intent: Intent
     status: AnswerStatus
@@ -56,14 +57,14 @@ class Reference:
 
 
 def refer(call: Call, query: RecallQuery, moment: datetime) -> Reference:
-    """Search, and weigh what is found. `moment` is the time asked about."""
+    """Search, and weigh the evidence that is found. `moment` is the time asked about."""
     intent = intent_of(query.text)
     query = replace(query, min_confidence=SURE_ENOUGH)
     recalled = recall(call, query)
     hits = (*recalled.hits, *_linked(call, query.where, recalled.hits))
     past: Mapping[str, Hit] = {}
     if intent is Intent.TIMELINE or not hits:
-        # What is over is asked for, or all there is.
+        # The question is about the past, or nothing holds now.
         past = _past(call, query, moment)
     before = _predecessors(call, query.where, [*hits, *past.values()])
     known = {hit.record.memory.id: hit for hit in (*hits, *past.values(), *before)}
@@ -91,7 +92,7 @@ def refer(call: Call, query: RecallQuery, moment: datetime) -> Reference:
 def _insights(
     call: Call, where: Filter, exhibits: Sequence[Exhibit], findings: Findings
 ) -> tuple[KeptInsight, ...]:
-    """What dreams noticed about the evidence."""
+    """The insights of dreams into the evidence."""
     names = [exhibits[at].memory.id for at in findings.roles]
     return tuple(insights_into(call, names, limit=INSIGHTS, known_at=where.known_at))
 
@@ -101,7 +102,7 @@ def _all_times(where: Filter) -> Filter:
 
 
 def _past(call: Call, query: RecallQuery, moment: datetime) -> dict[str, Hit]:
-    """What was found and is over at the time asked about."""
+    """The hits that were no longer valid at the time asked about."""
     everything = recall(call, replace(query, where=_all_times(query.where)))
     return {
         hit.record.memory.id: hit
@@ -111,7 +112,7 @@ def _past(call: Call, query: RecallQuery, moment: datetime) -> dict[str, Hit]:
 
 
 def _linked(call: Call, where: Filter, hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """What links lead to from the best hits, the most active first."""
+    """The memories that links lead to from the best hits, most active first."""
     seeds = hits[:SEEDS]
     if not seeds:
         return ()
@@ -123,7 +124,7 @@ def _linked(call: Call, where: Filter, hits: Sequence[Hit]) -> tuple[Hit, ...]:
     records = call.engine.store.get_many(best, access=call.access)
     return tuple(
         Hit(record=record, score=reached[record.memory.id].level, association=reached[record.memory.id])
-        for record in _as_then(call, where, records)
+        for record in _as_known_then(call, where, records)
     )
 
 
@@ -132,8 +133,8 @@ def _edges(call: Call, where: Filter, memory_ids: Sequence[str]) -> list[Edge]:
     return [edge for edge in edges if where.known_at is None or edge.created_at <= where.known_at]
 
 
-def _as_then(call: Call, where: Filter, records: Sequence[Record]) -> Iterator[Record]:
-    """The records as they were known, where they pass the filter."""
+def _as_known_then(call: Call, where: Filter, records: Sequence[Record]) -> Iterator[Record]:
+    """The records as they were known at the time asked about, if they pass the filter."""
     there = [one for one in records if where.known_at is None or one.memory.created_at <= where.known_at]
     for known in as_known(call, there, where.known_at):
         if passes(known.memory, where, call.access):
@@ -141,7 +142,7 @@ def _as_then(call: Call, where: Filter, records: Sequence[Record]) -> Iterator[R
 
 
 def _predecessors(call: Call, where: Filter, hits: Sequence[Hit]) -> list[Hit]:
-    """What the hits have replaced, step by step; as relevant as what has taken its place."""
+    """The memories that the hits have replaced, step by step, each with the score of its replacement."""
     found: list[Hit] = []
     relevance = {hit.record.memory.id: hit.score for hit in hits}
     fresh = list(relevance)
@@ -159,7 +160,7 @@ def _predecessors(call: Call, where: Filter, hits: Sequence[Hit]) -> list[Hit]:
         records = call.engine.store.get_many(fresh, access=call.access)
         found += [
             Hit(record=record, score=older[record.memory.id])
-            for record in _as_then(call, _all_times(where), records)
+            for record in _as_known_then(call, _all_times(where), records)
         ]
     return found
 
@@ -167,7 +168,7 @@ def _predecessors(call: Call, where: Filter, hits: Sequence[Hit]) -> list[Hit]:
 def _revisions(
     call: Call, where: Filter, exhibits: Sequence[Exhibit], findings: Findings
 ) -> dict[str, list[Revision]]:
-    """The earlier texts of what matters, as far as they were known."""
+    """The earlier texts of the evidence, as far as they were known."""
     past: dict[str, list[Revision]] = {}
     for at in findings.roles:
         memory = exhibits[at].memory

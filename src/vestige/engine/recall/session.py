@@ -1,5 +1,5 @@
-"""The start of a session: what is to do, what is pinned, what the queries recall, what is noted about the
-codebase, what is likely to be needed next, and what the memory itself needs."""
+"""Session start: intentions, pinned memories, search results, codebase notes, predictions and maintenance
+needs."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -17,15 +17,15 @@ from vestige.engine.context import Call
 from vestige.engine.intentions import relevant
 from vestige.engine.memory.archive import worth_archiving
 from vestige.engine.memory.codebase import notes
-from vestige.engine.reactions.predict import Busy, predict
+from vestige.engine.reactions.predict import CurrentWork, predict
 from vestige.engine.recall.candidates import Mode
-from vestige.engine.recall.recall import Recalled, RecallQuery, recall, tell
+from vestige.engine.recall.recall import Recalled, RecallQuery, emit_search, recall
 from vestige.engine.recall.testing_effect import leave_trace
 from vestige.engine.sleep.schedule import needs as sleep_needs
 
 PER_QUERY = 5
 NOTES = 3
-"""Patterns, and decisions, of the codebase."""
+"""The most patterns, and the most decisions, of the codebase."""
 INTENTIONS = 5
 PREDICTIONS = 3
 BACKUP_EVERY = timedelta(days=7)
@@ -34,9 +34,9 @@ STAMP = "vestige-%Y%m%d-%H%M%S.db"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionQuery:
-    """What a session is about. `within` says where to look, `pins` how many pinned memories could fit.
+    """What a session is about. `within` is where to look, `pins` the most pinned memories that could fit.
 
-    Without a `situation` no intentions are told, and without `foresee` nothing is predicted.
+    Without a `situation` no intentions are checked; without `foresee` nothing is predicted.
     """
 
     queries: tuple[str, ...]
@@ -51,7 +51,8 @@ class SessionQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionMaterial:
-    """What there is to tell, each part with the most important first; a memory may be in several parts."""
+    """Everything the briefing may show, each part with the most important first; a memory may be in several
+    parts."""
 
     intentions: tuple[Looked, ...]
     pinned: tuple[Record, ...]
@@ -64,7 +65,7 @@ class SessionMaterial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """What the memory needs somebody to do."""
+    """Maintenance that the store needs."""
 
     backup: bool
     review: bool
@@ -73,7 +74,7 @@ class Needs:
 
 
 def collect(call: Call, asked: SessionQuery) -> SessionMaterial:
-    """Everything that could be told."""
+    """Collect everything that the briefing may show."""
     now = call.engine.now()
     where = replace(asked.within, valid_at=now, include_suppressed=False)
     pinned = call.engine.store.find(replace(where, pinned=True), access=call.access, limit=asked.pins)
@@ -92,12 +93,12 @@ def collect(call: Call, asked: SessionQuery) -> SessionMaterial:
     )
 
 
-def present(call: Call, material: SessionMaterial, shown: Collection[str]) -> None:
-    """Tell of the searches, and leave one trace on every memory that was shown."""
+def record_briefing(call: Call, material: SessionMaterial, shown: Collection[str]) -> None:
+    """Emit the searches of a briefing, and leave one trace on every memory that it showed."""
     record = call.engine.settings.memory.record
     for query, recalled in material.searches:
         hits = [hit for hit in recalled.hits if hit.record.memory.id in shown]
-        tell(call, query, recalled, hits, recorded=record)
+        emit_search(call, query, recalled, hits, recorded=record)
     if record:
         parts = (
             material.pinned,
@@ -111,11 +112,12 @@ def present(call: Call, material: SessionMaterial, shown: Collection[str]) -> No
 
 
 def needs(call: Call, *, memories: int, due: int) -> Needs:
-    """Whether a backup is missing or old, much is due for review, a dream is due, or something has faded."""
+    """Whether a backup is missing or old, many memories are due for review, a dream is due, or something has
+    faded."""
     settings = call.engine.settings
     last = last_backup(settings.data_dir / BACKUPS)
     old = last is None or call.engine.now() - last > BACKUP_EVERY
-    # A memory without a place ends with the process: there is nothing to copy. Nor can who reaches a part.
+    # A store in memory has nothing to copy, and a caller with limited access may not back up.
     return Needs(
         backup=bool(memories) and old and settings.place is not None and call.access == EVERYTHING,
         review=due > MANY_DUE,
@@ -125,15 +127,15 @@ def needs(call: Call, *, memories: int, due: int) -> Needs:
 
 
 def last_backup(folder: Path) -> datetime | None:
-    """When the latest backup in this folder was taken, by its name: copying a file changes its own times."""
-    return max(filter(None, map(_stamped, folder.glob("vestige-*.db"))), default=None)
+    """When the latest backup in this folder was made, by its name: copying a file changes its timestamps."""
+    return max(filter(None, map(_backup_time, folder.glob("vestige-*.db"))), default=None)
 
 
-def _stamped(path: Path) -> datetime | None:
+def _backup_time(path: Path) -> datetime | None:
     try:
         return datetime.strptime(path.name, STAMP).replace(tzinfo=UTC)
     except ValueError:
-        return None  # a copy under another name
+        return None  # a file with another name
 
 
 def _search(call: Call, text: str, where: Filter, place: Context) -> tuple[RecallQuery, Recalled]:
@@ -160,7 +162,7 @@ def _merged(searches: tuple[tuple[RecallQuery, Recalled], ...]) -> tuple[Record,
 
 
 def _notes(call: Call, asked: SessionQuery, kind: str) -> tuple[Record, ...]:
-    """The strongest notes about the codebase; those that name the file at hand go first."""
+    """The strongest notes about the codebase; those that name the current file come first."""
     if asked.codebase is None:
         return ()
     found = notes(call, kind, asked.codebase, asked.within)
@@ -176,10 +178,10 @@ def _intentions(call: Call, asked: SessionQuery) -> tuple[Looked, ...]:
 
 
 def _predicted(call: Call, asked: SessionQuery) -> tuple[Record, ...]:
-    """What is likely to be needed next. Where nothing is known of that, nothing is guessed."""
+    """What is likely to be needed next; nothing if there is no real prediction."""
     if not asked.foresee:
         return ()
-    busy = Busy(file=asked.file, topics=asked.topics, codebase=asked.codebase)
+    busy = CurrentWork(file=asked.file, topics=asked.topics, codebase=asked.codebase)
     record = call.engine.settings.memory.record
     found = predict(call, busy, PREDICTIONS, within=asked.within, record=record)
     return () if found.degraded else tuple(one.record for one in found.predictions)

@@ -1,4 +1,7 @@
-"""What the stages of recall judge by beside the pool: the time asked for, the caller's context, links."""
+"""Inputs of the ranking stages beside the pool: the time asked about, the caller's context, links.
+
+Spreading activation and context memory are computed here, because both read the store.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,28 +19,30 @@ from vestige.cognition.time.query_window import Anchor, time_asked
 from vestige.core.candidates import CandidatePool, Floats, Integers
 from vestige.core.models import Edge, Filter, Memory
 from vestige.engine.context import Call
-from vestige.engine.recall.as_known import as_known, probe_as_known
+from vestige.engine.recall.as_known import as_known, gather_as_known
 from vestige.engine.recall.candidates import Depth
 
 SEEDS = 10
-"""The best candidates, from which activation spreads and whose rivals are looked for."""
+"""The best candidates: activation spreads from them, and their rivals are looked up."""
 MOST_EDGES = 500
-"""Links looked at in one step: a hub must not cost more than the search itself."""
+"""Links read in one step: a hub must not cost more than the search itself."""
 MOST_ACTIVE = 20
-"""Memories that one step may reach: no more comes to mind at once, and each is looked up."""
+"""Memories that one step activates; each of them is loaded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedFinds:
-    """What links lead to from the best candidates beyond the pool, how many of it may join, and the links
-    between candidates."""
+    """What links lead to: memories beyond the pool, how many of them may join, and links inside the pool."""
 
     beyond: Mapping[str, Activation]
     quota: int
     inside: Sequence[Edge]
 
 
-def situate(
+NO_LINKS = LinkedFinds(beyond={}, quota=0, inside=())
+
+
+def load_stage_inputs(
     call: Call,
     text: str,
     where: Filter,
@@ -46,18 +51,18 @@ def situate(
     ranking: Ranking,
     depth: Depth,
 ) -> tuple[StageInputs, LinkedFinds]:
-    """Everything the stages need, loaded at once."""
+    """Load everything that the stages need."""
     now = call.engine.now()
     active, lent = _activated(call, ranking, depth, where.known_at)
     here = {memory_id: at for at, memory_id in enumerate(pool.ids)}
-    inside = known_then(call.engine.store.edges(pool.ids, access=call.access, among=True), where.known_at)
+    inside = edges_known_at(call.engine.store.edges(pool.ids, access=call.access, among=True), where.known_at)
     asked_time = time_asked(text, now)
     window = None
     if asked_time.window is not None:
         window = (asked_time.window.start.timestamp(), asked_time.window.end.timestamp())
     elif asked_time.anchor is not None:
-        window = _anchored(call, asked_time.anchor, where, depth)
-    situation = StageInputs(
+        window = _anchor_window(call, asked_time.anchor, where, depth)
+    inputs = StageInputs(
         now=now.timestamp(),
         traits=pool.traits,
         window=window,
@@ -68,11 +73,11 @@ def situate(
         activation=_activation(lent, here),
     )
     beyond = {memory_id: one for memory_id, one in active.items() if memory_id not in here}
-    return situation, LinkedFinds(beyond=beyond, quota=depth.associations, inside=inside)
+    return inputs, LinkedFinds(beyond=beyond, quota=depth.associations, inside=inside)
 
 
 def _newer(call: Call, pool: CandidatePool, ranking: Ranking) -> Integers:
-    """The rivals told later, among plain statements."""
+    """The rivals that were stated later, among plain statements."""
     newer = newer_rivals(pool, ranking.scores)
     older = np.flatnonzero(newer >= 0)
     if not len(older):
@@ -92,8 +97,10 @@ Activations = Mapping[str, Activation]
 def _activated(
     call: Call, ranking: Ranking, depth: Depth, known_at: datetime | None
 ) -> tuple[Activations, Activations]:
-    """What is active around the best candidates, and what each memory received from others: being a seed is
-    no activation by itself."""
+    """What is active around the best candidates, and the activation that each memory received from others.
+
+    Being a seed is not counted as received activation.
+    """
     best = ranking.best(SEEDS) if depth.steps and call.engine.settings.mechanisms.spreading else []
     top = float(ranking.scores[best[0]]) if best else 0.0
     if top <= 0:
@@ -109,15 +116,15 @@ def spread(
     steps: int,
     known_at: datetime | None = None,
 ) -> tuple[Activations, Activations]:
-    """What is active after so many steps along the links, the seeds too, and what each memory received.
+    """Spread activation along links for a number of steps: what is active, and what each memory received.
 
-    A memory that was active already is passed on from again only when it has become more so.
+    A memory that was active already passes activation on again only if it has become more active.
     """
     active, fresh = dict(seeds), dict(seeds)
     lent: dict[str, Activation] = {}
     for _ in range(steps):
         edges = call.engine.store.edges(list(fresh), access=call.access, heaviest=MOST_EDGES)
-        reached = _reached(call, fresh, known_then(edges, known_at))
+        reached = _reached(call, fresh, edges_known_at(edges, known_at))
         lent |= raised(lent, reached)
         fresh = raised(active, reached)
         if not fresh:
@@ -127,7 +134,7 @@ def spread(
 
 
 def _reached(call: Call, fresh: Activations, edges: Sequence[Edge]) -> Activations:
-    """What one step reaches: the most active, judged by where each memory belongs."""
+    """What one step activates: the most active memories, judged by their scopes."""
     possible = received(fresh, edges)
     best = set(sorted(possible, key=lambda one: (-possible[one].level, one))[:MOST_ACTIVE])
     used = [edge for edge in edges if edge.source_id in best or edge.target_id in best]
@@ -140,8 +147,8 @@ def _reached(call: Call, fresh: Activations, edges: Sequence[Edge]) -> Activatio
     return {memory_id: one for memory_id, one in reached.items() if memory_id in best}
 
 
-def known_then(edges: Sequence[Edge], known_at: datetime | None) -> Sequence[Edge]:
-    """The edges that were known then."""
+def edges_known_at(edges: Sequence[Edge], known_at: datetime | None) -> Sequence[Edge]:
+    """The edges that existed at a time; all of them without a time."""
     return edges if known_at is None else [edge for edge in edges if edge.created_at <= known_at]
 
 
@@ -161,41 +168,44 @@ def _activation(lent: Activations, here: Mapping[str, int]) -> Floats:
     return levels
 
 
-def _anchored(call: Call, anchor: Anchor, where: Filter, depth: Depth) -> tuple[float, float] | None:
-    """The time before or after an event, when the store knows of it: its best memory says when it was."""
+def _anchor_window(call: Call, anchor: Anchor, where: Filter, depth: Depth) -> tuple[float, float] | None:
+    """The time before or after an event, if the store knows the event: its best memory has the date."""
     asked = analyse(anchor.event)
-    probed, _ = probe_as_known(call, asked, where, depth)
-    found = relevance(asked, probed.pool, probed.matched)
-    best = Ranking(ids=probed.pool.ids, scores=found.scores).best(1)
-    if not best or not probed.pool.by_words[best[0]]:
+    gathered = gather_as_known(call, asked, where, depth)
+    found = relevance(asked, gathered.pool, gathered.matched)
+    best = Ranking(ids=gathered.pool.ids, scores=found.scores).best(1)
+    if not best or not gathered.pool.by_words[best[0]]:
         return None
-    traits = probed.pool.traits
+    traits = gathered.pool.traits
     at = float(traits.happened[best[0]])
     at = float(traits.created[best[0]]) if np.isnan(at) else at
     return (-np.inf, at) if anchor.relation == "before" else (at, np.inf)
 
 
-# -- Context memory: how well the present context fits that of a memory, and bringing that one back.
+# -- Context memory: matching a memory's context with the present one, and reinstating it ----------------
 
 AROUND = timedelta(hours=1)
-"""What was learned so shortly before or after belongs to the same episode."""
+"""Memories created within this time of each other belong to the same episode."""
 RELATED = 5
 LOOKED_AT = 50
-"""Of these, the nearest in time are named."""
+"""Memories of the episode that are loaded; the RELATED nearest in time are returned."""
 _MOMENT = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reinstated:
-    """The context of a memory: cues, and what else was learned in it, the nearest in time first."""
+    """The context of a memory: its cues, and what else was learned in it, nearest in time first."""
 
     memory_id: str
     hints: Hints
     related: tuple[str, ...]
 
 
-def matches(call: Call, context: Context, memory_ids: Sequence[str], known_at: datetime | None) -> Floats:
-    """How well each memory's context fits this one, 0 to 1; nothing is read where none is told."""
+def context_match(
+    call: Call, context: Context, memory_ids: Sequence[str], known_at: datetime | None
+) -> Floats:
+    """How well each memory's context matches this one, 0 to 1. Nothing is read if the query states no
+    context."""
     levels = np.zeros(len(memory_ids))
     if not (call.engine.settings.mechanisms.context and context.is_known):
         return levels
@@ -206,8 +216,10 @@ def matches(call: Call, context: Context, memory_ids: Sequence[str], known_at: d
 
 
 def reinstate(call: Call, memory: Memory, where: Filter) -> Reinstated:
-    """What brings back the context of a memory. What was learned beside it is of its own scope, was known
-    and true at the time asked about, and is not suppressed."""
+    """The context of a memory.
+
+    Related memories are in its scope, were known and true at the time asked about, and are not suppressed.
+    """
     beside = Filter(
         scope=memory.scope,
         scope_only=True,

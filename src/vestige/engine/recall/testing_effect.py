@@ -1,4 +1,4 @@
-"""The trace of being shown: the testing effect, weak and at most once a day."""
+"""The testing effect: a memory that is shown becomes a little stronger, at most once a day."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -13,12 +13,12 @@ from vestige.store.contract.changes import Remark
 logger = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 0.5
-"""How long an answer is held back for its trace while others write."""
+"""How long an answer waits for its trace while other processes write."""
 
 
 def leave_trace(call: Call, shown: Sequence[Record]) -> None:
-    """Strengthen what was shown a little, in this order. It never fails: an answer is worth more than its
-    trace."""
+    """Strengthen the memories that were shown, the first ones most. It never raises: the answer matters
+    more."""
     store, now = call.engine.store, call.engine.now()
     due = {
         record.memory.id: exposure(place)
@@ -31,14 +31,14 @@ def leave_trace(call: Call, shown: Sequence[Record]) -> None:
         try:
             store.commit(_exposures(due, now), access=call.access, patience_seconds=PATIENCE_SECONDS)
         except NotFound:
-            # Some were deleted since they were found; the others still get theirs.
+            # Some were deleted since they were found; strengthen the others.
             left = {record.memory.id for record in store.get_many(list(due), access=call.access)}
             there = {name: amount for name, amount in due.items() if name in left}
             store.commit(_exposures(there, now), access=call.access, patience_seconds=PATIENCE_SECONDS)
     except (NotFound, StoreError) as exc:
-        # A full disk, many writers.
-        told = exc.message if isinstance(exc, StoreBusy) else (type(exc).__doc__ or "")
-        logger.warning("What was shown left no trace: %s", told)
+        # For example a full disk, or many writers.
+        why = exc.message if isinstance(exc, StoreBusy) else (type(exc).__doc__ or "")
+        logger.warning("The memories shown were not strengthened: %s", why)
 
 
 def _exposures(due: Mapping[str, float], now: datetime) -> list[Remark]:

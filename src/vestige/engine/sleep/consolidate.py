@@ -1,7 +1,8 @@
-"""Consolidation: what the memory does for itself when nobody asks. Every step is counted, none destroys.
+"""Consolidation: maintenance steps that run while the memory is idle. Each step is counted, none destroys
+data.
 
-A step that cannot be done (no model, say) says why, and the others go on. Each commits by itself, in small
-transactions, so that a search or a write never waits for the whole.
+A step that cannot be done (without a model, say) reports why, and the others go on. Each commits in small
+transactions, so that no search or write waits for the whole.
 """
 
 import logging
@@ -18,39 +19,39 @@ from vestige.core.events import ConsolidationCompleted, ConsolidationStarted, Ev
 from vestige.core.models import ROOT_SCOPE, Filter
 from vestige.engine.context import Call
 from vestige.engine.embedding import backfill, embedder_or_none
-from vestige.engine.intentions import tidy
+from vestige.engine.intentions import drop_ended
 from vestige.engine.memory.link import FadedLinks, fade
-from vestige.engine.memory.states import settle
+from vestige.engine.memory.states import log_state_changes
 from vestige.engine.memory.suppress import sweep
 from vestige.engine.reactions import capture, reconsolidation
 from vestige.engine.sleep.dream import Dreamed, DreamQuery, dream
-from vestige.engine.sleep.insights import drop_outlived
-from vestige.engine.sleep.personal_curve import Tuned, tune
+from vestige.engine.sleep.insights import drop_stale
+from vestige.engine.sleep.personal_curve import CurveFit, tune
 from vestige.engine.sleep.runs import (
     CONSOLIDATION,
     DREAM,
     SNAPSHOT,
     alone,
     drop_older,
-    last,
-    reach,
+    history_row,
+    last_run,
+    run_scope,
     trim,
-    written,
 )
-from vestige.engine.sleep.throttle import paced
+from vestige.engine.sleep.throttle import throttled
 
 logger = logging.getLogger(__name__)
 
 LOOKED_AT = 200
-"""New memories that are looked at for duplicates, the newest ones."""
+"""The newest memories, which are checked for duplicates."""
 BLOCK = 25
 WINDOWS = {capture.KIND: timedelta(days=30), reconsolidation.KIND: timedelta(days=1)}
-"""Documents that matter only for a window, and how long after their last change they are kept."""
+"""Kinds of documents that matter only for a time, and how long after their last change they are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsolidationStep:
-    """What one step did: how many it was about, and what there is to say."""
+    """What one step did: a count, and a note."""
 
     name: str
     count: int
@@ -69,40 +70,40 @@ class Consolidated:
     duration_ms: float
 
     def count(self, name: str) -> int:
-        """What a step counted; 0 for one that was not done."""
+        """The count of a step; 0 if it was not done."""
         return next((step.count for step in self.steps if step.name == name), 0)
 
 
 @dataclass(slots=True, kw_only=True)
 class _Run:
-    """A consolidation under way."""
+    """A consolidation while it runs."""
 
     call: Call
     scope: str
     since: datetime | None
-    """When the last one was."""
+    """When the last consolidation was."""
     dream: DreamQuery | None
     dreamed: Dreamed | None = None
     tuned: bool = False
 
 
 def consolidate(call: Call, *, dreaming: DreamQuery | None) -> Consolidated:
-    """Do all steps, and dream where a dream is due. Conflict while another consolidation runs."""
-    scope, engine = reach(call), call.engine
+    """Do all steps, with a dream if one is due. Raises Conflict while another consolidation runs."""
+    scope, engine = run_scope(call), call.engine
     started = engine.monotonic()
     with alone(call, CONSOLIDATION) as lease:
-        call = paced(call, lease.renew)
+        call = throttled(call, lease.renew)
         here = (EventScope(scope=scope),)
         engine.events.emit(ConsolidationStarted(timestamp=engine.now(), places=here))
-        before = last(call, CONSOLIDATION, scope)
-        # A step tells how far it is on a scale of its own, which is none of the caller's.
+        before = last_run(call, CONSOLIDATION, scope)
+        # A step reports its progress on its own scale, which would confuse the caller.
         silent = replace(call, progress=lambda done, total, what: None)
         run = _Run(call=silent, scope=scope, since=before.at if before else None, dream=dreaming)
         steps = []
         for at, (name, work) in enumerate(STEPS.items()):
             call.check()
             call.progress(at, len(STEPS), name)
-            steps.append(_guarded(name, work, run))
+            steps.append(_run_step(name, work, run))
         done = _close(run, steps, round(1000 * (engine.monotonic() - started), 1))
     call.progress(len(STEPS), len(STEPS), "done")
     engine.events.emit(
@@ -118,22 +119,22 @@ def consolidate(call: Call, *, dreaming: DreamQuery | None) -> Consolidated:
     return done
 
 
-def _guarded(name: str, work: "Work", run: _Run) -> ConsolidationStep:
-    """One step. That the caller has gone ends everything, any other error only this step."""
+def _run_step(name: str, work: "Work", run: _Run) -> ConsolidationStep:
+    """Run one step. Cancellation ends everything, any other error only this step."""
     try:
         count, note = work(run)
     except (Cancelled, DeadlineExceeded):
         raise
     except VestigeError as exc:
-        logger.warning("Consolidation goes on without %s: %s", name, exc.message)
-        # The note is kept, and read by others.
+        logger.warning("Consolidation goes on without the step %s: %s", name, exc.message)
+        # The note is stored, and other callers read it.
         why = type(exc).__doc__ if isinstance(exc, INSIDE) else exc.message
         return ConsolidationStep(name=name, count=0, note=f"not done: {why}")
     return ConsolidationStep(name=name, count=count, note=note)
 
 
 def _close(run: _Run, steps: list[ConsolidationStep], duration_ms: float) -> Consolidated:
-    """Take a snapshot of how well everything is kept, and write the row of the history."""
+    """Take a snapshot of retention, and write the row of the history."""
     call = run.call
     stats = call.engine.store.stats(access=call.access, now=call.engine.now())
     kept = keeping(stats.retentions, stats.retrievals)
@@ -143,8 +144,8 @@ def _close(run: _Run, steps: list[ConsolidationStep], duration_ms: float) -> Con
         "steps": [{"step": step.name, "count": step.count, "note": step.note} for step in steps],
         "duration_ms": duration_ms,
     }
-    row = written(call, CONSOLIDATION, run.scope, body)
-    changes = [written(call, SNAPSHOT, run.scope, snapshot, logged=False), row]
+    row = history_row(call, CONSOLIDATION, run.scope, body)
+    changes = [history_row(call, SNAPSHOT, run.scope, snapshot, logged=False), row]
     call.engine.store.commit(changes, access=call.access)
     return Consolidated(
         id=row.document.id,
@@ -157,8 +158,8 @@ def _close(run: _Run, steps: list[ConsolidationStep], duration_ms: float) -> Con
 
 
 def _states(run: _Run) -> "Counted":
-    count = settle(run.call)
-    return count, "memories changed their state" if count else None
+    count = log_state_changes(run.call)
+    return count, "memories changed state" if count else None
 
 
 def _embeddings(run: _Run) -> "Counted":
@@ -170,7 +171,7 @@ def _embeddings(run: _Run) -> "Counted":
 
 
 def _curve(run: _Run) -> "Counted":
-    tuned: Tuned = tune(run.call)
+    tuned: CurveFit = tune(run.call)
     run.tuned = tuned.fitted
     return tuned.reviews, tuned.why or f"w20 is {tuned.w20:.4f}"
 
@@ -181,7 +182,7 @@ def _cascade(run: _Run) -> "Counted":
 
 
 def _duplicates(run: _Run) -> "Counted":
-    """New memories that another one is nearly the same as. They are counted, never merged."""
+    """Count new memories that are nearly the same as another one. They are never merged here."""
     call, store = run.call, run.call.engine.store
     now, signature = call.engine.now(), store.signature()
     if signature is None:
@@ -208,7 +209,7 @@ def _duplicates(run: _Run) -> "Counted":
 
 def _links(run: _Run) -> "Counted":
     if run.scope != ROOT_SCOPE:
-        return 0, "not done: links fade in a consolidation of everything"
+        return 0, "not done: links fade only in a consolidation of the whole store"
     done: FadedLinks = fade(run.call)
     return done.faded, f"{done.pruned} more were cut" if done.pruned else None
 
@@ -222,24 +223,24 @@ def _dream(run: _Run) -> "Counted":
 
 
 def _insights(run: _Run) -> "Counted":
-    count = drop_outlived(run.call)
-    return count, "their sources say something else by now" if count else None
+    count = drop_stale(run.call)
+    return count, "dropped, because their sources have changed" if count else None
 
 
 def _intentions(run: _Run) -> "Counted":
-    count = tidy(run.call)
-    return count, "were done or given up long ago" if count else None
+    count = drop_ended(run.call)
+    return count, "dropped, because they ended long ago" if count else None
 
 
 def _windows(run: _Run) -> "Counted":
-    """What mechanisms kept for a window that has long closed."""
+    """Drop documents of mechanisms whose window has closed long ago."""
     count = sum(drop_older(run.call, kind, run.call.engine.now() - age) for kind, age in WINDOWS.items())
-    return count, "windows of capture and recall that had closed" if count else None
+    return count, "closed windows of capture and recall dropped" if count else None
 
 
 def _history(run: _Run) -> "Counted":
     count = trim(run.call, (DREAM, CONSOLIDATION, SNAPSHOT))
-    return count, "old rows of the history" if count else None
+    return count, "old rows of the history dropped" if count else None
 
 
 Counted = tuple[int, str | None]

@@ -1,4 +1,5 @@
-"""A dream: replay → cross-reference → insight, all without a lock, then one transaction that keeps it."""
+"""Dreams: replay → cross-reference → insight, all without a lock, then one transaction that stores the
+result."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -24,19 +25,19 @@ from vestige.core.errors import InvalidInput
 from vestige.core.events import DreamCompleted, DreamProgress, DreamStarted, EventScope
 from vestige.core.models import Edge, Filter, Memory
 from vestige.engine.context import Call
-from vestige.engine.revise import connected
-from vestige.engine.sleep.dream_commit import DreamFindings, keep
+from vestige.engine.revise import connected_event
+from vestige.engine.sleep.dream_commit import DreamFindings, commit_dream
 from vestige.engine.sleep.dream_replay import Replay, choose, compare, edges_of, groups
-from vestige.engine.sleep.insights import KeptInsight, known
-from vestige.engine.sleep.runs import DREAM, alone, last, within_reach
-from vestige.engine.sleep.throttle import paced
+from vestige.engine.sleep.insights import KeptInsight, known_insights
+from vestige.engine.sleep.runs import DREAM, accessible_scope, alone, last_run
+from vestige.engine.sleep.throttle import throttled
 
 JUDGED = 100
-"""Pairs that are judged for contradictions, the most alike: half a millisecond each."""
+"""The most alike pairs, which are checked for contradictions: half a millisecond each."""
 READ_AT_ONCE = 100
-"""Texts that are taken apart without a pause."""
+"""Texts that are analysed between two checks for cancellation."""
 PHASES = {"replay": 10, "cross-reference": 30, "insight": 70, "commit": 90}
-"""How far a dream is, in percent, when a phase begins."""
+"""The progress in percent when a phase begins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,7 @@ class DreamQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dreamed:
-    """What a dream has left behind."""
+    """The result of a dream."""
 
     id: str
     scope: str
@@ -68,18 +69,19 @@ class Dreamed:
 
 
 def dream(call: Call, query: DreamQuery) -> Dreamed:
-    """Dream of a scope. Conflict while another dream runs, InvalidInput where there is too little."""
-    query = replace(query, scope=within_reach(call, query.scope))
+    """Dream of a scope. Raises Conflict while another dream runs, InvalidInput if there are too few
+    memories."""
+    query = replace(query, scope=accessible_scope(call, query.scope))
     _check_enough(call, query)
     engine = call.engine
     started = engine.monotonic()
     with alone(call, DREAM) as lease:
-        call = paced(call, lease.renew)
+        call = throttled(call, lease.renew)
         here = (EventScope(scope=query.scope),)
         engine.events.emit(DreamStarted(timestamp=engine.now(), places=here, memory_count=query.memories))
-        found = _dreamt(call, query)
+        found = _look_for_findings(call, query)
         _enter(call, query, "commit")
-        done = keep(call, found)
+        done = commit_dream(call, found)
     dreamed = Dreamed(
         id=done.run,
         scope=query.scope,
@@ -93,7 +95,7 @@ def dream(call: Call, query: DreamQuery) -> Dreamed:
         by_words=found.replay.by_words,
         duration_ms=round(1000 * (engine.monotonic() - started), 1),
     )
-    _tell(call, dreamed)
+    _announce(call, dreamed)
     return dreamed
 
 
@@ -101,15 +103,15 @@ def _check_enough(call: Call, query: DreamQuery) -> None:
     there = call.engine.store.count(query.where, access=call.access)
     if there < LEAST_MEMORIES:
         raise InvalidInput(
-            f"A dream needs {LEAST_MEMORIES} memories; {query.scope} has {there} that hold now.",
-            hint="Remember more first, or give a wider `scope`.",
+            f"A dream needs {LEAST_MEMORIES} valid memories; {query.scope} has {there}.",
+            hint="Store more memories first, or give a wider `scope`.",
             details={"memories": there, "needed": LEAST_MEMORIES, "scope": query.scope},
         )
 
 
-def _dreamt(call: Call, query: DreamQuery) -> DreamFindings:
-    """Everything that takes long. Only reads."""
-    before = last(call, DREAM, query.scope)
+def _look_for_findings(call: Call, query: DreamQuery) -> DreamFindings:
+    """Everything that takes long. It only reads."""
+    before = last_run(call, DREAM, query.scope)
     turn = before.body["turn"] + 1 if before else 0
     _enter(call, query, "replay")
     records, mattered = choose(call, query.where, query.memories, turn)
@@ -121,13 +123,13 @@ def _dreamt(call: Call, query: DreamQuery) -> DreamFindings:
     vocabulary = _vocabulary(call, replay)
     proposals = propose(replay.memories, near, linked, degrees_of(edges), vocabulary, query.links_each)
     _enter(call, query, "insight")
-    woven = _Woven(replay=replay, proposals=proposals, linked=linked, vocabulary=vocabulary)
+    found = _CrossReferenced(replay=replay, proposals=proposals, linked=linked, vocabulary=vocabulary)
     return DreamFindings(
         scope=query.scope,
         turn=turn,
         replay=replay,
         proposals=proposals,
-        insights=_insights(call, woven, query.least),
+        insights=_insights(call, found, query.least),
     )
 
 
@@ -141,8 +143,8 @@ def _vocabulary(call: Call, replay: Replay) -> Vocabulary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Woven:
-    """What was replayed, the links that were there and those that are new, and what all of it names."""
+class _CrossReferenced:
+    """What was replayed, the existing and the proposed links, and the names in all of it."""
 
     replay: Replay
     proposals: Sequence[LinkProposal]
@@ -150,10 +152,10 @@ class _Woven:
     vocabulary: Vocabulary
 
 
-def _insights(call: Call, woven: _Woven, least: float) -> list[Insight]:
-    """What there is to say about what was replayed and what it is linked to now, if that is new."""
-    replay, memories = woven.replay, woven.replay.memories
-    ends = (end for one in woven.proposals for end in (one.source_id, one.target_id))
+def _insights(call: Call, found: _CrossReferenced, least: float) -> list[Insight]:
+    """The new insights into what was replayed and what it is linked to now."""
+    replay, memories = found.replay, found.replay.memories
+    ends = (end for one in found.proposals for end in (one.source_id, one.target_id))
     involved = {name: memories[name] for name in (*replay.replayed, *ends)}
     near = {both: similarity for both, similarity in replay.near.items() if involved.keys() >= set(both)}
     alike = groups(call, replay, list(involved), least)
@@ -163,17 +165,17 @@ def _insights(call: Call, woven: _Woven, least: float) -> list[Insight]:
         replayed=list(replay.replayed),
         groups=alike,
         near=near,
-        linked=woven.linked,
+        linked=found.linked,
         conflicts=dict(_conflicts(call, near, involved)),
-        vocabulary=woven.vocabulary,
+        vocabulary=found.vocabulary,
     )
-    return fresh(draw(material), known(call, list(involved)))
+    return fresh(draw(material), known_insights(call, list(involved)))
 
 
 def _conflicts(
     call: Call, near: Mapping[Pair, float], memories: Mapping[str, Memory]
 ) -> Iterator[tuple[tuple[str, str], Difference]]:
-    """The pairs of notes that cannot both hold, the newer one first."""
+    """The pairs of notes that contradict each other, the newer one first."""
     alike = [both for both, similarity in near.items() if similarity >= CONFLICT_SIMILARITY]
     notes = {name for name in {end for both in alike for end in both} if _states(memories[name])}
     alike = [both for both in alike if notes.issuperset(both)]
@@ -187,7 +189,8 @@ def _conflicts(
 
 
 def _states(memory: Memory) -> bool:
-    """Whether a memory states something by itself: in a talk nearly everything is said otherwise before."""
+    """Whether a memory is a statement by itself; in a conversation nearly everything was said otherwise
+    before."""
     if len(memory.content) > LONG_CHARS or is_threaded(memory):
         return False
     return features(memory).form is not Form.TURN
@@ -207,14 +210,14 @@ def _enter(call: Call, query: DreamQuery, phase: str) -> None:
     )
 
 
-def _tell(call: Call, dreamed: Dreamed) -> None:
+def _announce(call: Call, dreamed: Dreamed) -> None:
     now = call.engine.now()
-    call.progress(100, 100, "awake")
+    call.progress(100, 100, "done")
     linked = sorted({end for edge in dreamed.linked for end in (edge.source_id, edge.target_id)})
     records = call.engine.store.get_many(linked, access=call.access) if linked else []
     ends = {record.memory.id: record.memory for record in records}
     call.engine.events.emit(
-        *(connected(edge, ends) for edge in dreamed.linked),
+        *(connected_event(edge, ends) for edge in dreamed.linked),
         DreamCompleted(
             timestamp=now,
             places=(EventScope(scope=dreamed.scope),),

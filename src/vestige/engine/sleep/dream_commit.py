@@ -1,7 +1,7 @@
-"""The second half of a dream: keeping what it found, in one transaction.
+"""The second half of a dream: storing what it found, in one transaction.
 
-What was changed, suppressed or deleted while it dreamed is left out, and so is what somebody else has linked
-or another dream has said by then. No text is ever touched, and a pinned memory only gets links.
+Memories that were changed, suppressed or deleted meanwhile are left out, as are links that another process
+has made and insights that another dream has had. No text is changed, and a pinned memory only gets links.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,20 +21,20 @@ from vestige.cognition.text.analyser import text_hash
 from vestige.core.errors import Conflict, NotFound
 from vestige.core.models import Edge, Evidence, Filter, Memory
 from vestige.engine.context import Call
-from vestige.engine.revise import persistently
+from vestige.engine.revise import retry_on_conflict
 from vestige.engine.sleep.dream_replay import Replay, edges_of
-from vestige.engine.sleep.insights import KeptInsight, held, kept, known
-from vestige.engine.sleep.runs import DREAM, RunRecord, rows, written
+from vestige.engine.sleep.insights import KeptInsight, insight_from, insight_put, known_insights
+from vestige.engine.sleep.runs import DREAM, RunRecord, history_row, run_records
 from vestige.store.contract.changes import Change, Drop, Link, Put, Remark, Unlink
 from vestige.store.filter_rule import passes
 
 REPLAYED = "replayed"
-"""The kind of the documents that say which memories a dream has strengthened."""
+"""The kind of the documents that list the memories a dream has strengthened."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DreamFindings:
-    """What a dream would keep, as the memories were when it looked."""
+    """What a dream would store, by the memories as they were when it read them."""
 
     scope: str
     turn: int
@@ -45,7 +45,7 @@ class DreamFindings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptDream:
-    """What was kept."""
+    """What was stored."""
 
     run: str
     linked: tuple[Edge, ...]
@@ -55,22 +55,22 @@ class KeptDream:
     insights: tuple[KeptInsight, ...]
 
 
-def keep(call: Call, found: DreamFindings) -> KeptDream:
-    """Write all of it that still stands, or nothing; decided again when somebody else was quicker."""
-    return persistently(call, lambda: _keep(call, found))
+def commit_dream(call: Call, found: DreamFindings) -> KeptDream:
+    """Store everything that still holds, or nothing; decided again if another process wrote meanwhile."""
+    return retry_on_conflict(call, lambda: _attempt(call, found))
 
 
-def _keep(call: Call, found: DreamFindings) -> KeptDream:
+def _attempt(call: Call, found: DreamFindings) -> KeptDream:
     now = call.engine.now()
-    standing = _standing(call, found, now)
-    pinned = {name for name, memory in standing.items() if memory.pinned}
-    strengthened = rows(call, REPLAYED)
-    rested = _rested(found, strengthened, now) & standing.keys()
-    links = [_edge(one, now) for one in _unlinked(call, found.proposals, standing)]
-    edges = edges_of(call, [name for name in found.replay.replayed if name in standing])
-    heavier, pruned = stronger(edges, rested), faint(edges, pinned)
-    remarks = [_remark(name, found, now) for name in found.replay.replayed if name in rested - pinned]
-    insights = [kept(one, standing, now) for one in _untold(call, found.insights, standing)]
+    unchanged = _unchanged(call, found, now)
+    pinned = {name for name, memory in unchanged.items() if memory.pinned}
+    strengthened = run_records(call, REPLAYED)
+    due = _not_strengthened_lately(found, strengthened, now) & unchanged.keys()
+    links = [_edge(one, now) for one in _unlinked(call, found.proposals, unchanged)]
+    edges = edges_of(call, [name for name in found.replay.replayed if name in unchanged])
+    heavier, pruned = stronger(edges, due), faint(edges, pinned)
+    remarks = [_strengthen(name, found, now) for name in found.replay.replayed if name in due - pinned]
+    insights = [insight_put(one, unchanged, now) for one in _new_insights(call, found.insights, unchanged)]
     counts = {
         "replayed": len(found.replay.replayed),
         "linked": len(links),
@@ -80,24 +80,24 @@ def _keep(call: Call, found: DreamFindings) -> KeptDream:
         "insights": len(insights),
     }
     history = _history(call, found, counts, remarks)
-    changes: list[Change] = [*_wiring(links, heavier, pruned, now), *remarks, *insights, *history]
+    changes: list[Change] = [*_link_changes(links, heavier, pruned, now), *remarks, *insights, *history]
     changes += [Drop(kind=REPLAYED, id=row.id, at=now) for row in strengthened if not _recent(row, now)]
     try:
         call.engine.store.commit(changes, access=call.access)
     except NotFound as exc:
-        raise Conflict() from exc  # one more has gone: look again
+        raise Conflict() from exc  # another memory was deleted: decide again
     return KeptDream(
         run=history[0].document.id,
         linked=tuple(links),
         reinforced=len(heavier),
         pruned=len(pruned),
         strengthened=len(remarks),
-        insights=tuple(held(one.document) for one in insights),
+        insights=tuple(insight_from(one.document) for one in insights),
     )
 
 
-def _standing(call: Call, found: DreamFindings, now: datetime) -> dict[str, Memory]:
-    """What is still as it was when the dream looked."""
+def _unchanged(call: Call, found: DreamFindings, now: datetime) -> dict[str, Memory]:
+    """The memories that are still as they were when the dream read them."""
     ends = (end for one in found.proposals for end in (one.source_id, one.target_id))
     sources = (name for one in found.insights for name in one.sources)
     names = list(dict.fromkeys((*found.replay.replayed, *ends, *sources)))
@@ -111,24 +111,26 @@ def _standing(call: Call, found: DreamFindings, now: datetime) -> dict[str, Memo
 
 
 def _unlinked(
-    call: Call, proposals: Sequence[LinkProposal], standing: Mapping[str, Memory]
+    call: Call, proposals: Sequence[LinkProposal], unchanged: Mapping[str, Memory]
 ) -> list[LinkProposal]:
-    """What still can be linked, and nobody has linked meanwhile."""
-    possible = [one for one in proposals if standing.keys() >= {one.source_id, one.target_id}]
+    """The proposals whose memories are unchanged and not linked yet."""
+    possible = [one for one in proposals if unchanged.keys() >= {one.source_id, one.target_id}]
     ends = sorted({end for one in possible for end in (one.source_id, one.target_id)})
     edges = call.engine.store.edges(ends, access=call.access, among=True)
     linked = {pair(edge.source_id, edge.target_id) for edge in edges}
     return [one for one in possible if pair(one.source_id, one.target_id) not in linked]
 
 
-def _untold(call: Call, insights: Sequence[Insight], standing: Mapping[str, Memory]) -> list[Insight]:
-    """What still holds, and no other dream has said meanwhile."""
-    holding = [one for one in insights if standing.keys() >= set(one.sources)]
+def _new_insights(call: Call, insights: Sequence[Insight], unchanged: Mapping[str, Memory]) -> list[Insight]:
+    """The insights whose sources are unchanged and that no other dream has had meanwhile."""
+    holding = [one for one in insights if unchanged.keys() >= set(one.sources)]
     sources = sorted({name for one in holding for name in one.sources})
-    return fresh(holding, known(call, sources)) if sources else []
+    return fresh(holding, known_insights(call, sources)) if sources else []
 
 
-def _rested(found: DreamFindings, strengthened: Sequence[RunRecord], now: datetime) -> set[str]:
+def _not_strengthened_lately(
+    found: DreamFindings, strengthened: Sequence[RunRecord], now: datetime
+) -> set[str]:
     """Replayed memories that no dream of the last day has strengthened."""
     done = {name for row in strengthened if _recent(row, now) for name in row.body["memories"]}
     return found.replay.replayed.keys() - done
@@ -148,27 +150,29 @@ def _edge(proposal: LinkProposal, now: datetime) -> Edge:
     )
 
 
-def _wiring(
+def _link_changes(
     links: Sequence[Edge], heavier: Sequence[Edge], pruned: Sequence[Edge], now: datetime
 ) -> list[Change]:
-    # A link keeps when it was made; the time given is when it got its weight, for the log.
+    # The time is for the log: a stored link keeps its creation time.
     changes: list[Change] = [Link(edge=replace(edge, created_at=now)) for edge in (*links, *heavier)]
     return changes + [
         Unlink(source_id=edge.source_id, target_id=edge.target_id, kind=edge.kind, at=now) for edge in pruned
     ]
 
 
-def _remark(name: str, found: DreamFindings, now: datetime) -> Remark:
+def _strengthen(name: str, found: DreamFindings, now: datetime) -> Remark:
     amount = 1.0 if name in found.replay.salient else OLD_AMOUNT
     return Remark(memory_id=name, evidence=Evidence.REPLAYED, amount=amount, at=now)
 
 
 def _history(
-    call: Call, found: DreamFindings, counts: Mapping[str, int], remarks: Sequence[Remark]
+    call: Call, found: DreamFindings, counts: Mapping[str, int], evidence: Sequence[Remark]
 ) -> list[Put]:
-    """The row of the history, and what was strengthened: ids and no text. They cite nothing, so that they
-    outlive the memories."""
-    row = written(call, DREAM, found.scope, {"turn": found.turn, **counts})
-    names = [one.memory_id for one in remarks]
+    """The row of the history, and the ids of what was strengthened, without text.
+
+    They cite no memory, so that they outlive the memories.
+    """
+    row = history_row(call, DREAM, found.scope, {"turn": found.turn, **counts})
+    names = [one.memory_id for one in evidence]
     strengthened = replace(row.document, kind=REPLAYED, body={"memories": names})
     return [row, Put(document=strengthened, logged=False)]

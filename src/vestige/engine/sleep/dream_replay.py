@@ -1,7 +1,7 @@
-"""The first half of a dream: what is replayed, and what it is near to. Nothing is written here.
+"""The first half of a dream: choosing memories to replay, and finding what is near them. It only reads.
 
-Vectors and neighbours are read a few at a time, between which the caller may stop it and others get their
-turn.
+Vectors and neighbours are read in small blocks; between blocks the dream can be cancelled and other work
+runs.
 """
 
 from collections import defaultdict
@@ -22,18 +22,18 @@ from vestige.store.contract.changes import REMARKED
 from vestige.store.filter_rule import passes
 
 NEAREST = 8
-"""Neighbours of each memory that are looked at."""
+"""The nearest neighbours of each memory that are read."""
 BLOCK = 25
-"""Memories whose neighbours are looked for at once."""
+"""Memories whose neighbours are searched at once."""
 MOST_EVENTS = 1000
-"""Remarks that are looked through for what mattered, the latest ones."""
+"""The latest evidence events that are searched for what mattered."""
 LINKED_BLOCK, MOST_EDGES = 100, 2000
-"""Memories whose links are read at once, and how many of those, the heaviest ones."""
+"""Memories whose links are read at once, and the most of their links, heaviest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """Memories that are replayed, those among them that mattered lately, and those near to them.
+    """The memories that are replayed, those of them that mattered lately, and those near them.
 
     `near` has pairs with at least one replayed end. `by_words`: there are no vectors to compare.
     """
@@ -51,10 +51,11 @@ class Replay:
 
 
 def choose(call: Call, where: Filter, count: int, turn: int) -> tuple[list[Record], frozenset[str]]:
-    """What to replay: what mattered lately, the newest, and some of every age; and which of it mattered."""
+    """The memories to replay: what mattered lately, the newest, and some of every age; and which ones
+    mattered."""
     store, access = call.engine.store, call.access
     lately = int(SALIENT_SHARE * count)
-    mattered = _mattered(call, where, lately)
+    mattered = _salient(call, where, lately)
     chosen = {one.memory.id: one for one in mattered}
     call.check()
     newest = store.find(where, access=access, limit=count)
@@ -69,8 +70,8 @@ def choose(call: Call, where: Filter, count: int, turn: int) -> tuple[list[Recor
     return list(chosen.values()), frozenset(one.memory.id for one in mattered)
 
 
-def _mattered(call: Call, where: Filter, wanted: int) -> list[Record]:
-    """What was promoted, reviewed, captured and the like last."""
+def _salient(call: Call, where: Filter, wanted: int) -> list[Record]:
+    """The memories that were promoted, reviewed, captured and the like last."""
     store, access = call.engine.store, call.access
     asked = LogQuery(scope=where.scope, inherited=where.inherited, kinds=(REMARKED,), evidence=SALIENT)
     events = store.latest(asked, access=access, limit=MOST_EVENTS)
@@ -88,7 +89,8 @@ def _of_all_ages(call: Call, where: Filter, wanted: int, turn: int) -> Iterator[
 def compare(
     call: Call, where: Filter, records: Sequence[Record], mattered: frozenset[str], least: float
 ) -> Replay:
-    """What the replayed memories are near to: in the whole scope by vectors, else among them by words."""
+    """What the replayed memories are near to: in the whole scope by vectors, else among each other by
+    words."""
     replayed = {record.memory.id: record for record in records}
     signature = call.engine.store.signature()
     near: dict[Pair, float] = {}
@@ -125,15 +127,15 @@ def _near_by_vectors(
             held = _wholes(call, some)
             if not held:
                 continue
-            matrix, there = np.stack(list(held.values())), _together(where, scope)
+            matrix, there = np.stack(list(held.values())), _linkable(where, scope)
             found = call.engine.store.nearest(matrix, signature, there, access=call.access, limit=NEAREST + 1)
             for name, neighbours in zip(held, found, strict=True):
                 near |= {pair(name, one.memory_id): one.score for one in neighbours if one.memory_id != name}
     return near
 
 
-def _together(where: Filter, scope: str) -> Filter:
-    """Where the neighbours of a memory in this scope may be: nothing is linked across two projects."""
+def _linkable(where: Filter, scope: str) -> Filter:
+    """The filter for neighbours of a memory in this scope: nothing is linked across two projects."""
     if where.scope is not None and scope != where.scope and covers(where.scope, scope):
         return replace(where, scope=scope, inherited=True)
     return where
@@ -157,7 +159,7 @@ def _near_by_words(call: Call, records: Sequence[Record]) -> dict[Pair, float]:
 
 
 def groups(call: Call, replay: Replay, names: Sequence[str], least: float) -> list[list[str]]:
-    """Groups of these memories in which every two are at least so alike."""
+    """Groups of these memories whose members are pairwise at least `least` alike."""
     places = {name: at for at, name in enumerate(names)}
     texts = _texts(call, replay, names)
     ends = (

@@ -1,7 +1,7 @@
-"""Insights that dreams left: kept as documents that cite their sources, shown while those stand.
+"""Insights of dreams: stored as documents that cite their sources, and shown while those are unchanged.
 
-An insight quotes memories, so it is no way round their fate: it goes with a deleted source, and is not shown
-once a source is suppressed, archived, over, or worded otherwise.
+An insight quotes memories, so it must not outlast them: it is deleted with a source, and not shown if a
+source is suppressed, archived, no longer valid, or reworded.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from vestige.core.documents import Document
 from vestige.core.errors import NotFound
 from vestige.core.models import Filter, Memory
 from vestige.engine.context import Call
-from vestige.engine.revise import persistently, save
+from vestige.engine.revise import retry_on_conflict, save
 from vestige.store.contract.changes import Drop, Put
 from vestige.store.filter_rule import passes
 
@@ -25,7 +25,7 @@ PAGE = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptInsight:
-    """An insight as it is kept."""
+    """An insight as it is stored."""
 
     id: str
     kind: str
@@ -37,8 +37,8 @@ class KeptInsight:
     at: datetime
 
 
-def kept(insight: Insight, memories: Mapping[str, Memory], now: datetime) -> Put:
-    """The change that keeps an insight. It is read where the innermost of its sources is."""
+def insight_put(insight: Insight, memories: Mapping[str, Memory], now: datetime) -> Put:
+    """The change that stores an insight, in the innermost scope of its sources."""
     sources = [memories[name] for name in insight.sources]
     document = Document(
         kind=INSIGHT,
@@ -58,8 +58,8 @@ def kept(insight: Insight, memories: Mapping[str, Memory], now: datetime) -> Put
     return Put(document=document)
 
 
-def held(document: Document) -> KeptInsight:
-    """A document that was not dismissed, as an insight."""
+def insight_from(document: Document) -> KeptInsight:
+    """The insight of a document that was not dismissed."""
     body = document.body
     return KeptInsight(
         id=document.id,
@@ -73,21 +73,21 @@ def held(document: Document) -> KeptInsight:
     )
 
 
-def known(call: Call, memory_ids: Sequence[str]) -> list[tuple[str, frozenset[str]]]:
-    """(kind, sources) of every insight into any of these memories, dismissed ones too."""
+def known_insights(call: Call, memory_ids: Sequence[str]) -> list[tuple[str, frozenset[str]]]:
+    """(kind, sources) of every insight into any of these memories, including dismissed ones."""
     found = call.engine.store.documents(INSIGHT, access=call.access, citing=memory_ids, limit=5 * PAGE)
     return [(str(one.body["type"]), frozenset(one.cites)) for one in found]
 
 
 def insights(call: Call, *, scope: str, inherited: bool, limit: int) -> list[KeptInsight]:
-    """The latest insights that stand, in a scope."""
+    """The latest insights of a scope whose sources are unchanged."""
     found: list[KeptInsight] = []
     store, offset = call.engine.store, 0
     while page := store.documents(
         INSIGHT, access=call.access, scope=scope, inherited=inherited, limit=PAGE, offset=offset
     ):
         call.check()
-        found += _standing(call, page, None)
+        found += _with_unchanged_sources(call, page, None)
         offset += PAGE
         if len(found) >= limit or len(page) < PAGE:
             break
@@ -97,15 +97,17 @@ def insights(call: Call, *, scope: str, inherited: bool, limit: int) -> list[Kep
 def insights_into(
     call: Call, memory_ids: Sequence[str], *, limit: int, known_at: datetime | None = None
 ) -> list[KeptInsight]:
-    """The latest insights that stand and cite any of these memories, as far as they were known then."""
+    """The latest insights with unchanged sources that cite any of these memories, as known at `known_at`."""
     if not memory_ids:
         return []
     page = call.engine.store.documents(INSIGHT, access=call.access, citing=memory_ids, limit=PAGE)
-    return _standing(call, page, known_at)[:limit]
+    return _with_unchanged_sources(call, page, known_at)[:limit]
 
 
-def _standing(call: Call, documents: Sequence[Document], known_at: datetime | None) -> list[KeptInsight]:
-    """Those that are not dismissed and whose sources all stand as they were."""
+def _with_unchanged_sources(
+    call: Call, documents: Sequence[Document], known_at: datetime | None
+) -> list[KeptInsight]:
+    """The insights that are not dismissed and whose sources are unchanged."""
     there = [
         one for one in documents if "insight" in one.body and (known_at is None or one.created_at <= known_at)
     ]
@@ -116,11 +118,13 @@ def _standing(call: Call, documents: Sequence[Document], known_at: datetime | No
         for record in call.engine.store.get_many(names, access=call.access)
         if passes(record.memory, where, call.access)
     }
-    return [held(one) for one in there if [texts.get(name) for name in one.cites] == one.body["texts"]]
+    return [
+        insight_from(one) for one in there if [texts.get(name) for name in one.cites] == one.body["texts"]
+    ]
 
 
 def dismiss(call: Call, insight_id: str) -> Document:
-    """Let an insight go: its text is dropped, and that it was made is kept, so that it does not come back."""
+    """Dismiss an insight: its text is deleted, and a marker stays so that it does not come back."""
 
     def attempt() -> Document:
         store, now = call.engine.store, call.engine.now()
@@ -138,33 +142,33 @@ def dismiss(call: Call, insight_id: str) -> Document:
         store.commit([Put(document=gone)], access=call.access)
         return gone
 
-    return persistently(call, attempt)
+    return retry_on_conflict(call, attempt)
 
 
-def drop_outlived(call: Call) -> int:
-    """Drop the insights whose sources no longer say what they said; how many.
+def drop_stale(call: Call) -> int:
+    """Delete the insights whose sources have changed; returns how many.
 
-    Where a source is only suppressed, that may be taken back, and the insight waits.
+    If a source is only suppressed, that may be reversed, and the insight stays.
     """
     offset, gone, read = 0, 0, PAGE
     while read == PAGE:
         call.check()
-        read, dropped = persistently(call, partial(_drop_outlived, call, offset))
+        read, dropped = retry_on_conflict(call, partial(_drop_stale_page, call, offset))
         gone += dropped
         offset += read - dropped
     return gone
 
 
-def _drop_outlived(call: Call, offset: int) -> tuple[int, int]:
-    """One page of it: how many insights were read, and how many dropped."""
+def _drop_stale_page(call: Call, offset: int) -> tuple[int, int]:
+    """Check one page: how many insights were read, and how many deleted."""
     page = call.engine.store.documents(INSIGHT, access=call.access, limit=PAGE, offset=offset)
-    outlived, now = _outlived(call, page), call.engine.now()
+    outlived, now = _stale(call, page), call.engine.now()
     if outlived:
         save(call, [Drop(kind=INSIGHT, id=one, at=now) for one in outlived])
     return len(page), len(outlived)
 
 
-def _outlived(call: Call, documents: Sequence[Document]) -> list[str]:
+def _stale(call: Call, documents: Sequence[Document]) -> list[str]:
     names = list(dict.fromkeys(name for one in documents for name in one.cites))
     records = call.engine.store.get_many(names, access=call.access)
     texts = {record.memory.id: text_hash(record.memory) for record in records}

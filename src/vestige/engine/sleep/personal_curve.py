@@ -1,4 +1,7 @@
-"""Fitting the forgetting curve of a store to the reviews in its log."""
+"""The personal forgetting curve: fitted to the reviews in the store's log.
+
+The log is first read as a history of each memory's strength.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -10,22 +13,22 @@ from vestige.cognition.fsrs.strength import StrengthLine
 from vestige.core.errors import Forbidden
 from vestige.core.models import EVERYTHING, LogEvent
 from vestige.engine.context import Call
-from vestige.engine.recall.as_known import logged
+from vestige.engine.recall.as_known import log_events
 from vestige.store.contract.answers import LogQuery
 from vestige.store.contract.changes import CREATED, TUNED, Tune
 from vestige.store.merge.histories import stamp
 from vestige.store.merge.strength_log import EVIDENCE, Curves
 
-# -- The log, read as what happened to the strength of memories.
+# -- The history of strengths, from the log --------------------------------------------------------------
 
 ALL = 2**31
-"""More than there will ever be: the curve changes a few times a day at most."""
+"""A limit that is never met: the curve changes a few times a day at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Story:
-    """When memories were made, and what was seen of them since, in the order that all stores share; deleted
-    ones too.
+class StrengthHistory:
+    """When memories were created, and their evidence since, in an order that all stores share; with deleted
+    ones.
 
     `curve` is the one in force at the end, `position` that of the last event (0 without any).
     """
@@ -36,20 +39,24 @@ class Story:
     position: int
 
 
-def story(call: Call, *, after: int = 0) -> Story:
-    """What the log tells after a position. The whole store's: strength does not depend on who asks."""
-    return _told(logged(call, access=EVERYTHING, after=after))
+def strength_history(call: Call, *, after: int = 0) -> StrengthHistory:
+    """The history after a position of the log, for the whole store: strength does not depend on the
+    caller."""
+    return _history_from(log_events(call, access=EVERYTHING, after=after))
 
 
-def story_of(call: Call, memory_ids: Iterable[str]) -> Story:
-    """What the log tells about some memories, and about the curve."""
+def strength_history_of(call: Call, memory_ids: Iterable[str]) -> StrengthHistory:
+    """The history of some memories, and of the curve."""
     tuned = call.engine.store.latest(LogQuery(kinds=(TUNED,)), access=EVERYTHING, limit=ALL)
-    about = (event for one in memory_ids for event in logged(call, access=EVERYTHING, memory_id=one))
-    return _told([*tuned, *about])
+    about = (event for one in memory_ids for event in log_events(call, access=EVERYTHING, memory_id=one))
+    return _history_from([*tuned, *about])
 
 
-def _told(events: Iterable[LogEvent]) -> Story:
-    """Events are logged in the order of their arrival, which is another one where stores were united."""
+def _history_from(events: Iterable[LogEvent]) -> StrengthHistory:
+    """The history that these events make.
+
+    Events are logged in the order of arrival, which differs from the order of events in a merged store.
+    """
     tuned: list[LogEvent] = []
     created: list[LogEvent] = []
     about: dict[str, list[LogEvent]] = defaultdict(list)
@@ -62,21 +69,21 @@ def _told(events: Iterable[LogEvent]) -> Story:
             about[event.memory_id].append(event)
             created.extend([event] if event.kind == CREATED else ())
     curves = Curves.told(tuned)
-    return Story(
-        # A memory that was made in two places was made when that happened first.
+    return StrengthHistory(
+        # A memory that was created in two stores has the earlier time.
         made_at={one.memory_id or "": one.at for one in sorted(created, key=stamp, reverse=True)},
-        sightings={memory_id: curves.sightings(told) for memory_id, told in about.items()},
+        sightings={memory_id: curves.sightings(events_about) for memory_id, events_about in about.items()},
         curve=curves.present,
         position=position,
     )
 
 
-# -- tuning
+# -- Fitting the curve -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tuned:
-    """How forgetting is curved here: fitted to so many reviews, or left as it was, and why."""
+class CurveFit:
+    """The forgetting curve: fitted to a number of reviews, or left as it was, and why."""
 
     fitted: bool
     w20: float
@@ -85,30 +92,32 @@ class Tuned:
     why: str | None = None
 
 
-def tune(call: Call) -> Tuned:
-    """Let the memories of this store fade as the reviews in its log say, if there are enough.
+def tune(call: Call) -> CurveFit:
+    """Fit the curve to the reviews in the log, if there are enough.
 
-    Where the reviews say what they said before, nothing is written. Forbidden for a caller who does not
-    reach everything: the curve is the whole store's, and so are the reviews.
+    If the fit has not changed, nothing is written. Raises Forbidden for a caller with limited access: the
+    curve and the reviews belong to the whole store.
     """
     if call.access != EVERYTHING:
-        raise Forbidden("Only a caller who reaches the whole store may fit its curve.")
+        raise Forbidden("Fitting the forgetting curve needs access to the whole store.")
     newest = LogQuery(evidence=tuple(RECALLED))
     events = call.engine.store.latest(newest, access=EVERYTHING, limit=NEWEST)
-    told = story_of(call, sorted({event.memory_id for event in events if event.memory_id is not None}))
-    reviews = reviews_in(_histories(call, told)).usable()
+    history = strength_history_of(
+        call, sorted({event.memory_id for event in events if event.memory_id is not None})
+    )
+    reviews = reviews_in(_histories(call, history)).usable()
     count, failures = len(reviews.recalled), reviews.failures
     why = lacking(reviews)
     if why is not None:
-        return Tuned(fitted=False, w20=told.curve, reviews=count, failures=failures, why=why)
+        return CurveFit(fitted=False, w20=history.curve, reviews=count, failures=failures, why=why)
     w20 = fit(reviews)
-    if abs(w20 - told.curve) <= TOLERANCE:
-        return Tuned(fitted=True, w20=told.curve, reviews=count, failures=failures)
+    if abs(w20 - history.curve) <= TOLERANCE:
+        return CurveFit(fitted=True, w20=history.curve, reviews=count, failures=failures)
     call.engine.store.commit([Tune(w20=w20, at=call.engine.now())], access=EVERYTHING)
-    return Tuned(fitted=True, w20=w20, reviews=count, failures=failures)
+    return CurveFit(fitted=True, w20=w20, reviews=count, failures=failures)
 
 
-def _histories(call: Call, told: Story) -> Iterator[tuple[datetime, list[StrengthLine]]]:
-    for memory_id, sightings in told.sightings.items():
+def _histories(call: Call, history: StrengthHistory) -> Iterator[tuple[datetime, list[StrengthLine]]]:
+    for memory_id, sightings in history.sightings.items():
         call.check()
-        yield told.made_at[memory_id], sightings
+        yield history.made_at[memory_id], sightings

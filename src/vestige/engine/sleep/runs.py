@@ -1,8 +1,8 @@
-"""Long runs over the memory: each alone among all processes, each with a row in the history.
+"""Long runs over the store: each holds a lease against all processes, and writes a row into the history.
 
-A run holds a lease that says until when. A run that was killed leaves one that ends by itself. Who reaches a
-part of the store waits for runs over everything and over what his part overlaps; a run over everything waits
-for its like only, so that nobody keeps the owner from his.
+A lease has an end, so that one of a killed run ends by itself. A caller with limited access waits for runs
+over everything and over overlapping scopes. A run over everything waits only for another one, so that no one
+can block the owner.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,26 +16,26 @@ from vestige.core.documents import Document
 from vestige.core.errors import Conflict, Forbidden, NotFound
 from vestige.core.models import EVERYTHING, ROOT_SCOPE, covers
 from vestige.engine.context import Call
-from vestige.engine.revise import persistently
+from vestige.engine.revise import retry_on_conflict
 from vestige.store.contract.changes import Drop, Put
 
 RUNNING = "running"
-"""The kind of document that has all leases of the runs of one name: whoever takes one sees the others."""
+"""The kind of document that holds all leases of one name, so that a run sees the others."""
 DREAM, CONSOLIDATION, SNAPSHOT = "dream", "consolidation", "snapshot"
-"""Kinds of documents that are rows of a history: one for each run."""
+"""Kinds of documents that are rows of a history, one for each run."""
 KEPT = 100
-"""Rows of each kind that are kept, the latest ones."""
+"""Rows of each kind that are kept, latest first."""
 PAGE = 200
 LEASE = timedelta(minutes=10)
 RENEWED_EVERY = timedelta(minutes=1)
 ATTEMPTS = 100
-"""How often a lease is written anew when others were quicker. Each time one of them got on, and a lease that
-is not given back keeps a part waiting for minutes."""
+"""How often a lease is written again after a conflict. Each conflict means that another run got on, and a
+lease that is not released makes others wait for minutes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunClaim:
-    """That a run is under way in these scopes (None: everywhere), as it is written down."""
+    """A run in progress in these scopes (None: everywhere), as it is stored."""
 
     id: str
     scopes: Sequence[str] | None
@@ -43,20 +43,19 @@ class RunClaim:
     until: str
 
     def left(self, now: datetime) -> timedelta:
-        """How long it still holds. One that would hold for longer than any does is of another clock."""
+        """How long it is still held. A claim that lasts longer than any lease comes from another clock."""
         left = datetime.fromisoformat(self.until) - now
         return left if timedelta(0) < left <= LEASE else timedelta(0)
 
     def keeps_out(self, other: "RunClaim") -> bool:
-        """Whether the other one may not begin beside it."""
+        """Whether the other run may not begin beside it."""
         if self.scopes is None or other.scopes is None:
             return self.scopes is None
         return any(covers(one, two) or covers(two, one) for one in self.scopes for two in other.scopes)
 
 
 class Lease:
-    """The right to be the only run of its name in a part of the store. A run renews it whenever it asks
-    whether to go on."""
+    """The right to be the only run of a name in a part of the store. A run renews it at every check."""
 
     def __init__(self, call: Call, name: str, hold: RunClaim) -> None:
         self._call = call
@@ -64,7 +63,7 @@ class Lease:
         self._hold = hold
 
     def renew(self) -> None:
-        """Hold it for longer, at most once a minute; Conflict if another run has taken it over."""
+        """Extend the lease, at most once a minute. Raises Conflict if another run has taken it over."""
         now = self._call.engine.now()
         if LEASE - self._hold.left(now) < RENEWED_EVERY:
             return
@@ -73,7 +72,7 @@ class Lease:
         self._hold = renewed
 
     def release(self) -> None:
-        """Let the next one run. What another has taken over is not ours to end."""
+        """Release the lease. One that another run has taken over is left alone."""
         with suppress(Conflict):
             self._exchange([])
 
@@ -81,7 +80,7 @@ class Lease:
         def change(holds: Sequence[RunClaim]) -> list[RunClaim]:
             others = [one for one in holds if one.id != self._hold.id]
             if len(others) == len(holds):
-                raise _overtaken(self._name, self._hold)
+                raise _lease_lost(self._name, self._hold)
             return [*others, *ours]
 
         _change(self._call, self._name, change)
@@ -89,8 +88,8 @@ class Lease:
 
 @contextmanager
 def alone(call: Call, name: str) -> Iterator[Lease]:
-    """Run as the only one of this name where the caller reaches, in any process; Conflict while another one
-    runs there."""
+    """Run as the only one of this name within the caller's access, in any process. Raises Conflict if one
+    runs."""
     lease = Lease(call, name, _take(call, name))
     try:
         yield lease
@@ -111,7 +110,7 @@ def _take(call: Call, name: str) -> RunClaim:
         for other in others:
             if other.left(now) and other.keeps_out(hold):
                 raise _busy(name, other)
-        # One that has ended and could not begin beside this one is taken over; others may still be renewed.
+        # An expired claim that excludes this one is taken over; other expired claims may still be renewed.
         return [*(one for one in others if one.left(now) or not hold.keeps_out(one)), hold]
 
     _change(call, name, change)
@@ -119,9 +118,9 @@ def _take(call: Call, name: str) -> RunClaim:
 
 
 def _change(call: Call, name: str, change: Callable[[Sequence[RunClaim]], Sequence[RunClaim]]) -> None:
-    """Change the leases of a name, decided anew when another run was quicker."""
+    """Change the leases of a name; decided again if another run changed them meanwhile."""
     for left in reversed(range(ATTEMPTS)):
-        # Where a lease is kept is no part of what its holder reaches.
+        # Leases are stored outside the access of their holders.
         found = call.engine.store.documents(RUNNING, ids=[name], access=EVERYTHING, limit=1)
         before, now = next(iter(found), None), call.engine.now()
         holds = change([RunClaim(**one) for one in before.body.get("holds", ())] if before else [])
@@ -151,11 +150,11 @@ def _busy(name: str, held: RunClaim) -> Conflict:
     )
 
 
-def _overtaken(name: str, lost: RunClaim) -> Conflict:
+def _lease_lost(name: str, lost: RunClaim) -> Conflict:
     minutes = LEASE // timedelta(minutes=1)
     return Conflict(
-        f"This {name} did not get on for {minutes} minutes, and another one has begun since.",
-        hint="Nothing is to be done: the other one does what this one has left.",
+        f"This {name} made no progress for {minutes} minutes, and another one has begun since.",
+        hint="Nothing needs to be done: the other run completes the work.",
         details={"since": lost.since, "until": lost.until},
     )
 
@@ -171,36 +170,36 @@ class RunRecord:
     body: Mapping[str, Any]  # Any: JSON
 
 
-def reach(call: Call) -> str:
-    """The scope whose history a run over everything in reach belongs to."""
+def run_scope(call: Call) -> str:
+    """The scope under which a run over everything accessible is recorded."""
     if call.access.domains is not None:
         raise Forbidden(
-            "This works on whole scopes, and this access is limited to domains.",
-            hint="Use an access that is limited by scopes only.",
+            "This works on whole scopes, and your access is limited to domains.",
+            hint="Use a key that is limited by scopes only.",
         )
     return call.access.scopes[0] if call.access.scopes else ROOT_SCOPE
 
 
-def within_reach(call: Call, scope: str) -> str:
-    """The scope whose history a run in this scope belongs to: itself, or what of it is in reach."""
-    whole = reach(call)
+def accessible_scope(call: Call, scope: str) -> str:
+    """The scope under which a run in this scope is recorded: itself, or the accessible part of it."""
+    whole = run_scope(call)
     return scope if any(covers(one, scope) for one in call.access.scopes or (ROOT_SCOPE,)) else whole
 
 
-def written(call: Call, kind: str, scope: str, body: Mapping[str, Any], *, logged: bool = True) -> Put:
+def history_row(call: Call, kind: str, scope: str, body: Mapping[str, Any], *, logged: bool = True) -> Put:
     """The change that adds a row to the history."""
     now = call.engine.now()
     row = Document(kind=kind, id=call.engine.new_id(), body=body, scope=scope, created_at=now, updated_at=now)
     return Put(document=row, logged=logged)
 
 
-def rows(call: Call, kind: str, *, limit: int = KEPT) -> list[RunRecord]:
-    """The latest runs in reach, the last one first."""
+def run_records(call: Call, kind: str, *, limit: int = KEPT) -> list[RunRecord]:
+    """The latest accessible runs, last first."""
     found = call.engine.store.documents(kind, access=call.access, limit=limit)
     return [_row(document) for document in found]
 
 
-def last(call: Call, kind: str, scope: str) -> RunRecord | None:
+def last_run(call: Call, kind: str, scope: str) -> RunRecord | None:
     """The last run that covered a scope: in it or above it."""
     found = call.engine.store.documents(kind, access=call.access, scope=scope, inherited=True, limit=KEPT)
     return next((_row(document) for document in found if covers(document.scope, scope)), None)
@@ -217,7 +216,7 @@ def _row(document: Document) -> RunRecord:
 
 
 def trim(call: Call, kinds: Sequence[str]) -> int:
-    """Drop the rows beyond the latest of each kind; how many."""
+    """Delete the rows beyond the latest KEPT of each kind; returns how many."""
 
     def old() -> list[Document]:
         store = call.engine.store
@@ -227,30 +226,30 @@ def trim(call: Call, kinds: Sequence[str]) -> int:
             for one in store.documents(kind, access=call.access, limit=KEPT, offset=KEPT)
         ]
 
-    return _dropped(call, old)
+    return _drop_found(call, old)
 
 
 def drop_older(call: Call, kind: str, before: datetime) -> int:
-    """Drop the documents of a kind that were last changed before a moment; how many."""
+    """Delete the documents of a kind that were last changed before a time; returns how many."""
     store, offset, gone = call.engine.store, 0, 0
     while page := store.documents(kind, access=call.access, limit=PAGE, offset=offset):
         call.check()
         passed = [one.id for one in page if one.updated_at < before]
-        gone += _dropped(call, partial(_still, call, kind, passed, before))
+        gone += _drop_found(call, partial(_unchanged_since, call, kind, passed, before))
         offset += len(page) - len(passed)
     return gone
 
 
-def _still(call: Call, kind: str, names: Sequence[str], before: datetime) -> list[Document]:
-    """Those that are there and have not been changed since."""
+def _unchanged_since(call: Call, kind: str, names: Sequence[str], before: datetime) -> list[Document]:
+    """Those that exist and have not been changed since."""
     found = (
         call.engine.store.documents(kind, access=call.access, ids=names, limit=len(names)) if names else []
     )
     return [one for one in found if one.updated_at < before]
 
 
-def _dropped(call: Call, find: Callable[[], Sequence[Document]]) -> int:
-    """Drop what is found; looked for again when another process was quicker."""
+def _drop_found(call: Call, find: Callable[[], Sequence[Document]]) -> int:
+    """Delete what `find` returns; found again if another process was faster."""
 
     def attempt() -> int:
         now = call.engine.now()
@@ -262,4 +261,4 @@ def _dropped(call: Call, find: Callable[[], Sequence[Document]]) -> int:
             raise Conflict() from exc
         return len(changes)
 
-    return persistently(call, attempt)
+    return retry_on_conflict(call, attempt)

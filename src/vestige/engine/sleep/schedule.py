@@ -1,4 +1,4 @@
-"""When the memory sleeps: what it needs, whether it is time, and doing it."""
+"""The schedule of sleep: what the store needs, whether it is time, and running it."""
 
 import logging
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from vestige.engine.context import Call
 from vestige.engine.reactions.searches import ATTENTION
 from vestige.engine.sleep.consolidate import Consolidated, consolidate
 from vestige.engine.sleep.dream import DreamQuery
-from vestige.engine.sleep.runs import CONSOLIDATION, DREAM, last, reach
+from vestige.engine.sleep.runs import CONSOLIDATION, DREAM, last_run, run_scope
 from vestige.store.contract.answers import LogQuery
 from vestige.store.contract.changes import CREATED, REMARKED
 
@@ -19,30 +19,31 @@ logger = logging.getLogger(__name__)
 
 DREAM_EVERY = timedelta(hours=24)
 MANY_SAVES = 50
-"""Memories saved since the last dream that make another one due."""
+"""Memories stored since the last dream that make another one due."""
 USED = (CREATED, REMARKED, "memory.revised", "memory.deleted")
-"""Events that tell of somebody, in whatever process; of the chores only the cascade of suppressions."""
+"""Events that show use by a caller, in any process; of the chores only the cascade of suppressions causes
+them."""
 LEAST_SIMILARITY = 0.5
-"""How alike two memories must be for a dream to link them, when nobody says."""
+"""How alike two memories must be for a dream to link them, by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SleepNeeds:
-    """Whether a dream, and a consolidation, is due."""
+    """Whether a dream and a consolidation are due."""
 
     dream: bool
     consolidation: bool
 
 
 def needs(call: Call) -> SleepNeeds:
-    """What the memory needs where the caller is at home."""
-    if call.access.domains is not None:  # it could not be done for this caller
+    """What is due in the caller's default scope."""
+    if call.access.domains is not None:  # such a caller may not run it
         return SleepNeeds(dream=False, consolidation=False)
     return SleepNeeds(dream=_needs_dream(call), consolidation=_needs_consolidation(call))
 
 
 def _needs_consolidation(call: Call) -> bool:
-    before = last(call, CONSOLIDATION, reach(call))
+    before = last_run(call, CONSOLIDATION, run_scope(call))
     every = timedelta(hours=call.engine.settings.sleep.interval_hours)
     return before is None or call.engine.now() - before.at >= every
 
@@ -52,7 +53,7 @@ def _needs_dream(call: Call) -> bool:
     where = dreamable(call)
     if store.count(where, access=call.access) < LEAST_MEMORIES:
         return False
-    before = last(call, DREAM, call.scope)
+    before = last_run(call, DREAM, call.scope)
     if before is None or now - before.at > DREAM_EVERY:
         return True
     saved = Filter(scope=call.scope, inherited=True, created_from=before.at)
@@ -60,22 +61,21 @@ def _needs_dream(call: Call) -> bool:
 
 
 def dreamable(call: Call) -> Filter:
-    """What the caller can dream of: what holds now where he is, and nobody holds back."""
+    """The filter for a dream of the caller: valid and visible memories of its scope."""
     return Filter(scope=call.scope, inherited=True, valid_at=call.engine.now(), include_suppressed=False)
 
 
 def due(call: Call, last_activity: datetime) -> bool:
-    """Whether it is time to sleep: enough time has passed since the last time, and nobody is busy, neither
-    here nor in another process."""
+    """Whether it is time to sleep: enough time has passed, and no process is in use."""
     settings = call.engine.settings.sleep
     if not settings.enabled or call.engine.store.read_only:
         return False
     busy_until = call.engine.now() - timedelta(minutes=settings.idle_minutes)
-    return last_activity <= busy_until and _needs_consolidation(call) and _left_alone(call, busy_until)
+    return last_activity <= busy_until and _needs_consolidation(call) and _is_idle_since(call, busy_until)
 
 
-def _left_alone(call: Call, since: datetime) -> bool:
-    """Whether the store shows no use after a moment: a memory that was told, shown or judged, or a search."""
+def _is_idle_since(call: Call, since: datetime) -> bool:
+    """Whether the store shows no use after a time: no memory stored, shown or judged, and no search."""
     store = call.engine.store
     events = store.latest(LogQuery(kinds=USED), access=call.access, limit=1)
     searches = store.documents(ATTENTION, access=call.access, limit=1)
@@ -83,7 +83,7 @@ def _left_alone(call: Call, since: datetime) -> bool:
 
 
 def sleep(call: Call) -> Consolidated:
-    """Consolidate, and dream if that is due."""
+    """Consolidate, with a dream if one is due."""
     query = DreamQuery(
         where=dreamable(call),
         scope=call.scope,
@@ -98,4 +98,4 @@ def run(call: Call) -> None:
     try:
         sleep(call)
     except Conflict as exc:
-        logger.info("No sleep now: %s", exc.message)
+        logger.info("Consolidation was skipped: %s", exc.message)

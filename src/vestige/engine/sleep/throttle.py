@@ -1,7 +1,7 @@
-"""Long work that gives way: after each piece of it, it rests as long as the piece took.
+"""Throttling of long work: after each piece it rests as long as the piece took.
 
-Threads of one process share an interpreter, and writers a lock. Work that pauses leaves both to whoever is
-waiting: a search in the middle of a dream, or the trace it leaves.
+Threads of one process share an interpreter, and writers share a lock. Work that pauses leaves both to others,
+such as a search during a dream.
 """
 
 import threading
@@ -11,47 +11,47 @@ from dataclasses import replace
 from vestige.engine.context import Call
 
 MOST_SECONDS = 0.25
-"""The longest rest: a machine that is slow for other reasons must not make it endless."""
+"""The longest rest: a slow machine must not make the work endless."""
 
 
-class Pace:
-    """Says whether the caller has gone; it rests first, and does what must be done now and then."""
+class Throttle:
+    """A cancellation check that rests first, and runs periodic duties."""
 
     def __init__(
         self,
         cancelled: Callable[[], bool],
         monotonic: Callable[[], float],
         rest: Callable[[float], object],
-        meanwhile: tuple[Callable[[], None], ...] = (),
+        duties: tuple[Callable[[], None], ...] = (),
     ) -> None:
         self._cancelled = cancelled
         self._monotonic = monotonic
         self._rest = rest
-        self._meanwhile = meanwhile
+        self._duties = duties
         self._since = monotonic()
 
     def __call__(self) -> bool:
-        """Rest, do what is due, then tell."""
+        """Rest, run the duties, and say whether the caller has cancelled."""
         worked = self._monotonic() - self._since
         if worked > 0:
             self._rest(min(worked, MOST_SECONDS))
-        for due in self._meanwhile:
+        for due in self._duties:
             due()
         self._since = self._monotonic()
         return self._cancelled()
 
-    def doing(self, due: Callable[[], None]) -> "Pace":
-        """The same pace, at which one more thing is done."""
-        return Pace(self._cancelled, self._monotonic, self._rest, (*self._meanwhile, due))
+    def doing(self, due: Callable[[], None]) -> "Throttle":
+        """The same throttle with one more duty."""
+        return Throttle(self._cancelled, self._monotonic, self._rest, (*self._duties, due))
 
 
-def paced(call: Call, due: Callable[[], None]) -> Call:
-    """The same call, which gives way whenever it is asked whether to go on (`Call.check`), and does `due`.
+def throttled(call: Call, due: Callable[[], None]) -> Call:
+    """The same call, which rests at every `Call.check`, and runs `due` then.
 
-    Work inside of paced work rests no longer than that.
+    Work inside throttled work does not rest twice.
     """
     pace = call.cancelled
-    if not isinstance(pace, Pace):
-        rest = threading.Event().wait  # nobody sets it
-        pace = Pace(call.cancelled, call.engine.monotonic, rest)
+    if not isinstance(pace, Throttle):
+        rest = threading.Event().wait  # never set
+        pace = Throttle(call.cancelled, call.engine.monotonic, rest)
     return replace(call, cancelled=pace.doing(due))

@@ -9,7 +9,7 @@ from vestige.core.errors import StoreError
 from vestige.engine.care.doctor import (
     OPENING,
     DoctorFinding,
-    Report,
+    DoctorReport,
     doctor,
     post_mortem,
     repairs,
@@ -116,7 +116,7 @@ SALVAGE = {
 """What helps where something is lost, by what memories are kept in."""
 
 
-def view(report: Report, salvage: str = FROM_FILE) -> Examined:
+def view(report: DoctorReport, salvage: str = FROM_FILE) -> Examined:
     """The report as it is answered; `salvage` says what to do about what is lost."""
     worst = severity_of(report)
     status: Literal["ok", "warnings", "broken"] = (
@@ -145,7 +145,7 @@ def _view(one: DoctorFinding) -> FindingView:
     )
 
 
-def _message(report: Report, salvage: str) -> str:
+def _message(report: DoctorReport, salvage: str) -> str:
     left = [one.trouble for one in report.findings if not one.repaired]
     mended = len(report.findings) - len(left)
     sentences = [f"{count(mended, 'trouble')} mended."] if mended else []

@@ -12,7 +12,7 @@ from vestige.engine.care.backup import BACKUPS
 from vestige.engine.care.filenames import check_file_name
 from vestige.engine.context import Call
 from vestige.engine.exchange.export import EXPORTS
-from vestige.engine.exchange.import_batches import ImportOutcome, Said, Tally
+from vestige.engine.exchange.import_batches import ImportNote, ImportOutcome, Tally
 from vestige.engine.exchange.import_foreign import import_foreign
 from vestige.engine.exchange.import_portable import ImportedPortable, check_portable, import_portable
 from vestige.engine.exchange.import_secrets import Holding
@@ -205,8 +205,8 @@ def _united(done: ImportedPortable) -> ImportOutcome:
     # A memory that comes in also brings links to life that an earlier file told of: not this one's.
     linked = min(done.edges, holds.edges - dangling)
     left = (
-        Said(kind="connection", place="", what="a memory at its end is not here", count=dangling),
-        Said(kind="document", place="", what="a memory it speaks of is not here", count=waiting),
+        ImportNote(kind="connection", place="", what="a memory at its end is not here", count=dangling),
+        ImportNote(kind="document", place="", what="a memory it speaks of is not here", count=waiting),
     )
     return ImportOutcome(
         tallies={
@@ -263,5 +263,5 @@ def _told(
     )
 
 
-def _said(said: Sequence[Said]) -> list[SaidView]:
+def _said(said: Sequence[ImportNote]) -> list[SaidView]:
     return [SaidView(**asdict(one)) for one in said[:SHOWN]]

@@ -190,7 +190,7 @@ _KEEP_IT = "Keep it now: it is not shown again. Send it as `Authorization: Beare
 def _expiry(now: datetime, told: str) -> datetime:
     found = _LIFE.fullmatch(told.strip().lower())
     if found:
-        return keys.later(now, timedelta(**{_UNITS[found[2]]: int(found[1])}))
+        return keys.expiry_after(now, timedelta(**{_UNITS[found[2]]: int(found[1])}))
     try:
         return _MOMENT.validate_python(told)
     except ValidationError as exc:

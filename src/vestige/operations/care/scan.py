@@ -8,7 +8,7 @@ from pydantic import Field
 from vestige.engine.care.scan_secrets import Scanned, SecretFinding, scan
 from vestige.engine.context import Call
 from vestige.engine.exchange.import_secrets import Holding
-from vestige.engine.memory.delete import copies
+from vestige.engine.memory.delete import file_copies
 from vestige.operations.registry.arguments import Switch, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.text import count, table
@@ -139,7 +139,7 @@ def scan_store(
     them should be changed. On the command line the exit code is 1 while secrets are stored.
     """
     seen = scan(call, redact=redact)
-    kept = copies(call) if seen.findings else []
+    kept = file_copies(call) if seen.findings else []
     return ScanResult(
         memories=seen.memories,
         documents=seen.documents,

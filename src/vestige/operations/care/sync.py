@@ -92,7 +92,7 @@ def sync_stores(
                 ended=one.ended,
                 reason=one.reason,
             )
-            for one in done.met
+            for one in done.peers
         ],
         memories=done.contents.memories,
         written=done.written,

@@ -25,7 +25,15 @@ from vestige.core.checks import check_text
 from vestige.core.errors import InvalidInput
 from vestige.core.models import Filter
 from vestige.engine.context import Call
-from vestige.engine.intentions import NewIntention, Which, change, check, delete, intend, listed
+from vestige.engine.intentions import (
+    NewIntention,
+    Which,
+    change,
+    check,
+    create_intention,
+    delete,
+    intentions_by_status,
+)
 from vestige.operations.intentions.triggers import TriggerArguments, trigger_from
 from vestige.operations.intentions.view import (
     IntentionDeleted,
@@ -168,7 +176,7 @@ def set_intention(call: Call, told: SetArguments) -> IntentionSet:
     deadline = told.deadline or (read.deadline if read else None)
     _check_deadline(trigger, deadline)
     words = _told_otherwise(told.description, read)
-    made = intend(
+    made = create_intention(
         call,
         NewIntention(
             description=read.description if read and words else told.description.strip(),
@@ -218,9 +226,9 @@ def check_intentions(call: Call, asked: CheckArguments) -> IntentionsChecked:
         if asked.include_snoozed or one.status_at(situation.now) is not IntentionStatus.SNOOZED
     ]
     return IntentionsChecked(
-        triggered=[told_view(one, situation.now) for one in found.told],
+        triggered=[told_view(one, situation.now) for one in found.triggered],
         pending=[view(one, situation.now) for one in pending[: asked.limit]],
-        total_triggered=found.told_in_all,
+        total_triggered=found.total,
         total_pending=len(pending),
         checked_at=situation.now,
         scope=used(call, asked.scope),
@@ -274,7 +282,7 @@ def delete_intention(call: Call, id: IntentionId) -> IntentionDeleted:
 def list_intentions(call: Call, asked: IntentionListArguments) -> IntentionsListed:
     """List intentions: what has come up, then the soonest first. What ended is shown for 30 days."""
     now = call.engine.now()
-    found = listed(call, scoped(call, Filter(), asked.scope), asked.filter_status)
+    found = intentions_by_status(call, scoped(call, Filter(), asked.scope), asked.filter_status)
     return IntentionsListed(
         filter_status=asked.filter_status,
         total=len(found),

@@ -12,13 +12,13 @@ from vestige.core.models import Record
 from vestige.engine.context import Call
 from vestige.engine.memory.archive import (
     LEAST,
+    ArchiveRun,
     FadedMemories,
     GcQuery,
     RestoredMemories,
-    Run,
     archive,
     archives,
-    faded,
+    find_faded,
     undo,
 )
 from vestige.operations.registry.arguments import Arguments, Scope, Switch, Wire
@@ -163,7 +163,7 @@ def gc(call: Call, asked: GcArguments) -> Collected:
         even_most=asked.even_most,
     )
     if asked.dry_run:
-        return _shown(call, wanted, faded(call, wanted))
+        return _shown(call, wanted, find_faded(call, wanted))
     return _collected(wanted, archive(call, wanted))
 
 
@@ -186,7 +186,7 @@ def _found(found: int, memories: int, scope: str, *, by: str = "dry_run: false")
     return f"{found} of {count(memories, 'memory')} in {scope} could be put aside; `{by}` does it."
 
 
-def _collected(asked: GcQuery, run: Run) -> Collected:
+def _collected(asked: GcQuery, run: ArchiveRun) -> Collected:
     taken = len(run.taken)
     back = f"`archive undo {run.archive_id}` brings {'it' if taken == 1 else 'them'} back"
     more = f" {run.left} more {'has' if run.left == 1 else 'have'} faded: run it again." if run.left else ""

@@ -10,8 +10,8 @@ from pydantic import Field
 from vestige.core.errors import InvalidInput
 from vestige.core.models import Evidence, Filter, Memory, Record
 from vestige.engine.context import Call
-from vestige.engine.ingest.secrets import checked, screened
-from vestige.engine.memory.feedback import Remarked, remark
+from vestige.engine.ingest.secrets import screen_fields, screen_text
+from vestige.engine.memory.feedback import FeedbackResult, give_feedback
 from vestige.engine.memory.tags import rename_tag
 from vestige.engine.reactions.reconsolidation import edit
 from vestige.engine.revise import revise
@@ -112,7 +112,7 @@ def memory_edit(
     after the memory was recalled (found, reviewed, promoted, called useful) an edit is a correction:
     `reconsolidated` is true, and it counts as a successful review. At any other time its strength is kept.
     """
-    record, changed, reconsolidated = edit(call, id, checked(call, content, policy=secrets))
+    record, changed, reconsolidated = edit(call, id, screen_text(call, content, policy=secrets))
     return Changed(
         action="edit",
         changed=changed,
@@ -148,7 +148,7 @@ def memory_tag(
             details={"tags": both},
         )
 
-    added = screened(call, {"add": add}, secrets).get("add", add)
+    added = screen_fields(call, {"add": add}, secrets).get("add", add)
 
     def retagged(memory: Memory) -> Memory:
         kept = [tag for tag in memory.tags if tag not in remove]
@@ -176,7 +176,7 @@ def memory_rename_tag(
 ) -> Renamed:
     """Rename a tag on every memory here that carries it; a tag that exists already is joined."""
     place = used(call, scope)
-    name = str(screened(call, {"to": to}, secrets).get("to", to)).strip()
+    name = str(screen_fields(call, {"to": to}, secrets).get("to", to)).strip()
     changed = rename_tag(call, tag, name, Filter(scope=place, archived=None))
     return Renamed(tag=tag, renamed_to=name, memories=changed, scope=place)
 
@@ -316,7 +316,7 @@ def mark_reviewed(
 
 
 def _strengthened(call: Call, memory_id: str, evidence: Evidence) -> Strengthened:
-    result = remark(call, memory_id, evidence)
+    result = give_feedback(call, memory_id, evidence)
     told = (
         f"Retention {percent(result.retention_before)} → {percent(result.retention_after)}, "
         f"stability {result.before.strength.stability:.1f} → {result.after.strength.stability:.1f} days."
@@ -331,7 +331,7 @@ def _strengthened(call: Call, memory_id: str, evidence: Evidence) -> Strengthene
     )
 
 
-def _standing(result: Remarked) -> Iterator[str]:
+def _standing(result: FeedbackResult) -> Iterator[str]:
     """What a vote did to whether a memory comes to mind."""
     before, after = result.before.memory, result.after.memory
     if before.suppression_count and not after.suppression_count:

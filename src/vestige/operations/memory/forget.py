@@ -9,7 +9,7 @@ from vestige.cognition.fsrs.forgetting import WINDOW, penalty, reach, reversible
 from vestige.cognition.fsrs.strength import retention_of, retrieval_of, state
 from vestige.core.errors import InvalidInput
 from vestige.engine.context import Call
-from vestige.engine.memory.delete import Forgotten, copies, forget
+from vestige.engine.memory.delete import Forgotten, file_copies, forget
 from vestige.engine.memory.suppress import Suppressed, suppress, unsuppress
 from vestige.operations.memory.change import archived_note
 from vestige.operations.memory.read import EXAMPLE_ID
@@ -230,7 +230,7 @@ def purge(
             details={"argument": "confirm"},
         )
     done = forget(call, id, even_pinned=even_pinned, with_merges=with_merges, with_parts=with_parts)
-    others, kept = [one for one in done.deleted if one != id], copies(call)
+    others, kept = [one for one in done.deleted if one != id], file_copies(call)
     sentences = [f"Purged {', '.join([id, *others])}."]
     if done.revived:
         sentences.append(f"True again: {', '.join(done.revived)}.")

@@ -14,7 +14,7 @@ from vestige.cognition.graph.layout import HEIGHT, WIDTH
 from vestige.core.errors import InvalidInput
 from vestige.core.models import Filter, Record
 from vestige.engine.context import Call, require_scope
-from vestige.engine.recall.explore import SHOWN, Graph, found_centre, graph, newest_centre
+from vestige.engine.recall.explore import SHOWN, Graph, centre_for_query, graph, newest_centre
 from vestige.engine.revise import load
 from vestige.operations.registry.arguments import Arguments, MemoryId, Scope, Wire
 from vestige.operations.registry.registry import registry
@@ -261,7 +261,7 @@ def _centre(call: Call, asked: GraphArguments) -> tuple[Record | None, Filter]:
     where = scoped(call, SHOWN, asked.scope)
     if asked.query is not None:
         check_query("query", asked.query)
-        return found_centre(call, asked.query, where), where
+        return centre_for_query(call, asked.query, where), where
     newest = newest_centre(call, where)
     if newest is None:
         require_scope(call, asked.scope)

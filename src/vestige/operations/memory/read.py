@@ -19,7 +19,7 @@ from vestige.core.models import Filter, MemoryState, Order, Revision
 from vestige.engine.context import Call
 from vestige.engine.ingest.importance import encodings
 from vestige.engine.memory.states import transitions
-from vestige.engine.recall.as_known import in_order
+from vestige.engine.recall.as_known import events_of
 from vestige.engine.revise import load
 from vestige.operations.registry.arguments import DetailLevel, MemoryId, Moment, Wire
 from vestige.operations.registry.registry import registry
@@ -328,7 +328,7 @@ def memory_history(
     """Show a memory's earlier revisions and what happened to it."""
     record = load(call, id)
     revisions = call.engine.store.history(id, access=call.access)
-    log = in_order(call, id)
+    log = events_of(call, id)
     return History(
         id=id,
         current_revision=record.memory.revision,

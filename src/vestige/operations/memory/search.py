@@ -10,7 +10,7 @@ from vestige.cognition.time.query_window import time_asked
 from vestige.core.models import Filter
 from vestige.engine.context import Call
 from vestige.engine.recall.candidates import Mode
-from vestige.engine.recall.recall import RecallQuery, recall, show
+from vestige.engine.recall.recall import RecallQuery, recall, record_shown
 from vestige.operations.memory.search_view import Found, found, render_found, shorter
 from vestige.operations.registry.arguments import DetailLevel, Moment, Names
 from vestige.operations.registry.registry import registry
@@ -156,5 +156,5 @@ def search(call: Call, asked: SearchArguments) -> Found:
     record = settings.record if asked.record is None else asked.record
     ids = {view.id for view in answer.results}
     shown = [hit for hit in recalled.hits if hit.record.memory.id in ids]
-    show(call, wanted, recalled, shown, record=record)
+    record_shown(call, wanted, recalled, shown, record=record)
     return answer

@@ -9,7 +9,7 @@ from pydantic import Field
 from vestige.engine.context import Call
 from vestige.engine.sleep.insights import KeptInsight, insights
 from vestige.engine.sleep.insights import dismiss as dismiss_insight
-from vestige.engine.sleep.runs import CONSOLIDATION, DREAM, RunRecord, rows
+from vestige.engine.sleep.runs import CONSOLIDATION, DREAM, RunRecord, run_records
 from vestige.operations.registry.arguments import Arguments, Scope, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import used
@@ -171,7 +171,7 @@ def list_runs(
 ) -> Runs:
     """List the last dreams and consolidations in reach, with what each of them did."""
     kinds = (kind,) if kind else (DREAM, CONSOLIDATION)
-    found = [row for one in kinds for row in rows(call, one, limit=limit)]
+    found = [row for one in kinds for row in run_records(call, one, limit=limit)]
     found.sort(key=lambda row: (row.at, row.id), reverse=True)
     return Runs(shown=len(found[:limit]), runs=[_run_view(row) for row in found[:limit]])
 

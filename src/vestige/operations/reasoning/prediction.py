@@ -9,7 +9,7 @@ from vestige.cognition.prediction.forecast import SUGGESTED
 from vestige.core.events import preview
 from vestige.core.models import Filter
 from vestige.engine.context import Call
-from vestige.engine.reactions.predict import Busy, LikelyQuery, Prediction, predict
+from vestige.engine.reactions.predict import CurrentWork, LikelyQuery, Prediction, predict
 from vestige.operations.registry.arguments import Arguments, Names, Scope, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import scoped, used
@@ -114,7 +114,7 @@ def predict_next(call: Call, asked: PredictArguments) -> Predictions:
     newest strong memories are named instead.
     """
     about = asked.context or PredictionContext()
-    busy = Busy(file=about.current_file, topics=tuple(about.current_topics), codebase=about.codebase)
+    busy = CurrentWork(file=about.current_file, topics=tuple(about.current_topics), codebase=about.codebase)
     found = predict(call, busy, asked.limit, within=scoped(call, Filter(), asked.scope))
     predictions = [_view(one) for one in found.predictions]
     return Predictions(

@@ -7,7 +7,7 @@ from pydantic import Field
 from vestige.cognition.evidence.evidence import Role
 from vestige.core.models import Filter
 from vestige.engine.context import Call, require_scope
-from vestige.engine.recall.recall import RecallQuery, show
+from vestige.engine.recall.recall import RecallQuery, record_shown
 from vestige.engine.recall.reference import refer
 from vestige.operations.reasoning.reference_view import (
     LEAST_BUDGET,
@@ -74,5 +74,5 @@ def deep_reference(call: Call, asked: ReferenceArguments) -> Referenced:
     ids = {one.id for one in answer.evidence if one.role != Role.SUPERSEDED}
     shown = [hit for hit in reference.hits if hit.record.memory.id in ids]
     record = settings.record if asked.record is None else asked.record
-    show(call, wanted, reference.recalled, shown, record=record)
+    record_shown(call, wanted, reference.recalled, shown, record=record)
     return answer

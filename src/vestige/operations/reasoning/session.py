@@ -11,7 +11,14 @@ from vestige.cognition.intentions.triggers import TriggerSituation
 from vestige.core.models import Filter, Record
 from vestige.engine.care.health import Health, health
 from vestige.engine.context import Call
-from vestige.engine.recall.session import Needs, SessionMaterial, SessionQuery, collect, needs, present
+from vestige.engine.recall.session import (
+    Needs,
+    SessionMaterial,
+    SessionQuery,
+    collect,
+    needs,
+    record_briefing,
+)
 from vestige.operations.intentions.intentions import situation_of
 from vestige.operations.intentions.view import intention_line
 from vestige.operations.registry.arguments import Arguments, Names, Scope, Wire
@@ -129,7 +136,7 @@ def session_context(call: Call, asked: SessionArguments) -> Session:
         head.extend(_status(state, lacking))
     sections = _sections(material, wanted.codebase, call.engine.now())
     briefing = compose(head, sections, asked.token_budget)
-    present(call, material, set(briefing.shown))
+    record_briefing(call, material, set(briefing.shown))
     return Session(
         context=briefing.text,
         tokens_used=briefing.tokens,

@@ -7,7 +7,7 @@ from typing import Any
 
 from vestige.core.errors import INSIDE, VestigeError
 from vestige.core.models import EVERYTHING
-from vestige.engine.context import Call, unseen
+from vestige.engine.context import Call, inaccessible_ids
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ def discreet(call: Call, answer: dict[str, Any]) -> dict[str, Any]:  # Any: JSON
     """The answer without the names of memories out of the caller's reach."""
     if call.access == EVERYTHING:
         return answer
-    hidden = unseen(call, _named(answer))
+    hidden = inaccessible_ids(call, _named(answer))
     return _without(answer, hidden) if hidden else answer
 
 

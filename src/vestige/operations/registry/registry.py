@@ -15,7 +15,7 @@ from pydantic import ValidationError, create_model
 
 from vestige.core.errors import InvalidInput, NotFound, StoreError, UnknownArgument
 from vestige.core.nearest import nearest_name
-from vestige.engine.context import Call, on_behalf_of
+from vestige.engine.context import Call, caused_by
 from vestige.operations.registry.arguments import Arguments, Wire, is_too_much, too_much
 from vestige.operations.registry.errors import no_action, refusal
 from vestige.operations.registry.privacy import discreet, discretion
@@ -62,7 +62,7 @@ class Operation:
     def call(self, call: Call, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Check permission and arguments, run, and give the answer as JSON-able data."""
         with discretion(call):
-            with on_behalf_of(call.access):
+            with caused_by(call.access):
                 answer = self.answer(call, arguments)
             return discreet(call, answer.wire())
 

@@ -6,7 +6,7 @@ from typing import Annotated, TypeVar
 from pydantic import Field
 
 from vestige.engine.context import Call
-from vestige.engine.ingest.secrets import Policy, screened
+from vestige.engine.ingest.secrets import Policy, screen_fields
 from vestige.operations.registry.arguments import Arguments
 
 Told = TypeVar("Told", bound=Arguments)
@@ -22,7 +22,7 @@ Secrets = Annotated[
 def cleaned(call: Call, told: Told, names: Collection[str], secrets: Policy | None) -> Told:
     """The arguments with secrets in these of them blacked out, or SecretFound, as the policy says."""
     given = told.model_dump(include=set(names), exclude_unset=True)
-    changed = screened(call, given, secrets)
+    changed = screen_fields(call, given, secrets)
     for name, value in changed.items():
         held = getattr(told, name)
         if isinstance(held, Arguments):

@@ -101,10 +101,10 @@ def test_what_could_not_be_told_while_the_server_was_away_is_told_when_it_is_bac
         away.notify("other", [ANOTHER])
         own.stop("fast")
         events.emit(MemoryDeleted(timestamp=T0, places=None, id="gone"))
-        relay.tell()
+        relay.send()
         own.start()
         assert [notice.process for notice in away.notices(0)] == ["other"]
-        relay.tell()
+        relay.send()
         assert [notice.process for notice in away.notices(0)] == ["other", "one"]
         relay.close(LONG)
     own.drop(url)
@@ -123,7 +123,7 @@ def test_who_only_follows_hears_what_is_told_right_after_a_restart(own: Server, 
                 own.start()
                 told = MemoryDeleted(timestamp=T0, places=None, id=f"m{number}")
                 there.emit(told)
-                writing.tell()
+                writing.send()
                 until(partial(heard.__contains__, told))
             until(lambda: len(other.processes()) == 2)
         following.close(LONG)

@@ -7,9 +7,9 @@ from typing import Any
 
 from vestige.core.errors import InvalidInput
 from vestige.engine.care import reembed
-from vestige.engine.care.reembed import ReembedOutlook
+from vestige.engine.care.reembed import ReembedEstimate
 from vestige.engine.context import Call
-from vestige.engine.embedding import embedder_or_none, is_foreign
+from vestige.engine.embedding import embedder_or_none, store_has_other_model
 from vestige.operations.shared.text import count
 from vestige.settings.settings import Settings
 from vestige.store.contract.answers import ProfileStatus
@@ -69,9 +69,9 @@ def plan(call: Call, work: ModelWork) -> dict[str, Any]:
     """What would be done; nothing is."""
     match work:
         case ModelWork.REEMBED:
-            planned = _outlook(reembed.outlook(call, reembed.model(call)))
+            planned = _outlook(reembed.estimate(call, reembed.model(call)))
         case ModelWork.ROLLBACK:
-            planned = _outlook(reembed.outlook_back(call))
+            planned = _outlook(reembed.estimate_rollback(call))
         case ModelWork.DROP_OLD:
             planned = _dropped(reembed.former(call))
     return {**planned, **_profiles(call)}
@@ -84,7 +84,7 @@ def do(call: Call, chosen: Chosen, settings: Settings) -> dict[str, Any]:
     if chosen.work is ModelWork.ROLLBACK:
         embedded = reembed.roll_back(call)
     else:
-        embedded = reembed.change_over(call, reembed.model(call))
+        embedded = reembed.switch_model(call, reembed.model(call))
     signature = call.engine.store.signature()
     name = None if signature is None else signature.name
     done = {"embedded": embedded, "model": name, **_profiles(call)}
@@ -99,7 +99,7 @@ def do(call: Call, chosen: Chosen, settings: Settings) -> dict[str, Any]:
 def _is_in_use(call: Call) -> bool:
     """Whether the model that this command was run with is that of the vectors in use."""
     embedder = embedder_or_none(call.engine)
-    return embedder is not None and not is_foreign(call.engine, embedder)
+    return embedder is not None and not store_has_other_model(call.engine, embedder)
 
 
 def told(done: Mapping[str, Any], *, dry_run: bool) -> list[str]:
@@ -119,7 +119,7 @@ def told(done: Mapping[str, Any], *, dry_run: bool) -> list[str]:
     return lines
 
 
-def _outlook(seen: ReembedOutlook) -> dict[str, Any]:
+def _outlook(seen: ReembedEstimate) -> dict[str, Any]:
     return {
         "model": seen.signature.name,
         "memories": seen.memories,
