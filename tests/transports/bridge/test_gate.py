@@ -15,7 +15,7 @@ from vestige.transports.http.auth.failures import (
     LOCK_FAILURES,
     LOCK_SECONDS,
     MAX_DELAYED,
-    Guesses,
+    FailedLogins,
 )
 
 SHORT = "open sesame"
@@ -46,8 +46,8 @@ class Lodge:
         self.waiting = 0
         self.go_on = anyio.Event()
         self.go_on.set()
-        guesses = Guesses(UNAUTHENTICATED, per_minute, self.clock.parts().monotonic, pause=self._pause)
-        self._gate = TokenGate(PlainTextResponse("inside"), token, guesses)
+        failures = FailedLogins(UNAUTHENTICATED, per_minute, self.clock.parts().monotonic, pause=self._pause)
+        self._gate = TokenGate(PlainTextResponse("inside"), token, failures)
 
     async def _pause(self, seconds: float) -> None:
         self.pauses.append(seconds)

@@ -227,7 +227,7 @@ def test_an_operation_needs_its_permission(site: Site) -> None:
 
 
 def test_no_operation_answers_without_a_key_but_its_description_does(site: Site) -> None:
-    for route in site.desk.registry.routes():
+    for route in site.context.registry.routes():
         path = "/api/v1" + route.path.replace("{", "").replace("}", "")
         assert site.http.request(route.method, path).status_code == 401, path
     for path in ("openapi.json", "docs", "docs/api.js", "docs/api-form.js", "docs/api.css"):

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient, WebSocketDenialResponse
 from tests.transports.http.support.harness import URL, WS, Site, bearer, new_site, whoami
 from vestige.core.caller import LOCAL_USER
 from vestige.core.errors import InvalidInput
-from vestige.transports.http.auth.gate import WRONG_KEY, narrowed
+from vestige.transports.http.auth.gate import WRONG_KEY, narrowed_caller
 from vestige.transports.http.problems import UNAUTHENTICATED
 
 UNKNOWN = "vst_" + "x" * 30
@@ -55,7 +55,7 @@ def test_a_key_that_opens_nothing_is_told_from_none_but_not_why_it_does_not(shel
     assert wrong == {(WRONG_KEY.message, WRONG_KEY.hint)}
     assert why(shell) == (UNAUTHENTICATED.message, UNAUTHENTICATED.hint)
     assert why(shell, Authorization="Bearer ") == why(shell, X_API_Key="") == why(shell)
-    assert why(shell, Cookie="vestige_session=nonsense")[0] == "This login is over."
+    assert why(shell, Cookie="vestige_session=nonsense")[0] == "This login has ended."
 
 
 def test_a_store_that_is_away_tells_strangers_nothing_about_the_installation(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_a_domain_can_only_be_narrowed(shell: Site, header: str, status: int) ->
 def test_a_filter_that_cannot_be_read_is_refused_rather_than_left_out(name: str, values: list[bytes]) -> None:
     headers = Headers(raw=[(name.lower().encode(), value) for value in values])
     with pytest.raises(InvalidInput):
-        narrowed(LOCAL_USER, headers)
+        narrowed_caller(LOCAL_USER, headers)
 
 
 def test_a_filter_that_cannot_be_read_is_told_as_a_bad_request(shell: Site) -> None:

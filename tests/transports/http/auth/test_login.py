@@ -90,7 +90,9 @@ def test_a_cookie_that_was_changed_opens_nothing(shell: Site, change: Callable[[
 
 def test_a_cookie_signed_by_somebody_else_opens_nothing(shell: Site) -> None:
     key, _ = shell.mint()
-    forged = Logins(b"guess" * 20, hours=8, entropy=shell.desk.entropy).begin(key.id, shell.world.clock.now)
+    forged = Logins(b"guess" * 20, hours=8, entropy=shell.context.entropy).begin(
+        key.id, shell.world.clock.now
+    )
     assert shell.http.get("/whoami", headers={"Cookie": f"{COOKIE}={forged.text}"}).status_code == 401
 
 
@@ -160,7 +162,7 @@ def test_a_login_that_does_not_come_to_an_end_is_given_up(shell: Site) -> None:
     async def run() -> int:
         headers = [(b"content-type", b"application/json")]
         scope = {"type": "http", "method": "POST", "headers": headers, "state": {"request_id": "test"}}
-        handlers = Handlers(shell.desk, shell.auth, body_seconds=0.01)
+        handlers = Handlers(shell.context, shell.auth, body_seconds=0.01)
         return (await handlers.enter(Request(scope, silent))).status_code
 
     assert anyio.run(run) == 408
@@ -234,7 +236,9 @@ def test_the_page_holds_no_script_or_style_of_its_own(shell: Site) -> None:
         assert shell.http.get(f"/static/{name}").status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/static/../desk.py", "/static/%2e%2e/desk.py", "/static/", "/static"])
+@pytest.mark.parametrize(
+    "path", ["/static/../context.py", "/static/%2e%2e/context.py", "/static/", "/static"]
+)
 def test_only_files_of_ours_are_served(shell: Site, path: str) -> None:
     assert shell.http.get(path).status_code in (401, 404)
 

@@ -187,7 +187,7 @@ def test_a_session_that_is_not_used_for_a_while_is_over(tmp_path: Path) -> None:
         gone = post(site.http, other, message("ping"))
 
         assert gone.status_code == 404
-        assert site.desk.gauges["mcp_sessions"].read() == 1
+        assert site.context.gauges["mcp_sessions"].read() == 1
 
 
 # -- order and cancellation -------------------------------------------------------------------------
@@ -443,10 +443,10 @@ def test_a_call_in_a_stream_ends_when_its_key_is_revoked(
 
 def test_messages_for_a_client_that_does_not_listen_are_bounded() -> None:
     outbox = streams.Outbox()
-    for number in range(2 * streams.MOST_WAITING):
+    for number in range(2 * streams.MAX_WAITING):
         outbox.put({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"n": number}})
     outbox.put({"jsonrpc": "2.0", "id": 1, "result": {}})
 
     kept = outbox.drain()
-    assert len(kept) == streams.MOST_WAITING + 1
+    assert len(kept) == streams.MAX_WAITING + 1
     assert "result" in kept[-1]
