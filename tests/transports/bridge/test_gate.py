@@ -83,7 +83,7 @@ async def test_guesses_are_answered_ever_later_and_then_not_looked_at() -> None:
     right = await lodge.ask(bearer(SHORT))
     assert (right.status_code, right.json()["code"]) == (429, "rate_limited")
     assert right.headers["retry-after"] == str(int(LOCK_SECONDS))
-    assert right.json()["hint"].endswith("with the token that the bridge was given. Come again in 30 s.")
+    assert right.json()["hint"].endswith("with the token that the bridge was given. Try again in 30 s.")
 
 
 @run

@@ -125,7 +125,7 @@ def test_a_place_of_a_vestige_is_told_with_the_line_that_connects_to_it() -> Non
 def test_a_place_that_something_else_has_is_told_with_every_way_to_another(body: bytes) -> None:
     with answering(body) as place:
         told = occupied(place)
-    assert told.message == f"Another program listens on {place} already."
+    assert told.message == f"Something else listens on {place} already."
     assert told.hint is not None
     assert "--bind" in told.hint
     assert "VESTIGE_SERVER_BIND" in told.hint

@@ -129,8 +129,8 @@ def test_a_store_that_is_away_tells_whoever_logs_in_nothing_about_the_installati
     assert "details" not in response.json()
     page = shell.http.post("/login", data={"api_key": key})
     assert page.status_code == 503
-    assert "The memory cannot be reached just now." in page.text
-    assert "does not open anything" not in page.text
+    assert "The store is not available." in page.text
+    assert "Unknown, revoked" not in page.text
 
 
 def test_a_wrong_key_logs_nobody_in_and_counts_as_a_failure(shell: Site) -> None:
@@ -196,7 +196,7 @@ def test_a_form_with_a_wrong_key_shows_the_page_with_the_reason(shell: Site) -> 
     response = shell.http.post("/login", data={"api_key": "wrong"})
     assert response.status_code == 401
     assert response.headers["content-type"].startswith("text/html")
-    assert '<p id="failure" role="alert">This key does not open anything.</p>' in response.text
+    assert '<p id="failure" role="alert">Unknown, revoked or expired API key.</p>' in response.text
 
 
 def test_a_form_that_was_sent_too_often_shows_the_page_with_that_reason(shell: Site) -> None:
@@ -204,8 +204,8 @@ def test_a_form_that_was_sent_too_often_shows_the_page_with_that_reason(shell: S
         response = shell.http.post("/login", data={"api_key": "wrong"})
     assert response.status_code == 429
     assert int(response.headers["retry-after"]) > 0
-    assert '<p id="failure" role="alert">This address sent too many keys that open nothing.' in response.text
-    assert f"Come again in {response.headers['retry-after']} s.</p>" in response.text
+    assert '<p id="failure" role="alert">This address sent too many invalid keys.' in response.text
+    assert f"Try again in {response.headers['retry-after']} s.</p>" in response.text
 
 
 def test_without_a_script_the_page_shows_who_is_logged_in_until_he_logs_out(shell: Site) -> None:

@@ -198,10 +198,10 @@ def test_a_server_that_stops_says_goodbye(site: Site) -> None:
         until_they_listen(site, 2)
         assert site.http.portal
         site.http.portal.call(site.context.stopping.set)
-        assert ending(session) == (1001, "The server stops.")
+        assert ending(session) == (1001, "The server is stopping.")
     assert streamed.messages()[-1] == {
         "type": "Closed",
-        "data": {"code": 1001, "reason": "The server stops."},
+        "data": {"code": 1001, "reason": "The server is stopping."},
     }
 
 

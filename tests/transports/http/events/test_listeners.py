@@ -407,7 +407,7 @@ def test_an_event_that_cannot_be_told_is_left_out(world: World, caplog: pytest.L
             assert await told(tea, 1) == ["2"]
 
     listening(world, act)
-    assert "Nobody was told of MemoryDeleted" in caplog.text
+    assert "The event MemoryDeleted was not sent to listeners" in caplog.text
 
 
 # -- numbers -----------------------------------------------------------------------------------------

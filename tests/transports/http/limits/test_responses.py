@@ -27,7 +27,7 @@ MUCH = "Much: " + "word " * 20_000
 
 @pytest.fixture(autouse=True)
 def _no_least(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(context, "LEAST_BYTES", 0)
+    monkeypatch.setattr(context, "MIN_BODY_BYTES", 0)
 
 
 def many(site: Site, count: int) -> list[str]:

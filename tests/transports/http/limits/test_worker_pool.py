@@ -103,7 +103,7 @@ def test_whoever_stops_waiting_leaves_no_trace() -> None:
 
 
 def test_so_many_wait_at_most_with_one_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_pool, "MOST_WAITING", 2)
+    monkeypatch.setattr(worker_pool, "MAX_WAITING", 2)
 
     async def run() -> None:
         road = Road(16)
@@ -182,7 +182,7 @@ def test_a_batch_of_long_tools_has_its_share_of_threads_and_all_are_answered(
 
 
 def test_tools_that_too_many_wait_before_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_pool, "MOST_WAITING", 1)
+    monkeypatch.setattr(worker_pool, "MAX_WAITING", 1)
     with new_site(tmp_path, ROOM) as site, ThreadPoolExecutor(1) as threads, holding(LONG) as held:
         session = open_session(site.http, "2025-03-26", headers=bearer(site.key()))
         batch = [call(LONG, number) for number in range(5)]

@@ -247,7 +247,7 @@ def test_a_call_that_waits_for_roots_is_not_lost_with_its_response(monkeypatch: 
 
 
 def test_a_session_has_so_many_unfinished_calls_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "MOST_UNFINISHED", 3)
+    monkeypatch.setattr(driver, "MAX_UNFINISHED", 3)
     app, conversations = SmallApp(), watched(monkeypatch)
     with talking_to(app) as http, ThreadPoolExecutor() as threads:
         session = open_session(http, "2025-03-26")
@@ -274,7 +274,7 @@ def test_a_session_has_so_many_unfinished_calls_at_most(monkeypatch: pytest.Monk
 
 
 def test_calls_that_wait_for_roots_are_unfinished_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "MOST_UNFINISHED", 1)
+    monkeypatch.setattr(driver, "MAX_UNFINISHED", 1)
     monkeypatch.setattr(driver, "ROOTS_SECONDS", TIMEOUT_SECONDS)
     with talking_to(SmallApp()) as http:
         session = open_session(http, capabilities=HAS_ROOTS)
