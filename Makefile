@@ -1,6 +1,6 @@
 # `make serve`, `make demo` and `make test` each do all their set-up on a machine with Python >= 3.11 and make.
-# Everything is installed into .venv here; the model goes to the user's cache. Only the package index
-# that pip is set to is contacted.
+# Everything is installed into .venv here; the model goes to the user's cache. Only the package index that pip
+# is set to is contacted; tests also download nginx from the system's packages, if it is not installed.
 
 .DEFAULT_GOAL := all
 .PHONY: all check clean bench coverage demo docs fix help lint model quick serve suite test test-bare

@@ -18,7 +18,7 @@ _machines = count(1)
 
 
 def guesser(bridge: Bridged) -> httpx.Client:
-    """A client at an address of its own, so that its guesses are counted for nobody else."""
+    """A client at an address of its own, so that its failures are counted for nobody else."""
     number = next(_machines)
     address = f"127.1.{number // 250}.{1 + number % 250}"
     return httpx.Client(base_url=bridge.url, transport=httpx.HTTPTransport(local_address=address))

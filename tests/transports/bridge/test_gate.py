@@ -15,7 +15,7 @@ from vestige.transports.http.auth.failures import (
     LOCK_FAILURES,
     LOCK_SECONDS,
     MAX_DELAYED,
-    Guesses,
+    FailedLogins,
 )
 
 SHORT = "open sesame"
@@ -46,8 +46,8 @@ class Lodge:
         self.waiting = 0
         self.go_on = anyio.Event()
         self.go_on.set()
-        guesses = Guesses(UNAUTHENTICATED, per_minute, self.clock.parts().monotonic, pause=self._pause)
-        self._gate = TokenGate(PlainTextResponse("inside"), token, guesses)
+        failures = FailedLogins(UNAUTHENTICATED, per_minute, self.clock.parts().monotonic, pause=self._pause)
+        self._gate = TokenGate(PlainTextResponse("inside"), token, failures)
 
     async def _pause(self, seconds: float) -> None:
         self.pauses.append(seconds)
@@ -83,7 +83,7 @@ async def test_guesses_are_answered_ever_later_and_then_not_looked_at() -> None:
     right = await lodge.ask(bearer(SHORT))
     assert (right.status_code, right.json()["code"]) == (429, "rate_limited")
     assert right.headers["retry-after"] == str(int(LOCK_SECONDS))
-    assert right.json()["hint"].endswith("with the token that the bridge was given. Come again in 30 s.")
+    assert right.json()["hint"].endswith("with the token that the bridge was given. Try again in 30 s.")
 
 
 @run

@@ -18,7 +18,7 @@ from vestige.engine.context import Call
 from vestige.operations.registry.groups import registry
 from vestige.transports.http import app, rest
 from vestige.transports.http.auth.gate import Auth
-from vestige.transports.http.context import Desk
+from vestige.transports.http.context import ServerContext
 from vestige.transports.http.events import endpoints
 from vestige.transports.http.mcp import endpoint
 from vestige.transports.mcp.catalog import packaged_data
@@ -26,10 +26,10 @@ from vestige.transports.mcp.catalog import packaged_data
 UNCOUNTED: dict[str, Any] = {"server.requests_per_minute": 0}
 
 
-def with_suite_fixtures(desk: Desk) -> endpoint.Offer:
+def with_suite_fixtures(context: ServerContext) -> endpoint.Served:
     """What the suites need, beside all that Vestige offers."""
-    catalog = endpoint.catalogs(desk, with_fixtures(packaged_data()))
-    return endpoint.Offer(catalog=catalog, connection=FixtureConnection, do=do)
+    catalog = endpoint.catalogs(context, with_fixtures(packaged_data()))
+    return endpoint.Served(catalog=catalog, connection=FixtureConnection, do=do)
 
 
 @contextmanager
@@ -37,7 +37,7 @@ def fixture_server(folder: Path) -> Iterator[str]:
     """The address of MCP on a server of a new store that has the fixtures."""
     with open_world(folder, **UNCOUNTED) as world:
         engine = world.app.engine
-        desk = Desk(
+        context = ServerContext(
             app=world.app,
             settings=engine.settings,
             registry=registry,
@@ -45,9 +45,13 @@ def fixture_server(folder: Path) -> Iterator[str]:
             entropy=engine.entropy,
             limiter=anyio.CapacityLimiter(16),
         )
-        parts = (rest.routes, lambda desk: endpoint.routes(desk, with_suite_fixtures(desk)), endpoints.routes)
+        parts = (
+            rest.routes,
+            lambda context: endpoint.routes(context, with_suite_fixtures(context)),
+            endpoints.routes,
+        )
         _, key = keys.mint(Call(engine=engine), "the suites", ["write"], None, None, None)
-        with served(_with_key(app.build(desk, Auth(desk, bytes(64)), parts), key)) as url:
+        with served(_with_key(app.build(context, Auth(context, bytes(64)), parts), key)) as url:
             yield f"{url}{endpoint.PATH}"
 
 

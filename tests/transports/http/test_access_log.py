@@ -16,13 +16,13 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from tests.transports.http.support.harness import WS, Site, bearer, new_site
 from vestige.core.errors import NotFound
 from vestige.transports.http.auth.cookies import COOKIE
-from vestige.transports.http.context import Desk
+from vestige.transports.http.context import ServerContext
 from vestige.transports.http.middleware.access_log import ACCESS, JsonLines
 
 CANARY = "canary-4f1c"
 
 
-def several(desk: Desk) -> list[BaseRoute]:
+def several(context: ServerContext) -> list[BaseRoute]:
     async def fine(request: Request) -> JSONResponse:
         await request.body()
         return JSONResponse("fine")

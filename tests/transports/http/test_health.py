@@ -36,6 +36,6 @@ def test_the_store_is_not_asked_anew_by_everybody_who_wants_to_know(tmp_path: Pa
 
 
 def test_a_server_that_stops_is_not_ready_but_lives(shell: Site) -> None:
-    shell.desk.stopping.set()
+    shell.context.stopping.set()
     assert shell.http.get("/readyz").status_code == 503
     assert shell.http.get("/health").status_code == 200

@@ -39,7 +39,7 @@ def test_memories_are_counted_and_a_store_that_fails_is_told(tmp_path: Path) -> 
 
 
 def test_gauges_of_the_parts_are_shown(shell: Site) -> None:
-    shell.desk.gauges["teapots"] = Gauge("Teapots that are full.", lambda: 1_234_567)
+    shell.context.gauges["teapots"] = Gauge("Teapots that are full.", lambda: 1_234_567)
     text = shell.http.get("/metrics", headers=bearer(shell.key("read"))).text
     assert numbers(text)["vestige_teapots"] == 1_234_567
     assert "# HELP vestige_teapots Teapots that are full.\n# TYPE vestige_teapots gauge\n" in text

@@ -89,7 +89,7 @@ def test_an_argument_in_the_path_may_be_repeated_but_not_contradicted(
     again = http.put(f"/memories/{memory}", json={"id": memory, "content": "Ada drinks green tea."})
     assert again.status_code == 200
     other = http.put(f"/memories/{memory}", json={"id": "another", "content": "Ada drinks coffee."})
-    assert told(other) == (400, "invalid_input", "`id` is given twice: the path says something else.")
+    assert told(other) == (400, "invalid_input", "`id` is given twice: the path has another value.")
     assert world.get(memory)["content"] == "Ada drinks green tea."
 
 
@@ -188,9 +188,7 @@ def test_the_header_idempotency_key_makes_a_retry_safe(http: httpx.Client) -> No
     other = http.post("/memories", json={"content": "Ada rides."}, headers=key)
     assert told(other)[:2] == (409, "idempotency_conflict")
     both = http.post("/memories", json={**body, "idempotency_key": "twice"}, headers=key)
-    assert (
-        told(both)[2] == "`idempotency_key` is given twice: the header Idempotency-Key says something else."
-    )
+    assert told(both)[2] == "`idempotency_key` is given twice: the header Idempotency-Key has another value."
 
 
 def test_an_operation_that_takes_no_idempotency_key_is_not_given_one(http: httpx.Client) -> None:
@@ -227,7 +225,7 @@ def test_an_operation_needs_its_permission(site: Site) -> None:
 
 
 def test_no_operation_answers_without_a_key_but_its_description_does(site: Site) -> None:
-    for route in site.desk.registry.routes():
+    for route in site.context.registry.routes():
         path = "/api/v1" + route.path.replace("{", "").replace("}", "")
         assert site.http.request(route.method, path).status_code == 401, path
     for path in ("openapi.json", "docs", "docs/api.js", "docs/api-form.js", "docs/api.css"):

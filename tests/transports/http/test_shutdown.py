@@ -10,9 +10,9 @@ from testbed.world import World
 from vestige.core.errors import Cancelled, DeadlineExceeded
 from vestige.core.invocation import Invocation
 from vestige.operations.registry.groups import registry
-from vestige.transports.http.run import Hurried
+from vestige.transports.http.run import CancellableApp
 
-Call = Callable[[Hurried, Invocation], dict[str, Any]]
+Call = Callable[[CancellableApp, Invocation], dict[str, Any]]
 
 
 def asked(world: World, cancelled: threading.Event, name: str = "consolidate") -> Invocation:
@@ -28,7 +28,7 @@ CALLS: dict[str, Call] = {
 
 @pytest.mark.parametrize("name", CALLS)
 def test_a_call_goes_on_until_its_client_leaves_or_the_server_hurries(world: World, name: str) -> None:
-    app, call = Hurried(world.app), CALLS[name]
+    app, call = CancellableApp(world.app), CALLS[name]
     world.remember("The kettle whistles in C sharp.")
     gone = threading.Event()
     rest = asked(world, gone)
@@ -37,7 +37,7 @@ def test_a_call_goes_on_until_its_client_leaves_or_the_server_hurries(world: Wor
     with pytest.raises(Cancelled):
         call(app, rest)
     gone.clear()
-    app.hurry.set()
+    app.cancel_all.set()
     with pytest.raises(Cancelled):
         call(app, rest)
 
@@ -47,11 +47,11 @@ def test_a_call_has_its_time(world: World, name: str) -> None:
     rest = asked(world, threading.Event())
     world.clock.sleep(61)
     with pytest.raises(DeadlineExceeded):
-        CALLS[name](Hurried(world.app), rest)
+        CALLS[name](CancellableApp(world.app), rest)
 
 
 def test_resources_are_read_as_before(world: World) -> None:
-    app = Hurried(world.app)
+    app = CancellableApp(world.app)
     uri = next(iter(registry.resources))
     given = asked(world, threading.Event(), uri)
     assert app.read_resource(given) == world.app.read_resource(given)

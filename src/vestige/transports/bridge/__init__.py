@@ -1,6 +1,6 @@
 """The HTTP API that OpenClaw deployments use, in front of one `vestige-mcp` process.
 
-    app (routes, layers) → requests (what is meant) → isolation (where it may look) → supervisor → child
+app (routes, middleware) → requests (parsing) → isolation (scopes of agents) → supervisor → child
 
-The bridge knows no memory: whatever it is asked becomes a tool call over standard input and output.
+The bridge has no memory of its own: every request becomes a tool call over standard input and output.
 """

@@ -1,4 +1,5 @@
-"""What a tool's result becomes: `{success, data, error}`, with the texts of a search cut if asked."""
+"""Converts the result of a tool into `{success, data, error}`, with the texts of a search truncated on
+request."""
 
 from collections.abc import Mapping
 
@@ -12,7 +13,7 @@ _WRONG_ARGUMENTS = ("invalid_input", "unknown_argument")
 
 
 class BridgeRefused(Exception):
-    """A request that is not answered, with the reason."""
+    """A request that the bridge refuses, with the reason."""
 
     def __init__(self, refusal: Refusal) -> None:
         self.refusal = refusal
@@ -20,9 +21,11 @@ class BridgeRefused(Exception):
 
 
 def answer(result: Message) -> Message:
-    """The answer to a tool's result; Refused where the tool does not know or take an argument.
+    """The response for the result of a tool; BridgeRefused where the tool does not know or accept an
+    argument.
 
-    What the tool decided against is an answer too: clients look at `success`, and the connection worked.
+    A decision of the tool against a request is a response, too: clients look at `success`, and the
+    connection worked.
     """
     structured = structure(result)
     if not result.get("isError"):
@@ -41,30 +44,30 @@ def answer(result: Message) -> Message:
                 details=details,
             )
         )
-    told = " ".join(str(error[name]) for name in ("message", "hint") if error.get(name))
-    return failure(code, told or _texts(result))
+    message = " ".join(str(error[name]) for name in ("message", "hint") if error.get(name))
+    return failure(code, message or _texts(result))
 
 
 def failure(code: str, message: str) -> Message:
-    """The answer where a tool did not do what it was asked for."""
+    """The response for a tool that failed."""
     return {"success": False, "data": None, "error": message, "code": code}
 
 
 def structure(result: Message) -> Message:
-    """The result as data; empty where a process tells only text."""
+    """The structured data of a result; empty if there is only text."""
     return dict(_as_object(result.get("structuredContent")))
 
 
 def restructured(result: Message, structured: Message) -> Message:
-    """The result with other data. Its text is the same data as JSON."""
+    """The result with other data, and its text as the same data in JSON."""
     text = orjson.dumps(structured).decode()
     return {**result, "content": [{"type": "text", "text": text}], "structuredContent": structured}
 
 
 def truncated(result: Message, most_chars: int) -> Message:
-    """The result of a search with texts of at most so many characters; 0 leaves them whole.
+    """The result of a search with texts truncated to `most_chars`; 0 leaves them whole.
 
-    An entry that was cut says so, and how long its text was.
+    A truncated entry has a note of that, and the length of its text.
     """
     structured = structure(result)
     entries = structured.get("results")

@@ -1,4 +1,4 @@
-"""The bridge as an ASGI application: its routes behind the layers that all requests pass."""
+"""The bridge as an ASGI application: its routes, behind the middleware that every request passes."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -24,37 +24,37 @@ from vestige.transports.bridge.identity import agent_of
 from vestige.transports.bridge.isolation import call_apart
 from vestige.transports.bridge.supervisor import ChildDown, NoAnswer, Supervisor
 from vestige.transports.http.auth.addresses import bind_of
-from vestige.transports.http.auth.failures import Guesses
+from vestige.transports.http.auth.failures import FailedLogins
 from vestige.transports.http.auth.hosts import AllowedNames, Hosts, Origins
-from vestige.transports.http.context import read, readers
+from vestige.transports.http.context import parse_body, parser_limiter
 from vestige.transports.http.limits.bodies_and_rates import PROBES, BodyLimit, RateLimit
-from vestige.transports.http.limits.fair_queue import Bodies, Concurrency
+from vestige.transports.http.limits.fair_queue import BodyBuffer, ConcurrencyLimit
 from vestige.transports.http.middleware.access_log import AccessLog
 from vestige.transports.http.middleware.security_headers import SecurityHeaders
-from vestige.transports.http.problems import NO_SUCH_ROUTE, Refusal, failure, gone, problem, refusal_of
+from vestige.transports.http.problems import NO_SUCH_ROUTE, Refusal, client_gone, failure, problem, refusal_of
 
 IDEMPOTENCY = "Idempotency-Key"
 MAX_KEY_CHARS = 200
 HEALTH_SECONDS = 2.0
-"""How long the process may take to say that it lives."""
+"""How long the process may take to answer a health check."""
 
 NOT_READY = Refusal(status=503, code="not_ready", message="vestige-mcp not ready")
 LOST = Refusal(
     status=502,
     code="child_lost",
-    message="vestige-mcp ended before it answered; whether it did what was asked is not known.",
-    hint="Another one is being started. Look before you send the request again.",
+    message=("vestige-mcp ended before it answered. Whether it carried out the request is not known."),
+    hint="Another process is being started. Check the result before you send the request again.",
 )
 DOWN = Refusal(
     status=502,
     code="child_down",
     message="vestige-mcp cannot be started.",
-    hint="The log of the bridge says why. Nothing was done.",
+    hint="The log of the bridge has the reason. The request was not carried out.",
 )
 SLOW = Refusal(
     status=502,
     code="timeout",
-    message="vestige-mcp did not answer in time; whether it did what was asked is not known.",
+    message=("vestige-mcp did not answer in time. Whether it carried out the request is not known."),
     hint=f"VESTIGE_REQUEST_TIMEOUT is the limit. With the same {IDEMPOTENCY} a memory can be sent again.",
 )
 NOWHERE = replace(NO_SUCH_ROUTE, hint=f"There are: {', '.join(requests.READERS)}, /health, /readyz.")
@@ -64,7 +64,7 @@ _WITHOUT_ANSWER: dict[type[Exception], Refusal] = {ChildLost: LOST, ChildDown: D
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bridge:
-    """What the routes work with."""
+    """The shared state of the routes."""
 
     settings: Settings
     supervisor: Supervisor
@@ -72,11 +72,11 @@ class Bridge:
     monotonic: Callable[[], float]
     new_id: Callable[[], str]
     token: str | None
-    reading: anyio.CapacityLimiter = field(default_factory=readers)
+    reading: anyio.CapacityLimiter = field(default_factory=parser_limiter)
 
 
 def build(bridge: Bridge) -> ASGIApp:
-    """The application. It keeps the process behind it from its start to its end."""
+    """Build the application. The process behind it runs from its start to its end."""
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -92,8 +92,8 @@ def build(bridge: Bridge) -> ASGIApp:
         ],
         lifespan=lifespan,
         exception_handlers={
-            BridgeRefused: _refuse, VestigeError: _refuse, HTTPException: _refuse, ClientDisconnect: gone,
-            Exception: _fail,
+            BridgeRefused: _refuse, VestigeError: _refuse, HTTPException: _refuse,
+            ClientDisconnect: client_gone, Exception: _fail,
         },
     )  # fmt: skip
     entrance = AccessLog(
@@ -103,32 +103,34 @@ def build(bridge: Bridge) -> ASGIApp:
         monotonic=bridge.monotonic,
         routes=inside.routes,
         unknown={"agent": "", "key_id": ""},
-        who=lambda state: {"agent": state["agent"]},  # as it was checked; nothing else that was sent is told
+        who=lambda state: {"agent": state["agent"]},  # checked; nothing else that the client sent is logged
     )
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
-        # Starting and stopping is no request, and passes no layer.
+        # Startup and shutdown are not requests, and pass no middleware.
         await (inside if scope["type"] == "lifespan" else entrance)(scope, receive, send)
 
     return serve
 
 
 def _layers(inside: ASGIApp, bridge: Bridge) -> ASGIApp:
-    """What a request passes, innermost first."""
+    """The middleware of every request, innermost first."""
     server = bridge.settings.server
     names = AllowedNames.of(
         bind_of(bridge.settings.bridge.bind), server.allowed_hosts, server.allowed_origins
     )
     is_probe = PROBES.__contains__
-    app: ASGIApp = Concurrency(inside, server.max_concurrent, is_probe)
-    app = Bodies(app, server.max_body_bytes, is_probe)
+    app: ASGIApp = ConcurrencyLimit(inside, server.max_concurrent, is_probe)
+    app = BodyBuffer(app, server.max_body_bytes, is_probe)
     app = RateLimit(app, server.requests_per_minute, bridge.monotonic)
-    app = TokenGate(app, bridge.token, Guesses(UNAUTHENTICATED, server.requests_per_minute, bridge.monotonic))
+    app = TokenGate(
+        app, bridge.token, FailedLogins(UNAUTHENTICATED, server.requests_per_minute, bridge.monotonic)
+    )
     app = BodyLimit(app, server.max_body_bytes)
     app = Origins(app, names)
     if bridge.token is None:
-        # A page that made a name of its own point here could use the bridge. It cannot where a token is
-        # needed, and there agents call the bridge by whatever name their network has for it.
+        # A page whose name resolves to this server could use the bridge (DNS rebinding). It cannot where a
+        # token is needed, and there agents may use any name that their network has for the bridge.
         app = Hosts(app, names)
     return SecurityHeaders(app)
 
@@ -141,7 +143,7 @@ def _handler(bridge: Bridge, path: str) -> Handler:
         agent = agent_of(request.headers)
         request.state.agent = agent or ""
         origin = requests.RequestOrigin(agent=agent, idempotency_key=_key(bridge, request))
-        body = await read(bridge, await request.body(), _body, count_all=True)
+        body = await parse_body(bridge, await request.body(), _body, count_all=True)
         asked = requests.read(path, body, origin)
         try:
             result = await _result(bridge, asked, agent)
@@ -167,7 +169,7 @@ async def _result(bridge: Bridge, asked: requests.ToolCall, agent: str | None) -
 
 
 def _key(bridge: Bridge, request: Request) -> str:
-    """What tells a request from others: what its sender says, to send it again, or something new."""
+    """The idempotency key of a request: the one that the client sent, or a new one."""
     given = request.headers.get(IDEMPOTENCY, "").strip()
     if len(given) > MAX_KEY_CHARS:
         raise BridgeRefused(
@@ -193,13 +195,13 @@ def _health(bridge: Bridge, began: float) -> Handler:
     async def health(_: Request) -> Response:
         lives = bridge.supervisor.child is not None
         connected = lives and await bridge.supervisor.answers(HEALTH_SECONDS)
-        told: Message = {
+        status: Message = {
             "status": "healthy" if connected else "unhealthy",
             "vestige_process": lives,
             "vestige_connected": connected,
             "uptime_seconds": round(bridge.monotonic() - began, 1),
         }
-        return _json(told, 200 if connected else 503)
+        return _json(status, 200 if connected else 503)
 
     return health
 
@@ -243,4 +245,4 @@ async def _refuse(request: Request, exc: Exception) -> Response:
 
 
 async def _fail(request: Request, exc: Exception) -> Response:
-    return failure(request.state.request_id)  # and it goes on to the outermost layer, which logs it
+    return failure(request.state.request_id)  # the outermost layer logs the exception

@@ -1,4 +1,4 @@
-"""Who may use the bridge: whoever has its token, or whoever is on this machine if that was said."""
+"""Authentication of the bridge: a bearer token, or anonymous access on this machine if that is allowed."""
 
 from hashlib import blake2b
 from hmac import compare_digest
@@ -9,12 +9,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from vestige.core.errors import ConfigError
 from vestige.settings.settings import Settings, is_empty_variable
 from vestige.transports.http.auth.addresses import Bind, bind_of, sender_of
-from vestige.transports.http.auth.failures import Guesses
+from vestige.transports.http.auth.failures import FailedLogins
 from vestige.transports.http.problems import Refusal
 
 TOKEN_VARIABLE = "VESTIGE_AUTH_TOKEN"
 LONG_CHARS = 32
-"""A token of so many characters, such as `openssl rand -hex 32` makes, is not found by trying."""
+"""A token of this length, such as from `openssl rand -hex 32`, cannot be guessed."""
 OPEN_PATHS = frozenset({"/health", "/readyz"})
 UNAUTHENTICATED = Refusal(
     status=401,
@@ -25,33 +25,34 @@ UNAUTHENTICATED = Refusal(
 
 
 def token_of(settings: Settings) -> str | None:
-    """The token that requests need, None if whoever comes is let in; ConfigError if neither was said.
+    """The token that requests need; None for anonymous access; ConfigError if neither is configured.
 
-    An empty token is a mistake in the deployment, such as a secret that was not mounted: nothing starts then.
+    An empty token is a mistake of the deployment, such as a secret that was not mounted: the bridge does not
+    start.
     """
     if is_empty_variable(TOKEN_VARIABLE):
         raise ConfigError(
             f"{TOKEN_VARIABLE} is set, but empty.",
-            hint="Give it a value, or take the variable away.",
+            hint="Give it a value, or remove the variable.",
             details={"setting": "auth.token"},
         )
     token = settings.auth.token.get_secret_value()
     if not token and not settings.bridge.allow_anonymous:
         raise ConfigError(
-            "The bridge has no token: everybody who can reach it could read and change every memory.",
-            hint=f"Set {TOKEN_VARIABLE}. VESTIGE_ALLOW_ANONYMOUS=true lets everybody on this machine in.",
+            "The bridge has no token: every client that can connect could read and change all memories.",
+            hint=f"Set {TOKEN_VARIABLE}. VESTIGE_ALLOW_ANONYMOUS=true allows every user of this machine.",
             details={"setting": "auth.token"},
         )
     return token or None
 
 
-def place_of(settings: Settings, token: str | None) -> Bind:
-    """Where the bridge shall listen; ConfigError for what would let in everybody who can reach it."""
+def bind_of_bridge(settings: Settings, token: str | None) -> Bind:
+    """The address to listen on; ConfigError if it is not a loopback address and there is no token."""
     bind = bind_of(settings.bridge.bind)
     if token is None and not bind.loopback:
         raise ConfigError(
-            f"refusing to bind {bind} without a token: whoever can reach it could read and change every "
-            "memory.",
+            f"refusing to bind {bind} without a token: every client that can connect could read and change "
+            "all memories.",
             hint=f"Set {TOKEN_VARIABLE}, or listen on 127.0.0.1 with --bind.",
             details={"setting": "auth.token"},
         )
@@ -59,15 +60,15 @@ def place_of(settings: Settings, token: str | None) -> Bind:
 
 
 class TokenGate:
-    """Lets requests with the token through. Without one, lets all of them through."""
+    """Middleware that accepts requests with the token, or all of them if no token is needed."""
 
-    def __init__(self, app: ASGIApp, token: str | None, guesses: Guesses) -> None:
-        self._app, self._guesses = app, guesses
+    def __init__(self, app: ASGIApp, token: str | None, failures: FailedLogins) -> None:
+        self._app, self._failures = app, failures
         self._wanted = _digest(token.encode()) if token else None
         self._short = len(token or "") < LONG_CHARS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or not."""
+        """Pass a request on, or refuse it."""
         free = self._wanted is None or scope["path"] in OPEN_PATHS
         refused = None if free else await self._refused(scope)
         await (refused or self._app)(scope, receive, send)
@@ -76,17 +77,17 @@ class TokenGate:
         sender, request_id = sender_of(scope), scope["state"]["request_id"]
         given = [value for name, value in scope["headers"] if name == b"authorization"]
         if not given:
-            return self._guesses.absent(sender, request_id)
-        # While an address is locked, what comes from it is not even compared, or guessing would go on. Nobody
-        # guesses a long token: those who have it are not kept out by what others at their address do.
-        locked = self._guesses.locked(sender, request_id) if self._short else None
+            return self._failures.absent(sender, request_id)
+        # While an address is locked, short tokens from it are not compared, or guessing could go on. A long
+        # token cannot be guessed: failures of others at the address do not lock its owner out.
+        locked = self._failures.locked(sender, request_id) if self._short else None
         if locked is None and self._is_token(given):
             return None
-        return locked or await self._guesses.wrong(sender, request_id)
+        return locked or await self._failures.wrong(sender, request_id)
 
     def _is_token(self, given: list[bytes]) -> bool:
         scheme, _, token = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
-        # Digests have one length, so that the time this takes says nothing about the token's.
+        # Digests have one length, so that the time of the comparison reveals nothing about the token.
         same = compare_digest(_digest(token.strip()), self._wanted or b"")
         return same and scheme.lower() == b"bearer"
 

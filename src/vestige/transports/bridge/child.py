@@ -1,7 +1,7 @@
-"""One life of a `vestige-mcp` process: JSON lines out and in, answers matched to requests by id.
+"""One `vestige-mcp` process: JSON lines in both directions, responses matched to requests by id.
 
-Lines may have any length, so they are cut here: asyncio's own reader gives up at 64 KiB. Whatever the process
-writes to standard error is read all the time, or it would block when the pipe is full.
+Lines may have any length, so they are split here: asyncio's reader stops at 64 KiB. Standard error of the
+process is read all the time, or the process would block when the pipe is full.
 """
 
 import asyncio
@@ -22,42 +22,42 @@ LAST_LINES = 10
 MAX_LOGGED_BYTES = 8_192
 """Most bytes of one line of standard error that are logged."""
 CLOSE_SECONDS = 10.0
-"""How long a process may take to finish what it has begun when its input is closed."""
+"""How long a process may take to finish its work when its input is closed."""
 TERMINATE_SECONDS = 5.0
 READ_SECONDS = 1.0
-"""How long what a dead process wrote may take to be read."""
+"""How long reading the output of an ended process may take."""
 METHOD_NOT_FOUND = -32601
 
 
 class ChildLost(Exception):
-    """The process ended, or was ended, before it answered."""
+    """The process ended, or was killed, before it answered."""
 
 
 class Fault(Exception):
-    """The process answered with an error of the protocol."""
+    """The process answered with a protocol error."""
 
 
 class Child:
-    """A running process. Made by `spawn`; to be stopped."""
+    """A running process. Created by `spawn`; must be stopped."""
 
     def __init__(self, process: Process, ids: Iterator[int]) -> None:
         self._process, self._ids = process, ids
         self._waiting: dict[int, asyncio.Future[Message]] = {}
         self.lost = asyncio.Event()
-        """Set when it will answer nothing more."""
+        """Set when the process answers no more."""
         self.useful = False
-        """Whether it has answered a tool call: one that never does is not worth starting again at once."""
+        """Whether the process has answered a tool call. One that never did is not restarted at once."""
         self.answers = 0
-        """How many tool calls it has answered of those that wait for each other."""
+        """The number of answered tool calls of those that run one after another."""
         self.hung = False
-        """Whether it was ended because it hung."""
+        """Whether the process was killed because it hung."""
         self._said: deque[str] = deque(maxlen=LAST_LINES)
         self._tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._drain())]
 
     @classmethod
     async def spawn(cls, command: Sequence[str], ids: Iterator[int]) -> "Child":
         """Start the process; OSError if that cannot be done. `ids` number the requests."""
-        # A session of its own: Ctrl-C is for the bridge, which then lets the process finish.
+        # Its own session: Ctrl-C goes to the bridge, which then lets the process finish.
         process = await asyncio.create_subprocess_exec(
             *command, stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=CHUNK_BYTES, start_new_session=True
         )
@@ -65,26 +65,24 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """The number of the process."""
+        """The process id."""
         return self._process.pid
 
     @property
     def exit_code(self) -> int | None:
-        """What it ended with; None while it runs."""
+        """The exit code; None while the process runs."""
         return self._process.returncode
 
     @property
     def last_words(self) -> str:
-        """The end of what it wrote to standard error."""
+        """The last lines of standard error."""
         return "\n".join(self._said)
 
     # -- requests --------------------------------------------------------------------------------
 
     async def request(self, method: str, params: Message) -> Message:
-        """Ask, and wait for the result; ChildLost or Fault without one.
-
-        Whoever stops waiting, because time is up, takes the request back with it.
-        """
+        """Send a request and wait for its result; ChildLost or Fault without one. A caller that stops
+        waiting cancels the request."""
         if self.lost.is_set():
             raise ChildLost
         number, answer = next(self._ids), asyncio.get_running_loop().create_future()
@@ -94,16 +92,18 @@ class Child:
             await self._written()
             result: Message = await answer
         except asyncio.CancelledError:
-            self.notify("notifications/cancelled", {"requestId": number, "reason": "nobody waits any more"})
+            self.notify(
+                "notifications/cancelled", {"requestId": number, "reason": "the client stopped waiting"}
+            )
             raise
         finally:
             del self._waiting[number]
             if answer.done() and not answer.cancelled():
-                answer.exception()  # asked for: whoever could not even write does not wait for it
+                answer.exception()  # read, so that asyncio does not log it as lost
         return result
 
     def notify(self, method: str, params: Message) -> None:
-        """Tell something that needs no answer."""
+        """Send a notification."""
         self._write({"jsonrpc": "2.0", "method": method, "params": params})
 
     def _write(self, message: Message) -> None:
@@ -112,7 +112,7 @@ class Child:
             self._process.stdin.write(orjson.dumps(message, option=orjson.OPT_APPEND_NEWLINE))
 
     async def _written(self) -> None:
-        """Wait while the process takes less than it is told."""
+        """Wait until the process has read what was written."""
         assert self._process.stdin is not None
         try:
             await self._process.stdin.drain()
@@ -133,7 +133,7 @@ class Child:
         try:
             message = orjson.loads(line) if line.strip() else None
         except ValueError:
-            logger.debug("vestige-mcp wrote a line that is no JSON (%d bytes)", len(line))
+            logger.debug("vestige-mcp wrote a line that is not JSON (%d bytes)", len(line))
             return
         if not isinstance(message, dict):
             return
@@ -143,7 +143,7 @@ class Child:
         number = message.get("id")
         answer = self._waiting.get(number) if isinstance(number, int) else None
         if answer is None or answer.done():
-            return  # nobody waits for it any more
+            return  # the client has stopped waiting
         result = message.get("result")
         if isinstance(result, dict):
             answer.set_result(result)
@@ -151,7 +151,7 @@ class Child:
             answer.set_exception(Fault(_reason(message.get("error"))))
 
     def _refuse(self, message: Message) -> None:
-        """The process asks or tells us something, though we offer nothing."""
+        """Refuse requests of the process: the bridge offers no client features."""
         if "id" in message:
             error = {"code": METHOD_NOT_FOUND, "message": "The bridge answers no requests."}
             self._write({"jsonrpc": "2.0", "id": message["id"], "error": error})
@@ -171,13 +171,13 @@ class Child:
     # -- the end ---------------------------------------------------------------------------------
 
     def kill(self) -> None:
-        """End the process at once."""
-        self._lose()  # its last words would be answers that nobody should get
+        """Kill the process."""
+        self._lose()  # responses after this must not reach clients
         with suppress(ProcessLookupError):
             self._process.kill()
 
     async def stop(self) -> None:
-        """End the process: ask it, tell it, then make it. It is gone afterwards, and so are its pipes."""
+        """End the process: close its input, then terminate, then kill it. Its pipes are closed afterwards."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         for seconds, harder in (
@@ -203,7 +203,7 @@ class Child:
 
 
 async def _lines(stream: asyncio.StreamReader, most_bytes: int | None = None) -> AsyncIterator[bytes]:
-    """The lines of a stream. What is longer than `most_bytes` is cut there."""
+    """The lines of a stream, truncated to `most_bytes`."""
     parts: list[bytes] = []
     size = 0
     while chunk := await stream.read(CHUNK_BYTES):
@@ -220,4 +220,4 @@ async def _lines(stream: asyncio.StreamReader, most_bytes: int | None = None) ->
 
 
 def _reason(error: object) -> str:
-    return str(error.get("message")) if isinstance(error, dict) else "an answer without a result"
+    return str(error.get("message")) if isinstance(error, dict) else "a response without a result"

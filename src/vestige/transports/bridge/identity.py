@@ -1,6 +1,6 @@
-"""Which agent a request comes from: the header `X-Agent-Id`.
+"""The agent that a request comes from: the header `X-Agent-Id`.
 
-It is what the agent says of itself: an attribution, which everybody who has the token can make.
+The agent states it itself, so it is an attribution: every client that has the token can send any name.
 """
 
 import re
@@ -11,7 +11,7 @@ from vestige.transports.bridge.answers import BridgeRefused
 from vestige.transports.http.problems import Refusal
 
 HEADER = "X-Agent-Id"
-# Printable ASCII. No slash, for it becomes a part of a path, and no bar, which ends it in a context.
+# Printable ASCII. No slash, because it becomes part of a path; no bar, because that ends it in a context.
 _AGENT = re.compile(r"[!-.0-\[\]-{}~]([ -.0-\[\]-{}~]{0,126}[!-.0-\[\]-{}~])?")
 
 BAD_AGENT = Refusal(
@@ -23,7 +23,7 @@ BAD_AGENT = Refusal(
 
 
 def agent_of(headers: Headers) -> str | None:
-    """The agent that a request names, None if it names none; Refused if that can be no name."""
+    """The agent of a request; None without the header; BridgeRefused if the name is not valid."""
     given = headers.getlist(HEADER)
     if not given:
         return None

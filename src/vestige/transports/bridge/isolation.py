@@ -1,8 +1,9 @@
-"""Agents kept apart (`bridge.isolate_agents`): each has the scope /agent/<name>, and all read /shared.
+"""Isolation of agents (`bridge.isolate_agents`): each has the scope /agent/<name>, and all read /shared.
 
-A call is confined by the `scope` argument of its tool, or by looking where the memory or intention is that it
-names. What can be confined in neither way is refused: it could tell an agent about another's memories. The
-process behind the bridge knows nothing of agents, so what it says of the whole store is taken out of answers.
+A call is confined by the `scope` argument of its tool, or by a check of where the memory or intention is
+that it names. A call that can be confined in neither way is refused: it could reveal memories of other
+agents. The process behind the bridge knows nothing of agents, so statements about the whole store are
+removed from its responses.
 """
 
 import re
@@ -18,9 +19,9 @@ from vestige.transports.http.problems import Refusal
 
 SHARED = "/shared"
 _STATE = re.compile(r"(?<=^## Session \()([^,)\n]*), [^)\n]*\)")
-"""What a session begins with: how many memories there are in its scope, then the state of the whole store."""
+"""The heading of a session: the number of memories in its scope, then the state of the whole store."""
 Send = Callable[[ToolCall], Awaitable[Message]]
-"""Sends a call to the process; its result."""
+"""A function that sends a call to the process and returns its result."""
 
 READS = frozenset(
     {
@@ -39,24 +40,25 @@ WRITES_OF_ONE = frozenset(
     )
 )  # fmt: skip
 STATE_OF_ALL = {"search": "note", "session_context": "automationTriggers"}
-"""Fields of answers that tell how the whole store does."""
+"""Fields of responses that describe the whole store."""
 INTENTIONS = frozenset({"intention.update", "intention.delete"})
 
 NOT_FOUND = "not_found"
 NO_AGENT = Refusal(
     status=400,
     code="agent_id_needed",
-    message=f"{HEADER} is needed: each agent has memories of its own here.",
+    message=f"The header {HEADER} is needed: the bridge isolates agents.",
 )
 NOT_CONFINED = Refusal(
     status=403,
     code="not_confined",
-    message="This is about the memories of all agents, who are kept apart here.",
+    message="This call is about the memories of all agents, and the bridge isolates agents.",
 )
 
 
 async def call_apart(asked: ToolCall, agent: str | None, send: Send) -> Message:
-    """The result of a call that sees and changes what the agent may; Refused where that cannot be had."""
+    """The result of a call, confined to what the agent may see and change; BridgeRefused where that is not
+    possible."""
     if agent is None:
         raise BridgeRefused(NO_AGENT)
     result = await _confined(asked, normal_scope(f"/agent/{agent}"), send)
@@ -87,21 +89,23 @@ def _operation(asked: ToolCall) -> str:
 
 
 def _scoped(asked: ToolCall, home: str, allowed: tuple[str, ...]) -> ToolCall:
-    """The call, where it says or at home."""
-    if "project" in asked.arguments:  # another way to name a scope
+    """The call with its own scope, or that of the agent."""
+    if "project" in asked.arguments:  # another way to set the scope
         raise BridgeRefused(_outside(f"/project/{asked.arguments['project']}", allowed))
     items = asked.arguments.get("items")
     if isinstance(items, list):
-        told = [
+        data = [
             {**one, "scope": _scope(one, home, allowed)} if isinstance(one, dict) else one for one in items
         ]
-        return asked.with_arguments(items=told)
+        return asked.with_arguments(items=data)
     confined = asked.with_arguments(scope=_scope(asked.arguments, home, allowed))
     match _operation(asked):
         case "session_context":
-            return confined.with_arguments(include_status=False)  # it counts everything there is
+            return confined.with_arguments(include_status=False)  # it counts the whole store
         case "codebase.get_context":
-            return confined.with_arguments(include=["patterns", "decisions"])  # not those of other projects
+            return confined.with_arguments(
+                include=["patterns", "decisions"]
+            )  # not intentions of other projects
     return confined
 
 
@@ -122,14 +126,14 @@ def _outside(scope: str, allowed: tuple[str, ...]) -> Refusal:
     return Refusal(
         status=403,
         code="forbidden",
-        message=f"This agent may not use the scope {scope} for that.",
+        message=f"This agent may not use the scope {scope} for this call.",
         hint=f"It may use {' and '.join(allowed)}.",
         details={"scope": scope},
     )
 
 
 async def _search_both(asked: ToolCall, home: str, send: Send) -> Message:
-    """The best of what is found at home and in what is shared."""
+    """The best results from the scope of the agent and from the shared scope."""
     budget = asked.arguments.get("token_budget")
     if isinstance(budget, int):
         asked = asked.with_arguments(token_budget=max(100, budget // 2))
@@ -146,7 +150,7 @@ async def _search_both(asked: ToolCall, home: str, send: Send) -> Message:
         key=lambda entry: -_number(entry.get("combinedScore")),
     )
     limit = asked.arguments.get("limit")
-    told: Message = {
+    data: Message = {
         **surest,
         "scope": home,
         "total": sum(int(_number(one.get("total"))) for one in found),
@@ -155,31 +159,31 @@ async def _search_both(asked: ToolCall, home: str, send: Send) -> Message:
             : limit if isinstance(limit, int) else max(len(_objects(one.get("results"))) for one in found)
         ],
     }
-    return restructured(own, told)
+    return restructured(own, data)
 
 
 # -- by id -----------------------------------------------------------------------------------------
 
 
 async def _of_one(asked: ToolCall, allowed: tuple[str, ...], send: Send) -> Message:
-    """A call about one memory, if it is where the agent may do that."""
+    """A call about one memory, if it is in a scope that the agent may use for it."""
     memory_id = asked.arguments.get("id")
     found = await send(ToolCall(tool="memory", arguments={"action": "get", "id": memory_id}, again=True))
-    told = structure(found)
+    data = structure(found)
     if found.get("isError"):
-        # One that was deleted is told of otherwise than one that never was, and may be somebody else's.
-        code = _object(told.get("error")).get("code")
+        # The error for a deleted memory differs from that for an unknown one, and it may be another agent's.
+        code = _object(data.get("error")).get("code")
         return _missing("memory", memory_id) if code == NOT_FOUND else found
-    scope = str(_object(told.get("node")).get("scope"))
+    scope = str(_object(data.get("node")).get("scope"))
     if not any(covers(one, scope) for one in allowed):
         return _missing("memory", memory_id)
     if asked.arguments["action"] == "get":
-        return restructured(found, {**told, "edges": []})  # they lead to memories of others, too
+        return restructured(found, {**data, "edges": []})  # they lead to memories of other agents, too
     return await send(asked)
 
 
 async def _of_an_intention(asked: ToolCall, home: str, send: Send) -> Message:
-    """A call about one intention, if it is one of the agent's that have not ended."""
+    """A call about one intention, if it is an open one of the agent."""
     wanted = asked.arguments.get("id")
     listing = {"action": "list", "scope": home, "filter_status": "open", "limit": MOST_INTENTIONS}
     found = await send(ToolCall(tool="intention", arguments=listing, again=True))
@@ -191,32 +195,32 @@ async def _of_an_intention(asked: ToolCall, home: str, send: Send) -> Message:
 
 
 def _missing(what: str, wanted: object) -> Message:
-    """What the engine says about what is not there: an agent does not learn that it is somebody else's."""
+    """The error of the engine for a missing object. An agent does not learn that it belongs to another."""
     error = {"code": NOT_FOUND, "message": f"There is no {what} {wanted}."}
     return {"content": [], "structuredContent": {"error": error}, "isError": True}
 
 
-# -- what is told ----------------------------------------------------------------------------------
+# -- responses -----------------------------------------------------------------------------------------
 
 
 def _without_hint(result: Message) -> Message:
-    """An error without its hint, which may name what is like the thing that was asked for: of whomever. That
-    of a wrong argument names arguments."""
-    told = structure(result)
-    error = _object(told.get("error"))
+    """An error without its hint, which may name similar objects of other agents. Hints about wrong arguments
+    stay."""
+    data = structure(result)
+    error = _object(data.get("error"))
     if not error.get("hint") or "argument" in _object(error.get("details")):
         return result
-    return restructured(result, {**told, "error": {**error, "hint": None}})
+    return restructured(result, {**data, "error": {**error, "hint": None}})
 
 
 def _without_state(result: Message) -> Message:
-    """An answer without how the whole store does, and what it needs."""
-    told = {name: value for name, value in structure(result).items() if name not in STATE_OF_ALL.values()}
-    if not told:
-        return result  # of a process that tells only text
-    if isinstance(told.get("context"), str):
-        told["context"] = _STATE.sub(r"\1)", str(told["context"]))
-    return restructured(result, told)
+    """A response without the state of the whole store."""
+    data = {name: value for name, value in structure(result).items() if name not in STATE_OF_ALL.values()}
+    if not data:
+        return result  # of a process that returns only text
+    if isinstance(data.get("context"), str):
+        data["context"] = _STATE.sub(r"\1)", str(data["context"]))
+    return restructured(result, data)
 
 
 def _object(value: object) -> Message:

@@ -1,8 +1,8 @@
-"""What a request to the bridge means: which tool is called, with which arguments.
+"""Parses requests to the bridge: which tool to call, with which arguments.
 
-Names are taken in both spellings, and the forms of both eras of deployments are understood. What is renamed
-or belongs to the bridge is read here; everything else goes on to the tool as it is, which refuses what it
-does not know and says what would have been right.
+Field names are accepted in both spellings, and in the forms of older deployments. Fields that are renamed or
+belong to the bridge are read here. Everything else goes to the tool unchanged, which refuses unknown
+arguments with a hint.
 """
 
 import re
@@ -15,9 +15,9 @@ from vestige.core.errors import InvalidInput
 from vestige.transports.bridge.child import Message
 
 TRUNCATE_CHARS = 8_000
-"""How much of a memory's text a search shows unless told otherwise."""
+"""Default length of a memory's text in a search."""
 SUMMARY_CHARS = 4_000
-"""How much of it the engine shows in summary."""
+"""Length of a text in a summary of the engine."""
 TITLE_CHARS = 80
 MODES = ("hybrid", "keyword", "semantic")
 LEAST_DREAM = 5
@@ -28,8 +28,8 @@ _BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """A tool to call. `again` says that sending it twice does no more than sending it once; `long` ones get
-    more time; `truncate` cuts the texts of a search."""
+    """A tool call. `again` is true if sending it twice has the same effect as once; `long` ones have more
+    time; `truncate` cuts the texts of a search."""
 
     tool: str
     arguments: Message
@@ -38,20 +38,20 @@ class ToolCall:
     truncate: int = 0
 
     def with_arguments(self, **more: object) -> "ToolCall":
-        """The call with these arguments too."""
+        """The call with these additional arguments."""
         return replace(self, arguments={**self.arguments, **more})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestOrigin:
-    """Whom a request comes from: the agent if it says which, and a key that tells it from others."""
+    """The origin of a request: the agent, if it is named, and the idempotency key."""
 
     agent: str | None
     idempotency_key: str
 
 
 class _Fields:
-    """The fields of a request's body. Those that are read are gone; null is the same as absent."""
+    """The fields of a body. Reading a field removes it; null is the same as absent."""
 
     def __init__(self, body: Message) -> None:
         self._left: Message = {}
@@ -64,19 +64,19 @@ class _Fields:
         self._left = {name: value for name, value in self._left.items() if value is not None}
 
     def take(self, *names: str) -> object | None:
-        """The value of the first of these that is there; all of them count as read."""
+        """The value of the first of these fields that is present; all of them count as read."""
         found = [self._left.pop(name) for name in names if name in self._left]
         return found[0] if found else None
 
     def text(self, *names: str) -> str | None:
-        """The same, for a text."""
+        """`take` for a text."""
         value = self.take(*names)
         if value is not None and not isinstance(value, str):
             raise _invalid(names[0], f"`{names[0]}`: expected a text.")
         return value
 
     def number(self, name: str) -> int | None:
-        """The same, for a whole number that is not negative; null is 0 here."""
+        """`take` for a whole number that is not negative; null is 0."""
         if name in self._nulls:
             return 0
         value = self.take(name)
@@ -87,14 +87,14 @@ class _Fields:
         return value
 
     def needed(self, *names: str) -> str:
-        """A text that must be there."""
+        """`text` for a required field."""
         value = self.text(*names)
         if not value:
             raise _invalid(names[0], f"`{names[0]}` is needed.")
         return value
 
     def rest(self) -> Message:
-        """Everything that was not read."""
+        """The fields that were not read."""
         return self._left
 
 
@@ -102,7 +102,7 @@ Reader = Callable[[_Fields, RequestOrigin], ToolCall]
 
 
 def read(path: str, body: Message, origin: RequestOrigin) -> ToolCall:
-    """The tool call that a request stands for, or InvalidInput."""
+    """The tool call of a request; InvalidInput if it is not valid."""
     return READERS[path](_Fields(body), origin)
 
 
@@ -115,12 +115,12 @@ def _invalid(name: str, message: str, hint: str | None = None) -> InvalidInput:
 
 def _search(fields: _Fields, origin: RequestOrigin) -> ToolCall:
     mode = fields.text("mode") or MODES[0]
-    if mode not in MODES:  # words and meaning are weighed by what is asked; there is nothing to choose
+    if mode not in MODES:  # accepted and ignored: search weighs words and meaning by itself
         raise _invalid("mode", f"`mode`: expected one of {', '.join(MODES)}.")
     truncate = fields.number("truncate_body_chars")
     arguments = _renamed(fields, threshold="min_similarity")
     if truncate is not None and not 0 < truncate <= SUMMARY_CHARS:
-        # The engine itself cuts what it shows in summary.
+        # The engine itself truncates summaries.
         arguments = {"detail_level": "full", **arguments}
     truncate = TRUNCATE_CHARS if truncate is None else truncate
     return ToolCall(tool="search", arguments=arguments, again=True, truncate=truncate)
@@ -134,42 +134,42 @@ def _ingest(fields: _Fields, origin: RequestOrigin) -> ToolCall:
     items = arguments.get("items")
     if isinstance(items, list):
         if given:
-            check_label("context", given)  # each item gets it, so that a long one would become very much
+            check_label("context", given)  # each item gets a copy, so its length is limited
         arguments["items"] = [
-            _told_by(one, context, origin) if isinstance(one, dict) else one for one in items
+            _with_origin(one, context, origin) if isinstance(one, dict) else one for one in items
         ]
     else:
-        arguments = _told_by(arguments, context, origin)
-    # With the key a retry changes nothing, so that the death of the process loses no memory and doubles none.
+        arguments = _with_origin(arguments, context, origin)
+    # With the key a retry changes nothing: a crash of the process loses no memory and duplicates none.
     arguments["idempotency_key"] = _claim(origin, key)
     return ToolCall(tool="smart_ingest", arguments=arguments, again=True)
 
 
 def _context(given: str | None, origin: RequestOrigin) -> str | None:
-    """The context that a memory comes from, with the agent before it."""
+    """The context of a memory, prefixed with the agent."""
     parts = ([f"agent:{origin.agent}"] if origin.agent else []) + ([given] if given else [])
     return " | ".join(parts) or None
 
 
-def _told_by(item: Message, context: str | None, origin: RequestOrigin) -> Message:
-    """A text to remember, with who told it. A context is kept as the source, or beside one that is named."""
-    told = dict(item)
-    own = told.pop("context", None)
+def _with_origin(item: Message, context: str | None, origin: RequestOrigin) -> Message:
+    """An item to ingest, with its agent. A context is stored as the source, or beside a given source."""
+    given = dict(item)
+    own = given.pop("context", None)
     if isinstance(own, str):
         context = _context(own, origin)
-    metadata = told.get("metadata", {})
-    if context and "source" not in told:
-        told["source"] = context
+    metadata = given.get("metadata", {})
+    if context and "source" not in given:
+        given["source"] = context
     elif context and isinstance(metadata, dict):
-        told["metadata"] = {"context": context, **metadata}
+        given["metadata"] = {"context": context, **metadata}
     if origin.agent:
-        told.pop("agentId", None)
-        told["agent_id"] = origin.agent
-    return told
+        given.pop("agentId", None)
+        given["agent_id"] = origin.agent
+    return given
 
 
 def _claim(origin: RequestOrigin, key: str) -> str:
-    """A key of its own for each agent: two may use the same."""
+    """The idempotency key, separate for each agent."""
     return blake2b(f"{origin.agent or ''}\0{key}".encode(), digest_size=20).hexdigest()
 
 
@@ -186,7 +186,7 @@ def _memory(fields: _Fields, origin: RequestOrigin) -> ToolCall:
     action = "state" if action == "check_state" else action
     arguments = _renamed(fields, memory_id="id")
     if action not in ("promote", "demote"):
-        arguments.pop("reason", None)  # part of every request of older clients; only these have one
+        arguments.pop("reason", None)  # older clients send it with every request; only these actions have it
     reads = action in ("get", "get_batch", "list", "state", "history")
     return ToolCall(tool="memory", arguments={**arguments, "action": action}, again=reads)
 
@@ -204,8 +204,8 @@ def _codebase(fields: _Fields, origin: RequestOrigin) -> ToolCall:
     action = fields.needed("action")
     content = fields.text("content")
     if content is not None:
-        told = _note(action, content, fields)
-        arguments = {**told, **fields.rest()}
+        given = _note(action, content, fields)
+        arguments = {**given, **fields.rest()}
     else:
         arguments = fields.rest()
     _clip(arguments, "limit", MOST_NOTES)
@@ -217,11 +217,11 @@ def _codebase(fields: _Fields, origin: RequestOrigin) -> ToolCall:
 
 
 def _note(action: str, content: str, fields: _Fields) -> Message:
-    """A pattern or a decision that is told as one text, as the first deployments did."""
+    """A pattern or decision sent as one text, as by the first deployments."""
     kind, context, tags = fields.text("pattern_type"), fields.text("context"), fields.take("tags")
     labels = [f"Tags: {', '.join(map(str, tags))}"] if isinstance(tags, list) and tags else []
     if action == "remember_decision":
-        return {"decision": "\n\n".join([content, *labels]), "rationale": context or "Not told."}
+        return {"decision": "\n\n".join([content, *labels]), "rationale": context or "Not given."}
     about = [f"Context: {context}"] if context else []
     title = kind or content.strip().partition("\n")[0][:TITLE_CHARS]
     return {"name": title, "description": "\n\n".join([content, *about, *labels])}
@@ -245,7 +245,7 @@ def _intention(fields: _Fields, origin: RequestOrigin) -> ToolCall:
 def _dream(fields: _Fields, origin: RequestOrigin) -> ToolCall:
     arguments = fields.rest()
     given = arguments.get("memory_count")
-    if isinstance(given, int) and 0 < given < LEAST_DREAM:  # was allowed, and means a small dream
+    if isinstance(given, int) and 0 < given < LEAST_DREAM:  # was allowed, and means the smallest dream
         arguments["memory_count"] = LEAST_DREAM
     return ToolCall(tool="dream", arguments=arguments, long=True)
 
@@ -263,13 +263,13 @@ def _plain(tool: str, *, again: bool = False, long: bool = False) -> Reader:
 
 
 def _renamed(fields: _Fields, **names: str) -> Message:
-    """The rest of the fields, those of old names under the new one."""
+    """The rest of the fields, with old names replaced by new ones."""
     found = {new: fields.take(old, new) for old, new in names.items()}
     return {**fields.rest(), **{name: value for name, value in found.items() if value is not None}}
 
 
 def _clip(arguments: Message, name: str, most: int) -> None:
-    """Older clients may ask for more than there can be."""
+    """Reduce an argument to its limit: older clients may send more."""
     value = arguments.get(name)
     if isinstance(value, int):
         arguments[name] = min(value, most)
@@ -292,4 +292,4 @@ READERS: dict[str, Reader] = {
     "/consolidate": _plain("consolidate", long=True),
     "/backup": _plain("backup", long=True),
 }
-"""What reads the body of a request to each address."""
+"""The parser of the body for each address."""

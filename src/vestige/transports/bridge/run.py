@@ -1,4 +1,4 @@
-"""The process of the bridge: how it starts and how it ends."""
+"""The process of the bridge: the command of its child, its start and its shutdown."""
 
 import math
 import shutil
@@ -20,11 +20,11 @@ from vestige.transports.http.limits.connections import (
 )
 
 OWN_PROGRAM = ("-P", "-m", "vestige.transports.mcp.stdio")
-"""Our `vestige-mcp`, for the interpreter that runs this. What lies in the working directory stays out."""
+"""Our `vestige-mcp`, run by this interpreter without the working directory on its path."""
 
 
 def child_command(settings: Settings, options: Sequence[str]) -> list[str]:
-    """How `vestige-mcp` is started, with further options; ConfigError if it is not there."""
+    """The command that starts `vestige-mcp`, with further options; ConfigError if the program is missing."""
     binary = settings.bridge.binary
     words = ["--data-dir", str(settings.data_dir), *options]
     if not binary:
@@ -33,7 +33,10 @@ def child_command(settings: Settings, options: Sequence[str]) -> list[str]:
     if found is None:
         raise ConfigError(
             f"There is no program {binary}.",
-            hint="VESTIGE_BINARY names the `vestige-mcp` to use; without it, this installation's is.",
+            hint=(
+                "VESTIGE_BINARY names the `vestige-mcp` to run. Without it the one of this "
+                "installation is used."
+            ),
             details={"setting": "bridge.binary"},
         )
     return [found, *words]
@@ -49,14 +52,14 @@ def serve(app: ASGIApp, settings: Settings, opened: LimitedListener, started: Ca
 
 
 class BridgeServer(run.SignalledServer):
-    """The server of the bridge, which says when it takes requests."""
+    """The server of the bridge. It calls `started` when it accepts requests."""
 
     def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
         super().__init__(config)
         self._on_start = started
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Take requests, and say so."""
+        """Accept requests, and report it."""
         await super().startup(sockets)
         if self.started:
             self._on_start()

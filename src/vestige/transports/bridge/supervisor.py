@@ -1,14 +1,14 @@
-"""Keeps one `vestige-mcp` alive: starts it, greets it, and puts another in its place when it dies or hangs.
+"""Keeps one `vestige-mcp` running: starts it, initializes it, and replaces it when it dies or hangs.
 
-Only the keeper's task ever starts a process, one after another, so there are never two. Calls wait for the
-one that is there. A call under way when it dies is sent again, once, if that can do no harm. When it was
-killed because it hung, none is: any of them may be why.
+Only the supervisor's task starts processes, one after another, so there are never two. Calls wait for the
+current one. When the process dies, a call under way is sent again, once, if that is harmless. When the
+process was killed because it hung, no call is sent again: any of them may be the cause.
 
-A process that did not answer a call in time is looked into: it has to answer a ping soon. Its calls wait for
-each other, so one that never ends stops them all, while pings are answered still. Therefore it is asked for
-something small as well, behind the others, and gets as long for that as the call had. It is replaced if all
-that time not one call was answered: a process that is slow with one call, or has much to do, is left alone.
-Long work runs beside the other calls, and says nothing about them.
+A process that did not answer a call in time is probed: it must answer a ping soon. Its calls run one after
+another, so one that never ends blocks the others, while pings are still answered. So a small call is sent as
+well, behind the others, with the same time limit as the call had. The process is replaced if no call was
+answered in all that time. One that is slow with a single call, or is busy, is left alone. Long work runs
+beside the other calls and is not considered.
 """
 
 import asyncio
@@ -27,22 +27,22 @@ CLIENT = "vestige-bridge"
 START_SECONDS = 60.0
 LIST_SECONDS = 10.0
 PROBE_SECONDS = 5.0
-"""How long a process that did not answer a call may take to answer `ping`."""
+"""How long a process that did not answer a call may take to answer a ping."""
 OPENING_SECONDS = 600.0
-"""How long the calls of one that has answered none yet may wait: it may bring an old database up to date."""
+"""Time limit of calls until the first one is answered: the process may be migrating an old database."""
 SMALL_CALL: tuple[str, Message] = (
     "memory",
     {"action": "get", "id": "00000000-0000-0000-0000-000000000000"},
 )
-"""What every `vestige-mcp` can answer at once, and what changes nothing: there is no such memory."""
+"""A call that every `vestige-mcp` answers at once and that changes nothing: the memory does not exist."""
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 5.0
-PATIENCE = 2
-"""Failed starts in a row before those who wait are told."""
+MAX_FAILED_STARTS = 2
+"""Failed starts in a row before waiting calls fail."""
 
 
 class ChildDown(Exception):
-    """There is no process to ask, and starting one fails."""
+    """No process is running, and starting one fails."""
 
 
 class NoAnswer(Exception):
@@ -50,7 +50,7 @@ class NoAnswer(Exception):
 
 
 class Supervisor:
-    """The process behind the bridge, whichever it is at the moment."""
+    """Runs the process behind the bridge and sends calls to it."""
 
     def __init__(self, command: Sequence[str], *, probe_seconds: float = PROBE_SECONDS) -> None:
         self._command = command
@@ -61,7 +61,7 @@ class Supervisor:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Keep a process while the block runs; none is left afterwards."""
+        """Keep a process running while the block runs; it is stopped afterwards."""
         self._current = asyncio.get_running_loop().create_future()
         keeper = asyncio.create_task(self._keep())
         try:
@@ -75,7 +75,7 @@ class Supervisor:
 
     @property
     def child(self) -> Child | None:
-        """The process that answers now; None while there is none."""
+        """The current process, or None."""
         current = self._current
         if current is None or not current.done() or current.cancelled() or current.exception():
             return None
@@ -86,11 +86,11 @@ class Supervisor:
     async def call(
         self, tool: str, arguments: Message, *, seconds: float, again: bool, long: bool = False
     ) -> Message:
-        """Call a tool; its result. `again` says that a call may be sent twice, `long` that it runs beside
-        the others.
+        """Call a tool and return its result. `again`: the call may be sent twice. `long`: it runs beside the
+        others.
 
-        ChildLost if the process died and the call may or may not have been carried out, NoAnswer when time
-        is up, ChildDown if there is no process, Fault if it does not take the call.
+        ChildLost if the process died and the call may or may not have been carried out, NoAnswer on timeout,
+        ChildDown if there is no process, Fault if the process refuses the call.
         """
         child = None
         try:
@@ -111,7 +111,7 @@ class Supervisor:
             raise NoAnswer from None
 
     async def answers(self, seconds: float) -> bool:
-        """Whether the process is there and answers. One that does not is looked into."""
+        """Whether the process runs and answers. One that does not is probed."""
         child = self.child
         if child is None:
             return False
@@ -126,13 +126,13 @@ class Supervisor:
         return True
 
     async def _live(self) -> Child:
-        """The process, when it is there."""
+        """Wait for the current process."""
         while self._current is not None:
-            # Shielded: whoever stops waiting must not take it away from the others.
+            # Shielded: a caller that stops waiting must not cancel it for the others.
             child = await asyncio.shield(self._current)
             if not child.lost.is_set():
                 return child
-            await asyncio.sleep(0)  # the keeper has not noticed yet
+            await asyncio.sleep(0)  # the supervisor has not noticed yet
         raise ChildDown
 
     # -- the process -----------------------------------------------------------------------------
@@ -145,14 +145,14 @@ class Supervisor:
             except (OSError, ChildLost, Fault, TimeoutError) as exc:
                 failures += 1
                 logger.error("vestige-mcp does not start: %s", str(exc) or type(exc).__name__)  # noqa: TRY400  the trace says nothing
-                self._tell_failure(failures)
+                self._report_failure(failures)
             else:
                 failures = 0 if await self._until_lost(child) else failures + 1
             if failures:
                 await asyncio.sleep(min(FIRST_PAUSE_SECONDS * 2 ** (failures - 1), LONGEST_PAUSE_SECONDS))
 
     async def _until_lost(self, child: Child) -> bool:
-        """Offer the process to calls until it is lost; whether it was of any use."""
+        """Use the process for calls until it is lost; returns whether it answered any."""
         assert self._current is not None
         self._current.set_result(child)
         try:
@@ -163,11 +163,11 @@ class Supervisor:
         logger.warning("vestige-mcp (process %d) ended with %s%s", child.pid, child.exit_code, _said(child))
         return child.useful
 
-    def _tell_failure(self, failures: int) -> None:
+    def _report_failure(self, failures: int) -> None:
         assert self._current is not None
-        if failures >= PATIENCE:
+        if failures >= MAX_FAILED_STARTS:
             self._current.set_exception(ChildDown())
-            self._current.exception()  # asked for, so that it is no error if nobody waits
+            self._current.exception()  # read, so that asyncio does not log it if no call waits
             self._current = asyncio.get_running_loop().create_future()
 
     async def _start(self) -> Child:
@@ -180,7 +180,7 @@ class Supervisor:
         except BaseException:
             child.kill()
             await child.stop()
-            logger.warning("vestige-mcp (process %d) did not begin%s", child.pid, _said(child))
+            logger.warning("vestige-mcp (process %d) did not start%s", child.pid, _said(child))
             raise
         return child
 
@@ -188,11 +188,11 @@ class Supervisor:
         self._probe(child, "ping", lambda: child.request("ping", {}), self._probe_seconds)
 
     def _ask_for_little(self, child: Child, seconds: float) -> None:
-        patience = seconds if child.answers else max(seconds, OPENING_SECONDS)
-        self._probe(child, "call", lambda: _ask(child, *SMALL_CALL, long=False), patience)
+        allowed = seconds if child.answers else max(seconds, OPENING_SECONDS)
+        self._probe(child, "call", lambda: _ask(child, *SMALL_CALL, long=False), allowed)
 
     def _probe(self, child: Child, kind: str, ask: Callable[[], Awaitable[Message]], seconds: float) -> None:
-        """Ask a process something, and kill it if it is stuck. Once at a time."""
+        """Probe a process, and kill it if it hangs. One probe at a time."""
         key = child, kind
         if key not in self._probes and not child.lost.is_set():
             task = self._probes[key] = asyncio.create_task(_examine(child, ask, seconds))
@@ -217,11 +217,11 @@ async def _examine(child: Child, ask: Callable[[], Awaitable[Message]], seconds:
             child.hung = True
             child.kill()
     except (ChildLost, Fault):
-        return  # it is gone already, or it answers
+        return  # the process is gone, or it answers
 
 
 async def _log_tools(child: Child, greeting: Message) -> None:
-    """Tell the operator what there is. A process that cannot say it may work all the same."""
+    """Log the tools of the process. One that cannot list them may work all the same."""
     server = greeting.get("serverInfo")
     try:
         async with asyncio.timeout(LIST_SECONDS):

@@ -1,4 +1,4 @@
-"""The server as an ASGI application: the routes of every part behind the layers that all requests pass."""
+"""The server as an ASGI application: all routes, behind the middleware that every request passes."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -15,68 +15,68 @@ from vestige.operations.registry.privacy import in_general
 from vestige.transports.http import health, metrics, rest
 from vestige.transports.http.auth import login
 from vestige.transports.http.auth.addresses import bind_of
-from vestige.transports.http.auth.gate import Auth, Gate, public
+from vestige.transports.http.auth.gate import Auth, Gate, public_paths
 from vestige.transports.http.auth.hosts import AllowedNames, Hosts, Origins
-from vestige.transports.http.context import Desk, request_id_of
+from vestige.transports.http.context import ServerContext, request_id_of
 from vestige.transports.http.events import endpoints
 from vestige.transports.http.limits.bodies_and_rates import PROBES, BodyLimit, RateLimit
-from vestige.transports.http.limits.fair_queue import Bodies, Concurrency, RequestShare
-from vestige.transports.http.limits.responses import Answers
+from vestige.transports.http.limits.fair_queue import BodyBuffer, ConcurrencyLimit, RequestShare
+from vestige.transports.http.limits.responses import UnreadLimit
 from vestige.transports.http.mcp import endpoint
 from vestige.transports.http.middleware.access_log import ServerAccessLog
 from vestige.transports.http.middleware.security_headers import SecurityHeaders
-from vestige.transports.http.problems import failure, gone, problem, refusal_of
+from vestige.transports.http.problems import client_gone, failure, problem, refusal_of
 
-Part = Callable[[Desk], Sequence[BaseRoute]]
+Part = Callable[[ServerContext], Sequence[BaseRoute]]
 """Makes the routes of a part of the server."""
 
 PARTS: tuple[Part, ...] = (rest.routes, endpoint.routes, endpoints.routes)
 
 
-def build(desk: Desk, auth: Auth, parts: Sequence[Part] = PARTS) -> ASGIApp:
+def build(context: ServerContext, auth: Auth, parts: Sequence[Part] = PARTS) -> ASGIApp:
     """The application."""
     counted = metrics.Metrics()
     inside = Starlette(
-        routes=routes(desk, auth, counted, parts),
-        lifespan=lambda _: _owning(desk),
+        routes=routes(context, auth, counted, parts),
+        lifespan=lambda _: _owning(context),
         exception_handlers={
             VestigeError: _refuse,
             HTTPException: _not_found,
-            ClientDisconnect: gone,
+            ClientDisconnect: client_gone,
             Exception: _fail,
         },
     )
-    entry = ServerAccessLog(_layers(inside, desk, auth), desk, inside.routes, counted)
+    entry = ServerAccessLog(_layers(inside, context, auth), context, inside.routes, counted)
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
-        # Starting and stopping is no request, and passes no layer.
+        # Startup and shutdown are not requests, and pass no middleware.
         await (inside if scope["type"] == "lifespan" else entry)(scope, receive, send)
 
     return serve
 
 
 def routes(
-    desk: Desk, auth: Auth, counted: metrics.Metrics, parts: Sequence[Part] = PARTS
+    context: ServerContext, auth: Auth, counted: metrics.Metrics, parts: Sequence[Part] = PARTS
 ) -> list[BaseRoute]:
-    """Everything that the application has an address for."""
+    """All routes of the application."""
     return [
-        *health.routes(desk),
-        *metrics.routes(desk, counted),
-        *login.routes(desk, auth),
-        *(route for part in parts for route in part(desk)),
+        *health.routes(context),
+        *metrics.routes(context, counted),
+        *login.routes(context, auth),
+        *(route for part in parts for route in part(context)),
     ]
 
 
-def _layers(inside: ASGIApp, desk: Desk, auth: Auth) -> ASGIApp:
-    """What a request passes, innermost first."""
-    server = desk.settings.server
+def _layers(inside: ASGIApp, context: ServerContext, auth: Auth) -> ASGIApp:
+    """The middleware of every request, innermost first."""
+    server = context.settings.server
     names = AllowedNames.of(bind_of(server.bind), server.allowed_hosts, server.allowed_origins)
-    is_public = public(desk.public)
-    app: ASGIApp = Concurrency(inside, server.max_concurrent, is_public)
-    app = Bodies(app, server.max_body_bytes, is_public)
-    app = RateLimit(app, server.requests_per_minute, desk.monotonic)
-    app = Answers(app, desk.unsent)
-    app = RequestShare(app, desk.most_connections, PROBES.__contains__)
+    is_public = public_paths(context.public)
+    app: ASGIApp = ConcurrencyLimit(inside, server.max_concurrent, is_public)
+    app = BodyBuffer(app, server.max_body_bytes, is_public)
+    app = RateLimit(app, server.requests_per_minute, context.monotonic)
+    app = UnreadLimit(app, context.unsent)
+    app = RequestShare(app, context.most_connections, PROBES.__contains__)
     app = Gate(app, auth, is_public)
     app = BodyLimit(app, server.max_body_bytes)
     app = Origins(app, names)
@@ -85,10 +85,10 @@ def _layers(inside: ASGIApp, desk: Desk, auth: Auth) -> ASGIApp:
 
 
 @asynccontextmanager
-async def _owning(desk: Desk) -> AsyncIterator[None]:
-    """Open what parts of the server own, and close it in reverse."""
+async def _owning(context: ServerContext) -> AsyncIterator[None]:
+    """Enter the context managers that parts of the server registered, and leave them in reverse order."""
     async with AsyncExitStack() as stack:
-        for owned in desk.owned:
+        for owned in context.owned:
             await stack.enter_async_context(owned())
         yield
 
@@ -105,4 +105,4 @@ async def _not_found(request: Request, exc: Exception) -> Response:
 
 
 async def _fail(request: Request, exc: Exception) -> Response:
-    return failure(request_id_of(request))  # and it goes on to the outermost layer, which logs it
+    return failure(request_id_of(request))  # the outermost layer logs the exception

@@ -1,4 +1,4 @@
-"""What every part of the server is handed: the application, its settings, and threads to call it in."""
+"""What every part of the server works with: the application, its settings, and threads to call it in."""
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -15,22 +15,22 @@ from vestige.engine.context import Engine
 from vestige.operations.registry.arguments import is_too_much, too_much
 from vestige.operations.registry.registry import Registry
 from vestige.settings.settings import Settings
-from vestige.transports.http.limits.fair_queue import BODIES, QueueSlot, Shares
-from vestige.transports.http.limits.responses import LEAST_BYTES, TIMES_BODY
-from vestige.transports.http.limits.worker_pool import Lanes
+from vestige.transports.http.limits.fair_queue import BUFFERED_BODIES, QueueSlot, SharedBudget
+from vestige.transports.http.limits.responses import MIN_BODY_BYTES, TIMES_BODY
+from vestige.transports.http.limits.worker_pool import WorkerPools
 
-# -- What the server needs of the application. Nothing of the extra is imported here.
+# -- The application, as the server needs it. Nothing of the extra `server` is imported here.
 
 
 class ServerApplication(Protocol):
-    """A running Vestige, as `vestige.app.App` is one. Called from several threads.
+    """A running Vestige, such as `vestige.app.App`. Called from several threads.
 
-    A `deadline` is a time of its engine's monotonic clock: what is not done by then is given up.
+    A `deadline` is a time of the engine's monotonic clock; work that is not done by then fails.
     """
 
     @property
     def engine(self) -> Engine:
-        """Its parts."""
+        """The parts of the application."""
 
     def call_operation(self, invocation: Invocation) -> dict[str, Any]:
         """Run an operation; the answer as JSON-able data."""
@@ -42,50 +42,50 @@ class ServerApplication(Protocol):
         """Read an MCP resource by URI."""
 
 
-# -- desk
+# -- The server context.
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 LARGE_BYTES = 65_536
-"""A body that takes long to read, so that it is read in a thread."""
-READERS = 4
-"""Bodies of that kind that are read at once."""
+"""Bodies above this size are parsed in a thread."""
+MAX_PARSERS = 4
+"""Such bodies that are parsed at once."""
 
 Owned = Callable[[], AbstractAsyncContextManager[None]]
-"""Something that lives as long as the server: entered when it starts, left when it stops."""
+"""A context manager that is entered when the server starts and left when it stops."""
 
 
-class Reads(Protocol):
-    """Whoever reads bodies."""
+class BodyParser(Protocol):
+    """An object with a limiter for parsing large bodies."""
 
     @property
     def reading(self) -> anyio.CapacityLimiter:
-        """How many large ones are read at once."""
+        """The limiter of large bodies that are parsed at once."""
         ...
 
 
-def readers() -> anyio.CapacityLimiter:
-    """As many as there may be."""
-    return anyio.CapacityLimiter(READERS)
+def parser_limiter() -> anyio.CapacityLimiter:
+    """A new limiter for large bodies."""
+    return anyio.CapacityLimiter(MAX_PARSERS)
 
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """A number that goes up and down, with what it is."""
+    """A number for /metrics, with its help text."""
 
-    told: str
+    help: str
     read: Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
-    """What a part of the server works with.
+class ServerContext:
+    """The shared state of all parts of the server.
 
-    `stopping` is set when the server no longer accepts connections: streams end themselves then. A part puts
-    what must run as long as the server into `owned`, what /metrics shall show into `gauges`, and paths that
-    need no key into `public`, while its routes are made. Calls of operations run in `lanes`; what they answer
-    is counted in `unsent` until it is taken.
+    `stopping` is set when the server no longer accepts connections; streams end then. While its routes are
+    made, a part adds to `owned` what runs as long as the server, to `gauges` what /metrics shows, and to
+    `public` paths that need no key. Operations run in `pools`; their responses count in `unsent` until they
+    are read.
     """
 
     app: ServerApplication
@@ -99,43 +99,49 @@ class Desk:
     owned: list[Owned] = field(default_factory=list)
     gauges: dict[str, Gauge] = field(default_factory=dict)
     public: set[str] = field(default_factory=set)
-    lanes: Lanes = field(init=False)
-    unsent: Shares = field(init=False)
-    reading: anyio.CapacityLimiter = field(default_factory=readers)
+    pools: WorkerPools = field(init=False)
+    unsent: SharedBudget = field(init=False)
+    reading: anyio.CapacityLimiter = field(default_factory=parser_limiter)
 
     def __post_init__(self) -> None:
         server = self.settings.server
-        object.__setattr__(self, "lanes", Lanes(self.limiter, server.max_concurrent))
-        object.__setattr__(self, "unsent", Shares(BODIES * max(server.max_body_bytes, LEAST_BYTES)))
+        object.__setattr__(self, "pools", WorkerPools(self.limiter, server.max_concurrent))
+        object.__setattr__(
+            self, "unsent", SharedBudget(BUFFERED_BODIES * max(server.max_body_bytes, MIN_BODY_BYTES))
+        )
 
     @property
     def most_connections(self) -> int:
-        """As many as may be open, and as the process can afford, where that was looked at."""
+        """The limit of connections: the setting, or fewer if the process has fewer file descriptors."""
         most = self.settings.server.max_connections
         return most if self.affordable is None else min(most, self.affordable)
 
     @property
     def most_answer(self) -> int:
-        """How many bytes an answer may have, as JSON."""
-        return TIMES_BODY * max(self.settings.server.max_body_bytes, LEAST_BYTES)
+        """The largest response, in bytes of JSON."""
+        return TIMES_BODY * max(self.settings.server.max_body_bytes, MIN_BODY_BYTES)
 
     def deadline(self, arrived: float, *, long: bool) -> float:
-        """When a call must be over whose request was there at that time."""
+        """The deadline of a call whose request was complete at this time."""
         server = self.settings.server
         return arrived + (server.long_request_seconds if long else server.request_seconds)
 
 
-async def run(desk: Desk, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run plain code in one of the server's threads."""
-    return await run_sync(lambda: function(*args, **kwargs), limiter=desk.limiter)
+async def run_in_thread(
+    context: ServerContext, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """Run blocking code in one of the server's threads."""
+    return await run_sync(lambda: function(*args, **kwargs), limiter=context.limiter)
 
 
-async def read(desk: Reads, body: bytes, reading: Callable[[bytes], T], *, count_all: bool = False) -> T:
-    """Read a body: if it is large in a thread, or everybody else would wait, and few at once: what is in it
-    may take twenty times its room.
+async def parse_body(
+    context: BodyParser, body: bytes, reading: Callable[[bytes], T], *, count_all: bool = False
+) -> T:
+    """Parse a body. Large ones are parsed in threads, and few at once: the result may take twenty times the
+    memory.
 
-    TooLarge if it holds too many values. In a small body they are counted with `count_all` only: operations
-    do it themselves.
+    TooLarge if it has too many values. In a small body they are counted only with `count_all`: operations do
+    it themselves.
     """
     large = len(body) > LARGE_BYTES
     if not large and not count_all:
@@ -145,43 +151,43 @@ async def read(desk: Reads, body: bytes, reading: Callable[[bytes], T], *, count
         found = reading(body)
         return None if is_too_much(found) else found
 
-    found = await run_sync(checked, limiter=desk.reading) if large else checked()
+    found = await run_sync(checked, limiter=context.reading) if large else checked()
     if found is None:
         raise too_much()
     return found
 
 
 def caller_of(connection: HTTPConnection) -> Caller:
-    """Who sent a request: the auth middleware has found out."""
+    """The caller of a request, which the authentication middleware has set."""
     caller: Caller = connection.state.caller
     return caller
 
 
 def request_id_of(connection: HTTPConnection) -> str:
-    """The id of a request, in its log line and its answer."""
+    """The id of a request, in its log line and its response."""
     request_id: str = connection.state.request_id
     return request_id
 
 
 def key_of(connection: HTTPConnection) -> str:
-    """What tells the credential of a request from others: the id of its key; not a secret. Empty without."""
+    """The id of the key of a request, which is not secret. Empty without a key."""
     key_id: str = connection.state.key_id
     return key_id
 
 
-def place_of(connection: HTTPConnection) -> Callable[[], None]:
-    """What gives back the place of a request among those that are worked on, for good: to be called when it
-    begins to wait for others."""
-    place: QueueSlot | None = getattr(connection.state, "place", None)
-    return place.give_back if place else _nothing
+def slot_release_of(connection: HTTPConnection) -> Callable[[], None]:
+    """A function that releases the slot of a request in the fair queue. To be called when the request begins
+    to wait."""
+    slot: QueueSlot | None = getattr(connection.state, "slot", None)
+    return slot.release if slot else _nothing
 
 
 def _nothing() -> None:
-    """Without places there is none to give back."""
+    """For requests without a slot."""
 
 
 def recheck_of(connection: HTTPConnection) -> Callable[[], bool]:
-    """What tells whether the credential of a request still opens anything, for streams that stay open. Plain
-    code that reads the store: to be called with `run`."""
+    """A function that returns whether the credential of a request is still valid, for streams. It reads the
+    store: call it with `run_in_thread`."""
     recheck: Callable[[], bool] = connection.state.recheck
     return recheck

@@ -1,4 +1,4 @@
-"""Whether the server lives (`/health`), and whether it can work (`/readyz`). Neither needs a key."""
+"""Health checks: `/health` (the process answers) and `/readyz` (the store answers). Neither needs a key."""
 
 import anyio
 from anyio.to_thread import run_sync
@@ -8,28 +8,30 @@ from starlette.routing import BaseRoute, Route
 
 from vestige import __version__
 from vestige.core.errors import VestigeError
-from vestige.transports.http.context import Desk
+from vestige.transports.http.context import ServerContext
 
 ANSWER_SECONDS = 2.0
 """How long the store may take to answer."""
 FRESH_SECONDS = 1.0
-"""How long an answer of the store is told again: anybody may ask, and must not keep it busy."""
+"""How long a result is reused: every client may ask, and must not keep the store busy."""
 
 
 class Readiness:
     """Whether the store answers."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._thread = anyio.CapacityLimiter(1)  # its own: it is asked for when all others are busy, too
+    def __init__(self, context: ServerContext) -> None:
+        self._context = context
+        self._thread = anyio.CapacityLimiter(
+            1
+        )  # its own thread: the check must work when all others are busy
         self._asking = False
         self._ready, self._asked_at = False, float("-inf")
 
     async def ready(self) -> bool:
-        """Whether the server can work."""
-        if self._desk.stopping.is_set():
+        """Whether the store answers in time."""
+        if self._context.stopping.is_set():
             return False
-        if self._asking or self._desk.monotonic() - self._asked_at < FRESH_SECONDS:
+        if self._asking or self._context.monotonic() - self._asked_at < FRESH_SECONDS:
             return self._ready
         self._asking = True
         with anyio.move_on_after(ANSWER_SECONDS) as waiting:
@@ -40,26 +42,26 @@ class Readiness:
 
     def _ask(self) -> None:
         try:
-            self._desk.app.engine.store.claimed("readyz")  # a look at an index, which finds nothing
+            self._context.app.engine.store.claimed("readyz")  # an index lookup that finds nothing
             self._ready = True
         except VestigeError:
             self._ready = False
         finally:
-            self._asked_at = self._desk.monotonic()
+            self._asked_at = self._context.monotonic()
             self._asking = False
 
 
-def routes(desk: Desk) -> list[BaseRoute]:
-    """The routes of both, and the older names of the first."""
-    readiness = Readiness(desk)
+def routes(context: ServerContext) -> list[BaseRoute]:
+    """The routes of both, and older names of `/health`."""
+    readiness = Readiness(context)
 
     async def health(request: Request) -> Response:
         return JSONResponse({"status": "ok", "version": __version__})
 
     async def readyz(request: Request) -> Response:
         ready = await readiness.ready()
-        told = {"status": "ready" if ready else "unavailable", "version": __version__}
-        return JSONResponse(told, status_code=200 if ready else 503)
+        status = {"status": "ready" if ready else "unavailable", "version": __version__}
+        return JSONResponse(status, status_code=200 if ready else 503)
 
     paths = ("/health", "/api/health", "/api/v1/health")
     return [*(Route(path, health, methods=["GET"]) for path in paths), Route("/readyz", readyz)]

@@ -1,5 +1,5 @@
-"""Errors as `application/problem+json` (RFC 9457): those of the application, and what a server refuses
-before it asks the application at all."""
+"""Errors as `application/problem+json` (RFC 9457): those of the application, and refusals of the server
+itself."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,12 +16,12 @@ from vestige.core.errors import Cancelled, VestigeError
 
 MEDIA_TYPE = "application/problem+json"
 CHALLENGE = 'Bearer realm="vestige"'
-"""What a 401 has to say: how to authenticate."""
+"""The WWW-Authenticate header of a 401."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """Why the server does not take a request; of the same shape as an error of the application."""
+    """Why the server refuses a request; it has the same fields as an error of the application."""
 
     status: int
     code: str
@@ -33,40 +33,40 @@ class Refusal:
 UNAUTHENTICATED = Refusal(
     status=401,
     code="unauthenticated",
-    message="A valid key is needed.",
+    message="A valid API key is needed.",
     hint="Send `Authorization: Bearer vst_…`. `vestige keys create --label NAME` makes a key.",
 )
 STORE_AWAY = Refusal(
     status=503,
     code="store_unavailable",
-    message="The memory cannot be reached just now.",
-    hint="Try again in a moment; the server's log says more.",
+    message="The store is not available.",
+    hint="Try again in a moment. The server's log has the reason.",
 )
 NO_SUCH_ROUTE = Refusal(
     status=404,
     code="no_such_route",
     message="There is nothing at this address.",
-    hint="MCP is at /mcp, REST below /api/v1; /api/v1/docs shows all of that.",
+    hint="MCP is at /mcp, REST below /api/v1. /api/v1/docs lists all addresses.",
 )
 METHOD_NOT_ALLOWED = Refusal(
     status=405,
     code="method_not_allowed",
-    message="This address does not take that method.",
-    hint="The header `Allow` of this answer names those that it takes.",
+    message="The method is not allowed here.",
+    hint="The header `Allow` lists the allowed methods.",
 )
 NOT_ACCEPTABLE = Refusal(
-    status=406, code="not_acceptable", message="The client accepts no form that the answer could have."
+    status=406, code="not_acceptable", message="None of the accepted content types is available."
 )
 TOO_SLOW = Refusal(
     status=408,
     code="too_slow",
-    message="The rest of the body did not come in time.",
-    hint="Nothing was done with it. Send the request again, or in smaller parts.",
+    message="The body was too slow.",
+    hint="The request was not carried out. Send it again, or in smaller parts.",
 )
 UNSUPPORTED_MEDIA_TYPE = Refusal(
     status=415,
     code="unsupported_media_type",
-    message="The body is not of a type that is taken here.",
+    message="The content type of the body is not supported.",
     hint="Send JSON with `Content-Type: application/json`.",
 )
 _OF_STATUS = {
@@ -107,30 +107,30 @@ def problem(
 
 
 def failure(request_id: str) -> Response:
-    """A bug as a response: what went wrong is for the log only."""
+    """An unexpected error as a response; its details are in the log only."""
     hint = f"The server's log says more about request {request_id}."
     return problem(VestigeError("The server failed.", hint=hint), request_id)
 
 
-async def gone(request: Request, exc: Exception) -> Response:
-    """What nobody reads, for the log: a client has left before all of its request was there."""
+async def client_gone(request: Request, exc: Exception) -> Response:
+    """A response for the log: the client disconnected before its request was complete."""
     return problem(Cancelled(), request.state.request_id)
 
 
 def refusal_of(exc: HTTPException) -> Refusal:
-    """What the framework refused, in our words."""
+    """The refusal for an exception of the web framework."""
     known = _OF_STATUS.get(exc.status_code)
     return known or Refusal(status=exc.status_code, code=f"http_{exc.status_code}", message=exc.detail)
 
 
-async def answer_instead(response: Response, scope: Scope, receive: Receive, send: Send) -> None:
-    """Send a response in the place of what was asked for; in the place of a WebSocket too."""
+async def respond_instead(response: Response, scope: Scope, receive: Receive, send: Send) -> None:
+    """Send a response instead of passing a request on; for a WebSocket, too."""
     if scope["type"] == "http" or _DENIAL in scope.get("extensions", {}):
         await response(scope, receive, send)
     else:
         await send({"type": "websocket.close", "code": _POLICY_VIOLATION})
 
 
-def starts(message: Message) -> bool:
-    """Whether this is where a response begins, with its headers."""
+def is_response_start(message: Message) -> bool:
+    """Whether a message begins a response."""
     return message["type"] in _STARTS

@@ -1,7 +1,7 @@
-"""REST: every operation of the registry at its address below /api/v1, with the answers it gives everywhere.
+"""REST: every operation of the registry at its address below /api/v1.
 
-Arguments come from the path and the body, or the query where there is none (`Route.has_body`). What is wrong
-with them is told by the registry, in the words of every other transport.
+Arguments come from the path and the body, or from the query where there is no body (`Route.has_body`). The
+registry checks them, with the same errors as on every other transport.
 """
 
 import threading
@@ -25,11 +25,18 @@ from vestige.core.invocation import Invocation
 from vestige.operations.registry.registry import Operation
 from vestige.operations.registry.route import Route
 from vestige.transports.arguments import arguments_of
-from vestige.transports.http.context import Desk, caller_of, key_of, place_of, read, request_id_of
+from vestige.transports.http.context import (
+    ServerContext,
+    caller_of,
+    key_of,
+    parse_body,
+    request_id_of,
+    slot_release_of,
+)
 from vestige.transports.http.limits.bodies_and_rates import retry_after
 from vestige.transports.http.limits.fair_queue import OVERLOADED, QUEUE_SECONDS
-from vestige.transports.http.limits.responses import check_size, check_texts, left
-from vestige.transports.http.limits.worker_pool import Crowded
+from vestige.transports.http.limits.responses import check_size, check_texts, wait_for_disconnect
+from vestige.transports.http.limits.worker_pool import PoolFull
 from vestige.transports.http.openapi import page
 from vestige.transports.http.openapi.document import IDEMPOTENCY_HEADER, IDEMPOTENT, PREFIX
 from vestige.transports.http.problems import METHOD_NOT_ALLOWED, UNSUPPORTED_MEDIA_TYPE, problem
@@ -38,24 +45,25 @@ JSON = "application/json"
 _SWITCHES: dict[str, object] = {"true": True, "false": False}
 
 
-def routes(desk: Desk) -> list[BaseRoute]:
-    """The addresses of all operations, and of what describes them."""
-    offered: dict[str, list[Route]] = defaultdict(list)
-    for route in sorted(desk.registry.routes(), key=Route.order):
-        offered[route.path].append(route)
+def routes(context: ServerContext) -> list[BaseRoute]:
+    """The routes of all operations, and of the API description."""
+    routes_here: dict[str, list[Route]] = defaultdict(list)
+    for route in sorted(context.registry.routes(), key=Route.order):
+        routes_here[route.path].append(route)
     return [
-        *page.routes(desk),
-        *(Address(PREFIX + path, _Resource(desk, several)) for path, several in offered.items()),
+        *page.routes(context),
+        *(Address(PREFIX + path, _Resource(context, several)) for path, several in routes_here.items()),
     ]
 
 
 class _Resource:
-    """What can be done at one path, by method."""
+    """The operations at one path, by method."""
 
-    def __init__(self, desk: Desk, offered: list[Route]) -> None:
-        self._desk = desk
-        self._offered = {
-            str(route.method): _Offer(desk.registry.operations[route.operation], route) for route in offered
+    def __init__(self, context: ServerContext, routes_here: list[Route]) -> None:
+        self._context = context
+        self._endpoints = {
+            str(route.method): _Endpoint(context.registry.operations[route.operation], route)
+            for route in routes_here
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -64,59 +72,59 @@ class _Resource:
 
     async def _respond(self, request: Request) -> Response:
         request_id = request_id_of(request)
-        offer = self._offered.get("GET" if request.method == "HEAD" else request.method)
-        if offer is None:
-            return problem(METHOD_NOT_ALLOWED, request_id, {"Allow": ", ".join(self._offered)})
+        endpoint = self._endpoints.get("GET" if request.method == "HEAD" else request.method)
+        if endpoint is None:
+            return problem(METHOD_NOT_ALLOWED, request_id, {"Allow": ", ".join(self._endpoints)})
         try:
             body = await request.body()
-            arrived = self._desk.monotonic()
+            arrived = self._context.monotonic()
             if body and _media_type(request) != JSON:
                 return problem(UNSUPPORTED_MEDIA_TYPE, request_id)
-            arguments = await read(self._desk, body, partial(offer.arguments, request))
-            body, created = await self._answer(request, offer, arguments, arrived)
+            arguments = await parse_body(self._context, body, partial(endpoint.arguments, request))
+            body, created = await self._answer(request, endpoint, arguments, arrived)
         except ClientDisconnect:
             return problem(Cancelled(), request_id)
-        except Crowded:
+        except PoolFull:
             return problem(OVERLOADED, request_id, retry_after(QUEUE_SECONDS))
         except VestigeError as error:
             return problem(error, request_id)
         return Response(body, status_code=201 if created else 200, media_type=JSON)
 
     async def _answer(
-        self, request: Request, offer: "_Offer", arguments: Mapping[str, Any], arrived: float
+        self, request: Request, endpoint: "_Endpoint", arguments: Mapping[str, Any], arrived: float
     ) -> tuple[bytes, bool]:
-        """Run an operation in a thread, which is told when the client goes away: what it answers, as JSON,
-        and whether that is something new."""
-        desk, gone, long = self._desk, threading.Event(), offer.operation.lane == "long"
+        """Run an operation in a thread, and cancel it when the client disconnects. Returns the response as
+        JSON, and whether something new was created."""
+        context, gone, long = self._context, threading.Event(), endpoint.operation.lane == "long"
 
         async def watch() -> None:
-            await left(request.receive)
+            await wait_for_disconnect(request.receive)
             gone.set()
 
         def work() -> tuple[bytes, bool] | VestigeError:
-            # Raised from here it would leave the task group wrapped in a group of one.
+            # Raised here, it would leave the task group wrapped in an exception group.
             try:
-                answer = desk.app.call_operation(
+                answer = context.app.call_operation(
                     Invocation(
-                        name=offer.operation.name,
+                        name=endpoint.operation.name,
                         arguments=arguments,
                         caller=caller_of(request),
                         request_id=request_id_of(request),
                         cancelled=gone,
-                        deadline=desk.deadline(arrived, long=long),
+                        deadline=context.deadline(arrived, long=long),
                     )
                 )
-                check_texts(answer, desk.most_answer)
+                check_texts(answer, context.most_answer)
                 body = orjson.dumps(answer)
-                check_size(len(body), desk.most_answer)
+                check_size(len(body), context.most_answer)
             except VestigeError as error:
                 return error
-            return body, offer.route.created(answer)
+            return body, endpoint.route.created(answer)
 
-        if long:  # it has threads of its own; while it waits for one it keeps nobody from being served
-            place_of(request)()
+        if long:  # long work waits for threads of its own, without a slot
+            slot_release_of(request)()
         async with (
-            desk.lanes.turn(key_of(request), long=long, seconds=QUEUE_SECONDS) as threads,
+            context.pools.turn(key_of(request), long=long, seconds=QUEUE_SECONDS) as threads,
             anyio.create_task_group() as group,
         ):
             group.start_soon(watch)
@@ -131,8 +139,8 @@ def _media_type(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-class _Offer:
-    """An operation at an address: how its arguments are read from a request."""
+class _Endpoint:
+    """An operation at an address, and how its arguments are read from a request."""
 
     def __init__(self, operation: Operation, route: Route) -> None:
         self.operation = operation
@@ -140,7 +148,7 @@ class _Offer:
         self._kinds = {argument.name: argument.kind for argument in arguments_of(operation)}
 
     def arguments(self, request: Request, body: bytes) -> dict[str, Any]:
-        """All that the request says, for the registry to check."""
+        """All arguments of a request, for the registry to check."""
         if self.route.has_body:
             if request.query_params:
                 raise InvalidInput("This takes no query.", hint="Put the arguments in the body, as JSON.")
@@ -186,11 +194,11 @@ def _object(body: bytes) -> dict[str, Any]:
     return given
 
 
-def _add(given: dict[str, Any], name: str, value: str, place: str) -> None:
-    """Add an argument that has its own place; said elsewhere too it must be the same."""
+def _add(given: dict[str, Any], name: str, value: str, source: str) -> None:
+    """Add an argument from a header or path; elsewhere it must have the same value."""
     if given.get(name, value) != value:
         raise InvalidInput(
-            f"`{name}` is given twice: {place} says something else.",
+            f"`{name}` is given twice: {source} has another value.",
             hint="Give it once.",
             details={"argument": name},
         )

@@ -1,4 +1,4 @@
-"""The process of the server: where it listens, how it starts and how it ends."""
+"""The process of the server: its socket, its start and its shutdown."""
 
 import asyncio
 import errno
@@ -28,7 +28,7 @@ from vestige.transports.http import app as asgi
 from vestige.transports.http.auth.addresses import Bind, bind_of, bracketed, is_loopback
 from vestige.transports.http.auth.cookies import secret_of
 from vestige.transports.http.auth.gate import Auth
-from vestige.transports.http.context import Desk, ServerApplication
+from vestige.transports.http.context import ServerApplication, ServerContext
 from vestige.transports.http.events.endpoints import MAX_FRAME_BYTES
 from vestige.transports.http.limits.connections import (
     KEEP_ALIVE_SECONDS,
@@ -44,12 +44,12 @@ from vestige.transports.http.limits.connections import (
 logger = logging.getLogger(__name__)
 
 
-# -- How a server ends: what still runs may finish, and is told to hurry when its time is up.
+# -- Shutdown: running calls may finish, and are cancelled when the time is up.
 
 
 @dataclass(frozen=True, slots=True)
-class _Either:
-    """Set when one of two signals is."""
+class _EitherSignal:
+    """A signal that is set when one of two is."""
 
     one: CancelSignal
     other: CancelSignal
@@ -58,51 +58,52 @@ class _Either:
         return self.one.is_set() or self.other.is_set()
 
 
-class Hurried:
-    """An application whose calls are cancelled all at once when the server's time to end is up.
+class CancellableApp:
+    """An application whose calls can all be cancelled, for the end of a shutdown.
 
-    Work in a thread cannot be stopped from outside; it looks at its signal between steps.
+    Work in a thread cannot be stopped from outside; it checks its signal between steps.
     """
 
     def __init__(self, app: ServerApplication) -> None:
-        self._app, self.hurry = app, threading.Event()
+        self._app, self.cancel_all = app, threading.Event()
 
     @property
     def engine(self) -> Engine:
-        """The application's."""
+        """The engine of the application."""
         return self._app.engine
 
     def call_operation(self, invocation: Invocation) -> dict[str, Any]:
         """Run an operation."""
-        return self._app.call_operation(self._hurried(invocation))
+        return self._app.call_operation(self._cancellable(invocation))
 
     def call_tool(self, invocation: Invocation) -> dict[str, Any]:
         """Run an MCP tool."""
-        return self._app.call_tool(self._hurried(invocation))
+        return self._app.call_tool(self._cancellable(invocation))
 
     def read_resource(self, invocation: Invocation) -> dict[str, Any]:
         """Read an MCP resource."""
-        return self._app.read_resource(self._hurried(invocation))
+        return self._app.read_resource(self._cancellable(invocation))
 
-    def _hurried(self, invocation: Invocation) -> Invocation:
-        return replace(invocation, cancelled=_Either(invocation.cancelled, self.hurry))
+    def _cancellable(self, invocation: Invocation) -> Invocation:
+        return replace(invocation, cancelled=_EitherSignal(invocation.cancelled, self.cancel_all))
 
 
-# -- How a server takes signals: the first asks it to end, the second does not ask.
+# -- Signals.
 
 
 class SignalledServer(uvicorn.Server):
-    """uvicorn's server. The first signal lets what runs finish; the second ends the process at once."""
+    """uvicorn's server. The first signal starts a shutdown, in which requests may finish; the second ends
+    the process."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """The first signal asks the server to end; the second does not ask."""
+        """Start the shutdown, or end the process if it has started."""
         if self.should_exit:
             os._exit(128 + sig)
         self.should_exit = True
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Listen to signals while it serves. They were obeyed then, and are not raised again."""
+        """Handle signals while serving. They are not raised again afterwards, as uvicorn would."""
         watched = (signal.SIGINT, signal.SIGTERM)
         before = {one: signal.signal(one, self.handle_exit) for one in watched}
         try:
@@ -112,24 +113,24 @@ class SignalledServer(uvicorn.Server):
                 signal.signal(one, handler)
 
 
-# -- run
+# -- Serving.
 
 STREAM_SECONDS = 0.5
-"""How long WebSockets may take to say goodbye."""
+"""How long WebSockets may take to close."""
 POLL_SECONDS = 0.02
-HURRY_SECONDS = 2
-"""How long work that is told to stop may take to do so."""
+CANCEL_SECONDS = 2
+"""How long cancelled work may take to stop."""
 CLOSE_SECONDS = 30.0
-"""How long all the rest may take, before the process ends whatever it does."""
+"""How long the rest of the shutdown may take before the process is ended."""
 
 
 def check_bind(settings: Settings) -> Bind:
-    """Where the server shall listen; ConfigError for what would let in everybody who can reach it."""
+    """The address to listen on; ConfigError if it is not a loopback address and authentication is off."""
     bind = bind_of(settings.server.bind)
     if not settings.auth.enabled and not bind.loopback:
         raise ConfigError(
-            f"refusing to bind {bind} without authentication: whoever can reach it could read and change "
-            "every memory.",
+            f"refusing to bind {bind} without authentication: every client that can connect could read and "
+            "change all memories.",
             hint="Leave authentication on (`vestige keys create` makes a key), or listen on 127.0.0.1.",
             details={"setting": "auth.enabled"},
         )
@@ -138,22 +139,22 @@ def check_bind(settings: Settings) -> Bind:
 
 @contextmanager
 def listening(bind: Bind, *, only_loopback: bool) -> Iterator[LimitedListener]:
-    """A socket that is bound, so that nobody else takes the place, but does not listen yet."""
+    """A socket that is bound, so that no other process takes the port, but does not listen yet."""
     try:
         found = socket.getaddrinfo(bind.host, bind.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError as exc:
         raise ConfigError(
-            f"There is no address {bind.host} to listen on: {exc.strerror}.",
+            f"The host {bind.host} has no address to listen on: {exc.strerror}.",
             details={"setting": "server.bind"},
         ) from exc
-    # Of a name with both, the address that all clients can use.
+    # For a name with both kinds of addresses, the one that all clients can use.
     family, kind, protocol, _, address = min(found, key=lambda one: one[0] != socket.AF_INET)
     if only_loopback and not is_loopback(str(address[0])):
         raise ConfigError(f"refusing to bind {bind} without authentication: it is {address[0]} here.")
     with ExitStack() as stack:
         try:
             opened = stack.enter_context(LimitedListener(family, kind, protocol))
-            if os.name == "posix":  # elsewhere it would let two servers listen at one place
+            if os.name == "posix":  # elsewhere it would let two servers share a port
                 opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:
                 opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(not bind.wildcard))
@@ -166,15 +167,17 @@ def listening(bind: Bind, *, only_loopback: bool) -> Iterator[LimitedListener]:
 def _cannot(bind: Bind, exc: OSError) -> ConfigError | Conflict:
     if exc.errno == errno.EADDRINUSE:
         return Conflict(
-            f"Something else listens on {bind} already.",
-            hint="Stop it, or listen elsewhere with --bind; port 0 takes a free one.",
+            f"Another program listens on {bind} already.",
+            hint="Stop it, or choose another address with --bind. Port 0 takes a free one.",
             details={"bind": str(bind)},
         )
-    return ConfigError(f"The server cannot listen on {bind}: {exc.strerror}.", hint="Give another --bind.")
+    return ConfigError(
+        f"The server cannot listen on {bind}: {exc.strerror}.", hint="Choose another address with --bind."
+    )
 
 
 def url_of(opened: socket.socket) -> str:
-    """Where clients on this machine reach a socket."""
+    """The URL of a socket for clients on this machine."""
     host, port = opened.getsockname()[:2]
     local = {"0.0.0.0": "127.0.0.1", "::": "::1"}
     return f"http://{bracketed(local.get(host, host))}:{port}"
@@ -183,10 +186,10 @@ def url_of(opened: socket.socket) -> str:
 def serve(app: ServerApplication, opened: LimitedListener, started: Callable[[], None]) -> None:
     """Serve an application until a signal ends it. `started` is called when requests are accepted."""
     engine, server = app.engine, app.engine.settings.server
-    hurried = Hurried(app)
+    cancellable = CancellableApp(app)
     connections = Connections(limits=ConnectionLimits(most=affordable(server.max_connections)))
-    desk = Desk(
-        app=hurried,
+    context = ServerContext(
+        app=cancellable,
         settings=engine.settings,
         registry=registry,
         monotonic=engine.monotonic,
@@ -194,16 +197,16 @@ def serve(app: ServerApplication, opened: LimitedListener, started: Callable[[],
         limiter=anyio.CapacityLimiter(server.max_concurrent),
         affordable=connections.limits.most,
     )
-    auth = Auth(desk, secret_of(engine.settings, engine.entropy))
+    auth = Auth(context, secret_of(engine.settings, engine.entropy))
     config = server_config(
-        asgi.build(desk, auth),
+        asgi.build(context, auth),
         engine.settings,
         connections,
         ws="websockets-sansio",
-        end_seconds=math.ceil(server.shutdown_seconds) + HURRY_SECONDS,
+        end_seconds=math.ceil(server.shutdown_seconds) + CANCEL_SECONDS,
     )
     opened.connections = connections
-    HttpServer(desk, hurried.hurry, connections, config, started).run(sockets=[opened])
+    HttpServer(context, cancellable.cancel_all, connections, config, started).run(sockets=[opened])
 
 
 def server_config(
@@ -252,14 +255,19 @@ class HttpServer(SignalledServer):
 
     def __init__(
         self,
-        desk: Desk,
-        hurry: threading.Event,
+        context: ServerContext,
+        cancel_all: threading.Event,
         connections: Connections,
         config: uvicorn.Config,
         started: Callable[[], None],
     ) -> None:
         super().__init__(config)
-        self._desk, self._hurry, self._connections, self._on_start = desk, hurry, connections, started
+        self._context, self._cancel_all, self._connections, self._on_start = (
+            context,
+            cancel_all,
+            connections,
+            started,
+        )
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Open everything, then accept requests."""
@@ -269,7 +277,7 @@ class HttpServer(SignalledServer):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept no more requests, end the streams, wait for the rest."""
-        seconds = self._desk.settings.server.shutdown_seconds
+        seconds = self._context.settings.server.shutdown_seconds
         last_resort = threading.Timer(seconds + CLOSE_SECONDS, os._exit, [1])
         last_resort.daemon = True
         last_resort.start()
@@ -282,16 +290,16 @@ class HttpServer(SignalledServer):
     async def _end(self, seconds: float, sockets: list[socket.socket] | None) -> None:
         for server in self.servers:
             server.close()
-        self._desk.stopping.set()
+        self._context.stopping.set()
         # uvicorn would close WebSockets as well, but with the code of a server that restarts.
         with anyio.move_on_after(STREAM_SECONDS):
             while self._connections.websockets:
                 await anyio.sleep(POLL_SECONDS)
-        timer = asyncio.get_running_loop().call_later(seconds, self._hurry_up)
+        timer = asyncio.get_running_loop().call_later(seconds, self._cancel_requests)
         await super().shutdown(sockets)
         timer.cancel()
 
-    def _hurry_up(self) -> None:
+    def _cancel_requests(self) -> None:
         if self._connections.requests:
             logger.warning("Cancelling %d requests that did not end in time", self._connections.requests)
-        self._hurry.set()
+        self._cancel_all.set()

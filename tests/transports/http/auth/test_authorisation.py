@@ -40,7 +40,7 @@ from vestige.operations.registry.registry import Operation
 from vestige.transports.http import app
 from vestige.transports.http.auth import gate
 from vestige.transports.http.auth.gate import Auth
-from vestige.transports.http.context import Desk
+from vestige.transports.http.context import ServerContext
 from vestige.transports.http.metrics import Metrics
 
 House = tuple[Site, dict[str, Headers]]
@@ -310,15 +310,15 @@ def test_a_session_is_for_whoever_is_let_in_with_the_key_that_opened_it(house: H
 
 def table(site: Site) -> dict[str, Any]:
     """The routes of a server like this one, without those of operations."""
-    desk = Desk(
-        app=site.desk.app,
-        settings=site.desk.settings,
+    context = ServerContext(
+        app=site.context.app,
+        settings=site.context.settings,
         registry=registry,
-        monotonic=site.desk.monotonic,
-        entropy=site.desk.entropy,
+        monotonic=site.context.monotonic,
+        entropy=site.context.entropy,
         limiter=anyio.CapacityLimiter(1),
     )
-    routes = app.routes(desk, Auth(desk, SECRET), Metrics())
+    routes = app.routes(context, Auth(context, SECRET), Metrics())
     operations = {f"/api/v1{route.path}" for route in registry.routes()}
     assert all(isinstance(one, Route | WebSocketRoute | Mount) for one in routes)
     paths = ["/static/login.js" if isinstance(one, Mount) else getattr(one, "path", "") for one in routes]

@@ -3,7 +3,7 @@
 import anyio
 
 from testbed.world import HandClock
-from vestige.transports.http.auth.failures import MAX_DELAYED, Guesses
+from vestige.transports.http.auth.failures import MAX_DELAYED, FailedLogins
 from vestige.transports.http.problems import UNAUTHENTICATED
 
 FREE = 5
@@ -18,10 +18,10 @@ def test_only_so_many_are_kept_waiting_for_their_refusal_at_the_same_time() -> N
         await let_go.wait()
 
     async def run() -> None:
-        guesses = Guesses(UNAUTHENTICATED, 0, HandClock().parts().monotonic, pause=pause)
+        failures = FailedLogins(UNAUTHENTICATED, 0, HandClock().parts().monotonic, pause=pause)
 
         async def guess(sender: str) -> None:
-            told.append((await guesses.wrong(sender, "test")).status_code)
+            told.append((await failures.wrong(sender, "test")).status_code)
 
         senders = [str(number) for number in range(MAX_DELAYED + 1)]
         for sender in senders * FREE:

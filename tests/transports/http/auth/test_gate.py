@@ -11,7 +11,7 @@ from starlette.testclient import TestClient, WebSocketDenialResponse
 from tests.transports.http.support.harness import URL, WS, Site, bearer, new_site, whoami
 from vestige.core.caller import LOCAL_USER
 from vestige.core.errors import InvalidInput
-from vestige.transports.http.auth.gate import WRONG_KEY, narrowed
+from vestige.transports.http.auth.gate import WRONG_KEY, narrowed_caller
 from vestige.transports.http.problems import UNAUTHENTICATED
 
 UNKNOWN = "vst_" + "x" * 30
@@ -33,7 +33,7 @@ def test_without_a_credential_nothing_is_told(shell: Site) -> None:
         "type": "about:blank",
         "title": "Unauthorized",
         "status": 401,
-        "detail": "A valid key is needed.",
+        "detail": "A valid API key is needed.",
         "code": "unauthenticated",
         "hint": "Send `Authorization: Bearer vst_…`. `vestige keys create --label NAME` makes a key.",
         "requestId": "mine",
@@ -55,7 +55,7 @@ def test_a_key_that_opens_nothing_is_told_from_none_but_not_why_it_does_not(shel
     assert wrong == {(WRONG_KEY.message, WRONG_KEY.hint)}
     assert why(shell) == (UNAUTHENTICATED.message, UNAUTHENTICATED.hint)
     assert why(shell, Authorization="Bearer ") == why(shell, X_API_Key="") == why(shell)
-    assert why(shell, Cookie="vestige_session=nonsense")[0] == "This login is over."
+    assert why(shell, Cookie="vestige_session=nonsense")[0] == "This login has ended."
 
 
 def test_a_store_that_is_away_tells_strangers_nothing_about_the_installation(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_a_store_that_is_away_tells_strangers_nothing_about_the_installation(tmp
         site.world.app.engine.store.close()
         response = site.http.get("/api/v1/stats", headers=bearer(UNKNOWN))
         assert (response.status_code, response.json()["code"]) == (503, "store_unavailable")
-        assert response.json()["detail"] == "The memory cannot be reached just now."
+        assert response.json()["detail"] == "The store is not available."
         assert "details" not in response.json()
 
 
@@ -231,7 +231,7 @@ def test_a_domain_can_only_be_narrowed(shell: Site, header: str, status: int) ->
 def test_a_filter_that_cannot_be_read_is_refused_rather_than_left_out(name: str, values: list[bytes]) -> None:
     headers = Headers(raw=[(name.lower().encode(), value) for value in values])
     with pytest.raises(InvalidInput):
-        narrowed(LOCAL_USER, headers)
+        narrowed_caller(LOCAL_USER, headers)
 
 
 def test_a_filter_that_cannot_be_read_is_told_as_a_bad_request(shell: Site) -> None:
@@ -280,9 +280,9 @@ def test_failures_are_answered_later_and_later_and_then_not_at_all(shell: Site) 
     response = shell.http.get("/whoami", headers={"X-API-Key": "guess"})
     assert 0 < int(response.headers["retry-after"]) <= 30
     told = response.json()
-    assert told["detail"] == "This address sent too many keys that open nothing."
+    assert told["detail"] == "This address sent too many invalid keys."
     assert "`vestige keys list`" in told["hint"]
-    assert told["hint"].endswith(f"Come again in {response.headers['retry-after']} s.")
+    assert told["hint"].endswith(f"Try again in {response.headers['retry-after']} s.")
     shell.world.clock.advance(hours=1)
     assert asked(shell, X_API_Key="guess")[0] == 401
 
@@ -329,7 +329,7 @@ def test_well_formed_keys_that_are_unknown_are_limited_too(tmp_path: Path) -> No
         text = site.key()
         answers = [asked(site, **bearer(UNKNOWN)) for _ in range(4)]
         assert [status for status, _ in answers] == [401, 401, 401, 429]
-        assert answers[-1][1]["detail"] == "This address sent too many keys that open nothing."
+        assert answers[-1][1]["detail"] == "This address sent too many invalid keys."
         assert asked(site, **bearer(text))[0] == 200
 
 

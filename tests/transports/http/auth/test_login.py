@@ -90,7 +90,9 @@ def test_a_cookie_that_was_changed_opens_nothing(shell: Site, change: Callable[[
 
 def test_a_cookie_signed_by_somebody_else_opens_nothing(shell: Site) -> None:
     key, _ = shell.mint()
-    forged = Logins(b"guess" * 20, hours=8, entropy=shell.desk.entropy).begin(key.id, shell.world.clock.now)
+    forged = Logins(b"guess" * 20, hours=8, entropy=shell.context.entropy).begin(
+        key.id, shell.world.clock.now
+    )
     assert shell.http.get("/whoami", headers={"Cookie": f"{COOKIE}={forged.text}"}).status_code == 401
 
 
@@ -127,8 +129,8 @@ def test_a_store_that_is_away_tells_whoever_logs_in_nothing_about_the_installati
     assert "details" not in response.json()
     page = shell.http.post("/login", data={"api_key": key})
     assert page.status_code == 503
-    assert "The memory cannot be reached just now." in page.text
-    assert "does not open anything" not in page.text
+    assert "The store is not available." in page.text
+    assert "Unknown, revoked" not in page.text
 
 
 def test_a_wrong_key_logs_nobody_in_and_counts_as_a_failure(shell: Site) -> None:
@@ -160,7 +162,7 @@ def test_a_login_that_does_not_come_to_an_end_is_given_up(shell: Site) -> None:
     async def run() -> int:
         headers = [(b"content-type", b"application/json")]
         scope = {"type": "http", "method": "POST", "headers": headers, "state": {"request_id": "test"}}
-        handlers = Handlers(shell.desk, shell.auth, body_seconds=0.01)
+        handlers = Handlers(shell.context, shell.auth, body_seconds=0.01)
         return (await handlers.enter(Request(scope, silent))).status_code
 
     assert anyio.run(run) == 408
@@ -194,7 +196,7 @@ def test_a_form_with_a_wrong_key_shows_the_page_with_the_reason(shell: Site) -> 
     response = shell.http.post("/login", data={"api_key": "wrong"})
     assert response.status_code == 401
     assert response.headers["content-type"].startswith("text/html")
-    assert '<p id="failure" role="alert">This key does not open anything.</p>' in response.text
+    assert '<p id="failure" role="alert">Unknown, revoked or expired API key.</p>' in response.text
 
 
 def test_a_form_that_was_sent_too_often_shows_the_page_with_that_reason(shell: Site) -> None:
@@ -202,8 +204,8 @@ def test_a_form_that_was_sent_too_often_shows_the_page_with_that_reason(shell: S
         response = shell.http.post("/login", data={"api_key": "wrong"})
     assert response.status_code == 429
     assert int(response.headers["retry-after"]) > 0
-    assert '<p id="failure" role="alert">This address sent too many keys that open nothing.' in response.text
-    assert f"Come again in {response.headers['retry-after']} s.</p>" in response.text
+    assert '<p id="failure" role="alert">This address sent too many invalid keys.' in response.text
+    assert f"Try again in {response.headers['retry-after']} s.</p>" in response.text
 
 
 def test_without_a_script_the_page_shows_who_is_logged_in_until_he_logs_out(shell: Site) -> None:
@@ -234,7 +236,9 @@ def test_the_page_holds_no_script_or_style_of_its_own(shell: Site) -> None:
         assert shell.http.get(f"/static/{name}").status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/static/../desk.py", "/static/%2e%2e/desk.py", "/static/", "/static"])
+@pytest.mark.parametrize(
+    "path", ["/static/../context.py", "/static/%2e%2e/context.py", "/static/", "/static"]
+)
 def test_only_files_of_ours_are_served(shell: Site, path: str) -> None:
     assert shell.http.get(path).status_code in (401, 404)
 

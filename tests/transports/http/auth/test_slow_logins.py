@@ -2,53 +2,53 @@
 
 from testbed.world import HandClock
 from vestige.transports.http.auth.addresses import sender_of
-from vestige.transports.http.auth.failures import FORGET_SECONDS, LOCK_FAILURES, LOCK_SECONDS, Slowdown
+from vestige.transports.http.auth.failures import FORGET_SECONDS, LOCK_FAILURES, LOCK_SECONDS, FailureDelay
 
 
 def test_the_first_failures_cost_nothing_and_later_ones_ever_more_up_to_a_bound() -> None:
-    slowdown = Slowdown(HandClock().parts().monotonic)
-    delays = [slowdown.failed("a") for _ in range(LOCK_FAILURES - 1)]
+    delay = FailureDelay(HandClock().parts().monotonic)
+    delays = [delay.failed("a") for _ in range(LOCK_FAILURES - 1)]
     assert delays == [0, 0, 0, 0, 0, 0.1, 0.2, 0.4, 0.8, 1.6, 2, 2, 2, 2]
-    assert slowdown.locked("a") == 0
+    assert delay.locked("a") == 0
 
 
 def test_senders_are_told_apart() -> None:
-    slowdown = Slowdown(HandClock().parts().monotonic)
+    delay = FailureDelay(HandClock().parts().monotonic)
     for _ in range(LOCK_FAILURES):
-        slowdown.failed("a")
-    assert slowdown.locked("a") == LOCK_SECONDS
-    assert slowdown.locked("b") == 0
-    assert slowdown.failed("b") == 0
+        delay.failed("a")
+    assert delay.locked("a") == LOCK_SECONDS
+    assert delay.locked("b") == 0
+    assert delay.failed("b") == 0
 
 
 def test_a_lock_ends_and_comes_back_sooner() -> None:
     clock = HandClock()
-    slowdown = Slowdown(clock.parts().monotonic)
+    delay = FailureDelay(clock.parts().monotonic)
     for _ in range(LOCK_FAILURES):
-        slowdown.failed("a")
+        delay.failed("a")
     clock.sleep(LOCK_SECONDS)
-    assert slowdown.locked("a") == 0
+    assert delay.locked("a") == 0
     failures = 0
-    while not slowdown.locked("a"):
-        slowdown.failed("a")
+    while not delay.locked("a"):
+        delay.failed("a")
         failures += 1
     assert failures == 5
 
 
 def test_failures_are_forgotten_after_a_quiet_time() -> None:
     clock = HandClock()
-    slowdown = Slowdown(clock.parts().monotonic)
+    delay = FailureDelay(clock.parts().monotonic)
     for _ in range(10):
-        slowdown.failed("a")
+        delay.failed("a")
     clock.sleep(FORGET_SECONDS + 1)
-    assert slowdown.failed("a") == 0
+    assert delay.failed("a") == 0
 
 
 def test_only_so_many_senders_are_remembered() -> None:
-    slowdown = Slowdown(HandClock().parts().monotonic, max_senders=100)
+    delay = FailureDelay(HandClock().parts().monotonic, max_senders=100)
     for number in range(1_000):
-        slowdown.failed(str(number))
-    assert len(slowdown._senders) == 100
+        delay.failed(str(number))
+    assert len(delay._senders) == 100
 
 
 def test_a_network_of_ipv6_addresses_is_one_sender() -> None:

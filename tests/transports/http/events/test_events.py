@@ -90,7 +90,7 @@ class Streamed(threading.Thread):
 
 def until_they_listen(site: Site, count: int) -> None:
     """Wait until so many listen."""
-    listening, waiting = site.desk.gauges["listeners"].read, threading.Event()
+    listening, waiting = site.context.gauges["listeners"].read, threading.Event()
     for _ in range(round(LONG / 0.01)):
         if listening() == count:
             return
@@ -185,7 +185,7 @@ def test_a_stream_ends_when_the_login_expires_that_opened_it(site: Site) -> None
     streamed = Streamed(site, cookie(site, key))
     with socket(site, key) as with_the_key:
         until_they_listen(site, 2)
-        site.world.clock.advance(hours=site.desk.settings.auth.session_hours)
+        site.world.clock.advance(hours=site.context.settings.auth.session_hours)
         assert streamed.messages()[-1]["data"] == {"code": 4401, "reason": LOCKED_OUT.reason}
         site.world.remember("Ada prefers tea.")
         happened(with_the_key)
@@ -197,11 +197,11 @@ def test_a_server_that_stops_says_goodbye(site: Site) -> None:
     with socket(site, site.key("read")) as session:
         until_they_listen(site, 2)
         assert site.http.portal
-        site.http.portal.call(site.desk.stopping.set)
-        assert ending(session) == (1001, "The server stops.")
+        site.http.portal.call(site.context.stopping.set)
+        assert ending(session) == (1001, "The server is stopping.")
     assert streamed.messages()[-1] == {
         "type": "Closed",
-        "data": {"code": 1001, "reason": "The server stops."},
+        "data": {"code": 1001, "reason": "The server is stopping."},
     }
 
 
@@ -273,7 +273,7 @@ def test_no_more_listen_than_are_set(tmp_path: Path) -> None:
         with socket(site, key):
             response = site.http.get("/api/v1/events", headers=bearer(key))
             assert (response.status_code, response.json()["code"]) == (503, "too_many_listeners")
-            assert response.json()["detail"] == "As many listen as may."
+            assert response.json()["detail"] == "Too many listeners."
             assert response.headers["retry-after"] == "5"
             with pytest.raises(WebSocketDenialResponse), socket(site, key):
                 pass
@@ -289,7 +289,7 @@ def test_no_key_takes_more_than_half_of_the_places_by_whatever_it_is_narrowed(tm
             for headers in (bearer(key), cookie(site, key), {**bearer(key), "X-Vestige-Scope": "/diary"}):
                 response = site.http.get("/api/v1/events", headers=headers)
                 assert (response.status_code, response.json()["code"]) == (503, "too_many_listeners")
-                assert response.json()["detail"] == "As many listen with this key as may."
+                assert response.json()["detail"] == "Too many listeners with this key."
             with socket(site, site.key("read")) as other:
                 assert happened(other)["type"] == "Connected"
             session.close()
@@ -307,4 +307,4 @@ def test_where_no_key_is_needed_anybody_takes_all_places(tmp_path: Path) -> None
     ):
         assert happened(session)["type"] == "Connected"
         response = site.http.get("/api/v1/events")
-        assert (response.status_code, response.json()["detail"]) == (503, "As many listen as may.")
+        assert (response.status_code, response.json()["detail"]) == (503, "Too many listeners.")

@@ -20,10 +20,10 @@ from vestige.core.models import EVERYTHING, Access, StoreStats
 from vestige.operations.registry.groups import registry
 from vestige.store.inmemory import InMemoryStore
 from vestige.transports.http.auth.credentials import ANYONE, Identity
-from vestige.transports.http.context import Desk
+from vestige.transports.http.context import ServerContext
 from vestige.transports.http.events import listeners as module
 from vestige.transports.http.events.channels import MOST_WAITING, Listener
-from vestige.transports.http.events.heartbeat import AT_ONCE_SECONDS, SHARE, STALE_SECONDS, Vitals
+from vestige.transports.http.events.heartbeat import AT_ONCE_SECONDS, SHARE, STALE_SECONDS, StatusCounts
 from vestige.transports.http.events.listeners import AT_ONCE, LOCKED_OUT, STOPPING, Listeners
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -45,11 +45,13 @@ def holder(key_id: str) -> Identity:
     return replace(SOMEBODY, via="bearer", key_id=key_id)
 
 
-def listening(world: World, act: Callable[[Listeners], Awaitable[None]], desk: Desk | None = None) -> None:
+def listening(
+    world: World, act: Callable[[Listeners], Awaitable[None]], context: ServerContext | None = None
+) -> None:
     """Act while listeners are served."""
 
     async def run() -> None:
-        listeners = Listeners(desk or desk_of(world))
+        listeners = Listeners(context or desk_of(world))
         with anyio.fail_after(LONG):
             async with listeners.running():
                 await act(listeners)
@@ -57,9 +59,9 @@ def listening(world: World, act: Callable[[Listeners], Awaitable[None]], desk: D
     anyio.run(run)
 
 
-def desk_of(world: World) -> Desk:
+def desk_of(world: World) -> ServerContext:
     engine = world.app.engine
-    return Desk(
+    return ServerContext(
         app=world.app,
         settings=engine.settings,
         registry=registry,
@@ -222,16 +224,16 @@ def test_a_credential_is_asked_about_once_however_many_listen_with_it(world: Wor
 
 
 def test_a_server_that_stops_ends_all_and_takes_nobody(world: World) -> None:
-    desk = desk_of(world)
+    context = desk_of(world)
 
     async def act(listeners: Listeners) -> None:
         async with listeners.joined(TEA, SOMEBODY, always) as one:
             assert not listeners.full
-            desk.stopping.set()
+            context.stopping.set()
             assert await one.ended() == STOPPING
             assert listeners.full
 
-    listening(world, act, desk)
+    listening(world, act, context)
 
 
 def test_other_processes_are_listened_to_only_while_somebody_listens(world: World) -> None:
@@ -405,7 +407,7 @@ def test_an_event_that_cannot_be_told_is_left_out(world: World, caplog: pytest.L
             assert await told(tea, 1) == ["2"]
 
     listening(world, act)
-    assert "Nobody was told of MemoryDeleted" in caplog.text
+    assert "The event MemoryDeleted was not sent to listeners" in caplog.text
 
 
 # -- numbers -----------------------------------------------------------------------------------------
@@ -459,9 +461,9 @@ class Counting(InMemoryStore):
         self.now += self.takes
         return super().stats(access=access, now=now)
 
-    def vitals(self, world: World) -> Vitals:
+    def vitals(self, world: World) -> StatusCounts:
         """The numbers of this store."""
-        return Vitals(replace(world.app.engine, store=self), lambda: self.now)
+        return StatusCounts(replace(world.app.engine, store=self), lambda: self.now)
 
 
 def test_the_numbers_are_counted_once_for_a_reach_until_something_happens_or_a_minute_has_passed(

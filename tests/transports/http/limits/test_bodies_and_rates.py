@@ -13,13 +13,13 @@ from starlette.types import Message, Receive, Scope, Send
 from testbed.world import HandClock
 from tests.transports.http.support.harness import Site, bearer, new_site, whoami
 from vestige.core.errors import TooLarge
-from vestige.transports.http.context import Desk
+from vestige.transports.http.context import ServerContext
 from vestige.transports.http.limits.bodies_and_rates import BodyLimit, Buckets
 
 OPEN = {"auth.enabled": False}
 
 
-def echo(desk: Desk) -> list[BaseRoute]:
+def echo(context: ServerContext) -> list[BaseRoute]:
     async def size(request: Request) -> JSONResponse:
         return JSONResponse(len(await request.body()))
 

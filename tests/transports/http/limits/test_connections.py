@@ -86,9 +86,10 @@ class Here:
 
 
 @asynccontextmanager
-async def serving(app: ASGIApp, limits: ConnectionLimits) -> AsyncIterator[Here]:
+async def serving(app: ASGIApp, limits: ConnectionLimits, proxy: str = "") -> AsyncIterator[Here]:
     connections = Connections(limits=limits)
-    config = server_config(app, load_settings(environ={}), connections, ws="websockets-sansio", end_seconds=1)
+    settings = load_settings({"server.trusted_proxies": proxy}, environ={})
+    config = server_config(app, settings, connections, ws="websockets-sansio", end_seconds=1)
     config.lifespan = "off"
     server = SignalledServer(config)
     with LimitedListener(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as opened:
@@ -185,6 +186,25 @@ def test_a_request_that_is_answered_slowly_is_not_cut_off() -> None:
             writer.close()
 
     run(test)
+
+
+def test_a_request_of_a_trusted_proxy_is_one_of_its_connection() -> None:
+    clients: list[str] = []
+
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        clients.append(scope["client"][0])
+        await anyio.sleep(4 * SHORT)
+        await small(scope, receive, send)
+
+    async def test() -> None:
+        async with serving(slow, SHORT_HEADERS, proxy="127.0.0.1") as here:
+            forwarded = b"X-Forwarded-For: 203.0.113.9\r\n\r\n"
+            reader, writer = await here.connect(ASKED.removesuffix(b"\r\n") + forwarded)
+            assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+            writer.close()
+
+    run(test)
+    assert clients == ["203.0.113.9"]
 
 
 def test_the_next_request_must_come_within_the_time_for_idle_connections() -> None:

@@ -12,15 +12,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tests.transports.http.limits.test_bodies_and_rates import OPEN, asked, nothing, nowhere
 from tests.transports.http.support.harness import new_site
-from vestige.transports.http.auth.gate import public
-from vestige.transports.http.context import Desk
+from vestige.transports.http.auth.gate import public_paths
+from vestige.transports.http.context import ServerContext
 from vestige.transports.http.limits.fair_queue import (
-    Bodies,
-    Concurrency,
-    Places,
+    BodyBuffer,
+    ConcurrencyLimit,
+    FairQueue,
     QueueSlot,
     RequestShare,
-    Shares,
+    SharedBudget,
 )
 
 
@@ -32,7 +32,7 @@ class Crowd:
         self.answers: list[int] = []
         self._out = anyio.Event()
         self._begins = begins
-        self.app: ASGIApp = Concurrency(self._stay, most, public(()), queue_seconds=queue_seconds)
+        self.app: ASGIApp = ConcurrencyLimit(self._stay, most, public_paths(()), queue_seconds=queue_seconds)
 
     async def _stay(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.inside += 1
@@ -115,7 +115,7 @@ def test_a_request_that_is_cancelled_gives_its_place_back() -> None:
 def test_a_refusal_says_when_to_come_again(tmp_path: Path) -> None:
     held: list[Any] = []
 
-    def holding(desk: Desk) -> list[BaseRoute]:
+    def holding(context: ServerContext) -> list[BaseRoute]:
         async def ask_for_more(request: Request) -> JSONResponse:
             held.append(await send_inside(request))
             return JSONResponse("done")
@@ -141,45 +141,45 @@ def test_a_refusal_says_when_to_come_again(tmp_path: Path) -> None:
 # -- whose turn it is ------------------------------------------------------------------------------
 
 
-def asking(places: Places, sender: str) -> QueueSlot:
+def asking(places: FairQueue, sender: str) -> QueueSlot:
     place = places.ask(sender)
     assert place is not None
     return place
 
 
 def test_the_next_place_is_for_who_has_fewest() -> None:
-    places = Places(2)
+    places = FairQueue(2)
     first, second, third, other = (asking(places, sender) for sender in ("many", "many", "many", "other"))
     assert (first.called, second.called, third.called, other.called) == (True, True, False, False)
-    first.give_back()
+    first.release()
     assert (third.called, other.called) == (False, True)
-    second.give_back()
+    second.release()
     assert third.called
 
 
 def test_those_who_have_as_many_come_in_turns() -> None:
-    places = Places(2)
+    places = FairQueue(2)
     working = [asking(places, "a"), asking(places, "a")]
     first, second, other = (asking(places, sender) for sender in ("b", "b", "c"))
     order = []
     for done in (*working, first):
-        done.give_back()
+        done.release()
         order.append([one.called for one in (first, other, second)])
     assert order == [[True, False, False], [True, True, False], [True, True, True]]
 
 
 def test_who_does_not_wait_any_more_takes_nobodys_place() -> None:
-    places = Places(1)
+    places = FairQueue(1)
     working, gone, waiting = (asking(places, sender) for sender in ("a", "b", "c"))
-    gone.give_back()
-    working.give_back()
-    working.give_back()
+    gone.release()
+    working.release()
+    working.release()
     assert (gone.called, waiting.called) == (False, True)
     assert not asking(places, "a").called
 
 
 def test_a_sender_cannot_fill_the_queue_of_others() -> None:
-    places = Places(2)
+    places = FairQueue(2)
     assert [places.ask("many") is not None for _ in range(6)] == [True] * 4 + [False] * 2
     assert not asking(places, "other").called
 
@@ -201,12 +201,14 @@ class Dripping:
         return {"type": "http.request", **self._pieces.pop(0)}
 
 
-def taking(taken: list[bytes], most_bytes: int) -> Bodies:
+def taking(taken: list[bytes], most_bytes: int) -> BodyBuffer:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         taken.append(await Request(scope, receive).body())
         await JSONResponse("done")(scope, receive, send)
 
-    return Bodies(Concurrency(app, 1, public(()), queue_seconds=60), most_bytes, public(()))
+    return BodyBuffer(
+        ConcurrencyLimit(app, 1, public_paths(()), queue_seconds=60), most_bytes, public_paths(())
+    )
 
 
 def from_key(key_id: str) -> Scope:
@@ -264,7 +266,7 @@ def test_one_sender_has_half_of_the_room_for_bodies_and_gives_it_back() -> None:
 
 
 def test_even_of_one_there_is_a_share() -> None:
-    shares = Shares(1)
+    shares = SharedBudget(1)
     with shares.held("a") as held:
         assert held.take(1)
         assert not held.take(1)

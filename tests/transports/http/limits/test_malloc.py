@@ -33,7 +33,7 @@ GIVE_BACK = """
 import ctypes
 from pathlib import Path
 from threading import Event
-from vestige.transports.http.limits.malloc import kept_small
+from vestige.transports.http.limits.malloc import small_heap
 libc = ctypes.CDLL(None)
 libc.malloc.restype = ctypes.c_void_p
 def held():
@@ -47,7 +47,7 @@ for number, block in enumerate(blocks):
     if number % 100:
         libc.free(block)
 print(full - held())
-with kept_small(0.01):
+with small_heap(0.01):
     while full - held() < 30_000:
         Event().wait(0.01)
 print(full - held())

@@ -15,8 +15,8 @@ from tests.transports.http.support.harness import CLIENT, Site, new_site
 from tests.transports.http.support.held import PATIENCE_SECONDS, holding
 from tests.transports.http.support.mcp_requests import ask, call, message, open_session, post
 from vestige.transports.http import context
-from vestige.transports.http.limits.fair_queue import Shares
-from vestige.transports.http.limits.responses import SMALL_BYTES, Answers
+from vestige.transports.http.limits.fair_queue import SharedBudget
+from vestige.transports.http.limits.responses import SMALL_BYTES, UnreadLimit
 
 SMALL: dict[str, Any] = {"server.max_body_bytes": 20_000, "auth.enabled": False}
 """Answers may have twice as much."""
@@ -27,7 +27,7 @@ MUCH = "Much: " + "word " * 20_000
 
 @pytest.fixture(autouse=True)
 def _no_least(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(context, "LEAST_BYTES", 0)
+    monkeypatch.setattr(context, "MIN_BODY_BYTES", 0)
 
 
 def many(site: Site, count: int) -> list[str]:
@@ -100,19 +100,21 @@ def test_a_call_that_ends_after_its_client_has_left_keeps_no_room(tmp_path: Path
         assert post(site.http, session, cancelled).status_code == 202
         held.let_go()
         assert asked.result(PATIENCE_SECONDS).status_code == 202
-        assert not site.desk.unsent._taken
+        assert not site.context.unsent._taken
 
 
 def test_what_was_done_is_not_said_to_be_refused(tmp_path: Path) -> None:
     with new_site(tmp_path, ROOMY) as site:
         ids = [site.world.remember(MUCH)]
-        assert site.desk.unsent.take(CLIENT, 3_200_000 - SMALL_BYTES)  # as if so much waited for this client
+        assert site.context.unsent.take(
+            CLIENT, 3_200_000 - SMALL_BYTES
+        )  # as if so much waited for this client
         arguments = {"action": "get_batch", "ids": ids}
         refused = ask(site.http, "tools/call", {"name": "memory", "arguments": arguments})
         note = {"content": "The kettle whistles in C sharp."}
         stored = ask(site.http, "tools/call", {"name": "smart_ingest", "arguments": note})
     error = refused.json()["result"]["structuredContent"]["error"]
-    assert (error["code"], error["message"].split(",")[0]) == ("overloaded", "This was done")
+    assert (error["code"], error["message"].split(",")[0]) == ("overloaded", "The request was carried out")
     assert not stored.json()["result"]["isError"]  # what is small has room in any case
 
 
@@ -146,8 +148,8 @@ async def large(scope: Scope, receive: Receive, send: Send) -> None:
     await Response(b"x" * LARGE)(scope, receive, send)
 
 
-def keeping(app: ASGIApp, most: int) -> Answers:
-    return Answers(app, Shares(most))
+def keeping(app: ASGIApp, most: int) -> UnreadLimit:
+    return UnreadLimit(app, SharedBudget(most))
 
 
 def test_one_sender_has_half_of_the_room_for_answers_until_they_are_taken() -> None:
@@ -165,7 +167,7 @@ def test_one_sender_has_half_of_the_room_for_answers_until_they_are_taken() -> N
         await app(from_key("a"), nothing, late.send)
         assert [one.status for one in (*unread, refused, other, late)] == [200, 200, 503, 200, 200]
         assert [len(one.body) for one in (*unread, other, late)] == [LARGE] * 4
-        assert b"This was done" in refused.body
+        assert b"The request was carried out" in refused.body
 
     anyio.run(run)
 
@@ -193,7 +195,7 @@ def test_a_stream_goes_on_as_its_pieces_are_taken() -> None:
 
 
 def test_a_stream_without_room_ends() -> None:
-    unsent, reader = Shares(2 * LARGE), Reader(reads=True)
+    unsent, reader = SharedBudget(2 * LARGE), Reader(reads=True)
 
     async def pouring(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
@@ -202,6 +204,6 @@ def test_a_stream_without_room_ends() -> None:
         await send({"type": "http.response.body", "body": b"x" * LARGE, "more_body": True})
         await send({"type": "http.response.body", "body": b"never sent", "more_body": True})
 
-    anyio.run(Answers(pouring, unsent), from_key("a"), nothing, reader.send)
+    anyio.run(UnreadLimit(pouring, unsent), from_key("a"), nothing, reader.send)
     assert reader.body == b"first"
     assert not reader.messages[-1].get("more_body", False)

@@ -21,7 +21,7 @@ from tests.transports.http.support.mcp_requests import ask, call, message, moder
 from vestige.app.app import Clock
 from vestige.transports.http import rest
 from vestige.transports.http.limits import worker_pool
-from vestige.transports.http.limits.worker_pool import Crowded, Lanes, TooLate
+from vestige.transports.http.limits.worker_pool import PoolFull, PoolTimeout, WorkerPools
 
 LONG, SHORT = "contradictions", "search"
 ROOM = {"server.max_concurrent": 16}
@@ -35,12 +35,12 @@ class Road:
     """Lanes with long work on them that goes on until it is ended."""
 
     def __init__(self, max_concurrent: int) -> None:
-        self.lanes = Lanes(anyio.CapacityLimiter(1), max_concurrent)
+        self.pools = WorkerPools(anyio.CapacityLimiter(1), max_concurrent)
         self.running: list[str] = []
         self._over = {key: anyio.Event() for key in "abc"}
 
     async def drive(self, key: str) -> None:
-        async with self.lanes.turn(key, long=True, seconds=PATIENCE_SECONDS):
+        async with self.pools.turn(key, long=True, seconds=PATIENCE_SECONDS):
             self.running.append(key)
             await self._over[key].wait()
             self.running.remove(key)
@@ -63,8 +63,8 @@ def test_one_key_leaves_half_of_the_long_lane_to_others_who_come_in_order() -> N
             assert road.running == ["a", "a", "c", "c"]
             await road.end("a")
             await road.end("c")
-        assert not road.lanes._running
-        assert not road.lanes._waiting
+        assert not road.pools._running
+        assert not road.pools._waiting
 
     anyio.run(run)
 
@@ -90,20 +90,20 @@ def test_whoever_stops_waiting_leaves_no_trace() -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(road.drive, "a")
             await anyio.wait_all_tasks_blocked()
-            with pytest.raises(TooLate):
-                async with road.lanes.turn("b", long=True, seconds=0.001):
+            with pytest.raises(PoolTimeout):
+                async with road.pools.turn("b", long=True, seconds=0.001):
                     raise AssertionError
             with anyio.move_on_after(0.001):
                 await road.drive("b")
-            assert not road.lanes._waiting
-            async with road.lanes.turn("b", long=False, seconds=0.001):
+            assert not road.pools._waiting
+            async with road.pools.turn("b", long=False, seconds=0.001):
                 await road.end("a")  # short work does not wait
 
     anyio.run(run)
 
 
 def test_so_many_wait_at_most_with_one_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_pool, "MOST_WAITING", 2)
+    monkeypatch.setattr(worker_pool, "MAX_WAITING", 2)
 
     async def run() -> None:
         road = Road(16)
@@ -111,7 +111,7 @@ def test_so_many_wait_at_most_with_one_key(monkeypatch: pytest.MonkeyPatch) -> N
             for key in "aaaa":
                 tasks.start_soon(road.drive, key)
             await anyio.wait_all_tasks_blocked()
-            with pytest.raises(Crowded):
+            with pytest.raises(PoolFull):
                 await road.drive("a")
             tasks.start_soon(road.drive, "b")
             await anyio.wait_all_tasks_blocked()
@@ -182,7 +182,7 @@ def test_a_batch_of_long_tools_has_its_share_of_threads_and_all_are_answered(
 
 
 def test_tools_that_too_many_wait_before_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_pool, "MOST_WAITING", 1)
+    monkeypatch.setattr(worker_pool, "MAX_WAITING", 1)
     with new_site(tmp_path, ROOM) as site, ThreadPoolExecutor(1) as threads, holding(LONG) as held:
         session = open_session(site.http, "2025-03-26", headers=bearer(site.key()))
         batch = [call(LONG, number) for number in range(5)]
@@ -204,7 +204,7 @@ def test_a_long_tool_that_is_taken_back_while_it_waits_is_gone_at_once(tmp_path:
         first = threads.submit(post, site.http, session, call(LONG, 1))
         held.wait(1)
         second = threads.submit(post, site.http, session, call(LONG, 2))
-        until(lambda: len(site.desk.lanes._waiting) == 1)
+        until(lambda: len(site.context.pools._waiting) == 1)
         post(site.http, session, message("notifications/cancelled", {"requestId": 2}, None))
         taken_back = second.result(PATIENCE_SECONDS)
         assert not first.done()
@@ -231,7 +231,7 @@ def test_long_calls_that_wait_for_their_turn_take_no_place_from_another_key(
         mine, yours = site.key(label="mine"), site.key(label="yours")
         asked = [threads.submit(way, site, mine) for _ in range(16)]
         held.wait(2)
-        until(lambda: len(site.desk.lanes._waiting) == 14)
+        until(lambda: len(site.context.pools._waiting) == 14)
         found_by_others = found(site, yours)
         held.let_go()
         answers = [one.result(PATIENCE_SECONDS).status_code for one in asked]
@@ -300,7 +300,7 @@ def test_a_call_that_waits_keeps_what_it_was_given_and_not_the_text_of_it(tmp_pa
         tracemalloc.start()
         try:
             second = site.http.portal.start_task_soon(asked_with_spaces, site, headers, body, spaces)
-            until(lambda: len(site.desk.lanes._waiting) == 1)
+            until(lambda: len(site.context.pools._waiting) == 1)
             kept, most = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()

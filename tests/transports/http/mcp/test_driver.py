@@ -14,7 +14,7 @@ from tests.transports.http.support.mcp_requests import modern
 from tests.transports.mcp.lines import CATALOG
 from vestige.core.caller import LOCAL_USER
 from vestige.transports.http.context import ServerApplication
-from vestige.transports.http.limits.fair_queue import HeldShare, Shares
+from vestige.transports.http.limits.fair_queue import Reservation, SharedBudget
 from vestige.transports.http.mcp.driver import Conversation, Exchange, McpWork
 from vestige.transports.mcp.protocol.core import ClientConversation
 from vestige.transports.mcp.protocol.messages import Done, Outcome
@@ -62,11 +62,11 @@ async def served(conversation: Conversation, body: dict[str, Any]) -> None:
         exchange = Exchange(
             LOCAL_USER,
             key="",
-            unsent=HeldShare(Shares(1), ""),
+            unsent=Reservation(SharedBudget(1), ""),
             request_id="test",
             arrived=0.0,
             tasks=tasks,
-            give_place_back=lambda: None,
+            release_slot=lambda: None,
             recheck=lambda: True,
         )
         conversation.take(body, 1, exchange)

@@ -187,7 +187,7 @@ def test_a_session_that_is_not_used_for_a_while_is_over(tmp_path: Path) -> None:
         gone = post(site.http, other, message("ping"))
 
         assert gone.status_code == 404
-        assert site.desk.gauges["mcp_sessions"].read() == 1
+        assert site.context.gauges["mcp_sessions"].read() == 1
 
 
 # -- order and cancellation -------------------------------------------------------------------------
@@ -247,7 +247,7 @@ def test_a_call_that_waits_for_roots_is_not_lost_with_its_response(monkeypatch: 
 
 
 def test_a_session_has_so_many_unfinished_calls_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "MOST_UNFINISHED", 3)
+    monkeypatch.setattr(driver, "MAX_UNFINISHED", 3)
     app, conversations = SmallApp(), watched(monkeypatch)
     with talking_to(app) as http, ThreadPoolExecutor() as threads:
         session = open_session(http, "2025-03-26")
@@ -274,7 +274,7 @@ def test_a_session_has_so_many_unfinished_calls_at_most(monkeypatch: pytest.Monk
 
 
 def test_calls_that_wait_for_roots_are_unfinished_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "MOST_UNFINISHED", 1)
+    monkeypatch.setattr(driver, "MAX_UNFINISHED", 1)
     monkeypatch.setattr(driver, "ROOTS_SECONDS", TIMEOUT_SECONDS)
     with talking_to(SmallApp()) as http:
         session = open_session(http, capabilities=HAS_ROOTS)
@@ -443,10 +443,10 @@ def test_a_call_in_a_stream_ends_when_its_key_is_revoked(
 
 def test_messages_for_a_client_that_does_not_listen_are_bounded() -> None:
     outbox = streams.Outbox()
-    for number in range(2 * streams.MOST_WAITING):
+    for number in range(2 * streams.MAX_WAITING):
         outbox.put({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"n": number}})
     outbox.put({"jsonrpc": "2.0", "id": 1, "result": {}})
 
     kept = outbox.drain()
-    assert len(kept) == streams.MOST_WAITING + 1
+    assert len(kept) == streams.MAX_WAITING + 1
     assert "result" in kept[-1]

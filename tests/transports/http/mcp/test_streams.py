@@ -102,7 +102,7 @@ def test_a_stream_ends_with_the_login_that_opened_it(
         if way == "logs out":
             assert site.http.post("/logout", headers=mine).status_code == 204
         else:
-            site.world.clock.advance(hours=site.desk.settings.auth.session_hours)
+            site.world.clock.advance(hours=site.context.settings.auth.session_hours)
         written = reading.result(LONG)
     assert b": still here" in written[1]
     assert written[-1] == b""
@@ -123,5 +123,5 @@ def test_nobody_is_sent_away_because_the_store_is(
     while caplog.text.count("was not rechecked") < 3:  # so it went on after it could not be asked
         assert not reading.done()
         assert time.monotonic() < latest
-    site.http.portal.call(site.desk.stopping.set)
+    site.http.portal.call(site.context.stopping.set)
     assert reading.result(LONG)[-1] == b""

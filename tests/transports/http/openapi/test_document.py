@@ -294,7 +294,7 @@ def test_whoever_asks_while_the_document_is_made_waits_without_a_thread_for_the_
                 for _ in range(20):
                     tasks.start_soon(ask)
                 await anyio.wait_all_tasks_blocked()
-                taken = site.desk.limiter.borrowed_tokens
+                taken = site.context.limiter.borrowed_tokens
                 go.set()
             return taken
 

@@ -26,7 +26,7 @@ from vestige.engine.context import Call
 from vestige.operations.registry.groups import registry
 from vestige.transports.http.app import build
 from vestige.transports.http.auth.gate import DOMAIN_HEADER, SCOPE_HEADER, Auth
-from vestige.transports.http.context import Desk
+from vestige.transports.http.context import ServerContext
 
 PHASES = {"coverage": 1, "fuzzing": 5, "stateful": 80}
 """Every bound of every argument; so many made-up requests for each operation; so many rows of requests that
@@ -58,7 +58,7 @@ def schema(tmp_path: Path) -> Iterator[BaseSchema]:
     """The document of a server in this process that has what its examples are about."""
     with planted(tmp_path, SETTINGS) as world:
         engine = world.app.engine
-        desk = Desk(
+        context = ServerContext(
             app=world.app,
             settings=engine.settings,
             registry=registry,
@@ -66,7 +66,7 @@ def schema(tmp_path: Path) -> Iterator[BaseSchema]:
             entropy=engine.entropy,
             limiter=anyio.CapacityLimiter(8),
         )
-        app = build(desk, Auth(desk, SECRET, pause=no_pause))
+        app = build(context, Auth(context, SECRET, pause=no_pause))
         try:
             loaded = schemathesis.openapi.from_asgi(
                 "/api/v1/openapi.json", app, config=SchemathesisConfig(seed=SEED)

@@ -35,7 +35,7 @@ from vestige.engine.context import Call
 from vestige.operations.registry.groups import registry
 from vestige.transports.http.app import PARTS, Part, build
 from vestige.transports.http.auth.gate import Auth
-from vestige.transports.http.context import Desk, caller_of, key_of, recheck_of
+from vestige.transports.http.context import ServerContext, caller_of, key_of, recheck_of
 
 URL = "http://127.0.0.1:3927"
 WS = "ws://127.0.0.1:3927"
@@ -50,7 +50,7 @@ class Site:
     """A server in this process."""
 
     world: World
-    desk: Desk
+    context: ServerContext
     auth: Auth
     http: TestClient
     slept: list[float] = field(default_factory=list)
@@ -88,7 +88,7 @@ def bearer(key: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"}
 
 
-def whoami(desk: Desk) -> list[BaseRoute]:
+def whoami(context: ServerContext) -> list[BaseRoute]:
     """A part that only says who came in and what he may reach, by HTTP and by WebSocket."""
 
     def told(connection: HTTPConnection) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def open_site(world: World, *, parts: Sequence[Part] = PARTS, client: str = CLIE
     async def pause(seconds: float) -> None:
         slept.append(seconds)
 
-    desk = Desk(
+    context = ServerContext(
         app=world.app,
         settings=engine.settings,
         registry=registry,
@@ -133,16 +133,16 @@ def open_site(world: World, *, parts: Sequence[Part] = PARTS, client: str = CLIE
         entropy=engine.entropy,
         limiter=anyio.CapacityLimiter(8),
     )
-    auth = Auth(desk, SECRET, pause=pause)
+    auth = Auth(context, SECRET, pause=pause)
     http = TestClient(
-        build(desk, auth, parts),
+        build(context, auth, parts),
         base_url=URL,
         raise_server_exceptions=False,
         follow_redirects=False,
         client=(client, 50_000),
     )
     with http:
-        yield Site(world=world, desk=desk, auth=auth, http=http, slept=slept)
+        yield Site(world=world, context=context, auth=auth, http=http, slept=slept)
 
 
 @contextmanager

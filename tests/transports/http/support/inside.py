@@ -17,7 +17,7 @@ from vestige.settings.sections import AuthSettings
 from vestige.transports.http import rest
 from vestige.transports.http.app import build
 from vestige.transports.http.auth.gate import Auth
-from vestige.transports.http.context import Desk, ServerApplication
+from vestige.transports.http.context import ServerApplication, ServerContext
 
 URL = "http://127.0.0.1:3927"
 
@@ -45,7 +45,7 @@ class Inside(httpx.BaseTransport):
 def inside(app: ServerApplication) -> Iterator[Inside]:
     """REST on an application that belongs to the test. Everybody may do everything."""
     settings = app.engine.settings.model_copy(update={"auth": AuthSettings(enabled=False)})
-    desk = Desk(
+    context = ServerContext(
         app=app,
         settings=settings,
         registry=registry,
@@ -54,4 +54,4 @@ def inside(app: ServerApplication) -> Iterator[Inside]:
         limiter=anyio.CapacityLimiter(8),
     )
     with start_blocking_portal() as portal:
-        yield Inside(portal, build(desk, Auth(desk, bytes(64)), [rest.routes]))
+        yield Inside(portal, build(context, Auth(context, bytes(64)), [rest.routes]))

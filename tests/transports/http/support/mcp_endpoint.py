@@ -13,7 +13,7 @@ from vestige.core.invocation import Invocation
 from vestige.engine.context import Engine
 from vestige.operations.registry.registry import Registry
 from vestige.settings.settings import load_settings
-from vestige.transports.http.context import Desk
+from vestige.transports.http.context import ServerContext
 from vestige.transports.http.mcp import endpoint as mcp
 from vestige.transports.mcp.catalog import Catalog, packaged
 from vestige.transports.mcp.protocol.jsonrpc import Message
@@ -59,7 +59,7 @@ class Borrowed:
 
 def endpoint(app: Service, catalog: Catalog | None) -> ASGIApp:
     """MCP over HTTP alone, without what stands before it in the product: everybody is the local user."""
-    desk = Desk(
+    context = ServerContext(
         app=Borrowed(app),
         settings=load_settings({"data_dir": "/nowhere"}, environ={}),
         registry=Registry(),
@@ -68,7 +68,7 @@ def endpoint(app: Service, catalog: Catalog | None) -> ASGIApp:
         limiter=anyio.CapacityLimiter(8),
     )
     shown = catalog or packaged()
-    inside = Starlette(routes=mcp.routes(desk, mcp.Offer(catalog=lambda caller: shown)))
+    inside = Starlette(routes=mcp.routes(context, mcp.Served(catalog=lambda caller: shown)))
 
     async def let_in(scope: Scope, receive: Receive, send: Send) -> None:
         scope.setdefault("state", {}).update(

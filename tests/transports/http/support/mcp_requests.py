@@ -12,7 +12,7 @@ import pytest
 from tests.transports.http.support.mcp_endpoint import endpoint
 from tests.transports.http.support.socket import served
 from tests.transports.mcp.lines import CATALOG, ENVELOPE, MODERN_VERSION
-from vestige.transports.http.context import Desk
+from vestige.transports.http.context import ServerContext
 from vestige.transports.http.mcp import endpoint as mcp
 from vestige.transports.http.mcp.driver import Conversation, Run
 from vestige.transports.mcp.protocol.core import ClientConversation
@@ -114,8 +114,8 @@ def watched(patch: pytest.MonkeyPatch) -> list[Conversation]:
     begun: list[Conversation] = []
 
     class Watched(Conversation):
-        def __init__(self, desk: Desk, connection: ClientConversation, do: Run) -> None:
-            super().__init__(desk, connection, do)
+        def __init__(self, context: ServerContext, connection: ClientConversation, do: Run) -> None:
+            super().__init__(context, connection, do)
             begun.append(self)
 
     patch.setattr(mcp, "Conversation", Watched)

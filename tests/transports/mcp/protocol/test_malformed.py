@@ -27,7 +27,7 @@ from vestige.engine.context import Call
 from vestige.operations.registry.groups import registry
 from vestige.transports.http.app import build
 from vestige.transports.http.auth.gate import Auth
-from vestige.transports.http.context import Desk
+from vestige.transports.http.context import ServerContext
 
 pytestmark = pytest.mark.slow
 
@@ -106,7 +106,7 @@ def whole_server(folder: Path) -> Iterator[tuple[HTTPConnection, dict[str, str]]
     }
     with open_world(folder, **settings) as world:
         engine = world.app.engine
-        desk = Desk(
+        context = ServerContext(
             app=world.app,
             settings=engine.settings,
             registry=registry,
@@ -115,7 +115,7 @@ def whole_server(folder: Path) -> Iterator[tuple[HTTPConnection, dict[str, str]]
             limiter=anyio.CapacityLimiter(8),
         )
         _, key = keys.mint(Call(engine=engine), "a key", ["write"], None, None, None)
-        with served(build(desk, Auth(desk, bytes(64)))) as url:
+        with served(build(context, Auth(context, bytes(64)))) as url:
             address = urlsplit(url)
             http = HTTPConnection(str(address.hostname), address.port, timeout=PATIENCE_SECONDS)
             yield http, {"Authorization": f"Bearer {key}"}

@@ -37,7 +37,7 @@ def bridge(session: CliSession, bind: str | None) -> None:
         session.flags["bridge.bind"] = bind
     settings, clock = session.settings(), system_clock()
     token = auth.token_of(settings)
-    place = auth.place_of(settings, token)
+    place = auth.bind_of_bridge(settings, token)
     config = session.flags.get("config")
     command = run.child_command(settings, ["--config", str(Path(config).absolute())] if config else [])
     set_up_logs(settings)

@@ -23,7 +23,7 @@ from vestige.transports.cli.session import CliSession, ServingApplication
 from vestige.transports.connect import claude
 from vestige.transports.connect.clients import CLIENTS
 from vestige.transports.connect.servers import Http, InlineKey
-from vestige.transports.http.limits.malloc import kept_small
+from vestige.transports.http.limits.malloc import small_heap
 
 if TYPE_CHECKING:
     from vestige.transports.http.auth.addresses import Bind
@@ -67,7 +67,7 @@ def serve(session: CliSession, bind: str | None, no_auth: bool) -> None:
     set_up_logs(settings)
     write_for_people()
     with ExitStack() as stack:
-        stack.enter_context(kept_small())
+        stack.enter_context(small_heap())
         try:
             opened = stack.enter_context(run.listening(place, only_loopback=not settings.auth.enabled))
         except Conflict as exc:

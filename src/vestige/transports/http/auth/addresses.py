@@ -1,4 +1,4 @@
-"""Addresses: where a server listens, which of them only this machine reaches, and whom one stands for."""
+"""Addresses: where a server listens, which are loopback addresses, and which sender a request counts for."""
 
 import ipaddress
 import re
@@ -12,27 +12,27 @@ from vestige.core.errors import ConfigError
 LOCALHOST = "localhost"
 _BIND = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[^:\[\]/\s@]+)):(?P<port>\d{1,5})")
 _SHARED_BITS = 64
-"""A household has at least so many bits of IPv6 addresses to itself: they count as one."""
+"""One customer has at least a network of this size: its IPv6 addresses count as one sender."""
 
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
-"""What proxies say of the clients they stand for."""
+"""Headers in which a proxy states the address of its client."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bind:
-    """Where a server listens, as it was told; port 0 is any free one."""
+    """The address that a server listens on, as configured; port 0 takes a free one."""
 
     host: str
     port: int
 
     @property
     def loopback(self) -> bool:
-        """Whether only this machine can reach it. A name may stand for any address, so it cannot be sure."""
+        """Whether it is a loopback address. Of a name this is not known, except for localhost."""
         return self.host.lower() == LOCALHOST or is_loopback(self.host)
 
     @property
     def wildcard(self) -> bool:
-        """Whether it is every address of the machine."""
+        """Whether the server listens on every address of the machine."""
         literal = literal_of(self.host)
         return literal is not None and literal.is_unspecified
 
@@ -41,13 +41,13 @@ class Bind:
 
 
 def bind_of(text: str) -> Bind:
-    """A bind from `host:port`, or ConfigError."""
+    """Parse `host:port`; ConfigError for anything else."""
     found = _BIND.fullmatch(text.strip())
     port = int(found["port"]) if found else 0
     host = (found["six"] or found["host"]) if found else ""
     if found is None or port > 65_535 or (found["six"] and literal_of(host) is None):
         raise ConfigError(
-            f"{text!r} is no address to listen on.",
+            f"{text!r} is not an address to listen on.",
             hint="Give host:port, such as 127.0.0.1:3927 or [::1]:3927.",
             details={"setting": "server.bind"},
         )
@@ -55,12 +55,12 @@ def bind_of(text: str) -> Bind:
 
 
 def bracketed(host: str) -> str:
-    """A host as it stands in an address."""
+    """A host as written in a URL: an IPv6 address has brackets."""
     return f"[{host}]" if ":" in host else host
 
 
 def literal_of(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """The address that a text is; None for a name. An IPv4 address in IPv6 clothes is that address."""
+    """Parse an IP address; None for a name. An IPv4 address mapped into IPv6 becomes the IPv4 address."""
     try:
         literal = ipaddress.ip_address(host)
     except ValueError:
@@ -70,13 +70,13 @@ def literal_of(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | Non
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a literal address is one of this machine alone."""
+    """Whether a text is a loopback address."""
     literal = literal_of(host)
     return literal is not None and literal.is_loopback
 
 
 def sender_of(scope: Scope) -> str:
-    """Whom a request comes from, for limits: an IPv4 address, or the network of an IPv6 one."""
+    """The sender of a request, for limits: an IPv4 address, or the network of an IPv6 address."""
     client = scope.get("client")
     literal = literal_of(client[0]) if client else None
     if literal is None:
@@ -87,13 +87,13 @@ def sender_of(scope: Scope) -> str:
 
 
 def payer_of(scope: Scope) -> str:
-    """Whom a request counts for, where much is shared: its key, or where it comes from if it has none."""
+    """The sender that a request counts for in shared limits: its key, or its address without a key."""
     key_id: str = scope["state"]["key_id"]
     return key_id or sender_of(scope)
 
 
 def is_local(connection: HTTPConnection) -> bool:
-    """Whether a client is on this machine and came by itself: one behind a proxy here may be anywhere."""
+    """Whether a client is on this machine and did not come through a proxy."""
     client = connection.client
     forwarded = any(name in connection.headers for name in _FORWARDED)
     return client is not None and not forwarded and is_loopback(client.host)

@@ -1,7 +1,7 @@
-"""People who logged in: a signed cookie that points to a key, and its CSRF token.
+"""Login cookies: signed, each naming a key, with a CSRF token.
 
-The cookie holds no right of its own: the key it names is read again for each request, and with it whether the
-login is over before its time.
+The cookie grants nothing by itself. The key that it names is read again for each request, and with it
+whether the login was ended early.
 """
 
 import binascii
@@ -30,15 +30,15 @@ SECRET_NAME = "session_secret"
 SECRET_BYTES = 64
 ID_BYTES = 16
 MAX_ENDED = 10_000
-"""Logins that were ended here alone and are remembered; the first to expire are forgotten first."""
+"""Logins ended on this server only that are remembered; the first to expire are dropped first."""
 _ID = re.compile(r"[A-Za-z0-9_-]{22}")
 _TRIES, _TRY_SECONDS = 20, 0.05
-"""How long another server that starts at the same time may take to write its secret."""
+"""How long another server that starts at the same time may take to write the secret."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Login:
-    """Somebody who logged in, as his cookie says it."""
+    """A login, as its cookie states it."""
 
     id: str
     key_id: str
@@ -48,14 +48,14 @@ class Login:
 
 
 class Logins:
-    """Makes and reads cookies."""
+    """Creates and verifies login cookies."""
 
     def __init__(self, secret: bytes, *, hours: float, entropy: Callable[[int], bytes]) -> None:
         self._secret, self._life, self._entropy = secret, timedelta(hours=hours), entropy
         self._ended: dict[str, datetime] = {}
 
     def begin(self, key_id: str, now: datetime) -> Login:
-        """A new login of whoever has this key."""
+        """A new login with this key."""
         login_id, began = _encoded(self._entropy(ID_BYTES)), now.replace(microsecond=0)
         ends = began + self._life
         claims = {"id": login_id, "key": key_id, "iat": int(began.timestamp()), "exp": int(ends.timestamp())}
@@ -64,7 +64,7 @@ class Logins:
         return Login(id=login_id, key_id=key_id, began=began, ends=ends, text=text)
 
     def read(self, text: str, now: datetime) -> Login | None:
-        """The login of a cookie that is ours and has not expired. It may be over all the same."""
+        """The login of a cookie with a valid signature that has not expired. It may have been ended early."""
         body, _, signature = text.partition(".")
         if not _same(signature, self._signature(f"login:{body}")):
             return None
@@ -72,26 +72,26 @@ class Logins:
         return login if login is not None and now < login.ends else None
 
     def end_here(self, login: Login, now: datetime) -> None:
-        """Let a login be over before its time as far as this server is concerned, until it stops."""
+        """End a login early, on this server only and until it stops."""
         running = {login_id: ends for login_id, ends in self._ended.items() if ends > now}
         while len(running) >= MAX_ENDED:
             del running[min(running, key=running.__getitem__)]
         self._ended = {**running, login.id: login.ends}
 
     def ended_here(self, login: Login) -> bool:
-        """Whether that was done."""
+        """Whether `end_here` was called for this login."""
         return login.id in self._ended
 
     def csrf(self, login: Login) -> str:
-        """What a page of ours sends along with changes; pages of others cannot know it."""
+        """The CSRF token of a login. Our pages send it with changes; pages of other sites cannot know it."""
         return self._signature(f"csrf:{login.text}")
 
     def is_csrf(self, login: Login, given: str) -> bool:
-        """Whether that is it."""
+        """Whether a text is the CSRF token of this login."""
         return _same(given, self.csrf(login))
 
     def mark(self, text: str) -> str:
-        """What tells a secret text from another, and tells nothing else about it."""
+        """A keyed digest that identifies a secret text without revealing it."""
         return self._signature(f"mark:{text}")
 
     def _signature(self, text: str) -> str:
@@ -99,7 +99,8 @@ class Logins:
 
 
 def secret_of(settings: Settings, entropy: Callable[[int], bytes]) -> bytes:
-    """What cookies are signed with: what is set, else what the data directory holds, else made there."""
+    """The secret that signs cookies: from the settings, else from the data directory, where it is created if
+    missing."""
     given = settings.auth.session_secret.get_secret_value()
     if given:
         return _given(given)
@@ -109,7 +110,11 @@ def secret_of(settings: Settings, entropy: Callable[[int], bytes]) -> bytes:
         _write_new(file, entropy(SECRET_BYTES))
         return _read(file)
     except OSError as exc:
-        logger.warning("People have to log in again after a restart: %s: %s.", file, exc.strerror)
+        logger.warning(
+            "The session secret cannot be stored, so users have to log in again after a restart: %s: %s.",
+            file,
+            exc.strerror,
+        )
         return entropy(SECRET_BYTES)
 
 
@@ -120,8 +125,8 @@ def _given(text: str) -> bytes:
         secret = b""
     if len(secret) < SECRET_BYTES:
         raise ConfigError(
-            f"The setting `auth.session_secret` is not {SECRET_BYTES} bytes or more in base64url.",
-            hint="Leave it out to have one made, or: openssl rand -base64 64 | tr '+/' '-_' | tr -d '=\\n'",
+            f"The setting `auth.session_secret` must have at least {SECRET_BYTES} bytes in base64url.",
+            hint="Leave it out, or use: openssl rand -base64 64 | tr '+/' '-_' | tr -d '=\\n'",
             details={"setting": "auth.session_secret"},
         )
     return secret
@@ -143,14 +148,14 @@ def _read(file: Path) -> bytes:
             break
         time.sleep(_TRY_SECONDS)
     else:
-        raise ConfigError(f"{file} is too short for a secret.", hint="Delete it; a new one is made.")
+        raise ConfigError(f"{file} is too short for a secret.", hint="Delete it; a new one is generated.")
     if os.name != "nt" and stat.S_IMODE(file.stat().st_mode) & 0o077:
-        logger.warning("Others than you may read %s, and could make up logins: chmod 600 it.", file)
+        logger.warning("Other users can read %s and could forge logins: chmod 600 it.", file)
     return secret
 
 
 def _claimed(body: str, text: str) -> Login | None:
-    """What a cookie says that we signed; None if it has another form, as those of earlier versions do."""
+    """The login in the text of a signed cookie; None for another format, such as that of earlier versions."""
     try:
         claims = orjson.loads(_decoded(body))
         began, ends = (datetime.fromtimestamp(claims[name], UTC) for name in ("iat", "exp"))
@@ -167,7 +172,7 @@ def _same(given: str, ours: str) -> bool:
 
 
 def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")  # whatever a header holds, it is compared and does not fail
+    return text.encode("utf-8", "surrogatepass")  # any header value must compare without an error
 
 
 def _encoded(data: bytes) -> str:

@@ -1,4 +1,4 @@
-"""What a request shows to be let in, and whose it is."""
+"""Credentials of requests, and the identities that they stand for."""
 
 import hmac
 import logging
@@ -17,7 +17,7 @@ from vestige.core.errors import VestigeError
 from vestige.engine import keys
 from vestige.engine.context import Engine
 from vestige.transports.http.auth.cookies import COOKIE, Login, Logins
-from vestige.transports.http.context import Desk, run
+from vestige.transports.http.context import ServerContext, run_in_thread
 
 logger = logging.getLogger(__name__)
 
@@ -25,29 +25,30 @@ Kind = Literal["bearer", "api-key", "cookie"]
 Via = Literal["bearer", "api-key", "cookie", "open", "token"]
 
 ANYONE = Caller(name="anyone", permissions=frozenset(PERMISSIONS))
-"""Everybody, where no key is needed."""
+"""The caller of every request where authentication is off."""
 TOKEN_HOLDER = Caller(name="VESTIGE_AUTH_TOKEN", permissions=frozenset({"read", "write"}))
 CLOCKS_APART = timedelta(hours=1)
-"""By how much the clocks of two servers may differ. So long after its time a login that was ended is still
-known to be over, or a server whose clock is behind would take its cookie again."""
+"""How much the clocks of two servers may differ. A login that was ended early is remembered for this long
+after its expiry: a server whose clock is behind would otherwise accept its cookie."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credential:
-    """What was shown. An empty text is one that cannot be read, and opens nothing."""
+    """A credential of a request. An empty text is one that could not be read, and is never valid."""
 
     kind: Kind
     text: str
 
     @property
-    def guessed(self) -> bool:
-        """Whether it could be an attempt to guess: nobody guesses a key of ours, or a signature."""
+    def is_guessable(self) -> bool:
+        """Whether a wrong one counts as a failed login. A mistyped key or a cookie cannot be guessed and
+        does not."""
         return self.kind != "cookie" and not looks_like_a_key(self.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Who that is. `key_id` is empty for anyone."""
+    """The identity behind a credential. `key_id` is empty where authentication is off."""
 
     caller: Caller
     via: Via
@@ -55,8 +56,8 @@ class Identity:
     login: Login | None = None
 
 
-def shown(connection: HTTPConnection) -> Credential | None:
-    """The credential of a request: the first kind that is there decides, whatever it is worth."""
+def credential_of(connection: HTTPConnection) -> Credential | None:
+    """The credential of a request: the first kind that is present decides, valid or not."""
     bearer = connection.headers.getlist("authorization")
     if bearer:
         scheme, _, text = bearer[0].partition(" ")
@@ -69,16 +70,16 @@ def shown(connection: HTTPConnection) -> Credential | None:
     return Credential(kind="cookie", text=cookie) if cookie is not None else None
 
 
-class Holders:
-    """Finds out whose a credential is. Plain code that reads the store: it runs in a thread."""
+class IdentityLookup:
+    """Looks up the identity of a credential. It reads the store, so it runs in a thread."""
 
     def __init__(self, engine: Engine, logins: Logins, token: str) -> None:
         self._engine, self._logins, self._token = engine, logins, token.encode()
-        # Another token is another holder: who logged in with the old one is out.
+        # Another token is another identity: logins with the old one end.
         self._token_id = f"token-{logins.mark(token)}" if token else ""
 
     def of(self, credential: Credential) -> Identity | None:
-        """Who shows this, or None."""
+        """The identity of a credential; None if it is not valid."""
         now = self._engine.now()
         if credential.kind == "cookie":
             return self._logged_in(credential.text, now)
@@ -88,20 +89,20 @@ class Holders:
         return _holder_of(key, credential.kind) if key else None
 
     def still(self, identity: Identity) -> bool:
-        """Whether somebody who was let in would be let in now."""
+        """Whether an identity that was accepted is still valid."""
         now = self._engine.now()
         if identity.login is not None:
             return self._logged_in(identity.login.text, now) is not None
         return not self.is_key(identity) or keys.recheck(self._engine, identity.key_id, now) is not None
 
     def end(self, login: Login) -> None:
-        """Let a login be over at every server of the store; StoreError where that cannot be written."""
+        """End a login on every server of the store; StoreError if that cannot be written."""
         store = self._engine.store
-        if not store.login_ended(login.id):  # a copy of the cookie must not have us write again and again
+        if not store.login_ended(login.id):  # a copy of the cookie must not cause a write for each request
             store.end_login(login.id, login.ends, forgetting=self._engine.now() - CLOCKS_APART)
 
     def is_key(self, identity: Identity) -> bool:
-        """Whether he came with a key of the store."""
+        """Whether the identity has a key of the store."""
         return identity.key_id not in ("", self._token_id)
 
     def _logged_in(self, text: str, now: datetime) -> Identity | None:
@@ -122,25 +123,25 @@ def _holder_of(key: ApiKey, via: Kind, login: Login | None = None) -> Identity:
     return Identity(caller=keys.caller_of(key), via=via, key_id=key.id, login=login)
 
 
-# -- When keys were last used, written down off the path of requests, many at a time.
+# -- When keys were last used: written in batches, outside of requests.
 
 EVERY_SECONDS = 10.0
 
 
-class Usage:
-    """Collects uses of keys; a task of the server writes them down. Used by the event loop alone."""
+class KeyUsage:
+    """Collects uses of keys; a task of the server writes them to the store. Used on the event loop only."""
 
-    def __init__(self, desk: Desk, *, every_seconds: float = EVERY_SECONDS) -> None:
-        self._desk, self._every = desk, every_seconds
+    def __init__(self, context: ServerContext, *, every_seconds: float = EVERY_SECONDS) -> None:
+        self._context, self._every = context, every_seconds
         self._used: dict[str, datetime] = {}
 
     def note(self, key_id: str, now: datetime) -> None:
-        """Remember that a key was used."""
+        """Record that a key was used."""
         self._used[key_id] = now
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[None]:
-        """Write them down from time to time as long as this is open, and what is left at the end."""
+        """Write the recorded uses at intervals while the block runs, and the rest at its end."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._write_on)
             try:
@@ -151,15 +152,15 @@ class Usage:
             await self.write()
 
     async def write(self) -> None:
-        """Write down what was noted so far. What could not be written is tried again the next time."""
+        """Write the recorded uses. Those that could not be written are retried the next time."""
         used, self._used = self._used, {}
         if not used:
             return
         try:
-            await run(self._desk, keys.note_used, self._desk.app.engine, used)
+            await run_in_thread(self._context, keys.note_used, self._context.app.engine, used)
         except VestigeError as error:
             self._used = {**used, **self._used}
-            logger.warning("When keys were used could not be written: %s", error.message)
+            logger.warning("Last-used times of keys could not be written: %s", error.message)
 
     async def _write_on(self) -> None:
         while True:

@@ -1,4 +1,4 @@
-"""Answers for those who are not let in: the more often somebody guesses, the later he is told."""
+"""Failed logins: responses that are delayed the more often an address fails, and a lock after too many."""
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
@@ -10,18 +10,18 @@ from starlette.responses import Response
 from vestige.transports.http.limits.bodies_and_rates import RATE_LIMITED, Buckets, retry_after
 from vestige.transports.http.problems import Refusal, problem
 
-# -- Slows down whoever tries out credentials.
+# -- The delay that failures of one sender cost.
 
 FREE_FAILURES = 5
 FIRST_DELAY_SECONDS = 0.1
 MAX_DELAY_SECONDS = 2.0
 LOCK_FAILURES = 15
-"""After so many there are no answers for a while."""
+"""After this number of failures a sender is locked for a while."""
 LOCK_SECONDS = 30.0
 FORGET_SECONDS = 300.0
-"""After so long without a failure, all is forgotten."""
+"""After this time without a failure the sender starts again at zero."""
 MAX_SENDERS = 10_000
-"""Senders who are remembered; the one not seen for longest is forgotten first."""
+"""Senders that are remembered; the one not seen for longest is dropped first."""
 
 
 @dataclass(slots=True)
@@ -31,20 +31,20 @@ class _Sender:
     locked_until: float = 0.0
 
 
-class Slowdown:
-    """What failures cost, by sender. Used by the event loop alone."""
+class FailureDelay:
+    """Delays and locks by sender. Used on the event loop only."""
 
     def __init__(self, monotonic: Callable[[], float], *, max_senders: int = MAX_SENDERS) -> None:
         self._monotonic, self._max = monotonic, max_senders
         self._senders: OrderedDict[str, _Sender] = OrderedDict()
 
     def locked(self, sender: str) -> float:
-        """For how many seconds a sender gets no answers; 0 if he does."""
+        """For how many seconds a sender is locked; 0 if it is not."""
         known = self._senders.get(sender)
         return max(0.0, known.locked_until - self._monotonic()) if known else 0.0
 
     def failed(self, sender: str) -> float:
-        """Note a failure; how many seconds to wait before it is answered."""
+        """Record a failure; returns the seconds to wait before it is answered."""
         now = self._monotonic()
         known = self._senders.setdefault(sender, _Sender())
         self._senders.move_to_end(sender)
@@ -54,26 +54,26 @@ class Slowdown:
             known.failures = 0
         known.failures, known.last = known.failures + 1, now
         if known.failures >= LOCK_FAILURES:
-            # A lock that ends leaves a few tries, each at the full price, before the next one.
+            # After a lock a few attempts are left, each with the longest delay, before the next lock.
             known.failures, known.locked_until = LOCK_FAILURES - FREE_FAILURES, now + LOCK_SECONDS
         beyond = known.failures - FREE_FAILURES
         return min(MAX_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2 ** (beyond - 1)) if beyond > 0 else 0.0
 
 
-# -- guesses
+# -- Responses to failed logins.
 
 MAX_DELAYED = 8
-"""Failures that are answered late at the same time; a request that waits takes a place from others."""
-WRONG_TOO_OFTEN = Refusal(
-    status=429, code="rate_limited", message="This address sent too many keys that open nothing."
+"""Delayed responses at the same time. More would hold too many requests."""
+TOO_MANY_FAILURES = Refusal(
+    status=429, code="rate_limited", message="This address sent too many invalid keys."
 )
 
 
-class Guesses:
-    """What a wrong credential costs, or none. Used by the event loop alone.
+class FailedLogins:
+    """Responses to requests with a wrong credential, or without one. Used on the event loop only.
 
-    Those who are not let in have a limit of their own, which takes nothing from others at the same address.
-    `wrong` is told instead of the refusal to whoever showed something.
+    Failed requests have a rate limit of their own, which takes nothing from others at the same address.
+    `wrong` replaces the refusal where a credential was sent.
     """
 
     def __init__(
@@ -87,24 +87,24 @@ class Guesses:
     ) -> None:
         self._refusal, self._wrong = refusal, wrong or refusal
         self._pause, self._delayed = pause, 0
-        self._slowdown = Slowdown(monotonic)
+        self._delay = FailureDelay(monotonic)
         self._buckets = Buckets(per_minute, monotonic) if per_minute else None
 
     def locked(self, sender: str, request_id: str) -> Response | None:
-        """The answer to somebody who has guessed so often that nothing of his is looked at for a while."""
-        seconds = self._slowdown.locked(sender)
+        """The response to a sender that is locked; None if it is not."""
+        seconds = self._delay.locked(sender)
         return self._too_often(seconds, request_id) if seconds else None
 
     def absent(self, sender: str, request_id: str, refusal: Refusal | None = None) -> Response:
-        """The answer to somebody who showed nothing that could be a guess."""
+        """The response to a request without a credential that could be guessed."""
         wait = self._taken(sender)
         if wait:
             return problem(RATE_LIMITED, request_id, retry_after(wait))
         return problem(refusal or self._refusal, request_id)
 
     async def wrong(self, sender: str, request_id: str) -> Response:
-        """The answer to somebody who showed what opens nothing, the later the more often he did."""
-        delay = self._slowdown.failed(sender)
+        """The response to a wrong credential, with the delay that earlier failures cost."""
+        delay = self._delay.failed(sender)
         locked = self.locked(sender, request_id)
         if locked is not None:
             return locked
@@ -124,5 +124,5 @@ class Guesses:
 
     def _too_often(self, seconds: float, request_id: str) -> Response:
         wait = retry_after(seconds)
-        hint = f"{self._wrong.hint} Come again in {wait['Retry-After']} s."
-        return problem(replace(WRONG_TOO_OFTEN, hint=hint), request_id, wait)
+        hint = f"{self._wrong.hint} Try again in {wait['Retry-After']} s."
+        return problem(replace(TOO_MANY_FAILURES, hint=hint), request_id, wait)

@@ -1,8 +1,8 @@
-"""Which names the server answers to, and which web pages may use it.
+"""Host and Origin checks: which names the server answers to, and which web pages may use it.
 
-A page on another site can have a browser send requests here. Two headers that no page can forge tell:
-`Host`, which keeps a name of the attacker's that was made to point here from being served (DNS rebinding),
-and `Origin`, the site that the page is of.
+A page on another site can make a browser send requests here. Two headers that no page can forge reveal it:
+`Host`, against names of an attacker that resolve to this server (DNS rebinding), and `Origin`, the site of
+the page.
 """
 
 from collections.abc import Iterable
@@ -14,17 +14,17 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vestige.transports.http.auth.addresses import LOCALHOST, Bind, literal_of
-from vestige.transports.http.problems import Refusal, answer_instead, problem, starts
+from vestige.transports.http.problems import Refusal, is_response_start, problem, respond_instead
 
 PREFLIGHT_SECONDS = 600
 METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE"
-TAKEN = (
+ALLOWED_HEADERS = (
     "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Mcp-Method, Mcp-Name, "
     "Mcp-Protocol-Version, Mcp-Session-Id, X-API-Key, X-Request-Id, X-Vestige-Domain, X-Vestige-Scope"
 )
 """Headers that pages of allowed origins may send. Not X-CSRF-Token: cookies are for our own pages."""
-TOLD = "Mcp-Protocol-Version, Mcp-Session-Id, Retry-After, WWW-Authenticate, X-Request-Id"
-"""Headers of answers that they may read."""
+EXPOSED_HEADERS = "Mcp-Protocol-Version, Mcp-Session-Id, Retry-After, WWW-Authenticate, X-Request-Id"
+"""Headers of responses that they may read."""
 
 WRONG_HOST = Refusal(
     status=421,
@@ -44,7 +44,7 @@ _OF_PAGES = {"ws": "http", "wss": "https"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllowedNames:
-    """The hosts and origins that are let through."""
+    """The hosts and origins that are accepted."""
 
     hosts: frozenset[str]
     any_literal: bool
@@ -52,8 +52,9 @@ class AllowedNames:
 
     @classmethod
     def of(cls, bind: Bind, hosts: Iterable[str], origins: Iterable[str]) -> "AllowedNames":
-        """Those of a server that listens there. One that listens on every address answers to every literal
-        one: rebinding takes a name, and behind a container's network it cannot know its own."""
+        """The names of a server that listens on this address. One that listens on every address accepts
+        every IP address: rebinding needs a name, and in a container's network the server does not know
+        its own address."""
         return cls(
             hosts=frozenset(
                 name.lower() for name in (bind.host, LOCALHOST, "127.0.0.1", "::1", *map(_unbracketed, hosts))
@@ -66,7 +67,7 @@ class AllowedNames:
         """Whether a Host header names this server."""
         try:
             parts = urlsplit(f"//{host}")
-            name, _ = parts.hostname, parts.port  # asked for, since it may be no number
+            name, _ = parts.hostname, parts.port  # read, because it raises an error if it is not a number
         except ValueError:
             return False
         if name is None or "@" in host:
@@ -75,7 +76,7 @@ class AllowedNames:
 
 
 class Hosts:
-    """Refuses requests that are for another host."""
+    """Middleware that refuses requests for another host."""
 
     def __init__(self, app: ASGIApp, names: AllowedNames) -> None:
         self._app, self._names = app, names
@@ -86,11 +87,12 @@ class Hosts:
         if len(hosts) == 1 and self._names.answers_to(hosts[0]):
             await self._app(scope, receive, send)
         else:
-            await answer_instead(problem(WRONG_HOST, scope["state"]["request_id"]), scope, receive, send)
+            await respond_instead(problem(WRONG_HOST, scope["state"]["request_id"]), scope, receive, send)
 
 
 class Origins:
-    """Refuses requests from pages of other origins, and lets allowed ones read the answers (CORS)."""
+    """Middleware that refuses requests of pages from other origins, and lets allowed ones read responses
+    (CORS)."""
 
     def __init__(self, app: ASGIApp, names: AllowedNames) -> None:
         self._app, self._names = app, names
@@ -102,7 +104,7 @@ class Origins:
         if not given or (len(given) == 1 and is_same_origin(scope)):
             await self._app(scope, receive, send)
         elif len(given) > 1 or _normal(given[0]) not in self._names.origins:
-            await answer_instead(problem(WRONG_ORIGIN, scope["state"]["request_id"]), scope, receive, send)
+            await respond_instead(problem(WRONG_ORIGIN, scope["state"]["request_id"]), scope, receive, send)
         elif scope.get("method") == "OPTIONS" and "access-control-request-method" in headers:
             await _preflight(given[0])(scope, receive, send)
         else:
@@ -110,7 +112,7 @@ class Origins:
 
 
 def is_same_origin(scope: Scope) -> bool:
-    """Whether a request says that it comes from a page of this server."""
+    """Whether the Origin of a request is this server."""
     headers = Headers(scope=scope)
     scheme = _OF_PAGES.get(scope["scheme"], scope["scheme"])
     return _normal(headers.get("origin", "")) == _normal(f"{scheme}://{headers.get('host', '')}")
@@ -122,7 +124,7 @@ def _preflight(origin: str) -> Response:
         headers={
             "Access-Control-Allow-Origin": origin,
             "Access-Control-Allow-Methods": METHODS,
-            "Access-Control-Allow-Headers": TAKEN,
+            "Access-Control-Allow-Headers": ALLOWED_HEADERS,
             "Access-Control-Max-Age": str(PREFLIGHT_SECONDS),
             "Vary": "Origin",
         },
@@ -130,19 +132,19 @@ def _preflight(origin: str) -> Response:
 
 
 def _readable_by(origin: str, send: Send) -> Send:
-    async def telling(message: Message) -> None:
-        if starts(message):
+    async def sending(message: Message) -> None:
+        if is_response_start(message):
             headers = MutableHeaders(scope=message)
             headers["Access-Control-Allow-Origin"] = origin
-            headers["Access-Control-Expose-Headers"] = TOLD
+            headers["Access-Control-Expose-Headers"] = EXPOSED_HEADERS
             headers.add_vary_header("Origin")
         await send(message)
 
-    return telling
+    return sending
 
 
 def _normal(origin: str) -> str:
-    """An origin in one way of writing; what is none stays as it is, and equals none."""
+    """An origin in normal form; other text is returned unchanged, and equals no origin."""
     try:
         parts = urlsplit(origin.strip().lower())
         port = parts.port or _DEFAULT_PORTS.get(parts.scheme, 0)

@@ -1,7 +1,7 @@
-"""Live events: at /ws as a WebSocket, and at /api/v1/events as server-sent events, for curl and plain pages.
+"""Live events: a WebSocket at /ws, and server-sent events at /api/v1/events for curl and plain pages.
 
-A client is told that it is connected, every five seconds how the memory is doing, and each event that lies
-within its reach. What it sends is not read.
+A client is sent a greeting, a heartbeat with numbers about the memory every five seconds, and each event
+that its key may see. What the client sends is dropped.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -16,63 +16,63 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from vestige import __version__
 from vestige.transports.http.auth.credentials import Identity
-from vestige.transports.http.context import Desk, Gauge, caller_of, key_of, recheck_of, request_id_of
+from vestige.transports.http.context import Gauge, ServerContext, caller_of, key_of, recheck_of, request_id_of
 from vestige.transports.http.events.channels import Ending, Listener, as_text
 from vestige.transports.http.events.listeners import Listeners
-from vestige.transports.http.limits.responses import left
+from vestige.transports.http.limits.responses import wait_for_disconnect
 from vestige.transports.http.middleware.security_headers import EVENT_STREAM
-from vestige.transports.http.problems import Refusal, answer_instead, problem
+from vestige.transports.http.problems import Refusal, problem, respond_instead
 
 MAX_FRAME_BYTES = 65_536
-"""Nobody has that much to say to a server that does not listen."""
+"""Largest message of a client. The server drops all of them."""
 GOODBYE_SECONDS = 0.4
-"""How long a client that does not read may keep the end of its stream from it."""
+"""How long sending the end of a stream may take."""
 
 FULL = Refusal(
     status=503,
     code="too_many_listeners",
-    message="As many listen as may.",
-    hint="Try again later. The setting `server.max_listeners` is the limit.",
+    message="Too many listeners.",
+    hint="Try again later. The limit is the setting `server.max_listeners`.",
 )
 FULL_FOR_KEY = Refusal(
     status=503,
     code="too_many_listeners",
-    message="As many listen with this key as may.",
-    hint="End a stream of this key. Half of the setting `server.max_listeners` is the limit of one key.",
+    message="Too many listeners with this key.",
+    hint="Close a stream of this key. The limit of one key is half of the setting `server.max_listeners`.",
 )
 NO_UPGRADE = Refusal(
     status=426,
     code="upgrade_required",
-    message="This is a WebSocket; over plain HTTP /api/v1/events tells the same.",
+    message="This is a WebSocket. Over plain HTTP, /api/v1/events sends the same events.",
 )
-TOO_LONG = Ending(code=1009, reason="Nothing so long is taken here.")
+TOO_LONG = Ending(code=1009, reason="The message is too long.")
 GONE = Ending(code=1000, reason="")
 
-Tell = Callable[[str], Awaitable[None]]
+SendText = Callable[[str], Awaitable[None]]
 Job = Callable[[], Awaitable[Ending]]
 
 
-def routes(desk: Desk) -> Sequence[BaseRoute]:
+def routes(context: ServerContext) -> Sequence[BaseRoute]:
     """The routes of this part."""
-    listeners = Listeners(desk)
-    desk.owned.append(listeners.running)
-    desk.gauges["listeners"] = Gauge("Who is told of events as they happen.", lambda: len(listeners))
+    listeners = Listeners(context)
+    context.owned.append(listeners.running)
+    context.gauges["listeners"] = Gauge("Clients that listen to live events.", lambda: len(listeners))
 
     async def by_socket(websocket: WebSocket) -> None:
         refused = _refused(websocket, listeners)
         if refused is not None:
-            await answer_instead(refused, websocket.scope, websocket.receive, websocket.send)
+            await respond_instead(refused, websocket.scope, websocket.receive, websocket.send)
             return
         async with _joined(listeners, websocket) as listener:
-            with suppress(WebSocketDisconnect):  # it has left already
+            with suppress(WebSocketDisconnect):  # the client is gone already
                 await websocket.accept()
-                await _converse(desk, websocket, listener)
+                await _converse(context, websocket, listener)
 
     async def by_stream(request: Request) -> Response:
         refused = _refused(request, listeners)
         if refused is not None:
             return refused
-        return Response(headers=EVENT_STREAM) if request.method == "HEAD" else _Stream(desk, listeners)
+        return Response(headers=EVENT_STREAM) if request.method == "HEAD" else _Stream(context, listeners)
 
     async def no_socket(request: Request) -> Response:
         return problem(NO_UPGRADE, request_id_of(request), {"Upgrade": "websocket"})
@@ -85,7 +85,7 @@ def routes(desk: Desk) -> Sequence[BaseRoute]:
 
 
 def _refused(connection: HTTPConnection, listeners: Listeners) -> Response | None:
-    # Whoever was let in may read: every permission brings that one.
+    # Every key may read: each permission includes it.
     if listeners.full:
         refusal = FULL
     elif listeners.full_for(key_of(connection)):
@@ -100,9 +100,11 @@ def _joined(listeners: Listeners, connection: HTTPConnection) -> AbstractAsyncCo
     return listeners.joined(caller_of(connection).access, identity, recheck_of(connection))
 
 
-async def _converse(desk: Desk, websocket: WebSocket, listener: Listener) -> None:
+async def _converse(context: ServerContext, websocket: WebSocket, listener: Listener) -> None:
     ending = await _first(
-        lambda: _told(desk, listener, websocket.send_text), lambda: _unheard(websocket), listener.ended
+        lambda: _send_events(context, listener, websocket.send_text),
+        lambda: _drop_messages(websocket),
+        listener.ended,
     )
     if ending is not GONE:
         with anyio.move_on_after(GOODBYE_SECONDS):
@@ -110,12 +112,12 @@ async def _converse(desk: Desk, websocket: WebSocket, listener: Listener) -> Non
 
 
 class _Stream(Response):
-    """Events as they happen, until the client leaves."""
+    """A stream of events, until the client disconnects."""
 
-    def __init__(self, desk: Desk, listeners: Listeners) -> None:
+    def __init__(self, context: ServerContext, listeners: Listeners) -> None:
         super().__init__(headers=EVENT_STREAM)
         del self.headers["content-length"]
-        self._desk, self._listeners = desk, listeners
+        self._context, self._listeners = context, listeners
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send them."""
@@ -127,7 +129,9 @@ class _Stream(Response):
         async with _joined(self._listeners, connection) as listener:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             ending = await _first(
-                lambda: _told(self._desk, listener, write), lambda: _left(receive), listener.ended
+                lambda: _send_events(self._context, listener, write),
+                lambda: _disconnected(receive),
+                listener.ended,
             )
             if ending is not GONE:
                 with anyio.move_on_after(GOODBYE_SECONDS):
@@ -136,7 +140,7 @@ class _Stream(Response):
 
 
 async def _first(*jobs: Job) -> Ending:
-    """Do several things at once until one of them comes to an end."""
+    """Run several jobs concurrently until the first one ends, and cancel the others."""
     endings: list[Ending] = []
     async with anyio.create_task_group() as tasks:
 
@@ -149,27 +153,27 @@ async def _first(*jobs: Job) -> Ending:
     return endings[0]
 
 
-async def _told(desk: Desk, listener: Listener, tell: Tell) -> Ending:
-    """Tell a listener everything, until it has left."""
-    greeting = {"version": __version__, "timestamp": desk.app.engine.now().isoformat()}
+async def _send_events(context: ServerContext, listener: Listener, send_text: SendText) -> Ending:
+    """Send a listener its messages until the client disconnects."""
+    greeting = {"version": __version__, "timestamp": context.app.engine.now().isoformat()}
     try:
-        await tell(as_text("Connected", greeting))
+        await send_text(as_text("Connected", greeting))
         while True:
-            await tell(await listener.next())
+            await send_text(await listener.next())
     except (WebSocketDisconnect, OSError):
         return GONE
 
 
-async def _unheard(websocket: WebSocket) -> Ending:
-    """Take what comes and drop it, until the client leaves or sends something long."""
+async def _drop_messages(websocket: WebSocket) -> Ending:
+    """Drop what a client sends, until it disconnects or sends something too long."""
     while (message := await websocket.receive())["type"] != "websocket.disconnect":
         if len(message.get("text") or message.get("bytes") or "") > MAX_FRAME_BYTES:
             return TOO_LONG
     return GONE
 
 
-async def _left(receive: Receive) -> Ending:
-    await left(receive)
+async def _disconnected(receive: Receive) -> Ending:
+    await wait_for_disconnect(receive)
     return GONE
 
 

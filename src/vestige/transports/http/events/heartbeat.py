@@ -1,4 +1,4 @@
-"""How a memory is doing, for those who watch: counted once for all who reach the same, and not too often."""
+"""The numbers of the heartbeat: counted once for all listeners with the same access, at limited cost."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -10,24 +10,24 @@ from vestige.core.models import Access
 from vestige.engine.context import Engine
 
 SHARE = 0.05
-"""Of the time that passes, how much is spent on counting, however many watch, and whatever they reach."""
+"""The share of time spent on counting, whatever the number of listeners and accesses."""
 AT_ONCE_SECONDS = 0.25
-"""What is saved up of it at most, while there is nothing to count."""
+"""How much of that time can be saved up while there is nothing to count."""
 STALE_SECONDS = 60.0
-"""How old the numbers may become although nothing happened: memories fade by themselves."""
+"""How old the numbers may get when there are no events: memories fade by themselves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Counted:
-    """Numbers, with when they were counted, and how many events there had been by then."""
+    """Numbers, the time they were counted, and the number of events until then."""
 
     numbers: dict[str, Any]
     at: float
     events: int
 
 
-class Vitals:
-    """The numbers of each reach. `refresh` reads the store: one thread at a time calls it."""
+class StatusCounts:
+    """The latest numbers of each access. `refresh` reads the store; one thread at a time calls it."""
 
     def __init__(self, engine: Engine, monotonic: Callable[[], float]) -> None:
         self._engine, self._monotonic = engine, monotonic
@@ -35,13 +35,13 @@ class Vitals:
         self._may_take, self._looked = AT_ONCE_SECONDS, monotonic()
 
     def of(self, access: Access) -> dict[str, Any]:
-        """The numbers of what an access reaches as they were counted last; empty before the first time."""
+        """The latest numbers of an access; empty before the first count."""
         held = self._counted.get(access)
         return held.numbers if held else {}
 
     def refresh(self, watched: Collection[Access], events: int) -> None:
-        """Count again for these reaches, after so many events: what was counted longest ago comes first, what
-        there is no time for now comes later. Others are forgotten."""
+        """Count again for these accesses, the oldest numbers first, as far as time allows. `events` is the
+        number of events so far. Other accesses are dropped."""
         now = self._monotonic()
         self._may_take = min(AT_ONCE_SECONDS, self._may_take + SHARE * (now - self._looked))
         self._looked = now
@@ -64,7 +64,7 @@ class Vitals:
         started = self._monotonic()
         try:
             stats = self._engine.store.stats(access=access, now=self._engine.now())
-        finally:  # what fails takes time too
+        finally:  # a failed count takes time, too
             self._may_take -= self._monotonic() - started
         numbers = {
             "memory_count": stats.memories,

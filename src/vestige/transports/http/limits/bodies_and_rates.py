@@ -1,4 +1,4 @@
-"""How much is taken: the size of a body, and requests of one sender. Requests at once: `places`."""
+"""Limits on the size and duration of bodies, and on requests per minute. Concurrency limits: `fair_queue`."""
 
 import math
 from collections import OrderedDict
@@ -14,34 +14,34 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vestige.core.errors import TooLarge
 from vestige.transports.http.auth.addresses import payer_of
-from vestige.transports.http.problems import Refusal, answer_instead, problem
+from vestige.transports.http.problems import Refusal, problem, respond_instead
 
 BODY_SECONDS = 30.0
-"""How long the next piece of a body may take to come."""
+"""How long the next part of a body may take to arrive."""
 WHOLE_BODY_SECONDS = 120.0
-"""How long all of it may take."""
+"""How long the whole body may take."""
 MAX_SENDERS = 10_000
-"""Senders whose requests are counted; the one not seen for longest is forgotten first."""
+"""Senders whose requests are counted; the one not seen for longest is dropped first."""
 
 PROBES = frozenset({"/health", "/readyz", "/api/health", "/api/v1/health"})
-"""Asked by whoever watches the server, above all when it has much to do; no limit is for them."""
+"""Paths of health checks. They have no limits: monitoring must work on a busy server."""
 
 TWO_LENGTHS = Refusal(
     status=400,
     code="two_lengths",
-    message="A request has either Content-Length or Transfer-Encoding.",
-    hint="Leave one out: who reads such a request otherwise than we do could be made to see another one.",
+    message="A request must not have both Content-Length and Transfer-Encoding.",
+    hint="Leave one out. A proxy could read such a request differently (request smuggling).",
 )
 RATE_LIMITED = Refusal(
     status=429,
     code="rate_limited",
     message="Too many requests.",
-    hint="Wait as long as Retry-After says. The setting `server.requests_per_minute` is the limit.",
+    hint="Wait as long as Retry-After says. The limit is the setting `server.requests_per_minute`.",
 )
 
 
 class BodyLimit:
-    """Refuses bodies that are too large, whatever their length says, or that never end."""
+    """Middleware that refuses bodies that are too large, whatever their Content-Length says, or too slow."""
 
     def __init__(
         self,
@@ -55,16 +55,16 @@ class BodyLimit:
         self._piece_seconds, self._whole_seconds = body_seconds, whole_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on with its body counted as it comes."""
+        """Pass a request on and count its body as it arrives."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        told = headers.get("content-length", "")
-        if told and "transfer-encoding" in headers:
+        length = headers.get("content-length", "")
+        if length and "transfer-encoding" in headers:
             response = problem(TWO_LENGTHS, scope["state"]["request_id"], {"Connection": "close"})
             await response(scope, receive, send)
-        elif told.isdecimal() and int(told) > self._most:
+        elif length.isdecimal() and int(length) > self._most:
             await problem(self._too_large(), scope["state"]["request_id"])(scope, receive, send)
         else:
             await self._app(scope, self._counted(receive), send)
@@ -75,7 +75,7 @@ class BodyLimit:
 
         async def counting() -> Message:
             nonlocal taken, whole
-            if whole:  # from here on this waits for the client to leave, which may take as long as it likes
+            if whole:  # from here on this waits for the client to disconnect, without a limit
                 return await receive()
             next_piece = anyio.current_time() + self._piece_seconds
             with anyio.CancelScope(deadline=min(next_piece, latest)) as waiting:
@@ -105,9 +105,9 @@ class _Bucket:
 
 
 class Buckets:
-    """A bucket of tokens for each sender, filled evenly over a minute: a request takes one.
+    """Token buckets, one for each sender, filled evenly over a minute. A request takes one token.
 
-    Whoever brings more at once than half a bucket gets in with that half, and pays the rest by waiting after.
+    A request that costs more than half a bucket needs only that half; the rest is taken from later tokens.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class Buckets:
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
     def take(self, sender: str, cost: int = 1) -> float:
-        """Take so many tokens; 0, or the seconds until they are there."""
+        """Take tokens; 0, or the seconds until there are enough."""
         now = self._monotonic()
         bucket = self._buckets.setdefault(sender, _Bucket(self._full, now))
         self._buckets.move_to_end(sender)
@@ -134,9 +134,9 @@ class Buckets:
 
 
 class RateLimit:
-    """Refuses requests of a key, or of an address where no key is needed, that has sent too many.
+    """Middleware that refuses the requests of a key, or an address without a key, above its rate.
 
-    What comes in one request and counts as several is charged further in (`charge_of`).
+    Requests that count as several are charged where that is known (`charge_of`).
     """
 
     def __init__(self, app: ASGIApp, per_minute: int, monotonic: Callable[[], float]) -> None:
@@ -144,7 +144,7 @@ class RateLimit:
         self._buckets = Buckets(per_minute, monotonic) if per_minute else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or not."""
+        """Pass a request on, or refuse it."""
         wait = 0.0
         if self._buckets is not None and scope["path"] not in PROBES:
             sender = payer_of(scope)
@@ -152,13 +152,13 @@ class RateLimit:
             wait = self._buckets.take(sender)
         if wait:
             response = problem(RATE_LIMITED, scope["state"]["request_id"], retry_after(wait))
-            await answer_instead(response, scope, receive, send)
+            await respond_instead(response, scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
 
 def charge_of(connection: HTTPConnection) -> Callable[[int], float]:
-    """What counts so many more requests: 0, or the seconds until they may come."""
+    """A function that charges further requests: 0, or the seconds until they are allowed."""
     charge: Callable[[int], float] = connection.scope["state"].get("charge", _free)
     return charge
 
@@ -168,10 +168,10 @@ def _free(cost: int) -> float:
 
 
 def retry_after(seconds: float) -> dict[str, str]:
-    """The header that says when to come again."""
+    """The Retry-After header."""
     return {"Retry-After": str(max(1, math.ceil(seconds)))}
 
 
 def is_stream(message: Message) -> bool:
-    """Whether a response that begins is a stream of events."""
+    """Whether a response is a stream of events, by its first message."""
     return Headers(raw=message.get("headers", [])).get("content-type", "").startswith("text/event-stream")

@@ -206,7 +206,7 @@ class Connections:
         return opened
 
     def _forget(self, key: tuple[str, int], closed: AcceptedSocket) -> None:
-        if self._open.get(key) is closed:  # else its place was given to another one already
+        if self._open.get(key) is closed:  # else it was removed to make room
             del self._open[key]
         if not self._open and self._timer is not None:
             self._timer.cancel()
@@ -217,9 +217,11 @@ class Connections:
         if self._warned_at is None or now - self._warned_at >= WARNING_SECONDS:
             self._warned_at = now
             logger.warning(
-                "%d connections are open, which is the limit (server.max_connections, ulimit -n). "
-                "Idle connections and those that do not read are closed for new ones, which are refused "
-                "if there are none.",
+                (
+                    "%d connections are open, which is the limit (server.max_connections, ulimit "
+                    "-n). For new ones, idle connections and those that do not read are closed. If "
+                    "every connection is busy, new ones are refused."
+                ),
                 len(self._open),
             )
         idle = [(one.since, key) for key, one in self._open.items() if not one.requests]

@@ -1,4 +1,4 @@
-"""The memory that the C library keeps for a process with many threads."""
+"""Limits the memory that glibc's malloc keeps for a process with many threads."""
 
 import ctypes
 import sys
@@ -7,19 +7,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 ARENAS = 2
-"""How many heaps all threads share."""
+"""Number of malloc arenas that all threads share."""
 EVERY_SECONDS = 5.0
-"""How often what is free in them is given back; it takes some milliseconds."""
+"""How often free memory is returned to the system; it takes some milliseconds."""
 _M_ARENA_MAX = -8  # as in glibc's malloc.h
 
 
 @contextmanager
-def kept_small(every_seconds: float = EVERY_SECONDS) -> Iterator[None]:
-    """Have threads share a few heaps from now on, and give back what is free in them until the block ends.
+def small_heap(every_seconds: float = EVERY_SECONDS) -> Iterator[None]:
+    """Share a few malloc arenas among threads, and return free memory to the system while the block runs.
 
-    glibc has up to eight heaps for each core, and threads that come and go use now this one, now that one.
-    Each keeps room for the most it ever held, so a busy server went on growing although it held no more: by
-    16 MB in 10,000 requests.
+    glibc has up to eight arenas for each core, and threads that come and go use now one, now another. Each
+    keeps room for the most it ever held, so a busy server grew by 16 MB in 10,000 requests although it held
+    no more.
     """
     share_arenas()
     trim = _found("malloc_trim")
@@ -28,11 +28,11 @@ def kept_small(every_seconds: float = EVERY_SECONDS) -> Iterator[None]:
         return
     ended = threading.Event()
 
-    def give_back() -> None:
+    def release() -> None:
         while not ended.wait(every_seconds):
             trim(0)
 
-    thread = threading.Thread(target=give_back, name="vestige-heap", daemon=True)
+    thread = threading.Thread(target=release, name="vestige-heap", daemon=True)
     thread.start()
     try:
         yield
@@ -42,12 +42,12 @@ def kept_small(every_seconds: float = EVERY_SECONDS) -> Iterator[None]:
 
 
 def share_arenas() -> bool:
-    """Have all threads share a few heaps; whether the C library could be told so. One that has a heap of its
-    own keeps it."""
+    """Share a few malloc arenas among threads; returns whether the C library supports it. A thread that has
+    an arena of its own keeps it."""
     mallopt = _found("mallopt")
     return mallopt is not None and bool(mallopt(_M_ARENA_MAX, ARENAS))
 
 
 def _found(name: str) -> Callable[..., int] | None:
-    """A function of glibc. Other C libraries have other heaps."""
+    """A function of glibc; None with other C libraries."""
     return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None

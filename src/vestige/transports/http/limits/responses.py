@@ -1,4 +1,4 @@
-"""Answers as bytes: how large one may be, and how many bytes wait until their clients take them."""
+"""Limits on responses: the size of one, and the bytes of all that clients have not read yet."""
 
 from typing import Any
 
@@ -7,46 +7,46 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vestige.core.errors import TooLarge
 from vestige.transports.http.auth.addresses import payer_of
-from vestige.transports.http.limits.fair_queue import Shares, refuse
-from vestige.transports.http.problems import Refusal, starts
+from vestige.transports.http.limits.fair_queue import SharedBudget, refuse
+from vestige.transports.http.problems import Refusal, is_response_start
 from vestige.transports.mcp.protocol.jsonrpc import Message as Reply
 from vestige.transports.mcp.protocol.jsonrpc import encode
 
 SMALL_BYTES = 1 << 16
-"""Up to here a piece of an answer is not counted: it has room in buffers of the system."""
+"""Parts of a response up to this size are not counted: they fit into buffers of the system."""
 TIMES_BODY = 2
-"""So many times the largest body an answer may be."""
-LEAST_BYTES = 1 << 20
-"""Answers have room as for bodies of this size, however small those may be."""
+"""Largest response, in units of the largest body."""
+MIN_BODY_BYTES = 1 << 20
+"""The limits of responses are never lower than for bodies of this size."""
 
 NO_ROOM = Refusal(
     status=503,
     code="overloaded",
-    message="This was done, but there is no room for the answer to it now.",
-    hint="Read the answers that wait for you before you ask for more.",
+    message="The request was carried out, but too many responses wait to be read.",
+    hint="Read the responses that wait for you before you send more requests.",
 )
 
 
 def encoded(value: Reply | list[Reply]) -> bytes:
-    """A value as JSON on one line, quickly."""
+    """A value as JSON on one line."""
     try:
         return orjson.dumps(value)
-    except TypeError:  # half a character or a huge number that a client sent and gets back
+    except TypeError:  # a lone surrogate or a huge number that a client sent and gets back
         return encode(value).rstrip()
 
 
 def check_size(size: int, most: int) -> None:
-    """Refuse an answer that is too large."""
+    """Refuse a response that is too large."""
     if size > most:
         raise TooLarge(
-            f"This was done, but the answer to it is larger than the {most:,} bytes that are sent at most.",
-            hint="Ask for fewer memories at once, or for less of each (`detail_level`).",
+            f"The request was carried out, but its response is larger than the limit of {most:,} bytes.",
+            hint="Request fewer memories at once, or less of each (`detail_level`).",
             details={"limit": most},
         )
 
 
 def check_texts(answer: Reply, most: int) -> None:
-    """Refuse an answer whose texts alone are too large: written as JSON it would be there twice."""
+    """Refuse a response whose texts alone are too large, before they are copied into JSON."""
     size, containers = 0, list[Any]((answer,))
     while containers:
         container = containers.pop()
@@ -58,17 +58,17 @@ def check_texts(answer: Reply, most: int) -> None:
         check_size(size, most)
 
 
-class Answers:
-    """Keeps so many bytes of answers at once that their clients have not taken yet.
+class UnreadLimit:
+    """Middleware that limits the bytes of responses that clients have not read yet.
 
-    An answer without room is refused; a stream ends that has begun.
+    Beyond the limit a response is refused; a stream that has begun ends.
     """
 
-    def __init__(self, app: ASGIApp, unsent: Shares) -> None:
+    def __init__(self, app: ASGIApp, unsent: SharedBudget) -> None:
         self._app, self._unsent = app, unsent
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and its answer back as far as there is room."""
+        """Pass a request on, and its response back within the limit."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -79,8 +79,8 @@ class Answers:
             nonlocal beginning, over
             if over:
                 return
-            if starts(message):
-                beginning = message  # goes with the first piece: until then it can be another one
+            if is_response_start(message):
+                beginning = message  # sent with the first part: until then it can be replaced by a refusal
                 return
             size = len(message.get("body", b""))
             counted = size if size > SMALL_BYTES else 0
@@ -95,22 +95,22 @@ class Answers:
                 await send(beginning)
                 beginning = None
             await _taken(send, message) if counted else await send(message)
-            held.give_back()
+            held.release()
 
         with self._unsent.held(payer_of(scope)) as held:
             await self._app(scope, receive, sending)
 
 
 async def _taken(send: Send, message: Message) -> None:
-    """Send a piece and wait until it is taken: the server waits with the next one until then."""
+    """Send a part and wait until the client has read it: the server accepts the next one only then."""
     await send({**message, "more_body": True})
     await send({"type": "http.response.body", "body": b"", "more_body": message.get("more_body", False)})
 
 
-# -- When a client goes away.
+# -- Disconnects.
 
 
-async def left(receive: Receive) -> None:
-    """Wait until the client has left. Its body has been read: the next that is heard of it is that."""
+async def wait_for_disconnect(receive: Receive) -> None:
+    """Wait until the client disconnects. Its body must have been read."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -1,7 +1,8 @@
-"""Threads for calls, in two lanes: long work has a few of its own and never takes those of short calls.
+"""Thread pools for calls: one for short calls, and a small one for long work, so that it never blocks short
+calls.
 
-No key has more than half of the long lane, and those who wait for a turn there come in the order they asked,
-past those whose key has its share.
+No key has more than half of the pool for long work. Calls wait for it in the order they came, except that
+those whose key has its share are passed over.
 """
 
 from collections import Counter
@@ -11,29 +12,29 @@ from contextlib import asynccontextmanager
 import anyio
 
 LONG_SHARE = 4
-"""The long lane has this part of as many threads as requests are served at once."""
-MOST_WAITING = 100
-"""Turns that may be waited for with one key."""
+"""The pool for long work has this fraction of the threads for requests."""
+MAX_WAITING = 100
+"""Calls of one key that may wait for the pool of long work."""
 
 
-class Crowded(Exception):
-    """There is no turn to be had."""
+class PoolFull(Exception):
+    """The pool for long work is full."""
 
 
-class TooLate(Crowded):
-    """No turn came in time."""
+class PoolTimeout(PoolFull):
+    """No thread was free in time."""
 
 
 class _Turn:
-    """A place in the queue. Compared by identity."""
+    """A position in the queue. Compared by identity."""
 
     def __init__(self, key: str) -> None:
         self.key = key
         self.called = anyio.Event()
 
 
-class Lanes:
-    """Both lanes. Used on the event loop's thread."""
+class WorkerPools:
+    """Both thread pools. Used on the event loop's thread."""
 
     def __init__(self, short: anyio.CapacityLimiter, max_concurrent: int) -> None:
         self._short = short
@@ -45,15 +46,16 @@ class Lanes:
 
     @asynccontextmanager
     async def turn(self, key: str, *, long: bool, seconds: float) -> AsyncIterator[anyio.CapacityLimiter]:
-        """The threads to run in. Long work waits for its turn so many seconds, or is refused as Crowded.
+        """The limiter of the threads to run in. Long work waits up to `seconds` for a turn, or fails with
+        PoolFull.
 
-        Without keys (an empty one) nobody can be told from others, and there is no share.
+        Without authentication (an empty key) there is no share for each key.
         """
         if not long:
             yield self._short
             return
-        if sum(one.key == key for one in self._waiting) >= MOST_WAITING:
-            raise Crowded
+        if sum(one.key == key for one in self._waiting) >= MAX_WAITING:
+            raise PoolFull
         turn = _Turn(key)
         self._waiting.append(turn)
         try:
@@ -68,10 +70,10 @@ class Lanes:
             with anyio.move_on_after(seconds):
                 await turn.called.wait()
         if not turn.called.is_set():
-            raise TooLate
+            raise PoolTimeout
 
     def _call(self) -> None:
-        """Call all whose turn it is."""
+        """Start all calls whose turn it is."""
         for turn in list(self._waiting):
             if self._running.total() >= self._most:
                 return

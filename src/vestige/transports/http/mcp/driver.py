@@ -1,9 +1,9 @@
-"""Drives the pure MCP core for a client on the network: jobs in the server's threads, every message onto the
-response it belongs to.
+"""Runs the MCP core for clients on the network: jobs in threads, every message on the response it belongs
+to.
 
-Everything here happens on the event loop's thread; a job's thread only hands over reports. The jobs of one
-conversation run in the order they arrived, so that a client that stores something and then searches finds it;
-those marked long run beside them, in lanes.py. A job lives in the task of the request that asked for it.
+Everything here happens on the event loop's thread; the thread of a job only passes reports to it. The jobs
+of one conversation run in the order they arrived, so that a client that stores something and then searches
+finds it. Long jobs run beside them (`worker_pool`). A job belongs to the task of the request that sent it.
 """
 
 import asyncio
@@ -18,10 +18,10 @@ from anyio.to_thread import run_sync
 from vestige.core.caller import Caller
 from vestige.core.errors import DeadlineExceeded, StoreError, TooLarge
 from vestige.core.invocation import Invocation
-from vestige.transports.http.context import Desk, ServerApplication
-from vestige.transports.http.limits.fair_queue import OVERLOADED, HeldShare
+from vestige.transports.http.context import ServerApplication, ServerContext
+from vestige.transports.http.limits.fair_queue import OVERLOADED, Reservation
 from vestige.transports.http.limits.responses import NO_ROOM, SMALL_BYTES, check_size, check_texts, encoded
-from vestige.transports.http.limits.worker_pool import Crowded, TooLate
+from vestige.transports.http.limits.worker_pool import PoolFull, PoolTimeout
 from vestige.transports.http.mcp.streams import Outbox
 from vestige.transports.http.problems import STORE_AWAY, UNAUTHENTICATED, Refusal
 from vestige.transports.mcp.protocol.core import ClientConversation
@@ -40,25 +40,25 @@ from vestige.transports.mcp.protocol.messages import (
 from vestige.transports.mcp.workers import attempt
 
 ROOTS_SECONDS = 2.0
-"""How long calls wait for their client to say which folders it works in."""
+"""How long calls wait for the client to list its root folders."""
 RECHECK_SECONDS = 0.1
-"""A call that had to wait longer than this for its turn is done only if its key still opens anything."""
-MOST_UNFINISHED = 200
-"""Calls of one conversation that wait or run."""
+"""The key of a call that waited longer than this is checked again before it runs."""
+MAX_UNFINISHED = 200
+"""Most calls of one conversation that wait or run."""
 
 Report = Callable[[ClientConversation], list[Action]]
-"""What a job has to say, put to the connection on the event loop's thread."""
+"""A report of a job, given to the connection on the event loop's thread."""
 
 Post = Callable[[Report], None]
 
 
 class Exchange:
-    """One request over HTTP: who sent it, what is to be sent back, and the tasks that live as long as it.
+    """One HTTP request: its sender, the messages to send back, and its tasks.
 
-    `arrived` is when all of it was there; `give_place_back` is called when one of its calls begins to wait
-    for others, and `recheck` says whether its key still opens anything. Its answers so far have `size` bytes,
-    for which it has room in `unsent`. It is settled when all that it brought is answered or taken back; a
-    client may be gone long before.
+    `arrived` is when the whole request had been received. `release_slot` is called when one of its calls
+    begins to wait; `recheck` returns whether its key is still valid. Its responses so far have `size` bytes,
+    reserved in `unsent`. It is settled when everything in it is answered or cancelled, which may be long
+    after the client has disconnected.
     """
 
     def __init__(
@@ -66,11 +66,11 @@ class Exchange:
         caller: Caller,
         *,
         key: str,
-        unsent: HeldShare,
+        unsent: Reservation,
         request_id: str,
         arrived: float,
         tasks: TaskGroup,
-        give_place_back: Callable[[], None],
+        release_slot: Callable[[], None],
         recheck: Callable[[], bool],
     ) -> None:
         self.caller = caller
@@ -79,7 +79,7 @@ class Exchange:
         self.request_id = request_id
         self.arrived = arrived
         self.tasks = tasks
-        self.give_place_back = give_place_back
+        self.release_slot = release_slot
         self.recheck = recheck
         self.outbox = Outbox()
         self.size = 0
@@ -88,7 +88,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpWork:
-    """A job with all that is needed to do it, in a thread."""
+    """A job with everything it needs to run in a thread."""
 
     job: Job
     exchange: Exchange
@@ -101,7 +101,7 @@ Run = Callable[[ServerApplication, McpWork], Outcome]
 
 
 def run_job(app: ServerApplication, work: McpWork) -> Outcome:
-    """Do a job with the application."""
+    """Run a job with the application."""
     job, exchange = work.job, work.exchange
 
     def progress(value: float, total: float | None = None, message: str | None = None) -> None:
@@ -124,7 +124,7 @@ def run_job(app: ServerApplication, work: McpWork) -> Outcome:
 
 
 class _Stop:
-    """What ends a job: it looks at the signal while it runs, and leaves the scope while it waits to."""
+    """Stops a job: sets the signal that it checks while it runs, and cancels the scope while it waits."""
 
     def __init__(self) -> None:
         self.cancelled = threading.Event()
@@ -136,10 +136,10 @@ class _Stop:
 
 
 class Conversation:
-    """One client's connection, and the requests that are being answered on it."""
+    """The connection of one client, and its requests under way."""
 
-    def __init__(self, desk: Desk, connection: ClientConversation, do: Run) -> None:
-        self._desk = desk
+    def __init__(self, context: ServerContext, connection: ClientConversation, do: Run) -> None:
+        self._context = context
         self._connection = connection
         self._do = do
         self._loop = asyncio.get_running_loop()
@@ -148,27 +148,27 @@ class Conversation:
         self._held: HoldJobs | None = None
         self._exchanges: list[Exchange] = []
         self.listener = Outbox()
-        """What we have to say unasked."""
+        """Messages that answer no request."""
         self.listening = False
-        """Whether a stream takes it to the client."""
+        """Whether a stream delivers them."""
 
     @property
     def busy(self) -> bool:
-        """Whether somebody waits for an answer or listens."""
+        """Whether requests are under way or a stream is open."""
         return self.listening or bool(self._exchanges)
 
     def has_room_for(self, calls: int) -> bool:
-        """Whether so many more may wait or run."""
+        """Whether this number of further calls may wait or run."""
         held = len(self._held.jobs) if self._held else 0
-        return len(self._stops) + held + calls <= MOST_UNFINISHED
+        return len(self._stops) + held + calls <= MAX_UNFINISHED
 
     def take(self, message: object, size: int, exchange: Exchange) -> None:
-        """Take what a request brought; its outbox is closed once all of it is answered."""
+        """Handle the messages of a request; its outbox is closed once all of them are answered."""
         self._exchanges.append(exchange)
         self._act(self._connection.take(message, size, exchange))
 
     def leave(self, exchange: Exchange) -> None:
-        """The client does not want the answers to this request any more."""
+        """Cancel the calls of a request whose client has disconnected."""
         self._act(self._connection.abandon(exchange))
 
     def end(self) -> None:
@@ -196,7 +196,7 @@ class Conversation:
             exchange.settled.set()
 
     def _hold(self, hold: HoldJobs) -> None:
-        """Have the client asked on this request's stream if none other takes the question to it."""
+        """Send a question to the client on the stream of this request, if no other stream is open."""
         self._held = hold
         exchange = hold.jobs[0].origin
         if isinstance(exchange, Exchange) and not self.listening:
@@ -205,8 +205,8 @@ class Conversation:
         self._loop.call_later(ROOTS_SECONDS, lambda: self._act(self._connection.overdue(hold)))
 
     def _start(self, job: Job) -> None:
-        self._held = None  # what is held starts all at once, before anything else
-        if isinstance(job.origin, Exchange):  # as all that this driver hands over
+        self._held = None  # held jobs start together, before any other
+        if isinstance(job.origin, Exchange):  # as every job of this driver
             self._stops[job] = _Stop()
             job.origin.tasks.start_soon(self._run, job, job.origin)
 
@@ -216,7 +216,7 @@ class Conversation:
             job=job,
             exchange=exchange,
             cancelled=stop.cancelled,
-            deadline=self._desk.deadline(exchange.arrived, long=job.long),
+            deadline=self._context.deadline(exchange.arrived, long=job.long),
             post=self._post,
         )
         outcome: Outcome | None = None
@@ -224,16 +224,16 @@ class Conversation:
             with stop.waiting:
                 outcome = await self._outcome(work)
         finally:
-            stop.cancelled.set()  # when the server gives up waiting, the thread shall not go on for nobody
+            stop.cancelled.set()  # when the server stops waiting, the thread must stop too
             del self._stops[job]
         if outcome is not None:
             self._act(self._connection.finish(job, self._counted(outcome, exchange)))
 
     def _counted(self, outcome: Outcome, exchange: Exchange) -> Outcome:
-        """What a job came to, if there is room for it until it is taken."""
+        """The outcome of a job, if there is room for it until the client has read it."""
         size = len(outcome.text) if isinstance(outcome, Done) and outcome.text else 0
         try:
-            check_size(exchange.size + size, self._desk.most_answer)
+            check_size(exchange.size + size, self._context.most_answer)
         except TooLarge as error:
             return Failed(error.value())
         if size > SMALL_BYTES and not exchange.unsent.take(size):
@@ -244,32 +244,32 @@ class Conversation:
     async def _outcome(self, work: McpWork) -> Outcome:
         if not work.job.long:
             if self._order.locked():
-                work.exchange.give_place_back()
+                work.exchange.release_slot()
             async with self._order:
                 return await self._done(work)
-        work.exchange.give_place_back()  # it has threads of its own, and waits for them
+        work.exchange.release_slot()  # long work waits for threads of its own
         try:
             return await self._done(work)
-        except TooLate:
+        except PoolTimeout:
             return Failed(DeadlineExceeded().value())
-        except Crowded:
+        except PoolFull:
             return _refused(OVERLOADED)
 
     async def _done(self, work: McpWork) -> Outcome:
         key, long = work.exchange.key, work.job.long
-        left = work.deadline - self._desk.monotonic()
-        async with self._desk.lanes.turn(key, long=long, seconds=left) as threads:
+        left = work.deadline - self._context.monotonic()
+        async with self._context.pools.turn(key, long=long, seconds=left) as threads:
             return await run_sync(self._checked, work, limiter=threads)
 
     def _checked(self, work: McpWork) -> Outcome:
-        """Do a job in a thread, if who sent it still may when its turn comes."""
-        waited = self._desk.monotonic() - work.exchange.arrived
+        """Run a job in a thread, if its key is still valid when its turn comes."""
+        waited = self._context.monotonic() - work.exchange.arrived
         try:
             if waited > RECHECK_SECONDS and not work.exchange.recheck():
                 return _refused(UNAUTHENTICATED)
         except StoreError:
             return _refused(STORE_AWAY)
-        return _written(self._do(self._desk.app, work), self._desk.most_answer)
+        return _written(self._do(self._context.app, work), self._context.most_answer)
 
     def _post(self, report: Report) -> None:
         self._loop.call_soon_threadsafe(lambda: self._act(report(self._connection)))
@@ -280,7 +280,8 @@ def _refused(refusal: Refusal) -> Failed:
 
 
 def _written(outcome: Outcome, most: int) -> Outcome:
-    """The outcome with its text: to write that takes a while, and on the loop everybody else would wait."""
+    """The outcome with its text, encoded in the thread of the job: on the event loop it would block other
+    requests."""
     if isinstance(outcome, Failed):
         return outcome
     try:
@@ -288,5 +289,5 @@ def _written(outcome: Outcome, most: int) -> Outcome:
         return Done(outcome.value, encoded(outcome.value).decode())
     except TooLarge as error:
         return Failed(error.value())
-    except (ValueError, TypeError, RecursionError):  # the core says so
+    except (ValueError, TypeError, RecursionError):  # the core reports it
         return outcome

@@ -1,8 +1,8 @@
 """MCP over Streamable HTTP at /mcp, in both eras, with the protocol core that also serves stdio.
 
-Stateless era: each POST is a conversation of its own, and a client that closes the response takes its request
-back. Handshake era: `initialize` opens a session, GET a stream for what the server has to say unasked, DELETE
-ends it; there a lost response takes nothing back. ADR 0022 has the reasons.
+Stateless era: each POST is a conversation of its own, and a client that closes the response cancels its
+request. Handshake era: `initialize` opens a session, GET opens a stream for messages that answer no request,
+DELETE ends the session; a lost response cancels nothing there. Reasons: ADR 0022.
 """
 
 import logging
@@ -22,17 +22,17 @@ from vestige.core.errors import StoreError, TooLarge
 from vestige.core.models import EVERYTHING
 from vestige.transports.http.auth.addresses import is_local, payer_of
 from vestige.transports.http.context import (
-    Desk,
     Gauge,
+    ServerContext,
     caller_of,
     key_of,
-    place_of,
-    read,
+    parse_body,
     recheck_of,
     request_id_of,
+    slot_release_of,
 )
 from vestige.transports.http.limits.bodies_and_rates import RATE_LIMITED, charge_of, retry_after
-from vestige.transports.http.limits.responses import left
+from vestige.transports.http.limits.responses import wait_for_disconnect
 from vestige.transports.http.mcp.driver import Conversation, Exchange, Run, run_job
 from vestige.transports.http.mcp.headers import (
     EVENTS,
@@ -58,13 +58,13 @@ from vestige.transports.mcp.protocol.messages import Send as Sending
 logger = logging.getLogger(__name__)
 
 PATH = "/mcp"
-MOST_BATCHED = 100
-"""Messages in one request, where a version has batches."""
+MAX_BATCH = 100
+"""Most messages in one request, in versions that have batches."""
 
 SESSION_SECONDS = 60.0
-"""When to come again if no session can be opened now."""
+"""Retry-After when no session can be opened."""
 UNFINISHED_SECONDS = 1.0
-"""When to come again if too many calls of a session are unfinished."""
+"""Retry-After when too many calls of a session are unfinished."""
 
 BAD_REQUEST, NOT_FOUND, NOT_ALLOWED, CONFLICT, UNAVAILABLE = 400, 404, 405, 409, 503
 
@@ -80,29 +80,30 @@ _STATUS = {**dict.fromkeys(_BAD, BAD_REQUEST), jsonrpc.METHOD_NOT_FOUND: NOT_FOU
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
-    """What clients are served: the lists that somebody sees, who speaks with them, what does their jobs."""
+class Served:
+    """What the endpoint serves: the catalog of each caller, the information about the server, and the
+    function that runs jobs."""
 
     catalog: Callable[[Caller], Catalog]
     connection: type[ClientConversation] = ClientConversation
     do: Run = run_job
 
 
-def routes(desk: Desk, offer: Offer | None = None) -> list[BaseRoute]:
-    """Where MCP is served."""
-    return [Route(PATH, Endpoint(desk, offer or Offer(catalog=catalogs(desk, packaged_data()))))]
+def routes(context: ServerContext, served: Served | None = None) -> list[BaseRoute]:
+    """The route of MCP."""
+    return [Route(PATH, Endpoint(context, served or Served(catalog=catalogs(context, packaged_data()))))]
 
 
-def catalogs(desk: Desk, data: Message) -> Callable[[Caller], Catalog]:
-    """Gives everybody the catalog of what he may use."""
+def catalogs(context: ServerContext, data: Message) -> Callable[[Caller], Catalog]:
+    """A function that returns the catalog of what a caller may use."""
     made: dict[frozenset[str], Catalog] = {}
-    profile, instructions = desk.settings.mcp.profile, desk.settings.mcp.instructions
+    profile, instructions = context.settings.mcp.profile, context.settings.mcp.instructions
 
     def of(caller: Caller) -> Catalog:
         granted = caller.permissions
         if caller.access == EVERYTHING:
             granted |= {allowed.EVERYTHING}
-        if granted not in made:  # there are few, whoever comes
+        if granted not in made:  # few, whatever the number of callers
             made[granted] = Catalog(data, profile, instructions, granted)
         return made[granted]
 
@@ -110,21 +111,21 @@ def catalogs(desk: Desk, data: Message) -> Callable[[Caller], Catalog]:
 
 
 class Endpoint:
-    """The one address of the protocol."""
+    """The handler of /mcp."""
 
-    def __init__(self, desk: Desk, offer: Offer) -> None:
-        self._desk = desk
-        self._offer = offer
-        server = desk.settings.server
+    def __init__(self, context: ServerContext, served: Served) -> None:
+        self._context = context
+        self._served = served
+        server = context.settings.server
         self._sessions = Sessions(
             most=server.max_sessions,
             idle_seconds=60 * server.session_idle_minutes,
-            monotonic=desk.monotonic,
-            entropy=desk.entropy,
+            monotonic=context.monotonic,
+            entropy=context.entropy,
         )
-        # One of its own: a recheck does not wait for the long work of others.
+        # Its own thread: checking a key does not wait for long work.
         self._rechecking = anyio.CapacityLimiter(1)
-        desk.gauges["mcp_sessions"] = Gauge("MCP sessions that are open.", lambda: len(self._sessions))
+        context.gauges["mcp_sessions"] = Gauge("MCP sessions that are open.", lambda: len(self._sessions))
         self._handlers = {"POST": self._post, "GET": self._get, "DELETE": self._delete}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -160,15 +161,15 @@ class Endpoint:
             self._sessions.used(session)
 
     async def _read(self, request: Request) -> tuple[object, int]:
-        """The message of a request, and how many bytes it was. Those are not kept: a call may wait long."""
+        """The message of a request, and its size in bytes. The bytes are not kept: a call may wait long."""
         body = b"".join([piece async for piece in request.stream()])
         try:
-            return await read(self._desk, body, jsonrpc.parse), len(body)
+            return await parse_body(self._context, body, jsonrpc.parse), len(body)
         except ProtocolError as error:
             raise HeaderRefused(BAD_REQUEST, error) from None
         except TooLarge as error:
-            told = ProtocolError(jsonrpc.INVALID_REQUEST, error.message, {"error": error.value()})
-            raise HeaderRefused(error.status, told) from None
+            failure = ProtocolError(jsonrpc.INVALID_REQUEST, error.message, {"error": error.value()})
+            raise HeaderRefused(error.status, failure) from None
 
     async def _get(self, request: Request, send: Send) -> None:
         session = self._asked_session(request)
@@ -181,27 +182,29 @@ class Endpoint:
             async with anyio.create_task_group() as tasks:
 
                 async def leave() -> None:
-                    await left(request.receive)
+                    await wait_for_disconnect(request.receive)
                     tasks.cancel_scope.cancel()
 
                 async def stop() -> None:
-                    await self._desk.stopping.wait()
+                    await self._context.stopping.wait()
                     conversation.listener.close()
 
                 tasks.start_soon(leave)
                 tasks.start_soon(stop)
-                await stream(send, conversation.listener, still=partial(self._welcome, recheck_of(request)))
+                await stream(
+                    send, conversation.listener, still=partial(self._key_is_valid, recheck_of(request))
+                )
                 tasks.cancel_scope.cancel()
         finally:
             conversation.listening = False
             self._sessions.used(session)
 
-    async def _welcome(self, recheck: Callable[[], bool]) -> bool:
-        """Whether the reader of a stream still may."""
+    async def _key_is_valid(self, recheck: Callable[[], bool]) -> bool:
+        """Whether the key of a stream is still valid."""
         try:
             return await run_sync(recheck, limiter=self._rechecking)
-        except StoreError as error:  # nobody is sent away because the store is
-            logger.info("A stream of MCP was not rechecked: %s", error.message)
+        except StoreError as error:  # a failure of the store must not end streams
+            logger.info("The key of an MCP stream could not be checked: %s", error.message)
             return True
 
     async def _delete(self, request: Request, send: Send) -> None:
@@ -213,7 +216,7 @@ class Endpoint:
     async def _stateless(self, request: Request, send: Send, message: object, size: int) -> None:
         fields = as_object(message) or {}
         if jsonrpc.is_reply(fields):
-            raise refused(BAD_REQUEST, "Invalid request: nothing was asked that this could answer")
+            raise refused(BAD_REQUEST, "Invalid request: it has no message that can be answered")
         try:
             asked = jsonrpc.read_request(message)
             if asked.id is None:
@@ -239,7 +242,7 @@ class Endpoint:
         await answer(send, 200, replies[0], {SESSION: session_id})
 
     def _asked_session(self, request: Request) -> McpSession:
-        """The session that a request without a message is about."""
+        """The session of a request without a message."""
         if is_modern(request.headers, None):
             raise refused(NOT_ALLOWED, f"There is no {request.method} in this version")
         return self._session(request)
@@ -256,11 +259,11 @@ class Endpoint:
     # -- both ------------------------------------------------------------------------------------
 
     def _connection(self, request: Request, *, stateless: bool) -> ClientConversation:
-        catalog = self._offer.catalog(caller_of(request))
-        return self._offer.connection(catalog, __version__, stateless=stateless, local=is_local(request))
+        catalog = self._served.catalog(caller_of(request))
+        return self._served.connection(catalog, __version__, stateless=stateless, local=is_local(request))
 
     def _conversation(self, connection: ClientConversation) -> Conversation:
-        return Conversation(self._desk, connection, self._offer.do)
+        return Conversation(self._context, connection, self._served.do)
 
     async def _serve(
         self,
@@ -272,23 +275,23 @@ class Endpoint:
         *,
         stateless: bool = False,
     ) -> None:
-        """Have a message answered; left when all the jobs it began have ended."""
-        with self._desk.unsent.held(payer_of(request.scope)) as unsent:
+        """Answer a message; returns when all its jobs have ended."""
+        with self._context.unsent.held(payer_of(request.scope)) as unsent:
             async with anyio.create_task_group() as tasks:
                 exchange = Exchange(
                     caller_of(request),
                     key=key_of(request),
                     unsent=unsent,
                     request_id=request_id_of(request),
-                    arrived=self._desk.monotonic(),
+                    arrived=self._context.monotonic(),
                     tasks=tasks,
-                    give_place_back=place_of(request),
+                    release_slot=slot_release_of(request),
                     recheck=recheck_of(request),
                 )
                 conversation.take(message, size, exchange)
 
                 async def watch() -> None:
-                    await left(request.receive)
+                    await wait_for_disconnect(request.receive)
                     if stateless:
                         conversation.leave(exchange)
                     exchange.outbox.close()
@@ -301,15 +304,17 @@ class Endpoint:
                 await exchange.settled.wait()
 
     async def _respond(self, send: Send, exchange: Exchange, *, stateless: bool) -> bool:
-        """One JSON answer where that is all there is to say, else a stream; whether the client was welcome to
-        the end."""
+        """Send one JSON response if a single message is the whole answer, else a stream. Returns whether the
+        key was valid to the end."""
         first = await first_of(exchange.outbox)
         if not exchange.outbox.exhausted:
-            return await stream(send, exchange.outbox, first, still=partial(self._welcome, exchange.recheck))
+            return await stream(
+                send, exchange.outbox, first, still=partial(self._key_is_valid, exchange.recheck)
+            )
         if first is None:
             await answer(send, 202)
         else:
-            exchange.unsent.give_back()  # from here on it is counted as it is sent
+            exchange.unsent.release()  # from here on it is counted while it is sent
             await answer(send, _status(first, stateless=stateless), first)
         return True
 
@@ -335,7 +340,7 @@ def _asked(message: object) -> jsonrpc.Request | None:
 def _refusal(request: Request, refusal: HeaderRefused) -> Message:
     reply = jsonrpc.error_reply(refusal.request_id, refusal.error)
     if refusal.request_id is None and is_modern(request.headers, None):
-        del reply["id"]  # the stateless era lets it be absent, never null
+        del reply["id"]  # in the stateless era it may be absent, but not null
     return reply
 
 
@@ -348,7 +353,7 @@ def _hints(request: Request, refusal: HeaderRefused) -> dict[str, str]:
 
 
 class _TooOften(HeaderRefused):
-    """More messages than may come now."""
+    """More messages than the rate limit allows."""
 
     def __init__(self, seconds: float, why: str, request_id: RequestId | None = None) -> None:
         error = ProtocolError(jsonrpc.INVALID_REQUEST, why)
@@ -357,24 +362,24 @@ class _TooOften(HeaderRefused):
 
 
 def _charge(request: Request, messages: int) -> None:
-    """Count a batch as so many requests; as one it has been counted."""
-    if messages > MOST_BATCHED:
-        raise refused(BAD_REQUEST, f"Invalid request: more than {MOST_BATCHED} messages in a batch")
+    """Charge each message of a batch as a request; the first one has been charged."""
+    if messages > MAX_BATCH:
+        raise refused(BAD_REQUEST, f"Invalid request: more than {MAX_BATCH} messages in a batch")
     wait = charge_of(request)(messages - 1) if messages > 1 else 0.0
     if wait:
         raise _TooOften(wait, f"{RATE_LIMITED.message} {RATE_LIMITED.hint}")
 
 
 def _check_room(conversation: Conversation, message: object) -> None:
-    """Refuse calls that would be too many unfinished ones. A ping is none, nor is what has no answer."""
+    """Refuse calls beyond the limit of unfinished ones. Pings and notifications do not count."""
     messages = message if isinstance(message, list) else [message]
     asked = [one for one in map(_asked, messages) if one is not None]
     calls = [one.id for one in asked if one.id is not None and one.method != "ping"]
     if calls and not conversation.has_room_for(len(calls)):
-        why = "Too many calls of this session are unfinished. Wait for answers before you send more."
+        why = "Too many calls of this session are unfinished. Wait for responses before you send more."
         raise _TooOften(UNFINISHED_SECONDS, why, None if isinstance(message, list) else calls[0])
 
 
 def _owner(request: Request) -> object:
-    """Whose a session is: the key's that opened it."""
+    """The owner of a session: the key that opened it."""
     return key_of(request), caller_of(request).name

@@ -1,4 +1,4 @@
-"""What MCP asks of the headers of a request. Pure."""
+"""The checks of request headers that MCP requires. Pure functions."""
 
 import binascii
 from base64 import b64decode
@@ -22,7 +22,7 @@ _ENCODED, _END = "=?base64?", "?="
 
 
 class HeaderRefused(Exception):
-    """A request that gets no further; `request_id` is that of the message, when it is known."""
+    """A refused request; `request_id` is that of the message, if known."""
 
     def __init__(self, status: int, error: ProtocolError, request_id: str | int | None = None) -> None:
         self.status = status
@@ -32,18 +32,18 @@ class HeaderRefused(Exception):
 
 
 def refused(status: int, why: str) -> HeaderRefused:
-    """A request that is wrong as such, whatever message it brings."""
+    """A refusal of the request itself, whatever its message."""
     return HeaderRefused(status, ProtocolError(INVALID_REQUEST, why))
 
 
 def check_content_type(headers: Headers) -> None:
-    """A message is JSON."""
+    """Refuse a body that is not JSON."""
     if headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
         raise refused(415, f"The Content-Type must be {JSON}")
 
 
 def check_accept(headers: Headers, *wanted: str) -> None:
-    """A client takes whatever may be answered."""
+    """Refuse a client that does not accept every form of the response."""
     ranges = [one.partition(";")[0].strip().lower() for one in headers.get("accept", "*/*").split(",")]
     for kind in wanted:
         if not {kind, kind.partition("/")[0] + "/*", "*/*"}.intersection(ranges):
@@ -51,7 +51,8 @@ def check_accept(headers: Headers, *wanted: str) -> None:
 
 
 def is_modern(headers: Headers, request: Request | None) -> bool:
-    """Which era a request is of: its header says so, or if that is of the other or absent its envelope."""
+    """Whether a request is of the stateless era, by its header, or by its envelope if the header is absent
+    or of the other era."""
     version = headers.get(VERSION)
     if version is not None and version not in eras.LEGACY:
         return True
@@ -59,7 +60,7 @@ def is_modern(headers: Headers, request: Request | None) -> bool:
 
 
 def check_routing(headers: Headers, request: Request) -> None:
-    """The headers say what the message says, so that whoever routes by them is not led astray."""
+    """Refuse headers that contradict the message: proxies may route by them."""
     for header in (VERSION, METHOD, NAME):
         if len(headers.getlist(header)) > 1:
             raise _mismatch(f"{header} is given more than once")
@@ -72,15 +73,15 @@ def check_routing(headers: Headers, request: Request) -> None:
         _agree(NAME, _decoded(headers.get(NAME)), named)
 
 
-def _agree(header: str, given: str | None, told: str) -> None:
+def _agree(header: str, given: str | None, stated: str) -> None:
     if given is None:
         raise _mismatch(f"{header} is missing")
-    if given != told:
-        raise _mismatch(f"{header} is {shown(given)!r}, and the message says {shown(told)!r}")
+    if given != stated:
+        raise _mismatch(f"{header} is {shown(given)!r}, and the message says {shown(stated)!r}")
 
 
 def _decoded(value: str | None) -> str | None:
-    """A header's text: what has no place in a header travels in base64."""
+    """The text of a header value, which may be encoded in base64."""
     if value is None or not (value.startswith(_ENCODED) and value.endswith(_END)):
         return value
     try:

@@ -1,6 +1,6 @@
-"""Sessions of MCP's handshake era: so many at most, each its owner's alone, ended when not used for a while.
+"""Sessions of MCP's handshake era: a limited number, each used by its owner only, ended when idle.
 
-Nothing watches the time: whoever comes to the table has those removed that are over.
+Expired sessions are removed when the table is used; no timer runs.
 """
 
 from base64 import urlsafe_b64encode
@@ -14,7 +14,7 @@ _ID_BYTES = 24
 
 @dataclass(slots=True, kw_only=True)
 class McpSession:
-    """A conversation that goes on over several requests."""
+    """A conversation over several requests."""
 
     id: str
     owner: object
@@ -23,7 +23,7 @@ class McpSession:
 
 
 class Sessions:
-    """The sessions that are open. Used on the event loop's thread."""
+    """The open sessions. Used on the event loop's thread."""
 
     def __init__(
         self,
@@ -44,8 +44,9 @@ class Sessions:
         return len(self._open)
 
     def make_room(self, owner: object, *, shared: bool) -> bool:
-        """Whether another can be opened. An owner who has half of them gives up the one not used for longest,
-        unless it is a `shared` one: who has that is several, and nobody gives up what is another's."""
+        """Whether another session can be opened. An owner that has half of all sessions loses the one idle
+        longest, unless it is `shared`: several callers use such an owner, and none may end a session of
+        another."""
         self._expire()
         own = [session for session in self._open.values() if session.owner == owner]
         if not shared and len(own) >= max(1, self._most // 2):
@@ -64,7 +65,7 @@ class Sessions:
         return session_id
 
     def find(self, session_id: str, owner: object) -> McpSession | None:
-        """The session of this id, used from now on; None if there is none, or it is somebody else's."""
+        """The session with this id, marked as used; None if it does not exist or has another owner."""
         self._expire()
         session = self._open.get(session_id)
         if session is None or session.owner != owner:
@@ -73,11 +74,11 @@ class Sessions:
         return session
 
     def used(self, session: McpSession) -> None:
-        """The session is in use now."""
+        """Mark a session as used."""
         session.last_used = self._monotonic()
 
     def end(self, session: McpSession) -> None:
-        """End a session and all that is under way in it."""
+        """End a session and everything under way in it."""
         if self._open.pop(session.id, None) is not None:
             session.conversation.end()
 

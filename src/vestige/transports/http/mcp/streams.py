@@ -1,5 +1,4 @@
-"""Messages on their way to an MCP client, and the two shapes they leave in: one JSON answer, or a stream of
-events."""
+"""Messages to an MCP client, and the two forms of a response: one JSON document, or a stream of events."""
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
@@ -14,18 +13,18 @@ from vestige.transports.mcp.protocol.jsonrpc import Message
 Outgoing = Message | list[Message]
 
 STREAM_AFTER_SECONDS = 15.0
-"""How long an answer may take before a stream is begun, so that nothing between takes the client for gone."""
+"""How long a response may take before a stream is begun, so that no proxy considers the client gone."""
 
 KEEP_ALIVE_SECONDS = 15.0
-"""How long a stream is silent at most, and how long its reader is taken to be welcome without asking."""
-MOST_WAITING = 1_000
-"""Messages kept for a client that does not read; then what we say of ourselves is lost. Answers never are."""
+"""How long a stream is silent at most, and how often the key of its reader is checked."""
+MAX_WAITING = 1_000
+"""Messages kept for a client that does not read. Beyond it notifications are dropped, responses never."""
 
 _ALIVE = b": still here\n\n"
 
 
 class Outbox:
-    """What waits for one stream. Filled and emptied on the event loop's thread."""
+    """The queue of messages for one stream. Used on the event loop's thread."""
 
     def __init__(self) -> None:
         self._messages: deque[Outgoing] = deque()
@@ -33,8 +32,8 @@ class Outbox:
         self._closed = False
 
     def put(self, message: Outgoing) -> None:
-        """Add a message, unless nobody will read it."""
-        if self._closed or (len(self._messages) >= MOST_WAITING and _may_be_lost(message)):
+        """Add a message, unless the outbox is closed."""
+        if self._closed or (len(self._messages) >= MAX_WAITING and _may_be_lost(message)):
             return
         self._messages.append(message)
         self._changed.set()
@@ -45,18 +44,18 @@ class Outbox:
         self._changed.set()
 
     def drain(self) -> list[Outgoing]:
-        """Take everything out that waits."""
+        """Remove and return all messages."""
         waiting = list(self._messages)
         self._messages.clear()
         return waiting
 
     @property
     def exhausted(self) -> bool:
-        """Whether there is nothing now and will be nothing later."""
+        """Whether the outbox is empty and closed."""
         return self._closed and not self._messages
 
     async def next(self) -> Outgoing | None:
-        """The oldest message as soon as there is one; None when no more will come."""
+        """Wait for the oldest message; None when no more will come."""
         while not self._messages:
             if self._closed:
                 return None
@@ -81,7 +80,7 @@ async def answer(
 
 
 async def first_of(outbox: Outbox) -> Outgoing | None:
-    """The first message if it comes soon enough to decide the shape of the response by it."""
+    """The first message, if it comes in time to choose the form of the response by it."""
     with anyio.move_on_after(STREAM_AFTER_SECONDS):
         return await outbox.next()
     return None
@@ -94,17 +93,17 @@ async def stream(
     *,
     still: Callable[[], Awaitable[bool]],
 ) -> bool:
-    """Send what comes through an outbox as events, until it is exhausted or its reader is not welcome any
-    more, which is asked from time to time. Whether it was welcome to the end."""
+    """Send the messages of an outbox as events, until it is exhausted or the key of the reader is not valid
+    any more, which is checked at intervals. Returns whether the key was valid to the end."""
     await send({"type": "http.response.start", "status": 200, "headers": _raw(EVENT_STREAM)})
-    # The headers tell the client that it is heard; a server keeps them back until there is a body.
+    # The headers show the client that it is connected; the web server holds them back until there is a body.
     await _write(send, _ALIVE if first is None else _event(first))
     ask_at = anyio.current_time() + KEEP_ALIVE_SECONDS
     while not outbox.exhausted:
         message = None
         with anyio.CancelScope(deadline=ask_at):
             message = await outbox.next()
-        if anyio.current_time() >= ask_at:  # whether or not there was something to say
+        if anyio.current_time() >= ask_at:  # even if there was no message
             if not await still():
                 await send({"type": "http.response.body", "body": b""})
                 return False

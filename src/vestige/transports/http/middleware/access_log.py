@@ -1,7 +1,8 @@
-"""The outermost layer: an id for each request, a line of JSON in the log, a count, and no error that escapes.
+"""The outermost middleware: an id for each request, a JSON log line, a counter, and a handler for every
+error.
 
-The line names the template of the path, the client's address and the label of the key. What the client sent
-is in none: a query, a header or a body may hold what nobody should read.
+The line has the route template, the client's address and the label of the key. It never has a query, a
+header or a body, which may hold secrets.
 """
 
 import logging
@@ -21,19 +22,19 @@ from vestige.core.errors import INSIDE, VestigeError
 from vestige.operations.registry.privacy import in_general
 from vestige.settings.settings import Settings
 from vestige.transports.http.auth.addresses import sender_of
-from vestige.transports.http.context import Desk
+from vestige.transports.http.context import ServerContext
 from vestige.transports.http.limits.bodies_and_rates import PROBES, is_stream
 from vestige.transports.http.metrics import Metrics
-from vestige.transports.http.problems import answer_instead, failure, problem, starts
+from vestige.transports.http.problems import failure, is_response_start, problem, respond_instead
 
 ACCESS = "vestige.access"
-NOBODY = Caller(name="", permissions=frozenset())
-"""Whoever did not say who he is: on paths that need no key."""
+ANONYMOUS = Caller(name="", permissions=frozenset())
+"""The caller of requests without a credential, on public paths."""
 NO_ROUTE = "(none)"
 CLIENT_LEFT = 499
 
-State = Mapping[str, Any]  # as in Starlette: every part keeps there what it likes
-"""What is known of a request."""
+State = Mapping[str, Any]  # as in Starlette: a free-form dictionary
+"""The state of a request."""
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _INTERNAL_ERROR = 1011
@@ -43,10 +44,10 @@ access = logging.getLogger(ACCESS)
 
 
 class AccessLog:
-    """Lets requests in, and answers for whatever goes wrong further in.
+    """Logs each request, and answers for errors of the layers below.
 
-    `unknown` is what a request's state says until somebody has found out more; `who` tells the log from it
-    whom the request came from.
+    `unknown` is the state of a request before authentication; `who` reads from the state who sent it, for
+    the log.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class AccessLog:
             await self._serve(scope, receive, answer)
         finally:
             self._metrics.in_flight -= 1
-            self._tell(scope, answer, self._monotonic() - began)
+            self._log(scope, answer, self._monotonic() - began)
 
     async def _serve(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
         request_id = scope["state"]["request_id"]
@@ -86,17 +87,17 @@ class AccessLog:
             response = problem(
                 in_general(error, request_id) if isinstance(error, INSIDE) else error, request_id
             )
-        except Exception:  # the outermost place; what is below has answered, if it could
+        except Exception:  # the outermost layer; the layers below have answered if they could
             logger.exception("This is a bug in Vestige (request %s)", request_id)
             response = failure(request_id)
         else:
             return
         if not answer.status:
-            await answer_instead(response, scope, receive, answer)
+            await respond_instead(response, scope, receive, answer)
         elif scope["type"] == "websocket" and not answer.over:
             await answer({"type": "websocket.close", "code": _INTERNAL_ERROR})
 
-    def _tell(self, scope: Scope, answer: "_Answer", seconds: float) -> None:
+    def _log(self, scope: Scope, answer: "_Answer", seconds: float) -> None:
         method = scope.get("method") or "WEBSOCKET"
         route, status = template_of(scope, self._routes), answer.status or CLIENT_LEFT
         self._metrics.observe(method, route, status, None if answer.stream else seconds)
@@ -104,7 +105,7 @@ class AccessLog:
         if scope["path"] in PROBES and status < 400:
             level = logging.DEBUG
         if access.isEnabledFor(level):
-            told = {
+            line = {
                 "time": self._now(),
                 "request": scope["state"]["request_id"],
                 "method": method,
@@ -114,34 +115,36 @@ class AccessLog:
                 "ms": round(1000 * seconds, 1),
                 **self._who(scope["state"]),
             }
-            access.log(level, "%s", orjson.dumps(told).decode())
+            access.log(level, "%s", orjson.dumps(line).decode())
 
 
 class ServerAccessLog(AccessLog):
-    """The entrance of the server, which knows callers and counts."""
+    """The access log of the server, with callers and metrics."""
 
-    def __init__(self, app: ASGIApp, desk: Desk, routes: Sequence[BaseRoute], metrics: Metrics) -> None:
+    def __init__(
+        self, app: ASGIApp, context: ServerContext, routes: Sequence[BaseRoute], metrics: Metrics
+    ) -> None:
         super().__init__(
             app,
             routes=routes,
-            new_id=desk.app.engine.new_id,
-            now=desk.app.engine.now,
-            monotonic=desk.monotonic,
-            unknown={"caller": NOBODY, "via": "", "key_id": "", "recheck": lambda: True},
+            new_id=context.app.engine.new_id,
+            now=context.app.engine.now,
+            monotonic=context.monotonic,
+            unknown={"caller": ANONYMOUS, "via": "", "key_id": "", "recheck": lambda: True},
             who=lambda state: {"caller": state["caller"].name, "via": state["via"]},
             metrics=metrics,
         )
 
 
 class _Answer:
-    """Passes on what is sent, and knows what became of it."""
+    """Passes a response on and records its status."""
 
     def __init__(self, send: Send, request_id: str) -> None:
         self._send, self._request_id = send, request_id
         self.status, self.stream, self.over = 0, False, False
 
     async def __call__(self, message: Message) -> None:
-        if starts(message):
+        if is_response_start(message):
             message.setdefault("headers", [])
             self.status, self.stream = message["status"], is_stream(message)
             MutableHeaders(scope=message)["X-Request-Id"] = self._request_id
@@ -153,8 +156,7 @@ class _Answer:
 
 
 def template_of(scope: Scope, routes: Sequence[BaseRoute]) -> str:
-    """The path of the route that a request found, or would have found had it been let in, with names in the
-    place of what varies."""
+    """The template of the path of the route that matches a request, accepted or not."""
     route = scope.get("route")
     if route is None:
         found = next((one for one in routes if one.matches(scope)[0] is not Match.NONE), None)
@@ -170,27 +172,27 @@ class JsonLines(logging.Formatter):
         """One record."""
         if record.name == ACCESS:
             return record.getMessage()  # is JSON already
-        told = {
+        line = {
             "time": datetime.fromtimestamp(record.created, UTC),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
         }
         if record.exc_info:
-            told["error"] = self.formatException(record.exc_info)
-        return orjson.dumps(told, default=str).decode()
+            line["error"] = self.formatException(record.exc_info)
+        return orjson.dumps(line, default=str).decode()
 
 
 def set_up_logs(settings: Settings) -> None:
-    """Have everything that this process logs be lines of JSON on standard error.
+    """Send all logs of this process to standard error as JSON lines.
 
-    Requests are told however little else is, unless only errors are wanted.
+    Requests are logged at every level but `error`.
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.basicConfig(handlers=[handler], level=settings.log_level.upper())
     wanted = {"debug": logging.DEBUG, "error": logging.ERROR}
     access.setLevel(wanted.get(settings.log_level, logging.INFO))
-    # These tell whole requests, with their queries and headers, to whoever wants to know much.
+    # At lower levels these log whole requests, with queries and headers.
     for name in ("uvicorn", "uvicorn.error", "websockets", "asyncio"):
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -1,9 +1,9 @@
-"""What every response says to browsers: what a page may do, and that answers are not kept."""
+"""Security headers of every response: the content policy, and that responses are not cached."""
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from vestige.transports.http.problems import starts
+from vestige.transports.http.problems import is_response_start
 
 STATIC = "/static/"
 _POLICY = "; ".join(
@@ -30,26 +30,26 @@ _ALWAYS = {
 EVENT_STREAM = {
     "content-type": "text/event-stream; charset=utf-8",
     "cache-control": "no-store, no-transform",
-    "x-accel-buffering": "no",  # nginx would hold events back
+    "x-accel-buffering": "no",  # or nginx would buffer events
 }
-"""What a stream of events says of itself."""
+"""Headers of a stream of events."""
 
 
 class SecurityHeaders:
-    """Adds them to every response. Files of ours may be kept, but are asked for again each time."""
+    """Middleware that adds these headers. Static files may be cached, but are revalidated each time."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and what comes back with the headers."""
+        """Pass a request on and add the headers to its response."""
         keeping = "no-cache" if scope["path"].startswith(STATIC) else "no-store"
 
-        async def telling(message: Message) -> None:
-            if starts(message):
+        async def sending(message: Message) -> None:
+            if is_response_start(message):
                 headers = MutableHeaders(scope=message)
                 headers.update(_ALWAYS)
                 headers.setdefault("Cache-Control", keeping)
             await send(message)
 
-        await self._app(scope, receive, telling)
+        await self._app(scope, receive, sending)

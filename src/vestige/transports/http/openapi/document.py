@@ -1,4 +1,4 @@
-"""The REST interface as an OpenAPI 3.1 document, written from the registry. It imports no web framework."""
+"""The REST API as an OpenAPI 3.1 document, generated from the registry. It imports no web framework."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,20 +12,21 @@ from vestige.operations.registry.schemas import Schema, Shapes, shapes
 PREFIX = "/api/v1"
 IDEMPOTENT = "idempotency_key"
 IDEMPOTENCY_HEADER = "Idempotency-Key"
-"""Gives an operation that has it the argument `idempotency_key`."""
+"""The header for the argument `idempotency_key`."""
 
 _SCHEMAS = "#/components/schemas/"
 _NULL = {"type": "null"}
 _NAMING = {"nodeId": "/memories/{id}", "intentionId": "/intentions/{id}"}
-"""Where that is which a field of an answer names; `id` is what was made at the address itself."""
-_ABOUT = """\
-Everything that Vestige does, one address each. Arguments are in the path and in the body, or in the query
-for GET and DELETE (a list by repeating its name). Answers leave out what is not known.
-
-A request shows one credential: of `Authorization`, `X-API-Key` and the cookie of a login the first that is
-there decides. Errors are `application/problem+json` (RFC 9457) with a stable `code`, a `detail` for people
-and often a `hint`. Of a store, a model or a setting that fails only a key with the permission `admin` and
-without filters is told more than that it does."""
+"""The address of the object that a field of a response names; `id` is what was made at the address itself."""
+_ABOUT = (
+    "Every operation of Vestige at an address of its own. Arguments are in the path and in "
+    "the body, or in the query for GET and DELETE (a list by repeating its name). Responses"
+    " leave out unknown fields. Send one credential: of `Authorization`, `X-API-Key` and "
+    "the cookie of a login the first that is present decides. Errors are "
+    "`application/problem+json` (RFC 9457) with a stable `code`, a `detail` for people and "
+    "often a `hint`. Details of failures of the store, a model or a setting are shown only "
+    "to keys with the permission `admin` and without filters."
+)
 _PERMISSIONS = {
     "bearer": {"type": "http", "scheme": "bearer", "description": "A key: `vst_…`."},
     "key": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "A key: `vst_…`."},
@@ -33,32 +34,34 @@ _PERMISSIONS = {
         "type": "apiKey",
         "in": "cookie",
         "name": "vestige_session",
-        "description": "Set by logging in. What may change something needs `X-CSRF-Token` beside it.",
+        "description": ("Set by logging in. Requests that change something also need `X-CSRF-Token`."),
     },
 }
 _SCOPE = {
     "name": "X-Vestige-Scope",
     "in": "header",
-    "description": "Narrows the request to this scope, and is its default. 403 beyond what the key reaches.",
+    "description": (
+        "Narrows the request to this scope, and is its default. 403 outside of the access of the key."
+    ),
     "schema": {"type": "string", "minLength": 1, "maxLength": MAX_LABEL_CHARS, "pattern": r"\S"},
     "example": "/project/vestige",
 }
 _DOMAIN = {
     "name": "X-Vestige-Domain",
     "in": "header",
-    "description": "Narrows the request to this domain. 403 beyond what the key reaches.",
+    "description": "Narrows the request to this domain. 403 outside of the access of the key.",
     "schema": {"type": "string", "minLength": 1, "maxLength": MAX_LABEL_CHARS, "pattern": r"\S"},
 }
 _REQUEST_ID = {
     "name": "X-Request-Id",
     "in": "header",
-    "description": "What to call the request in the answer and in the log. One of another form is replaced.",
+    "description": ("The id of the request in the response and in the log. An invalid one is replaced."),
     "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
 }
 _CSRF = {
     "name": "X-CSRF-Token",
     "in": "header",
-    "description": "The token of the session, which `GET /login/session` tells; needed with its cookie only.",
+    "description": ("The CSRF token of the session, from `GET /login/session`; needed only with its cookie."),
     "schema": {"type": "string"},
 }
 _ALWAYS = (_SCOPE, _DOMAIN, _REQUEST_ID)
@@ -68,44 +71,44 @@ _PROBLEM: Schema = {
     "description": "Why a request failed.",
     "properties": {
         "type": {"type": "string", "const": "about:blank"},
-        "title": {"type": "string", "description": "What the status means."},
+        "title": {"type": "string", "description": "The meaning of the status."},
         "status": {"type": "integer", "description": "The HTTP status."},
-        "detail": {"type": "string", "description": "What went wrong, for people."},
-        "code": {"type": "string", "description": "What went wrong, for programs."},
+        "detail": {"type": "string", "description": "The error, for people."},
+        "code": {"type": "string", "description": "The error, for programs."},
         "hint": {"type": "string", "description": "What to do about it."},
-        "details": {"type": "object", "description": "More, such as the argument concerned."},
+        "details": {"type": "object", "description": "Details, such as the argument concerned."},
         "requestId": {"type": "string", "description": "Finds the request in the server's log."},
     },
     "required": ["type", "title", "status", "detail", "code", "requestId"],
 }
 FAILURES = {
-    400: "The arguments are not as they must be.",
+    400: "The arguments are invalid.",
     401: "There is no valid key.",
-    403: "The key does not allow this, or not there.",
-    404: "There is no such thing within reach of the key.",
-    408: "The rest of the body did not come in time.",
-    409: "It was changed in the meantime, or the idempotency key is that of another request.",
-    413: "It is more than a limit allows.",
-    415: "The body is no JSON.",
+    403: "The key does not allow this, or not in this scope.",
+    404: "Not found, or not visible to the key.",
+    408: "The body was too slow.",
+    409: ("The object was changed in the meantime, or the idempotency key belongs to another request."),
+    413: "A limit is exceeded.",
+    415: "The body is not JSON.",
     421: "The request is for another host.",
-    429: "There were too many requests.",
+    429: "Too many requests.",
     500: "The server failed.",
-    501: "A part of Vestige that this needs is not installed.",
-    503: "The server, its model or its database is busy or cannot be used now.",
-    504: "It took longer than it may.",
+    501: "A part of Vestige that this operation needs is not installed.",
+    503: "The server, its model or its database is busy or unavailable.",
+    504: "The time limit was exceeded.",
     507: "The disk is full.",
 }
-"""Every status of a request that failed, and what it says."""
+"""The statuses of failed requests, with their meaning."""
 _WAIT = {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 1}}
 _NAMED = {
     "X-Request-Id": {
-        "description": "What the request is called: as it said, or a new name.",
+        "description": "The id of the request: the given one, or a new one.",
         "required": True,
         "schema": {"type": "string"},
     }
 }
-_TOLD = {"headers": {name: {"$ref": f"#/components/headers/{name}"} for name in _NAMED}}
-"""What every answer says beside its body."""
+_RESPONSE_HEADERS = {"headers": {name: {"$ref": f"#/components/headers/{name}"} for name in _NAMED}}
+"""Headers of every response."""
 _HEADERS: Mapping[int, Mapping[str, Any]] = {
     401: {
         "WWW-Authenticate": {
@@ -179,12 +182,12 @@ def _headers(route: Route, arguments: Schema) -> list[dict[str, Any]]:
     return given
 
 
-def _parameter(operation: Operation, arguments: Schema, name: str, place: str) -> dict[str, Any]:
+def _parameter(operation: Operation, arguments: Schema, name: str, location: str) -> dict[str, Any]:
     schema = _value(arguments["properties"][name])
     description = schema.pop("description", "")
     parameter = {
         "name": name,
-        "in": place,
+        "in": location,
         "required": name in arguments.get("required", []),
         "description": description,
         "schema": schema,
@@ -193,7 +196,7 @@ def _parameter(operation: Operation, arguments: Schema, name: str, place: str) -
 
 
 def _value(schema: Schema) -> Schema:
-    """The schema of a value outside of JSON, where nothing is said by leaving it out."""
+    """The schema of a value in a path or query, which cannot be null."""
     kept = {key: value for key, value in schema.items() if not (key == "default" and value is None)}
     branches = [one for one in kept.pop("anyOf", []) if one != _NULL]
     if len(branches) == 1:
@@ -215,29 +218,29 @@ def _body(operation: Operation, arguments: Schema, names: list[str]) -> dict[str
 
 
 def _links(route: Route, shown: Shapes, routes: Sequence[Route]) -> dict[str, Any]:
-    """What can be done with what an operation made."""
+    """Links from the result of an operation to others that take it."""
     answer = shown.answers[route.operation]
     kinds = [shown.named[one["$ref"].removeprefix(_SCHEMAS)] for one in answer.get("anyOf", [answer])]
     return {
         one.operation: {"operationId": one.operation, "parameters": {"id": f"$response.body#/{field}"}}
-        for field, place in {"id": route.path + "/{id}", **_NAMING}.items()
+        for field, path in {"id": route.path + "/{id}", **_NAMING}.items()
         if any(field in kind.get("properties", {}) for kind in kinds)
         for one in routes
-        if (one.path + "/").startswith(place + "/")
+        if (one.path + "/").startswith(path + "/")
     }
 
 
 def _responses(route: Route, answer: Schema, links: Mapping[str, Any]) -> dict[str, Any]:
-    told: Mapping[str, Any] = {**_TOLD, "content": {"application/json": {"schema": answer}}}
-    new = {"description": "Something new was made.", **({"links": links} if links else {}), **told}
+    success: Mapping[str, Any] = {**_RESPONSE_HEADERS, "content": {"application/json": {"schema": answer}}}
+    new = {"description": "A new object was created.", **({"links": links} if links else {}), **success}
     made = {} if route.created is never else {"201": new}
     failed = {str(status): {"$ref": f"#/components/responses/Problem{status}"} for status in FAILURES}
-    return {"200": {"description": "Done.", **told}, **made, **failed}
+    return {"200": {"description": "Done.", **success}, **made, **failed}
 
 
 def _failure(status: int) -> dict[str, Any]:
     return {
         "description": FAILURES[status],
-        "headers": {**_TOLD["headers"], **_HEADERS.get(status, {})},
+        "headers": {**_RESPONSE_HEADERS["headers"], **_HEADERS.get(status, {})},
         "content": {"application/problem+json": {"schema": {"$ref": f"{_SCHEMAS}Problem"}}},
     }

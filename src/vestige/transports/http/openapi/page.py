@@ -1,6 +1,6 @@
-"""What describes the REST interface: its OpenAPI document, and a page to read it and try it out.
+"""The OpenAPI document of the REST API, and a page to read it and try it out.
 
-They hold nothing that is not in the source, so they need no key.
+They contain nothing that is not in the source, so they need no key.
 """
 
 from collections.abc import Awaitable, Callable
@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from vestige.operations.registry.registry import Registry
-from vestige.transports.http.context import Desk, run
+from vestige.transports.http.context import ServerContext, run_in_thread
 from vestige.transports.http.openapi.document import PREFIX, document
 
 DOCUMENT = f"{PREFIX}/openapi.json"
@@ -29,27 +29,29 @@ FILES = {
 _STATIC = Path(__file__).parents[1] / "static"
 
 
-def routes(desk: Desk, *, describe: Callable[[Registry], dict[str, Any]] = document) -> list[BaseRoute]:
+def routes(
+    context: ServerContext, *, describe: Callable[[Registry], dict[str, Any]] = document
+) -> list[BaseRoute]:
     """The document and the page."""
-    desk.public.update((DOCUMENT, f"{PAGE}/", *FILES))  # with a slash it leads to the page
+    context.public.update((DOCUMENT, f"{PAGE}/", *FILES))  # with a slash it redirects to the page
 
     making, made = anyio.Lock(), list[bytes]()
 
     def described() -> bytes:
-        return orjson.dumps(describe(desk.registry))
+        return orjson.dumps(describe(context.registry))
 
     async def answer(request: Request) -> Response:
-        # Not made before somebody asks: a server starts without it. Those who ask meanwhile take no thread.
+        # Made on the first request: a server starts without it. Concurrent requests wait without a thread.
         async with making:
             if not made:
-                made.append(await run(desk, described))
+                made.append(await run_in_thread(context, described))
         return Response(made[0], media_type="application/json")
 
     return [Route(DOCUMENT, answer), *(Route(path, _fixed(*file)) for path, file in FILES.items())]
 
 
 def _fixed(name: str, media_type: str) -> Callable[[Request], Awaitable[Response]]:
-    """Answers with a file."""
+    """A handler that returns a file."""
     content = (_STATIC / name).read_bytes()
 
     async def answer(request: Request) -> Response:

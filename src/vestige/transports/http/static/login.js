@@ -32,7 +32,7 @@ async function logIn(key) {
   });
   const answer = await response.json();
   if (response.ok) show(answer);
-  else if (response.status === 401) fail("This key does not open anything.");
+  else if (response.status === 401) fail("Unknown, revoked or expired API key.");
   else fail([answer.detail, answer.hint].filter(Boolean).join(" "));
 }
 
