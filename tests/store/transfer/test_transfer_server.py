@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
+from testbed.effort import effort
 from testbed.postgres_server import Server
 from testbed.project import PROJECT
 from tests.store.support.generators import a_memory, add
@@ -32,7 +33,7 @@ from vestige.store.transfer.move import move, plan
 
 pytestmark = pytest.mark.slow
 
-MEMORIES = 20_000
+MEMORIES = effort(5_000, nightly=20_000)
 
 # Carries argv[1] to argv[2] and says after each batch how far it is.
 CARRYING = """
