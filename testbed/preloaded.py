@@ -15,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -57,10 +58,11 @@ def serve(address: str) -> None:
     from vestige.settings.settings import calm_blas
 
     calm_blas()
-    from vestige.store.sqlite import store as _
     from vestige.transports.cli.main import root_command
 
     root_command()
+    import_module("vestige.app.app")  # and what commands import while they run
+    import_module("vestige.store.sqlite.store")
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait for commands
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
         listening.bind(address)

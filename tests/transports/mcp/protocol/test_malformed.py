@@ -33,7 +33,7 @@ from vestige.transports.http.context import Desk
 pytestmark = pytest.mark.slow
 
 SEED = 20261116
-OVER_STDIO = OVER_HTTP = effort(5_000, nightly=50_000)
+OVER_STDIO, OVER_HTTP = 50_000, effort(5_000, nightly=50_000)
 MOST_GROWTH_MB = 32
 """Keeping every message would take three times as much."""
 
