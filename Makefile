@@ -3,7 +3,7 @@
 # is set to is contacted; tests also download nginx from the system's packages, if it is not installed.
 
 .DEFAULT_GOAL := all
-.PHONY: all check clean bench coverage demo docs fix help lint model quick serve suite test test-bare
+.PHONY: all check clean bench coverage demo docs fix help lint model nightly quick serve suite test test-bare
 MAKEFLAGS += --no-builtin-rules
 
 # Candidates for Python; `make PYTHON=/path/to/python` names one.
@@ -48,13 +48,21 @@ serve: .venv/.serve ## set up, and serve your memory to agents over HTTP until C
 
 # -- checking it -------------------------------------------------------------------------------------
 
-test: lint suite ## set up, then lint, types, documentation and every test
+# Three tiers: the fast tests; all but the longest, which is what CI runs; everything, at length. The marks
+# `slow` and `nightly` choose them (pyproject.toml), TEST_EFFORT how much is made up (testbed/effort.py). Each
+# run writes how long every test took to .durations.json.
+SLOWEST := --slowest 50
+
+test: lint suite ## set up, then lint, types, documentation and the tests that CI runs (15 minutes)
 
 check: lint ## lint, types, documentation and the architecture, without the other tests
 	$(PY) -m pytest -q tests/project/test_architecture.py
 
-quick: .venv/.dev ## the fast tests only
-	$(PYTEST) -m "not slow"
+quick: .venv/.dev ## the fast tests only: pure parts, stores in memory and in SQLite (3 minutes)
+	$(PYTEST) -m "not slow and not nightly"
+
+nightly: lint model ## everything: soak, large stores, made-up requests at length, quality, benchmarks' own tests
+	TEST_EFFORT=nightly $(PYTEST) $(SLOWEST)
 
 lint: .venv/.dev
 	$(PY) -m ruff check .
@@ -64,13 +72,11 @@ lint: .venv/.dev
 	$(PY) -m vestige docs --check .
 
 suite: model
-	$(PYTEST)
+	$(PYTEST) $(SLOWEST) -m "not nightly"
 
-# Apart from `test`, because tracing doubles the time and nothing is decided by the number. The round of ten
-# thousand memories would take minutes more; pytest-cov's mark `no_cover` has no effect in workers.
-coverage: model ## every test but the largest, traced: the lines and branches that none reached
-	$(PYTEST) --cov --cov-report=term-missing:skip-covered \
-	  --deselect tests/exchange/portable/test_roundtrip.py::test_ten_thousand_memories_with_their_past_make_the_round
+# Apart from `test`, because tracing doubles the time and nothing is decided by the number.
+coverage: model ## the tests of `make test`, traced: the lines and branches that none reached
+	$(PYTEST) -m "not nightly" --cov --cov-report=term-missing:skip-covered
 
 test-bare: .venv/.dev ## install without extras into a throwaway environment and use it
 	$(PY) -m pytest -q tests/project/test_bare_install.py
@@ -91,7 +97,7 @@ docs: .venv/.dev ## write the generated documentation
 	$(PY) -m tests.project.import_graph.diagram
 
 clean: ## remove everything that make made, but not the model
-	rm -rf .venv build dist .coverage htmlcov .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist .coverage htmlcov .pytest_cache .durations.json .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## show this

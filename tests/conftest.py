@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from testbed.effort import effort
 from testbed.fresh_databases import FreshDatabases, fresh_databases
 from testbed.memory_folder import memory_folder
 from testbed.postgres_server import Server, server
@@ -22,7 +23,12 @@ POSTGRES = pytest.param("postgres", marks=pytest.mark.slow)  # it starts a serve
 BACKENDS = ("sqlite", "memory")
 
 # How long an example takes depends on what else the machine does; it is no law of what is tested.
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "patient",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    max_examples=effort(50, nightly=500),
+)
 settings.load_profile("patient")
 
 

@@ -172,6 +172,7 @@ def test_a_table_has_a_line_for_its_head_its_rule_and_each_row() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_server_that_ends_unasked_is_reported() -> None:
     with (
         Client([sys.executable, "-c", "pass"]) as client,
@@ -181,6 +182,7 @@ def test_a_server_that_ends_unasked_is_reported() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_server_that_says_nothing_is_ended_after_the_timeout() -> None:
     silent = "import sys; sys.stdin.read()"
     with (
@@ -191,6 +193,7 @@ def test_a_server_that_says_nothing_is_ended_after_the_timeout() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_startup_benchmark_measures_all_servers_and_the_first_search(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -204,6 +207,7 @@ def test_the_startup_benchmark_measures_all_servers_and_the_first_search(
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_ingest_benchmark_measures_every_way_into_every_store(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VESTIGE_EMBEDDINGS_PROVIDER", "hashing")
     report = ingest.run(turns=4, stored=3, data=None, portion=2)
@@ -218,6 +222,7 @@ def test_the_ingest_benchmark_measures_every_way_into_every_store(monkeypatch: p
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_speed_benchmark_measures_every_part_the_server_and_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -276,6 +281,7 @@ def test_a_peer_that_is_not_installed_is_skipped_with_the_reason() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_peer_gets_its_vectors_from_the_benchmark_and_its_errors_come_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -297,6 +303,7 @@ def test_a_peer_gets_its_vectors_from_the_benchmark_and_its_errors_come_back(
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_peers_benchmark_goes_on_without_those_that_are_not_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -39,6 +39,7 @@ def test_fairness_is_one_among_equals_and_falls_when_one_takes_all() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_writers_that_are_killed_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     outcome = durability.run(tmp_path, writers=4, readers=2, kills=KILLS, every_seconds=0.3)
 
@@ -49,6 +50,7 @@ def test_writers_that_are_killed_lose_nothing_that_was_acknowledged(tmp_path: Pa
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_next_search_of_another_process_finds_a_write_by_its_meaning(
     tmp_path: Path, real_model_dir: Path
 ) -> None:
@@ -59,6 +61,7 @@ def test_the_next_search_of_another_process_finds_a_write_by_its_meaning(
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_write_waits_for_an_outside_client_then_says_why_it_failed(tmp_path: Path) -> None:
     held = outside.run(tmp_path, held_seconds=8.0)
 

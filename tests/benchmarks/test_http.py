@@ -68,6 +68,7 @@ def test_what_answers_took_is_told_by_their_number_and_by_percentiles() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_server_that_was_much_used_holds_no_more_than_before(tmp_path: Path) -> None:
     with serve(tmp_path, settings=TEST_EMBEDDER) as server:
         first, second = (soak.run(server, requests=REQUESTS, kept=KEPT) for _ in range(2))
@@ -83,6 +84,7 @@ def test_a_server_that_was_much_used_holds_no_more_than_before(tmp_path: Path) -
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_each_way_is_measured_and_what_listeners_miss_adds_up(tmp_path: Path) -> None:
     report = run(data=None, memories=40, requests=8, clients=(1, 4), soak_requests=60, kept=60, many=5)
 

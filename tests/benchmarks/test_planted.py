@@ -44,6 +44,7 @@ def test_shares_are_of_the_pairs_with_the_relations_asked_for() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_planting_a_set_says_what_was_listed(tmp_path: Path, real_model_dir: Path) -> None:
     (tmp_path / "locomo.json").write_text(json.dumps(LOCOMO), encoding="utf-8")
 

@@ -21,6 +21,7 @@ def test_the_same_seed_makes_the_same_user() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_tiny_run_compares_every_way_on_every_kind_of_need() -> None:
     report = run(seeds=1, days=3)
     (rows, _) = report.tables.values()

@@ -335,6 +335,7 @@ def test_what_is_not_there_is_skipped_with_a_reason(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_quality_benchmark_finds_the_same_through_the_engine_and_through_mcp(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -358,6 +359,7 @@ def test_the_quality_benchmark_finds_the_same_through_the_engine_and_through_mcp
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_every_set_goes_through_every_arm_apart_and_in_one_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

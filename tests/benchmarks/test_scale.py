@@ -87,6 +87,7 @@ def test_the_growth_exponent_is_the_power_of_the_size() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_scale_benchmark_measures_every_store_at_every_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VESTIGE_EMBEDDINGS_PROVIDER", "hashing")
     report = run(sizes=SIZES, queries=QUERIES, data=None, ingested=10)

@@ -52,6 +52,7 @@ def test_an_interval_holds_the_mean_and_narrows_with_more_questions() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_short_life_is_lived_in_every_arm_and_examined(
     real_model_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,6 +70,7 @@ def test_a_short_life_is_lived_in_every_arm_and_examined(
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_conversation_is_asked_with_each_mechanism_off_and_after_dreams(
     tmp_path: Path, real_model_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ def test_a_part_tells_the_middle_and_the_slow_end_of_its_searches() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_searches_are_measured_alone_and_during_sleep(tmp_path: Path, real_model_dir: Path) -> None:
     report = run(data=tmp_path, memories=30, searches=4)
 

@@ -14,6 +14,8 @@ import click
 import pytest
 import yaml
 
+from testbed.effort import NIGHTLY
+from testbed.preloaded import preloaded_commands
 from testbed.project import PROJECT
 from vestige.operations.registry.groups import registry
 from vestige.settings.settings import OTHER_NAMES, documented_fields, environment_name
@@ -187,18 +189,30 @@ def test_a_command_that_does_not_exist_is_found(line: str, words: list[str]) -> 
     assert list(unknown_words(line)) == words
 
 
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where a snippet finds `vestige`: the installed one in `make nightly`, else one that starts faster."""
+    installed = Path(sys.executable).parent
+    if NIGHTLY:
+        yield installed
+        return
+    with preloaded_commands(tmp_path_factory.mktemp("programs")) as folder:
+        yield folder
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("language", "code"), list(snippets()))
-def test_a_snippet_runs_as_it_is_written(language: str, code: str, tmp_path: Path) -> None:
+def test_a_snippet_runs_as_it_is_written(language: str, code: str, programs: Path, tmp_path: Path) -> None:
     command = (
         ["bash", "-e", "-o", "pipefail", "-c", code] if language == "sh" else [sys.executable, "-c", code]
     )
+    found_in = (programs, Path(sys.executable).parent, os.environ["PATH"])
     done = subprocess.run(
         command,
         cwd=tmp_path,
         env={
             "HOME": str(tmp_path),
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "PATH": os.pathsep.join(map(str, found_in)),
             "LANG": "C.UTF-8",
             "VESTIGE_EMBEDDINGS_PROVIDER": "hashing",
             "VESTIGE_OFFLINE": "1",

@@ -11,13 +11,14 @@ from fsrs import Card, Rating, Scheduler
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from testbed.effort import effort
 from vestige.cognition.fsrs import fsrs
 from vestige.cognition.fsrs.fsrs import Grade
 
 VECTORS: dict[str, Any] = json.loads(  # Any: the file's own shape is what is under test
     Path(__file__).with_name("fsrs_vectors.json").read_text(encoding="utf-8")
 )
-LAW = settings(deadline=None, max_examples=200)
+LAW = settings(deadline=None, max_examples=effort(50, nightly=1000))
 
 stabilities = st.floats(fsrs.MIN_STABILITY_DAYS, fsrs.MAX_STABILITY_DAYS)
 difficulties = st.floats(fsrs.MIN_DIFFICULTY, fsrs.MAX_DIFFICULTY)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from testbed.effort import effort
 from vestige.cognition.fsrs import fsrs
 from vestige.cognition.fsrs.strength import (
     EXPOSURE_EVERY,
@@ -30,7 +31,7 @@ from vestige.cognition.fsrs.strength import (
 from vestige.core.errors import InvalidInput
 from vestige.core.models import Evidence, LearningState, MemoryState, Strength
 
-LAW = settings(deadline=None, max_examples=100)
+LAW = settings(deadline=None, max_examples=effort(50, nightly=500))
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
 CHANGES = tuple(e for e in Evidence if e is not Evidence.ENCODED)

@@ -4,11 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from testbed.effort import effort
 from vestige.cognition.query.analyse import MAX_LITERALS, QuestionKind, analyse, content_words
 from vestige.cognition.text.analyser import query_terms, query_words
 from vestige.cognition.text.form import name_hash
 
-LAW = settings(deadline=None, max_examples=300)
+LAW = settings(deadline=None, max_examples=effort(75, nightly=1500))
 words = st.sampled_from(
     ["would", "may", "May", "the", "Zoë", "a_b", '"x y"', "yes", "東京", "東", "3.11", "\0", "dep*"]
 )

@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from testbed.effort import effort
 from vestige.cognition.query.literals import MAX_LITERAL_CHARS, literals
 
-LAW = settings(deadline=None, max_examples=300)
+LAW = settings(deadline=None, max_examples=effort(75, nightly=1500))
 pieces = st.sampled_from(
     [
         "a_b",

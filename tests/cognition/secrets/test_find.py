@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from testbed.effort import effort
 from tests.cognition.secrets.corpus import Line, blind, ordinary, ours, theirs, unread
 from vestige.cognition.secrets.entropy import looks_random
 from vestige.cognition.secrets.find import excerpt, find_secrets, position, redacted
@@ -138,6 +139,8 @@ def test_words_are_not_random_and_drawn_characters_are() -> None:
     assert looks_random("q7Vx2LmZ0pTr9KsD4wHy")
 
 
+SHORT = effort(15_000, nightly=50_000)
+
 HOSTILE = (
     "a=", "a", "Ab1/", "pwd=", "pwd:", "password ", "password: ", "token is ", "://a:", "://a:b@", "eyJ.",
     "eyJaaaaaaaa.", "-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----", "sk-", "login ab:",
@@ -160,7 +163,7 @@ def seconds(text: str) -> float:
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_hostile_text_takes_time_in_proportion_to_its_length(unit: str) -> None:
-    short, long = ((unit * (size // len(unit) + 1))[:size] for size in (50_000, 400_000))
+    short, long = ((unit * (size // len(unit) + 1))[:size] for size in (SHORT, 8 * SHORT))
     # Eight times the text would take 64 times as long if anything in it were quadratic.
     assert seconds(long) < 24 * max(seconds(short), 0.02)
 

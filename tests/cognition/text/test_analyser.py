@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from testbed.effort import effort
 from vestige.cognition.text.analyser import (
     MAX_TERM_CHARS,
     STOP_WORDS,
@@ -23,7 +24,7 @@ from vestige.cognition.text.analyser import (
 )
 from vestige.core.models import Memory
 
-LAW = settings(deadline=None, max_examples=300)
+LAW = settings(deadline=None, max_examples=effort(75, nightly=1500))
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 # Text that looks like what people and programs write, with every kind of trouble between the words.

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from testbed.effort import effort
 from vestige.cognition.text.form import SHORT_WORDS, Form, asked, features, name_hash, speaker_and_words
 from vestige.core.models import Memory
 
@@ -127,7 +128,7 @@ def test_a_token_is_asked_when_its_sentence_is_a_question() -> None:
     assert asked("", np.zeros((0, 2), dtype=np.int32)).shape == (0,)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=effort(50, nightly=1000))
 @given(st.text(min_size=1).filter(lambda text: text.strip() and "\0" not in text))
 def test_every_memory_has_a_form(content: str) -> None:
     assert features(memory(content, thread="t")).form in Form

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from testbed.effort import effort
 from vestige.cognition.text.pieces import MAX_CHARS, MAX_TOKENS, OVERLAP_CHARS, cut, estimate_tokens
 
-LAW = settings(deadline=None, max_examples=200)
+LAW = settings(deadline=None, max_examples=effort(50, nightly=1000))
 
 # Long enough to be cut: a few kinds of passages, many times over.
 passages = st.lists(

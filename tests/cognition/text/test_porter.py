@@ -5,6 +5,7 @@ import snowballstemmer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from testbed.effort import effort
 from vestige.cognition.text.analyser import STEP_2, STEP_3, STEP_4, stem
 
 ORACLE = snowballstemmer.stemmer("porter")
@@ -62,7 +63,7 @@ def test_every_rule_fires_as_in_snowball_behind_roots_of_every_measure(endings: 
     assert {word: stem(word) for word in words} == {word: ORACLE.stemWord(word) for word in words}
 
 
-@settings(deadline=None, max_examples=1000)
+@settings(deadline=None, max_examples=effort(250, nightly=5000))
 @given(
     st.text("abcdegilmnosty", max_size=7),
     st.sampled_from(

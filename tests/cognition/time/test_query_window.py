@@ -6,11 +6,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from testbed.effort import effort
 from vestige.cognition.time.calendar import EARLIEST, LATEST, MONTHS
 from vestige.cognition.time.expressions import Basis
 from vestige.cognition.time.query_window import Window, time_asked
 
-LAW = settings(deadline=None, max_examples=300)
+LAW = settings(deadline=None, max_examples=effort(75, nightly=1500))
 NOW = datetime(2026, 3, 11, 15, 30, tzinfo=UTC)  # a Wednesday
 
 RELATIVE = [

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from testbed.effort import effort
 from vestige.cognition.time.calendar import EARLIEST, LATEST
 from vestige.cognition.time.validity import stated_validity
 
-LAW = settings(deadline=None, max_examples=300)
+LAW = settings(deadline=None, max_examples=effort(75, nightly=1500))
 NOW = datetime(2026, 3, 11, 15, 30, tzinfo=UTC)  # a Wednesday
 
 # What is said, the first day on which it is true and the last.

@@ -13,6 +13,7 @@ from itertools import count
 
 import pytest
 
+from testbed.effort import effort
 from testbed.project import PROJECT
 from testbed.world import World, on_postgres
 from tests.store.support.postgres_stores import until
@@ -30,7 +31,7 @@ from vestige.store.inmemory import InMemoryStore
 
 pytestmark = pytest.mark.slow
 
-MEMORIES, SEARCHES = 5_000, 200
+MEMORIES, SEARCHES = effort(1_000, nightly=5_000), effort(50, nightly=200)
 FEWER = 250
 """For the reference store, which scans everything at every question."""
 ASKED = range(0, FEWER, 23)

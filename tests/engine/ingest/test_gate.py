@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.conversation import load_turns
 from benchmarks.quality.corpus import DEFAULT_DATA
+from testbed.effort import effort
 from testbed.world import World, open_world
 from vestige.embed.background import EmbedderSource
 from vestige.embed.hashing import HashingEmbedder
@@ -156,8 +157,8 @@ def test_other_words_for_the_same_strengthen_it_and_are_kept(real: World, old: s
 
 
 @pytest.mark.slow
-def test_three_hundred_turns_as_plain_notes_are_three_hundred_texts_found_again(real: World) -> None:
-    turns, _ = load_turns(DEFAULT_DATA, 300)
+def test_turns_as_plain_notes_are_as_many_texts_found_again(real: World) -> None:
+    turns, _ = load_turns(DEFAULT_DATA, effort(60, nightly=300))
     texts = list(dict.fromkeys(turn.text for turn in turns))
 
     for text in texts:

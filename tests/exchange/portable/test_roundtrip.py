@@ -134,6 +134,7 @@ def test_a_file_that_is_damaged_changes_nothing(world: World, other: World, tmp_
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_ten_thousand_memories_with_their_past_make_the_round(tmp_path: Path) -> None:
     with open_world(tmp_path / "one") as one, open_world(tmp_path / "two") as two:
         people(a_call(one), embedder(one), 10_000)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -89,19 +89,19 @@ LIMITS = {
 
 @contextmanager
 def reach_world(
-    folder: Path, limit: Limit, *, canaries: bool = True, settings: Mapping[str, Any] = NO_METADATA
+    folder: Path,
+    limit: Limit,
+    *,
+    canaries: bool = True,
+    settings: Mapping[str, Any] = NO_METADATA,
+    clock: HandClock | None = None,
 ) -> Iterator[World]:
     """A store with what the examples are about in reach and, if wanted, canaries out of it, 42 days later."""
-    clock = HandClock()
-    options = {"storage.backend": "memory", "memory.scope": MINE, **settings}
-    with open_world(folder, clock=clock, **options) as world:
-        start = clock.now
-        _plant(world, _in_reach(start))
-        clock.advance(days=1)
-        if canaries:
-            _plant(world, _out_of_reach(limit, start, clock.now))
-        clock.advance(days=1)
-        _plant(world, _moved(limit, start, clock.now))
+    clock = clock or HandClock()
+    with open_world(folder, clock=clock, **options(settings)) as world:
+        for wait_days, changes in _planted(world, limit, canaries):
+            world.app.engine.store.commit(changes, access=EVERYTHING)
+            clock.advance(days=wait_days)
         world.app.engine.store.put_key(key_example(clock.now))
         exports = folder / "exports"
         exports.mkdir(parents=True, exist_ok=True)
@@ -109,6 +109,28 @@ def reach_world(
         clock.advance(days=40)
         sweep(Call(engine=world.app.engine))  # it is due, whoever comes next
         yield world
+
+
+def options(settings: Mapping[str, Any] = NO_METADATA) -> Answer:
+    """The settings of such a world; it is in memory unless they name a store."""
+    return {"storage.backend": "memory", "memory.scope": MINE, **settings}
+
+
+_CHANGES: dict[tuple[Limit, bool, datetime], tuple[tuple[int, list[Change]], ...]] = {}
+"""What `_planted` made: the same thousands of times."""
+
+
+def _planted(world: World, limit: Limit, canaries: bool) -> tuple[tuple[int, list[Change]], ...]:
+    """The changes that fill it, with their vectors, and how many days to wait after each of them."""
+    start = world.clock.now
+    if (limit, canaries, start) not in _CHANGES:
+        next_day, day_after = start + timedelta(days=1), start + timedelta(days=2)
+        _CHANGES[limit, canaries, start] = (
+            (1, _embedded(world, _in_reach(start))),
+            (1, _embedded(world, _out_of_reach(limit, start, next_day) if canaries else [])),
+            (0, _embedded(world, _moved(limit, start, day_after))),
+        )
+    return _CHANGES[limit, canaries, start]
 
 
 def asked(world: World, operation: Operation, arguments: Mapping[str, Any], caller: Caller) -> Answer:
@@ -166,15 +188,13 @@ def _is_outside(document: Document, outside: Mapping[str, object], limit: Limit)
     return outside.keys() >= set(document.cites)
 
 
-def _plant(world: World, changes: list[Change]) -> None:
+def _embedded(world: World, changes: list[Change]) -> list[Change]:
+    """The same changes, those that add a memory with its vectors."""
     embedder = world.app.engine.embedders.get(10)
     assert embedder is not None
     texts = [change.memory for change in changes if isinstance(change, Add)]
     made = iter(embed_memories(Call(engine=world.app.engine), embedder, texts))
-    embedded = [
-        replace(change, embedded=next(made)) if isinstance(change, Add) else change for change in changes
-    ]
-    world.app.engine.store.commit(embedded, access=EVERYTHING)
+    return [replace(change, embedded=next(made)) if isinstance(change, Add) else change for change in changes]
 
 
 def _in_reach(now: datetime) -> list[Change]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from testbed.effort import effort
 from testbed.world import HandClock, World, open_world
 from vestige.core.caller import Caller
 from vestige.core.invocation import Invocation
@@ -171,7 +172,7 @@ def _tool(process: subprocess.Popen[bytes], name: str, **arguments: Any) -> dict
 
 
 @pytest.mark.slow
-def test_a_thousand_queries_of_two_clients_in_two_repositories_never_cross(
+def test_queries_of_two_clients_in_two_repositories_never_cross(
     tmp_path: Path, repositories: tuple[Path, Path]
 ) -> None:
     data = tmp_path / "data"
@@ -183,7 +184,7 @@ def test_a_thousand_queries_of_two_clients_in_two_repositories_never_cross(
             ]
             _tool(client, "smart_ingest", items=items)
         scopes = set()
-        for turn in range(500):
+        for turn in range(effort(40, nightly=500)):
             thing = THINGS[turn % len(THINGS)]
             for client, name in ((one, "north"), (other, "south")):
                 query = f"{thing} yard number {turn}"

@@ -1,4 +1,4 @@
-"""Ten thousand memories: each arm under a filter gives what ranking everything and filtering would."""
+"""Thousands of memories: each arm under a filter gives what ranking everything and filtering would."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from testbed.effort import effort
 from tests.store.support.compare import assert_same_pool, assert_same_ranking, assert_same_words
 from tests.store.support.generators import (
     SIGNATURE,
@@ -30,8 +31,8 @@ from vestige.store.contract.changes import Add
 from vestige.store.contract.search import POSTINGS_BUDGET, Probe
 from vestige.store.contract.store import MemoryStore
 
-MEMORIES = 10_000
-FILTERS = 100
+MEMORIES = effort(2_000, nightly=10_000)
+FILTERS = effort(30, nightly=100)
 QUERIES = 5
 VOCABULARY = 20_000
 
@@ -55,7 +56,7 @@ def filled(pair: Pair) -> Pair:
 
 @pytest.fixture(scope="module")
 def filters(filled: Pair) -> list[tuple[Filter, Access, set[str]]]:
-    """A hundred filters, each with the ids the reference lets through."""
+    """Filters, each with the ids the reference lets through."""
     dice = Dice(22)
     chosen: list[tuple[Filter, Access, set[str]]] = []
     while len(chosen) < FILTERS:
@@ -108,6 +109,7 @@ LITERALS = (
 
 
 @pytest.mark.slow
+@pytest.mark.nightly  # among fewer, no literal is common; test_congruence.py compares literals of few
 def test_the_filtered_literals_are_the_literals_filtered(
     filled: Pair, filters: list[tuple[Filter, Access, set[str]]]
 ) -> None:
@@ -166,6 +168,7 @@ def test_what_is_gathered_among_very_many_is_the_same(
 
 
 @pytest.mark.slow
+@pytest.mark.nightly  # that a budget bounds what is read, the contract says of few memories
 def test_the_postings_budget_leaves_the_first_ten_almost_as_they_are(pair: Pair) -> None:
     """Words as frequent as in a language; three rarer and two common ones in a question."""
     store, dice = pair[1], Dice(25)

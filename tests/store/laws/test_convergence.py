@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from testbed.effort import effort
 from tests.store.support.compare import assert_same_records, assert_same_stats, assert_same_words
 from tests.store.support.generators import HOUR, T0, NewStore, flat
 from tests.store.support.stories import FILED, NAMES, SCOPES, TEXTS, Deed, Visit, live, stories, visit
@@ -61,7 +62,7 @@ def assert_explained_by_its_log(store: MemoryStore) -> None:
 
 @pytest.mark.slow
 @settings(
-    max_examples=100,
+    max_examples=effort(20, nightly=300),
     deadline=None,
     derandomize=True,
     database=None,

@@ -15,6 +15,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from testbed.effort import effort
 from tests.store.support.compare import (
     assert_same_log,
     assert_same_pool,
@@ -418,7 +419,11 @@ def test_any_life_of_a_store_is_the_one_the_reference_lives(
     run_state_machine_as_test(
         Fresh,
         settings=settings(
-            max_examples=30, stateful_step_count=15, deadline=None, derandomize=True, database=None
+            max_examples=effort(12, nightly=100),
+            stateful_step_count=15,
+            deadline=None,
+            derandomize=True,
+            database=None,
         ),
     )
 
@@ -427,7 +432,7 @@ new_number: Callable[[], int] = count(1).__next__
 
 
 @settings(
-    max_examples=100,
+    max_examples=effort(50, nightly=500),
     deadline=None,
     derandomize=True,
     database=None,

@@ -9,6 +9,7 @@ from functools import partial
 
 import pytest
 
+from testbed.effort import effort
 from testbed.postgres_server import NOT_RESTARTED, Server, server
 from tests.store.laws.test_convergence import assert_explained_by_its_log
 from tests.store.support.generators import T0, a_memory, add, held
@@ -21,7 +22,8 @@ from vestige.store.postgres.store import PostgresStore
 
 pytestmark = pytest.mark.slow  # starts a server
 
-CLIENTS, WRITES, SEARCHERS, SCHEDULERS, REMARKS = 16, 100, 8, 2, 100
+CLIENTS, SEARCHERS, SCHEDULERS = effort(8, nightly=16), effort(4, nightly=8), 2
+WRITES = REMARKS = effort(40, nightly=100)
 REMARKED = "memory.remarked"
 
 

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
+from testbed.effort import effort
 from testbed.postgres_server import Server
 from testbed.project import PROJECT
 from tests.store.support.generators import a_memory, add
@@ -32,7 +33,9 @@ from vestige.store.transfer.move import move, plan
 
 pytestmark = pytest.mark.slow
 
-MEMORIES = 20_000
+MEMORIES = effort(2_500, nightly=20_000)
+FEW, MORE, BACK = effort(1, nightly=6), effort(3, nightly=20), effort(1, nightly=9)
+"""After how many batches a process is killed."""
 
 # Carries argv[1] to argv[2] and says after each batch how far it is.
 CARRYING = """
@@ -299,15 +302,15 @@ def test_many_memories_carried_by_processes_that_are_killed_are_all_there(tmp_pa
     with closing(open_at(path)) as store:
         live_long(store, MEMORIES)
     before = path.read_bytes()
-    assert carry_until(6, str(path), url) == "Carrying memories"
-    assert carry_until(20, str(path), url).startswith("Carrying")
+    assert carry_until(FEW, str(path), url) == "Carrying memories"
+    assert carry_until(MORE, str(path), url).startswith("Carrying")
     assert carry_until(10_000, str(path), url).endswith("resumed True whole True")
     again = move(in_file(path), on_server(url), quietly)
     assert (again.added, again.is_whole) == (0, True)
     (held,) = query(path, "SELECT count(*) FROM memories")
     assert (again.comparison.rows["memories"],) == held
     assert path.read_bytes() == before
-    assert carry_until(9, url, str(back)) == "Carrying memories"
+    assert carry_until(BACK, url, str(back)) == "Carrying memories"
     assert carry_until(10_000, url, str(back)).endswith("resumed True whole True")
     assert export_of(in_file(back)) == export_of(in_file(path))
     with closing(open_at(back)) as store:

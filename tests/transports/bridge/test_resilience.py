@@ -10,11 +10,12 @@ from pathlib import Path
 import httpx
 import pytest
 
+from testbed.effort import effort
 from tests.transports.bridge.harness import BEARER, PATIENCE_SECONDS, Bridged, bridged, gone, wait_for
 
 pytestmark = pytest.mark.slow
 
-KILLS = 100
+KILLS = effort(8, nightly=100)
 CALLERS = 8
 REPEATS = 20
 PAGE = 100
@@ -101,7 +102,7 @@ def stored(bridge: Bridged) -> list[tuple[str, str]]:
             return found
 
 
-def test_killed_a_hundred_times_during_traffic_it_loses_and_doubles_nothing(tmp_path: Path) -> None:
+def test_killed_again_and_again_during_traffic_it_loses_and_doubles_nothing(tmp_path: Path) -> None:
     with bridged(tmp_path, bridge__request_timeout=60, server__requests_per_minute=0) as bridge:
         traffic = Traffic(bridge)
         killed: list[int] = []

@@ -27,8 +27,3 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A real server that all tests of a module share; its data directory is the folder of `stderr`."""
     with serving(tmp_path_factory.mktemp("running")) as started:
         yield started
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """How much is made up. Only there when pytest is given a path in here."""
-    parser.addoption("--deep", action="store_true", help="make up many more requests (minutes)")

@@ -1,10 +1,8 @@
-"""A store that has everything the examples of operations are about. It is planted once, then copied."""
+"""A store that has everything the examples of operations are about. Tests plant it once, then copy it."""
 
 import json
-import shutil
 from collections.abc import Iterator
-from contextlib import chdir, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -46,34 +44,11 @@ def planted(
         world.remember("Grace maintains the parser.", tags=["people"])
         world.remember("The parser is written in Rust.")
         clock.advance(days=1)
-        write_import(folder)
+        (folder / "exports").mkdir(parents=True, exist_ok=True)
+        (folder / "exports" / "memories.jsonl").write_text(
+            '{"content": "Ada drinks tea."}\n', encoding="utf-8"
+        )
         yield world
-
-
-def write_import(folder: Path) -> None:
-    """The file that the example of `import` reads."""
-    (folder / "exports").mkdir(parents=True, exist_ok=True)
-    (folder / "exports" / "memories.jsonl").write_text('{"content": "Ada drinks tea."}\n', encoding="utf-8")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Planting:
-    """A planted store that was closed, and the clock as it was then: each copy goes on in the same way."""
-
-    folder: Path
-    clock: HandClock
-
-    @contextmanager
-    def copied(self, folder: Path, settings: Answer | None = None) -> Iterator[World]:
-        """A world on a copy of the store in `folder`, or on what `settings` name; one is at home in it."""
-        if settings is None:
-            shutil.copytree(self.folder, folder)
-        else:
-            write_import(folder)
-        clock = self.clock.copy()
-        # Some examples name a folder of the user's.
-        with open_world(folder, clock=clock, **(settings or {})) as world, chdir(folder):
-            yield world
 
 
 def without_folder(answer: Answer, folder: Path) -> Answer:

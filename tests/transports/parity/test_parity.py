@@ -7,6 +7,7 @@ are connected once, and the application behind them is exchanged.
 
 import json
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,11 @@ import pytest
 
 from testbed.failures import Failures
 from testbed.fresh_databases import FreshDatabases, fresh_databases
+from testbed.planting import Planting
 from testbed.postgres_server import Server
 from testbed.world import HandClock, World, on_postgres
 from tests.transports.mcp.harness import sdk_client
-from tests.transports.parity.planted import Planting, planted, without_folder
+from tests.transports.parity.planted import planted, without_folder
 from tests.transports.parity.transports import SwitchedApp, Transport, connected, direct
 from vestige.operations.memory.read import EXAMPLE_ID
 from vestige.operations.registry.groups import registry
@@ -83,7 +85,7 @@ def example_of(operation: Operation) -> Answer:
 
 def of_the_file(planting: Planting, operation: Operation, folder: Path) -> Answer:
     """The answer of the operation itself to its example."""
-    with planting.copied(folder) as world:
+    with planting.copied(folder) as world, chdir(folder):  # some examples name a folder of the user's
         answer = direct(world, operation, example_of(operation))
     assert "error" not in answer
     return without_folder(answer, folder)
@@ -100,7 +102,7 @@ def test_the_example_gives_the_same_answer_everywhere(
         if not offered(operation, transport):
             continue
         folder = tmp_path / str(number)
-        with failures.case(transport), planting.copied(folder) as switch.world:
+        with failures.case(transport), planting.copied(folder) as switch.world, chdir(folder):
             assert without_folder(run(operation, example_of(operation)), folder) == expected
 
     failures.check()
@@ -128,7 +130,8 @@ def compare_on_a_server(
             if not offered(operation, transport):
                 continue
             url, at = databases.take(), folder / name / transport
-            with failures.case(f"{name} {transport}"), planting.copied(at, on_postgres(url)) as switch.world:
+            kept = failures.case(f"{name} {transport}")
+            with kept, planting.copied(at, on_postgres(url)) as switch.world, chdir(at):
                 answer = without_folder(run(operation, example_of(operation)), at)
                 assert without_own(answer) == expected
             databases.give_back(url)

@@ -1,7 +1,7 @@
 """Requests made up from the OpenAPI document, valid and not, alone and in a row: no failure of the server, no
 answer that the document does not describe.
 
-`pytest tests/transports/http/openapi/test_schemathesis.py --deep` goes on for minutes.
+`make nightly` makes up forty times as many.
 """
 
 from collections import Counter
@@ -18,6 +18,7 @@ from schemathesis.engine import events, from_schema
 from schemathesis.python import asgi
 from schemathesis.schemas import BaseSchema
 
+from testbed.effort import effort
 from testbed.world import World
 from tests.transports.http.support.harness import MANY, SECRET
 from tests.transports.parity.planted import planted
@@ -28,10 +29,9 @@ from vestige.transports.http.app import build
 from vestige.transports.http.auth.gate import DOMAIN_HEADER, SCOPE_HEADER, Auth
 from vestige.transports.http.context import ServerContext
 
-PHASES = {"coverage": 1, "fuzzing": 5, "stateful": 80}
+PHASES = {"coverage": 1, "fuzzing": effort(5, nightly=200), "stateful": effort(80, nightly=3_200)}
 """Every bound of every argument; so many made-up requests for each operation; so many rows of requests that
 use what others answered."""
-DEEPER = 40
 SEED = 8
 CHECKS = (
     "not_a_server_error",
@@ -120,12 +120,11 @@ def configure(schema: BaseSchema, phase: str, examples: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("phase", PHASES)
-def test_whatever_is_sent_the_answer_is_as_the_document_says(
-    schema: BaseSchema, phase: str, request: pytest.FixtureRequest
-) -> None:
-    deep = request.config.getoption("--deep", default=False)
-    configure(schema, phase, PHASES[phase] * (DEEPER if deep else 1))
+@pytest.mark.parametrize(
+    "phase", ["fuzzing", "stateful", pytest.param("coverage", marks=pytest.mark.nightly)]
+)
+def test_whatever_is_sent_the_answer_is_as_the_document_says(schema: BaseSchema, phase: str) -> None:
+    configure(schema, phase, PHASES[phase])
     if phase == "stateful":
         unnarrowed(schema)
     statuses: Counter[int] = Counter()

@@ -1,4 +1,4 @@
-"""A hundred thousand messages that something is wrong with, over each transport half of them: none goes
+"""Thousands of messages that something is wrong with, over each transport half of them: none goes
 unanswered for good, none does harm. Over HTTP they come with a key and pass the whole server."""
 
 import json
@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import anyio
 import pytest
 
+from testbed.effort import effort
 from testbed.world import open_world
 from tests.transports.http.support.mcp_endpoint import Echo
 from tests.transports.http.support.socket import served
@@ -32,7 +33,7 @@ from vestige.transports.http.context import ServerContext
 pytestmark = pytest.mark.slow
 
 SEED = 20261116
-OVER_STDIO, OVER_HTTP = 50_000, 50_000
+OVER_STDIO, OVER_HTTP = 50_000, effort(5_000, nightly=50_000)
 MOST_GROWTH_MB = 32
 """Keeping every message would take three times as much."""
 
