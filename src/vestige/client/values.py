@@ -12,10 +12,10 @@ Moment = str | datetime
 
 
 class MemoryView(TypedDict):
-    """A memory; what a detail level leaves out is absent.
+    """A memory; fields that the detail level leaves out are absent.
 
-    Where `content_length` is told, `content` is only the beginning of a text of so many characters:
-    `memory` with the action `get` shows all of it.
+    If `content_length` is present, `content` is an excerpt of a text with that many characters: `memory`
+    with the action `get` returns all of it.
     """
 
     id: str
@@ -71,7 +71,7 @@ class Applied(TypedDict):
 
 
 class ArchiveView(TypedDict):
-    """A run of `gc`: when, by which threshold, and which memories it took."""
+    """A run of `gc`: when, with which threshold, and which memories it archived."""
 
     id: str
     archivedAt: str
@@ -84,7 +84,7 @@ class ArchiveView(TypedDict):
 
 
 class ArchivesView(TypedDict):
-    """Runs of `gc`, the latest first."""
+    """Runs of `gc`, newest first."""
 
     action: str
     scope: str
@@ -92,7 +92,7 @@ class ArchivesView(TypedDict):
 
 
 class ConnectedView(TypedDict):
-    """A memory on the way, with its provenance."""
+    """A memory on a path, with its provenance."""
 
     id: str
     preview: str
@@ -106,7 +106,7 @@ class ConnectedView(TypedDict):
 
 
 class ConnectionsAssociationView(TypedDict):
-    """A link of a memory and what is at its other end; `direction` is seen from the memory asked about."""
+    """A link and the memory at its other end; `direction` is relative to the memory asked about."""
 
     type: str
     weight: float
@@ -115,7 +115,7 @@ class ConnectionsAssociationView(TypedDict):
 
 
 class AssociationsFound(TypedDict):
-    """The links of a memory, the strongest first."""
+    """The links of a memory, strongest first."""
 
     action: str
     memory: ConnectedView
@@ -124,8 +124,8 @@ class AssociationsFound(TypedDict):
 
 
 class AutopilotView(TypedDict):
-    """What reacts to events in this process: how much it has done and left undone, and whether this
-    process is the `leader` that also does what is done from time to time.
+    """The autopilot of this process: its counts, and whether this process is the `leader`, which also runs
+    the periodic tasks.
     """
 
     running: bool
@@ -139,7 +139,7 @@ class AutopilotView(TypedDict):
 
 
 class BackedUp(TypedDict):
-    """Where the copy is, which older ones went for it, and what of the data directory is not in it."""
+    """The path of the backup, the older ones removed, and what it does not contain."""
 
     path: str
     sizeBytes: int
@@ -149,7 +149,7 @@ class BackedUp(TypedDict):
 
 
 class IngestedView(TypedDict):
-    """What became of one text."""
+    """The gate's decision about one text."""
 
     index: NotRequired[int]
     status: str
@@ -185,7 +185,7 @@ class BatchIngested(TypedDict):
 
 
 class BridgeView(TypedDict):
-    """A memory on the ways between two others."""
+    """A memory on paths between two others."""
 
     memory: ConnectedView
     paths: int
@@ -193,21 +193,21 @@ class BridgeView(TypedDict):
 
 
 class BridgesFound(TypedDict):
-    """The memories that connect two others, those on most ways first."""
+    """The memories that connect two others, those on most paths first."""
 
     action: str
     bridges: list[BridgeView]
 
 
 class Bucket(TypedDict):
-    """How many memories have a retention in a range."""
+    """The number of memories in a range of retention."""
 
     bucket: str
     count: int
 
 
 class ConnectionsStepView(TypedDict):
-    """A link on a way; it is gone against its direction where that is `incoming`."""
+    """A link on a path; `incoming` means that the path follows it backwards."""
 
     source: str
     target: str
@@ -217,7 +217,7 @@ class ConnectionsStepView(TypedDict):
 
 
 class PathView(TypedDict):
-    """A way: ids in order, and the links between them. `confidence` is their weights' geometric mean."""
+    """A path: ids in order, and the links between them. `confidence` is the geometric mean of the weights."""
 
     path: list[str]
     steps: list[ConnectionsStepView]
@@ -226,7 +226,7 @@ class PathView(TypedDict):
 
 
 class Chain(TypedDict):
-    """The ways from one memory to another, best first, and every memory on them. No way: no paths."""
+    """The paths from one memory to another, best first, and every memory on them."""
 
     action: str
     pathsFound: int
@@ -237,10 +237,10 @@ class Chain(TypedDict):
 
 
 class ChangeView(TypedDict):
-    """One change, at its position in the log.
+    """One change, with its position in the log.
 
-    The log holds no text: `preview` is of the memory as it is now, while it can be read. `document` is the
-    kind of what was kept beside the memories: an insight, an intention, a run.
+    The log holds no text: `preview` is the memory's current text, if it is readable. `document` is the
+    kind of a record that is not a memory: an insight, an intention, a run.
     """
 
     position: int
@@ -264,8 +264,8 @@ class ChangeView(TypedDict):
 class Changed(TypedDict):
     """A memory after a change.
 
-    `reconsolidated`: it had just been recalled, so that the new text corrects it and is remembered better.
-    `message` says what else there is to know: that it is archived.
+    `reconsolidated`: the memory had just been recalled, so the edit counts as a correction and a review.
+    `message`: a note, such as that the memory is archived.
     """
 
     action: str
@@ -277,7 +277,7 @@ class Changed(TypedDict):
 
 
 class ChangelogFilter(TypedDict):
-    """What was asked for."""
+    """The filter of the request."""
 
     memoryId: NotRequired[str]
     start: NotRequired[str]
@@ -286,8 +286,8 @@ class ChangelogFilter(TypedDict):
 
 
 class Changelog(TypedDict):
-    """Changes, the last one logged here first: what came from another machine stands where it arrived.
-    `more` says that there are earlier ones, which `next` as `before` shows.
+    """Changes by log position, latest first; changes from another machine are listed where they arrived.
+    `more` means that there are earlier ones: pass `next` as `before`.
     """
 
     shown: int
@@ -300,7 +300,7 @@ class Changelog(TypedDict):
 
 
 class ChannelsView(TypedDict):
-    """The four signals, 0.05 to 1; 0.5 where nothing is known."""
+    """The four signals, 0.05 to 1; 0.5 if nothing is known."""
 
     novelty: float
     arousal: float
@@ -309,7 +309,7 @@ class ChannelsView(TypedDict):
 
 
 class CheckContext(TypedDict):
-    """What the caller is busy with, and what happened."""
+    """The caller's current work, and recent events."""
 
     codebase: NotRequired[str | None]
     file: NotRequired[str | None]
@@ -331,9 +331,9 @@ class DuplicateView(TypedDict):
 
 
 class ClusterView(TypedDict):
-    """Memories of which every two are alike, the leading one (the anchor) first.
+    """Similar memories; every two of them are similar. The leading one (the anchor) is first.
 
-    `merge_score` is of the two that merge worst; `reasons` say why to look before merging.
+    `merge_score` is the score of the least similar pair; `reasons` state why to review before merging.
     """
 
     clusterId: str
@@ -394,14 +394,14 @@ class NoteView(TypedDict):
 
 
 class Notes(TypedDict):
-    """Some of the notes; `count` is of all there are."""
+    """A page of notes; `count` is the total."""
 
     count: int
     items: list[NoteView]
 
 
 class SharedView(TypedDict):
-    """A pattern of other codebases: where it occurs, and how like one of this codebase it is."""
+    """A pattern of other codebases, the codebases that have it, and its similarity to a pattern here."""
 
     id: str
     content: NotRequired[str]
@@ -452,14 +452,14 @@ class SharedView(TypedDict):
 
 
 class SharedNotes(TypedDict):
-    """Patterns of other codebases that matter here too."""
+    """Patterns of other codebases that apply here too."""
 
     count: int
     items: list[SharedView]
 
 
 class CodebaseContext(TypedDict):
-    """What is known about a codebase."""
+    """Patterns and decisions of a codebase."""
 
     action: str
     codebase: NotRequired[str]
@@ -470,7 +470,7 @@ class CodebaseContext(TypedDict):
 
 
 class FadedView(TypedDict):
-    """A memory that would be put aside. The text of a suppressed one is not shown."""
+    """A memory that `gc` would archive. The text of a suppressed one is not shown."""
 
     id: str
     contentPreview: NotRequired[str]
@@ -484,7 +484,7 @@ class FadedView(TypedDict):
 
 
 class Collected(TypedDict):
-    """What has faded, and what was put aside (`archive_id`). `left` is for another run."""
+    """Faded memories and those that were archived (`archive_id`). `left` memories need another run."""
 
     action: str
     success: bool
@@ -506,7 +506,7 @@ ConsolidationPriority = Literal["Critical", "High", "Normal", "Low"]
 
 
 class SleepStepView(TypedDict):
-    """One step of a consolidation: what it counted, and what there is to say."""
+    """One step of a consolidation: its count and a note."""
 
     step: str
     count: int
@@ -514,9 +514,9 @@ class SleepStepView(TypedDict):
 
 
 class InsightView(TypedDict):
-    """Something that a dream noticed, drawn from the memories it names.
+    """An insight that a dream drew from the memories it names.
 
-    Its names are those that clients of the reference system read.
+    Its field names are those of the reference system.
     """
 
     id: str
@@ -530,7 +530,7 @@ class InsightView(TypedDict):
 
 
 class LinkView(TypedDict):
-    """A link that a dream made."""
+    """A link created by a dream."""
 
     source: str
     target: str
@@ -539,9 +539,9 @@ class LinkView(TypedDict):
 
 
 class DreamStats(TypedDict):
-    """What a dream did beside its insights.
+    """Counts of a dream.
 
-    `strengthened` memories were replayed for the first time in a day; `by_words` says that there were no
+    `strengthened` memories were replayed for the first time in a day; `by_words` means that there were no
     vectors to compare.
     """
 
@@ -554,7 +554,7 @@ class DreamStats(TypedDict):
 
 
 class DreamView(TypedDict):
-    """What a dream has left. `connections` shows the heaviest of the new links."""
+    """The results of a dream. `connections` shows the strongest new links."""
 
     status: str
     dreamId: str
@@ -569,12 +569,11 @@ class DreamView(TypedDict):
 
 
 class ConsolidationView(TypedDict):
-    """What a consolidation did.
+    """The effects of a consolidation.
 
-    `decay_applied` counts memories that were seen to have changed their state, `activations_computed`
-    links that have faded, `nodes_promoted` memories that a dream strengthened. Nothing is merged or
-    removed by itself, so `duplicates_merged` and `nodes_pruned` are always 0; `duplicates_found` are worth
-    a look.
+    `decay_applied` counts memories that changed their state, `activations_computed` faded links,
+    `nodes_promoted` memories that a dream strengthened. Nothing is merged or removed automatically, so
+    `duplicates_merged` and `nodes_pruned` are always 0; review the `duplicates_found`.
     """
 
     nodesProcessed: int
@@ -592,7 +591,7 @@ class ConsolidationView(TypedDict):
 
 
 class ExhibitView(TypedDict):
-    """A memory with its provenance and how far it is trusted."""
+    """A memory with its provenance and trust."""
 
     id: str
     preview: str
@@ -603,7 +602,7 @@ class ExhibitView(TypedDict):
 
 
 class ContradictionView(TypedDict):
-    """Two memories that cannot both hold, and what they differ in."""
+    """Two contradicting memories, and how they differ."""
 
     stronger: ExhibitView
     weaker: ExhibitView
@@ -626,10 +625,10 @@ class SettledView(TypedDict):
 
 
 class Contradictions(TypedDict):
-    """Pairs of memories that cannot both hold, the latest first, and how much was looked at.
+    """Pairs of contradicting memories, newest first, and how much was compared.
 
-    `total` counts all that were found, `left_out` the memories that were not compared because they are too
-    long or too many.
+    `total` counts all pairs found; `left_out` counts memories not compared because they are too long or
+    too many.
     """
 
     topic: NotRequired[str]
@@ -651,10 +650,10 @@ class Day(TypedDict):
 
 
 class Deleted(TypedDict):
-    """What was deleted.
+    """A deletion.
 
-    `revived` are memories that it had superseded or merged and that are true again; `still_in` those that
-    hold words of it because of merging: what it was merged into, and what it was merged from.
+    `revived` are memories that the deleted one had superseded or merged and that are true again;
+    `still_in` are memories that hold its text because of merging: what it was merged into and from.
     """
 
     action: str
@@ -668,7 +667,7 @@ class Deleted(TypedDict):
 
 
 class Dismissed(TypedDict):
-    """An insight that is gone."""
+    """A dismissed insight."""
 
     id: str
     insight_type: str
@@ -676,10 +675,10 @@ class Dismissed(TypedDict):
 
 
 class Duplicates(TypedDict):
-    """Clusters, those that merge best first, and how much was looked at.
+    """Clusters, best to merge first, and how much was compared.
 
-    `compared_by_words` memories have no vectors or are beyond the latest that are compared by them;
-    `left_out` ones were not compared at all.
+    `compared_by_words` memories have no vectors or exceed the number compared by vectors; `left_out` ones
+    were not compared at all.
     """
 
     scope: str
@@ -692,8 +691,6 @@ class Duplicates(TypedDict):
 
 
 class EdgeView(TypedDict):
-    """A link of a memory."""
-
     source: str
     target: str
     type: str
@@ -701,7 +698,7 @@ class EdgeView(TypedDict):
 
 
 class EmotionView(TypedDict):
-    """How the text feels; a flashbulb is both new and rousing."""
+    """Emotion of the text; a flashbulb memory is both new and arousing."""
 
     valence: float
     arousal: float
@@ -710,7 +707,7 @@ class EmotionView(TypedDict):
 
 
 class EncodedView(TypedDict):
-    """How a memory was judged when it was encoded; nothing is kept of what was unremarkable."""
+    """Importance of a memory when it was encoded; unremarkable ones have none."""
 
     composite: float
     novelty: float
@@ -724,7 +721,7 @@ class EncodedView(TypedDict):
 
 
 class EventView(TypedDict):
-    """Something that happened to a memory."""
+    """A logged event of a memory."""
 
     at: str
     kind: str
@@ -732,7 +729,7 @@ class EventView(TypedDict):
 
 
 class EvidenceView(TypedDict):
-    """A memory and what it is to the answer."""
+    """A memory and its role in the answer."""
 
     id: str
     preview: str
@@ -744,11 +741,11 @@ class EvidenceView(TypedDict):
 
 
 class FindingView(TypedDict):
-    """Something that is not as it should be.
+    """A problem of the store.
 
-    `broken` means that answers are wrong or something is lost; a `warning` is worth knowing. `ids` are
-    some of the memories it is about, `count` says how many there are. `repair` names what `repair: true`
-    does about it; without one nothing here can put it right.
+    `broken` means that answers are wrong or data is lost; a `warning` is worth knowing. `ids` are some of
+    the memories affected, `count` their number. `repair` names what `repair: true` does about it; without
+    it there is no automatic repair.
     """
 
     check: str
@@ -761,7 +758,7 @@ class FindingView(TypedDict):
 
 
 class Examined(TypedDict):
-    """How the store is: what was found, what was looked at, what it runs on, and who else has it open."""
+    """The result of a check: findings, what was checked, versions, and processes that have the store open."""
 
     status: Literal["ok", "warnings", "broken"]
     findings: list[FindingView]
@@ -781,7 +778,7 @@ class SignalView(TypedDict):
 
 
 class StageView(TypedDict):
-    """A hit's score and rank after a stage, and how many places the stage moved it up."""
+    """A hit's score and rank after a stage, and how many ranks the stage moved it up."""
 
     stage: str
     score: float
@@ -790,7 +787,7 @@ class StageView(TypedDict):
 
 
 class Explanation(TypedDict):
-    """Why a hit ranks where it does."""
+    """Why a hit has its rank."""
 
     rank: int
     signals: list[SignalView]
@@ -799,7 +796,7 @@ class Explanation(TypedDict):
 
 
 class Explanations(TypedDict):
-    """What each signal was read from."""
+    """The basis of each signal."""
 
     novelty: str
     arousal: str
@@ -808,9 +805,9 @@ class Explanations(TypedDict):
 
 
 class Exported(TypedDict):
-    """Where the file is, and what is in it. Tombstones, edges and documents are in portable ones only.
+    """The file, and what is in it. Only portable files have tombstones, edges and documents.
 
-    `note` says what was left out because no `scope` was asked for.
+    `note` states what was left out because no `scope` was given.
     """
 
     path: str
@@ -834,7 +831,7 @@ class FileView(TypedDict):
 
 
 class Provenance(TypedDict):
-    """Where a memory comes from: recalled text is data, to be weighed by this."""
+    """Origin and trust of a memory: recalled text is data, to be judged by this."""
 
     source: NotRequired[str]
     author: NotRequired[str]
@@ -843,7 +840,7 @@ class Provenance(TypedDict):
 
 
 class FoundAssociationView(TypedDict):
-    """Which link brought a hit in that no arm found."""
+    """The link that added a hit which the search itself did not find."""
 
     via: NotRequired[str]
     type: NotRequired[str]
@@ -853,10 +850,10 @@ class FoundAssociationView(TypedDict):
 class HitView(TypedDict):
     """A memory found.
 
-    `keyword_score` is its BM25: without an upper bound, and 0.0001, the least that is told, where the
-    words that match are in most memories, as in a store of a few. It is absent where no word matches, as
-    is `semantic_score`, a cosine, where there is no vector. `shortened` says what was left of the memory
-    to fit a token budget: its `summary`, its `brief` view, or that and the `beginning` of its text.
+    `keyword_score` is its BM25 score; it has no upper bound, and its minimum is 0.0001, for words that
+    most memories contain. It is absent if no word matches. `semantic_score`, a cosine, is absent without a
+    vector. `shortened` says how a memory was cut to fit a token budget: to its `summary`, its `brief`
+    view, or the brief view with the `beginning` of its text.
     """
 
     id: str
@@ -915,9 +912,9 @@ class HitView(TypedDict):
 
 
 class TimeView(TypedDict):
-    """The time that a query was read to ask about, up to but without `before`; an open end is absent.
+    """The time range that a query was understood to ask about, excluding `before`; an open end is absent.
 
-    `year_guessed`: the words name no year, and the latest such time was taken.
+    `year_guessed`: the query names no year, so the latest such time was assumed.
     """
 
     words: str
@@ -927,7 +924,7 @@ class TimeView(TypedDict):
 
 
 class ReinstatementView(TypedDict):
-    """The context the best hit was learned in, as cues, and the ids of what else was learned in it."""
+    """The context in which the best hit was learned, as cues, and ids of other memories learned in it."""
 
     memoryId: str
     temporalHint: str
@@ -937,13 +934,13 @@ class ReinstatementView(TypedDict):
 
 
 class Found(TypedDict):
-    """The answer to a search.
+    """The answer of a search.
 
-    `confidence` is the chance that the answer is among the results. When it is too low there are none:
-    `abstained` is true and `rejected` is the best there was. `missing` are the names, versions, days, ids
-    and quoted texts of the query that must occur and occur in no memory that was searched.
-    `competition_suppressed` counts the hits that were put behind a rival, `left_out` those that did not
-    fit the token budget; `expandable` are the ids of the latter, as far as those fit.
+    `confidence` is the probability that the answer is among the results. If it is too low, no results:
+    `abstained` is true and `rejected` is the best one. `missing` lists names, versions, days, ids and
+    quoted texts of the query that occur in no memory searched. `competition_suppressed` counts hits ranked
+    behind a rival, `left_out` those that did not fit the token budget; `expandable` holds their ids, as
+    far as they fit.
     """
 
     query: str
@@ -968,8 +965,6 @@ class Found(TypedDict):
 
 
 class Got(TypedDict):
-    """One memory with its links."""
-
     action: str
     found: bool
     node: MemoryView
@@ -978,8 +973,6 @@ class Got(TypedDict):
 
 
 class GotBatch(TypedDict):
-    """Several memories."""
-
     action: str
     requested: int
     found: int
@@ -988,7 +981,7 @@ class GotBatch(TypedDict):
 
 
 class NodeView(TypedDict):
-    """A memory in the graph: its label is the beginning of its text, `x` and `y` are of 800 by 600."""
+    """A memory in the graph: `label` is the beginning of its text, `x` and `y` are within 800 by 600."""
 
     id: str
     label: str
@@ -1008,7 +1001,7 @@ class NodeView(TypedDict):
 
 
 class GraphView(TypedDict):
-    """Memories and the links among them; `drawing` is the picture that was asked for."""
+    """Memories and the links between them; `drawing` is the requested picture."""
 
     center_id: NotRequired[str]
     depth: int
@@ -1020,7 +1013,7 @@ class GraphView(TypedDict):
 
 
 class SnapshotView(TypedDict):
-    """How well everything was kept when the memory was consolidated."""
+    """Average retention at a consolidation."""
 
     at: str
     avgRetention: float
@@ -1029,12 +1022,12 @@ class SnapshotView(TypedDict):
 
 
 class HealthView(TypedDict):
-    """How strong all memories are, whether that meets the target, and where it is going.
+    """The strength of all memories, the target, and the trend.
 
-    The target is for `avg_retrieval_strength`, the average chance that a memory is recalled now: 1 for a
-    new one. Retention, which also counts how well a memory was learned, begins at 73 % and grows with use
-    over years. Where nothing is remembered, neither is told. `trend` compares the average retention of the
-    last two consolidations with that of the three before; `history` has these, the last one first.
+    The target applies to `avg_retrieval_strength`, the average probability that a memory is recalled now:
+    1 for a new one. Retention also counts how well a memory was learned; it starts at 73 % and grows with
+    use over years. Both are absent without memories. `trend` compares the average retention of the last
+    two consolidations with the three before; `history` lists them, newest first.
     """
 
     avgRetention: str
@@ -1052,8 +1045,6 @@ class HealthView(TypedDict):
 
 
 class RevisionView(TypedDict):
-    """An earlier state of a memory."""
-
     revision: int
     content: str
     tags: list[str]
@@ -1065,7 +1056,7 @@ class RevisionView(TypedDict):
 
 
 class History(TypedDict):
-    """A memory's past: earlier revisions and the latest things logged about it, oldest first."""
+    """A memory's earlier revisions and its latest logged events, oldest first."""
 
     action: str
     id: str
@@ -1076,7 +1067,7 @@ class History(TypedDict):
 
 
 class HoldingView(TypedDict):
-    """A record that came in with secrets: `memory` or the kind of another record, and what they are."""
+    """A record that came in with secrets: `memory` or the kind of another record, and their kinds."""
 
     entity: str
     id: str
@@ -1084,7 +1075,7 @@ class HoldingView(TypedDict):
 
 
 class HoldingsView(TypedDict):
-    """Secrets that came in with what another store told: how many records hold some, the first of them."""
+    """Secrets in records from another store: the number of records, and the first of them."""
 
     records: int
     first: list[HoldingView]
@@ -1096,7 +1087,7 @@ ImportFormat = Literal["portable", "reference", "server-memory", "json", "jsonl"
 
 
 class Importance(TypedDict):
-    """How much a text would matter, and why."""
+    """The importance of a text, and why."""
 
     composite: float
     channels: ChannelsView
@@ -1111,7 +1102,7 @@ class Importance(TypedDict):
 
 
 class TallyView(TypedDict):
-    """What became of the records of a kind: imported + present + left = read."""
+    """The outcome for records of a kind: imported + present + left = read."""
 
     read: int
     imported: int
@@ -1120,7 +1111,7 @@ class TallyView(TypedDict):
 
 
 class SaidView(TypedDict):
-    """What is said of so many records of a kind, and where the first of them stands."""
+    """A reason or note for a number of records of a kind, and where the first one is."""
 
     kind: str
     what: str
@@ -1129,7 +1120,7 @@ class SaidView(TypedDict):
 
 
 class Imported(TypedDict):
-    """What became of a file. `secrets` came in with a portable one, which is taken in as it is."""
+    """The outcome of an import. `secrets` came in with a portable file, which is imported unchanged."""
 
     path: str
     format: str
@@ -1150,7 +1141,7 @@ class Imported(TypedDict):
 
 
 class Insights(TypedDict):
-    """Insights, the latest first."""
+    """Insights, newest first."""
 
     scope: str
     shown: int
@@ -1158,15 +1149,13 @@ class Insights(TypedDict):
 
 
 class IntentionDeleted(TypedDict):
-    """That an intention is gone."""
-
     action: str
     success: bool
     intentionId: str
 
 
 class IntentionView(TypedDict):
-    """An intention. `priority` (1 to 4) is the one in force, which a deadline may have raised."""
+    """An intention. `priority` (1 to 4) is the effective one, which a deadline may have raised."""
 
     id: str
     description: str
@@ -1191,7 +1180,7 @@ class IntentionView(TypedDict):
 
 
 class IntentionSet(TypedDict):
-    """An intention that was set, and how it was understood."""
+    """A new intention, and how it was understood."""
 
     action: str
     success: bool
@@ -1205,8 +1194,6 @@ class IntentionSet(TypedDict):
 
 
 class IntentionUpdated(TypedDict):
-    """An intention after a change."""
-
     action: str
     success: bool
     intentionId: str
@@ -1215,9 +1202,7 @@ class IntentionUpdated(TypedDict):
 
 
 class ToldView(TypedDict):
-    """An intention that came up. `reminded`: this is a new reminder, not the last one shown again;
-    `first`: nobody was told before.
-    """
+    """A triggered intention. `reminded`: a new reminder, not a repetition; `first`: the first reminder."""
 
     id: str
     description: str
@@ -1244,7 +1229,7 @@ class ToldView(TypedDict):
 
 
 class IntentionsChecked(TypedDict):
-    """What comes up now, the most urgent first, and what waits, the soonest first."""
+    """Triggered intentions, most urgent first, and waiting ones, soonest first."""
 
     action: str
     triggered: list[ToldView]
@@ -1256,7 +1241,7 @@ class IntentionsChecked(TypedDict):
 
 
 class IntentionsListed(TypedDict):
-    """Intentions, the soonest first."""
+    """Intentions, soonest first."""
 
     action: str
     filterStatus: str
@@ -1266,7 +1251,7 @@ class IntentionsListed(TypedDict):
 
 
 class Interest(TypedDict):
-    """A word that is asked for these days; the most frequent has the weight 1."""
+    """A word searched for recently; the most frequent one has the weight 1."""
 
     topic: str
     weight: float
@@ -1276,7 +1261,7 @@ JsonValue = Any
 
 
 class Item(TypedDict):
-    """One text to remember, with everything that can be said of it."""
+    """One text to remember, with its metadata."""
 
     content: str
     tags: NotRequired[Sequence[str]]
@@ -1298,7 +1283,7 @@ class Item(TypedDict):
 
 
 class KeyMade(TypedDict):
-    """A new key. `key` is shown this once."""
+    """A new key. `key` is shown only once."""
 
     id: str
     label: str
@@ -1317,7 +1302,7 @@ class KeyMade(TypedDict):
 
 
 class KeyRevoked(TypedDict):
-    """A key that opens nothing any more."""
+    """A revoked key."""
 
     id: str
     label: str
@@ -1334,7 +1319,7 @@ class KeyRevoked(TypedDict):
 
 
 class KeyView(TypedDict):
-    """A key without its text, which is kept nowhere."""
+    """A key without its text, which is not stored."""
 
     id: str
     label: str
@@ -1350,14 +1335,14 @@ class KeyView(TypedDict):
 
 
 class KeysView(TypedDict):
-    """The keys, oldest first. `hidden` were revoked or have expired."""
+    """The keys, oldest first. `hidden` counts revoked and expired ones."""
 
     keys: list[KeyView]
     hidden: NotRequired[int]
 
 
 class LikelyQueryView(TypedDict):
-    """A query that is likely to come, in the words it was asked in before, and what would answer it."""
+    """A query that is likely to come, in its earlier words, and the memories that answer it."""
 
     query: str
     memoryIds: list[str]
@@ -1365,8 +1350,6 @@ class LikelyQueryView(TypedDict):
 
 
 class LinkChanged(TypedDict):
-    """A link after a change."""
-
     action: str
     success: bool
     changed: bool
@@ -1374,7 +1357,7 @@ class LinkChanged(TypedDict):
 
 
 class LinksCut(TypedDict):
-    """The links that were there and are gone."""
+    """The links that were removed."""
 
     action: str
     success: bool
@@ -1383,8 +1366,6 @@ class LinksCut(TypedDict):
 
 
 class Listed(TypedDict):
-    """A page of memories."""
-
     action: str
     scope: str
     total: int
@@ -1393,7 +1374,7 @@ class Listed(TypedDict):
 
 
 class MergeUndone(TypedDict):
-    """The parts, which live again, and the merged memory, which has ended."""
+    """The restored parts, and the merged memory, which has ended."""
 
     action: str
     success: bool
@@ -1416,7 +1397,7 @@ class ModelView(TypedDict):
 
 
 class Noted(TypedDict):
-    """What became of a note."""
+    """The decision of the ingest gate about a note."""
 
     index: NotRequired[int]
     status: str
@@ -1445,11 +1426,11 @@ class Noted(TypedDict):
 
 
 Order = Literal["newest", "oldest", "due", "retention"]
-"""How a list is sorted; ties go by id, ascending."""
+"""Sort order of a list; ties are ordered by id, ascending."""
 
 
 class PartView(TypedDict):
-    """A memory that would end: its own text and provenance."""
+    """A memory that the merge would end, with its text and provenance."""
 
     id: str
     content: str
@@ -1463,7 +1444,7 @@ class PartView(TypedDict):
 
 
 class Planned(TypedDict):
-    """What merging would do. Nothing is stored; `plan_id` is what `apply` takes."""
+    """A preview of a merge. Nothing is stored; pass `plan_id` to `apply`."""
 
     action: str
     planId: str
@@ -1479,7 +1460,7 @@ class Planned(TypedDict):
 
 
 class PredictionContext(TypedDict):
-    """What the caller is busy with."""
+    """The caller's current work."""
 
     current_file: NotRequired[str | None]
     current_topics: NotRequired[Sequence[str]]
@@ -1500,11 +1481,10 @@ class PredictionView(TypedDict):
 
 
 class Predictions(TypedDict):
-    """What is likely to be needed next.
+    """Predictions of what is needed next.
 
     `prediction_accuracy` is the share of the last `predictions_measured` predictions of which something
-    was needed within the hour. `predict_degraded` says why these are no real predictions, when they are
-    not.
+    was needed within an hour. `predict_degraded` states why these are not real predictions, if so.
     """
 
     predictions: list[PredictionView]
@@ -1518,7 +1498,7 @@ class Predictions(TypedDict):
 
 
 class ProcessView(TypedDict):
-    """A process that has the store open, and whether it stays to serve."""
+    """A process that has the store open, and whether it is a server."""
 
     pid: int
     command: str
@@ -1527,9 +1507,9 @@ class ProcessView(TypedDict):
 
 
 class Purged(TypedDict):
-    """What was removed. `still_in` hold words of it because of merging, `copies` are files of your own
-    that may hold it: backups and exports. `lingers_in` is a file of the store that holds it until somebody
-    who reads the store as it was before has ended.
+    """A purge. `still_in` are memories that hold its text because of merging. `copies` are your own files
+    that may hold it: backups and exports. `lingers_in` is a store file that holds it until a reader of an
+    older snapshot of the store finishes.
     """
 
     action: str
@@ -1544,7 +1524,7 @@ class Purged(TypedDict):
 
 
 class Recommended(TypedDict):
-    """The best answer there is, as data. Its names are those that clients of the reference system read."""
+    """The best answer, as data. Its field names are those of the reference system."""
 
     answer_preview: str
     memory_id: str
@@ -1555,7 +1535,7 @@ class Recommended(TypedDict):
 
 
 class SupersededView(TypedDict):
-    """A memory that holds no more: since when, and what has taken its place."""
+    """A superseded memory: since when, and by which other one."""
 
     id: str
     preview: str
@@ -1578,7 +1558,7 @@ class ReferencedStepView(TypedDict):
 
 
 class Referenced(TypedDict):
-    """What the memories say together about a question. `missing` is what it names and no memory tells of."""
+    """What memories say together about a question. `missing` lists what no memory mentions."""
 
     query: str
     intent: str
@@ -1603,8 +1583,6 @@ class Referenced(TypedDict):
 
 
 class Renamed(TypedDict):
-    """A renamed tag."""
-
     action: str
     success: bool
     tag: str
@@ -1614,9 +1592,9 @@ class Renamed(TypedDict):
 
 
 class RestoredView(TypedDict):
-    """What came back. `missing` of the run were deleted or had come back before.
+    """Restored memories. `missing` memories of the run were deleted or restored before.
 
-    `duplicates` names, for what was told again meanwhile, the other memory with exactly the same text.
+    `duplicates` maps a restored memory to another one with exactly the same text, stored in the meantime.
     """
 
     action: str
@@ -1629,7 +1607,7 @@ class RestoredView(TypedDict):
 
 
 class RunView(TypedDict):
-    """A dream or a consolidation that was: what it counted."""
+    """A past dream or consolidation with its counts."""
 
     id: str
     kind: str
@@ -1640,14 +1618,14 @@ class RunView(TypedDict):
 
 
 class Runs(TypedDict):
-    """Runs, the last one first."""
+    """Runs, newest first."""
 
     shown: int
     runs: list[RunView]
 
 
 class Triggers(TypedDict):
-    """What the memory needs."""
+    """Maintenance that is due."""
 
     needsDream: bool
     needsBackup: bool
@@ -1656,7 +1634,7 @@ class Triggers(TypedDict):
 
 
 class Session(TypedDict):
-    """What to know at the start of a session, and the ids of what had no room."""
+    """The context of a session, and ids of memories that did not fit."""
 
     context: str
     tokensUsed: int
@@ -1667,7 +1645,7 @@ class Session(TypedDict):
 
 
 class SessionContext(TypedDict):
-    """What the caller is busy with."""
+    """The caller's current work."""
 
     codebase: NotRequired[str | None]
     topics: NotRequired[Sequence[str]]
@@ -1703,7 +1681,7 @@ class SmartIngested(TypedDict):
 
 
 class TransitionView(TypedDict):
-    """A change of a memory's state, and why."""
+    """A change of a memory's state, with its reason."""
 
     at: str
     before: str
@@ -1712,7 +1690,7 @@ class TransitionView(TypedDict):
 
 
 class StateView(TypedDict):
-    """How easily a memory comes to mind."""
+    """How accessible a memory is."""
 
     action: str
     id: str
@@ -1725,7 +1703,7 @@ class StateView(TypedDict):
 
 
 class Status(TypedDict):
-    """How the memory is doing."""
+    """The status of the memory."""
 
     status: str
     version: str
@@ -1757,8 +1735,6 @@ class Status(TypedDict):
 
 
 class Strengthened(TypedDict):
-    """A memory's strength before and after."""
-
     action: str
     success: bool
     id: str
@@ -1779,10 +1755,10 @@ class Structure(TypedDict):
 
 
 class SuppressedView(TypedDict):
-    """How far a memory is out of mind, and until when the last suppression can be taken back.
+    """How far a memory is suppressed, and until when the last suppression can be reversed.
 
-    `retrieval_penalty` is the share of its score that it loses in a search. The neighbours are weakened
-    when the window has closed.
+    `retrieval_penalty` is the share of its search score that it loses. Its neighbours are weakened when
+    the reversal window closes.
     """
 
     action: str
@@ -1815,7 +1791,7 @@ class Timeline(TypedDict):
 
 @final
 class ToolDescribed(TypedDict):
-    """One tool in full."""
+    """One tool with its arguments, actions and examples."""
 
     name: str
     description: str
@@ -1825,22 +1801,20 @@ class ToolDescribed(TypedDict):
 
 
 class ToolLine(TypedDict):
-    """A tool in one line."""
-
     name: str
     summary: str
 
 
 @final
 class ToolsListed(TypedDict):
-    """Every tool there is."""
+    """All tools."""
 
     tools: list[ToolLine]
     hint: str
 
 
 class TriggerArguments(TypedDict):
-    """What brings an intention up. The type may be left out: the fields tell it."""
+    """A trigger. The type may be omitted: it follows from the fields."""
 
     type: NotRequired[
         Literal["time", "duration", "context", "event", "recurring", "all", "any", "manual"] | None
