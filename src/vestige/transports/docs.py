@@ -259,7 +259,7 @@ def _events() -> str:
         "## Live events\n\nTold to listeners after a commit, as `{type, data}`; a slow one may miss some.",
     ]
     for kind in kinds:
-        names = ", ".join(f"`{field.name}`" for field in events.told_fields(kind))
+        names = ", ".join(f"`{field.name}`" for field in events.sent_fields(kind))
         parts.append(f"### {kind.__name__}\n\n{inspect.getdoc(kind)}\n\nFields: {names}.")
     parts.append(
         "## The log\n\nThe store's append-only record, in commit order. It never holds a memory's text.\n\n"
