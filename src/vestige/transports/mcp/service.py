@@ -1,4 +1,4 @@
-"""What the driver needs of the application. Only the type checker reads this module."""
+"""The application as the MCP driver uses it. Only the type checker reads this module."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -10,16 +10,16 @@ Progress = Callable[[float, float | None, str | None], None]
 
 
 class Signal(Protocol):
-    """Tells a running call that nobody waits for it any more; a `threading.Event` is one."""
+    """Reports to a running call that it was cancelled, such as a `threading.Event`."""
 
     def is_set(self) -> bool:
         """Whether the call was cancelled."""
 
 
 class Service(Protocol):
-    """The application. Called from several threads; raises VestigeError for what it refuses.
+    """The application. Called from several threads; raises VestigeError.
 
-    `roots` are the URIs of the folders its client works in, as far as known.
+    `roots` are the URIs of the folders that the client works in, if known.
     """
 
     def call_tool(
@@ -32,7 +32,7 @@ class Service(Protocol):
         cancelled: Signal,
         roots: Sequence[str] = (),
     ) -> Message:
-        """Run a tool; its answer as a JSON object."""
+        """Run a tool; returns a JSON object."""
 
     def read_resource(
         self,
@@ -43,10 +43,10 @@ class Service(Protocol):
         cancelled: Signal,
         roots: Sequence[str] = (),
     ) -> Message:
-        """Read a resource; its content as a JSON object."""
+        """Read a resource; returns a JSON object."""
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Close everything."""
 
 
 OpenApp = Callable[[], Service]
