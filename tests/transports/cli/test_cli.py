@@ -257,9 +257,9 @@ def test_people_are_told_of_switches_and_of_nothing_to_show(data_dir: str) -> No
 @pytest.mark.parametrize(
     ("group", "purpose"),
     [
-        ("archive", "What `gc` has put aside."),
+        ("archive", "Memories archived by `gc`."),
         ("connections", "Follow the links between memories."),
-        ("insights", "What dreams found."),
+        ("insights", "Insights from dreams."),
         ("index", "The index: rebuild, status."),
         ("memory", "Work with memories by id."),
     ],

@@ -163,7 +163,7 @@ def test_rolling_back_puts_the_model_before_in_use_again_and_needs_none_for_it(o
     told = said(migrate(outdated, "--rollback", VESTIGE_EMBEDDINGS_PROVIDER="off"))
     assert (told["embedded"], states(told)) == (0, [("in use", memories), ("former", memories)])
     assert told["profiles"][1]["profile"] == planned["profiles"][0]["profile"]
-    assert "go by words" in told["note"]
+    assert "by words only" in told["note"]
 
 
 def test_rolling_back_to_the_model_of_the_settings_asks_for_no_other_settings(outdated: Path) -> None:
@@ -202,9 +202,9 @@ def test_dropping_the_old_vectors_leaves_no_way_back(outdated: Path) -> None:
         (("--to", "postgresql://localhost/x"), "--from and --to must be given together"),
         (("--from", "sqlite"), "--from and --to must be given together"),
         (("--model", "x"), "--reembed"),
-        (("--drop-old", "--provider", "fastembed"), "--provider goes with --reembed"),
+        (("--drop-old", "--provider", "fastembed"), "--provider needs --reembed"),
         (("--reembed", "--model", "x"), "only one model"),
-        (("--reembed", "--provider", "local", "--model", "x"), "local has one model only"),
+        (("--reembed", "--provider", "local", "--model", "x"), "local has only one model"),
         (("--reembed", "--rollback"), "cannot be combined"),
         (("--rollback", "--drop-old", "--dry-run"), "cannot be combined"),
         (("--reembed", "--provider", "nobody"), "provider"),
