@@ -1,6 +1,5 @@
 """Ways into the engine: its operations called in this process, or through `vestige-mcp`."""
 
-import threading
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,6 +12,7 @@ from benchmarks.client import Client, Json, console_script
 from benchmarks.conversation import Turn
 from vestige.app.app import App, Clock, open_app
 from vestige.core.events import EventBus
+from vestige.core.invocation import Invocation
 from vestige.embed.background import EmbedderSource
 from vestige.embed.protocol import Embedder
 from vestige.engine.context import Engine
@@ -88,9 +88,7 @@ class InProcess:
 
     def call(self, tool: str, arguments: Json) -> Json:
         """Run a tool as a transport does."""
-        return self._app.call_tool(
-            tool, arguments, request_id="", progress=lambda *_: None, cancelled=threading.Event()
-        )
+        return self._app.call_tool(Invocation(name=tool, arguments=arguments))
 
     def settle(self) -> None:
         """Have the memory react to everything so far."""

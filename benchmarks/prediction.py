@@ -13,7 +13,6 @@ first third of the days is for learning and not counted.
 import argparse
 import random
 import tempfile
-import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ from benchmarks.plot import bars
 from benchmarks.progress import track
 from benchmarks.report import Cell, Report, Target, publish
 from vestige.app.app import App, Clock, open_app
+from vestige.core.invocation import Invocation
 
 SEEDS, DAYS = 5, 60
 TOPICS, NOTES = 12, 15
@@ -252,9 +252,7 @@ def _others(
 
 
 def _call(app: App, tool: str, **arguments: object) -> Json:
-    return app.call_tool(
-        tool, arguments, request_id="", progress=lambda *_: None, cancelled=threading.Event()
-    )
+    return app.call_tool(Invocation(name=tool, arguments=arguments))
 
 
 def _row(way: str, rates: Sequence[float], outcomes: Sequence[Outcome]) -> dict[str, Cell]:

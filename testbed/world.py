@@ -1,7 +1,6 @@
 """A small world for tests: an app on a real store, a clock that moves only when told to."""
 
 import random
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -9,9 +8,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from testbed.sqlite_template import put_template
 from vestige.app.app import App, Clock, open_app
 from vestige.core.errors import VestigeError
 from vestige.core.events import Happening
+from vestige.core.invocation import Invocation
 
 START = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 
@@ -19,9 +20,15 @@ START = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 class HandClock:
     """Time that stands still until it is moved."""
 
-    def __init__(self, start: datetime = START) -> None:
+    def __init__(self, start: datetime = START, *, first: int = 1) -> None:
         self.now = start
-        self._numbers = count(1)
+        self._numbers = count(first)
+
+    def copy(self) -> "HandClock":
+        """A clock that goes on as this one does: with the same time and the same ids."""
+        first = next(self._numbers)
+        self._numbers = count(first)
+        return HandClock(self.now, first=first)
 
     def advance(self, *, days: float = 0, hours: float = 0) -> None:
         self.now += timedelta(days=days, hours=hours)
@@ -52,13 +59,7 @@ class World:
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """Run a tool as an MCP client would."""
-        return self.app.call_tool(
-            tool,
-            arguments,
-            request_id="test",
-            progress=lambda done, total, what: None,
-            cancelled=threading.Event(),
-        )
+        return self.app.call_tool(Invocation(name=tool, arguments=arguments, request_id="test"))
 
     def remember(self, content: str, **arguments: Any) -> str:
         """Ingest one text; the id of the memory that holds it."""
@@ -103,6 +104,8 @@ def open_world(
     """An app on `folder`, at home in `place`; opening the same folder again is a restart."""
     clock = clock or HandClock()
     options = {"data_dir": str(folder), "embeddings.provider": provider, **settings}
+    if options.get("storage.backend", "sqlite") == "sqlite" and options["data_dir"] == str(folder):
+        put_template(folder / "vestige.db")
     with open_app(options, environ={"HOME": str(folder)}, clock=clock.parts(), folder=place) as app:
         world = World(app, clock)
         with app.engine.events.listening(world.heard.append):

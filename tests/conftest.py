@@ -11,9 +11,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from testbed.fresh_databases import FreshDatabases, fresh_databases
+from testbed.memory_folder import memory_folder
 from testbed.postgres_server import Server, server
 from testbed.world import World, on_postgres, open_world
 from vestige.embed.minilm.install import ModelPresence, status
+
+pytest_plugins = ["testbed.durations"]
 
 POSTGRES = pytest.param("postgres", marks=pytest.mark.slow)  # it starts a server
 BACKENDS = ("sqlite", "memory")
@@ -24,8 +27,12 @@ settings.load_profile("patient")
 
 
 def pytest_configure() -> None:
-    """Let Ctrl-C reach the programs that tests start: they inherit its being ignored from a run in the
-    background of a script."""
+    """Let Ctrl-C reach the programs that tests start, and keep temporary files in memory.
+
+    A run in the background of a script ignores Ctrl-C, which the programs would inherit.
+    """
+    if (folder := memory_folder()) is not None:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(folder))
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -1,7 +1,6 @@
 """Clients that ask all the time: how soon each answer comes, how many come in a second, what they cost."""
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +15,7 @@ from benchmarks.http.wire import Connection
 from benchmarks.process import cpu_seconds
 from benchmarks.report import Cell
 from vestige.app.app import App
+from vestige.core.invocation import Invocation
 
 ARGUMENTS = {"search": "query", "smart_ingest": "content"}
 """The operations that are measured, and what each is given."""
@@ -108,13 +108,7 @@ class Inside:
     def ask(self, operation: str, texts: Sequence[str], clients: int) -> list[float]:
         def one(text: str) -> float:
             began = time.perf_counter()
-            self._app.call_tool(
-                operation,
-                arguments_of(operation, text),
-                request_id="",
-                progress=lambda *_: None,
-                cancelled=threading.Event(),
-            )
+            self._app.call_tool(Invocation(name=operation, arguments=arguments_of(operation, text)))
             return time.perf_counter() - began
 
         with ThreadPoolExecutor(clients) as threads:

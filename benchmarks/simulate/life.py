@@ -1,7 +1,6 @@
 """Living through a story with a real store: the tools are called as an agent would, under a virtual clock."""
 
 import random
-import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -17,6 +16,7 @@ from benchmarks.simulate.story import ATTRIBUTES, OVERVIEW, Ask, Hush, Reject, S
 from vestige.app.app import App, open_app
 from vestige.core.errors import Conflict
 from vestige.core.events import EventBus
+from vestige.core.invocation import Invocation
 from vestige.embed.background import EmbedderSource
 
 BEGIN = datetime(2025, 1, 1, 8, 0, tzinfo=UTC)
@@ -94,9 +94,7 @@ class Life:
 
     def call(self, tool: str, arguments: Json) -> Json:
         """Run a tool as a transport does."""
-        return self._app.call_tool(
-            tool, arguments, request_id="", progress=lambda *_: None, cancelled=threading.Event()
-        )
+        return self._app.call_tool(Invocation(name=tool, arguments=arguments))
 
     def examine(self, day: int) -> Examination:
         """Ask about everything, without a trace."""

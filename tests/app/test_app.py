@@ -15,6 +15,7 @@ from testbed.world import HandClock, open_world
 from tests.embed import fake_endpoint
 from tests.embed.minilm.silent_index import SilentIndex
 from vestige.app.app import App, open_app, open_server
+from vestige.core.invocation import Invocation
 from vestige.embed.background import RETRY_SECONDS, EmbedderSource, EmbedderState
 from vestige.embed.hashing import HashingEmbedder
 from vestige.embed.protocol import Encoded
@@ -34,9 +35,7 @@ def local(tmp_path: Path, **settings: Any) -> dict[str, Any]:
 
 
 def call(app: App, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    return app.call_tool(
-        tool, arguments, request_id="test", progress=lambda *_: None, cancelled=threading.Event()
-    )
+    return app.call_tool(Invocation(name=tool, arguments=arguments))
 
 
 def test_ctrl_c_while_everything_is_imported_leaves_no_traceback() -> None:

@@ -13,7 +13,7 @@ from vestige.operations.registry.groups import registry
 SOURCE = PROJECT / "src" / "vestige"
 TESTS = PROJECT / "tests"
 LONG = "x = 1\n" * 801
-LONG_FUNCTION = "def f() -> None:\n" + "    x = 1\n" * 40
+LONG_FUNCTION = "def f() -> None:\n" + "    x = 1\n" * 41
 FULL_FUNCTION = 'def f() -> None:\n    """One.\n\n    Two.\n    """\n' + "    x = 1\n" * 39
 OPERATION = frozenset({"smart_ingest"})
 

@@ -65,7 +65,7 @@ def test_the_wheel_carries_everything_that_is_read_at_run_time(bare: Run) -> Non
         for path in source.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    assert {Path("py.typed"), Path("demo.json")} <= wanted
+    assert {Path("py.typed"), Path("app/demo.json"), Path("cognition/english/data/antonyms.txt")} <= wanted
     assert {path for path in wanted if not (installed / path).is_file()} == set()
 
 

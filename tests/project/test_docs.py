@@ -2,13 +2,17 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
+import yaml
 
 from testbed.project import PROJECT
 from vestige.operations.registry.groups import registry
@@ -18,10 +22,18 @@ from vestige.transports.docs import files, stale
 
 SNIPPET = re.compile(r"^<!-- test -->\n```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MARK = "<!-- test -->"
+CODE = re.compile(r"^ *```(?:sh|console)?\n(.*?)^ *```$|`([^`\n]+)`", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"(?:^|[\s($]|\.venv/bin/)vestige ([a-z-][^\n|>&)]*)", re.MULTILINE)
+OTHERS = ("helm install", "claude mcp add")
+"""Commands of other programs, in which `vestige` is a name."""
+
+
+ROOT_PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "AGENTS.md", "CHANGELOG.md")
+FOLDERS = ("src", "tests", "docs", "benchmarks", "deploy", "integrations", "testbed")
 
 
 def pages() -> list[Path]:
-    return [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
+    return [*(PROJECT / name for name in ROOT_PAGES), *sorted((PROJECT / "docs").rglob("*.md"))]
 
 
 def snippets() -> Iterator[Any]:
@@ -77,6 +89,24 @@ def test_links_between_pages_lead_somewhere() -> None:
     assert broken == []
 
 
+@pytest.mark.parametrize(
+    "name", ["CONTRIBUTING.md", "AGENTS.md", "docs/architecture.md", "docs/releasing.md"]
+)
+def test_files_that_contributors_are_sent_to_exist(name: str) -> None:
+    text = (PROJECT / name).read_text(encoding="utf-8")
+    paths = re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]*)`", text)
+    assert paths
+    assert [path for path in paths if not (PROJECT / path).exists()] == []
+
+
+def test_hooks_before_a_commit_use_the_environment_of_the_project_only() -> None:
+    config = yaml.safe_load((PROJECT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+    assert [repo["repo"] for repo in config["repos"]] == ["local"]
+    hooks = config["repos"][0]["hooks"]
+    assert all(hook["entry"].startswith(".venv/bin/python -m ") for hook in hooks)
+    assert all(hook["language"] == "system" for hook in hooks)
+
+
 def test_no_page_has_vestige_installed_by_its_name() -> None:
     """It is on no package index: the name would fail there, or one day be a stranger's."""
     named = re.compile(r"pip install[^`\n]*[\s'\"]vestige\b(?!/)")
@@ -89,6 +119,72 @@ def test_every_mark_stands_before_a_snippet_that_can_run() -> None:
     for page in pages():
         text = page.read_text(encoding="utf-8")
         assert text.count(f"{MARK}\n") == len(SNIPPET.findall(text)), page.name
+
+
+def commands(page: Path) -> Iterator[str]:
+    """What stands behind `vestige` in the code of a page, up to the end of the command."""
+    for block, inline in CODE.findall(page.read_text(encoding="utf-8")):
+        code = block.replace("\\\n", " ") if block else inline
+        lines = [line for line in code.splitlines() if not any(other in line for other in OTHERS)]
+        yield from COMMAND.findall("\n".join(lines))
+
+
+@cache
+def commands_of_vestige() -> click.Group:
+    return root_command()
+
+
+def unknown_words(arguments: str) -> Iterator[str]:
+    """The subcommands and options of a command line that `vestige` does not have."""
+    command: click.Command = commands_of_vestige()
+    known = {"--help": False}
+    words = iter(shlex.split(arguments.replace("'", "").replace('"', ""), comments=True))
+    for word in words:
+        known |= {name: _takes_a_value(option) for option in command.params for name in option.opts}
+        known |= {name: False for option in command.params for name in option.secondary_opts}
+        if word == "--" or command.name == "bench":
+            return
+        if word.startswith("--"):
+            if word not in known:
+                yield word
+            elif known[word]:
+                next(words, None)
+        elif isinstance(command, click.Group) and re.fullmatch("[a-z-]+", word):
+            found = command.get_command(click.Context(command), word)
+            if found is None:
+                yield word
+                return
+            command = found
+
+
+def _takes_a_value(option: click.Parameter) -> bool:
+    return isinstance(option, click.Option) and not option.is_flag
+
+
+def test_every_command_on_a_page_exists_with_its_options() -> None:
+    written = [page for page in pages() if page.parent.name != "reference"]
+    named = [(page, command) for page in written for command in commands(page)]
+    assert len(named) > 300
+    unknown = [
+        f"{page.relative_to(PROJECT)}: vestige {command}: {word}"
+        for page, command in named
+        for word in unknown_words(command)
+    ]
+    assert unknown == []
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("search tea --limit 3", []),
+        ("--data-dir DIR memory list --table", []),
+        ("seek tea", ["seek"]),
+        ("search tea --limits 3", ["--limits"]),
+        ("keys destroy laptop", ["destroy"]),
+    ],
+)
+def test_a_command_that_does_not_exist_is_found(line: str, words: list[str]) -> None:
+    assert list(unknown_words(line)) == words
 
 
 @pytest.mark.slow

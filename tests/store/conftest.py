@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from testbed.fresh_databases import FreshDatabases
+from testbed.sqlite_template import put_template
 from tests.store.support.generators import T0, NewStore
 from tests.store.support.postgres_stores import open_at
 from vestige.store.contract.processes import Who
@@ -29,6 +30,7 @@ def open_inmemory(folder: Path) -> MemoryStore:
 
 def open_sqlite(folder: Path) -> MemoryStore:
     ticks, ids = count(), count(1)
+    put_template(folder / "vestige.db")
     return SqliteStore.open(
         folder / "vestige.db",
         rng=Random(1),

@@ -374,14 +374,13 @@ CHILD = """
 import json, os, sys, tempfile, threading
 from vestige.app.app import open_app
 from vestige.core.errors import VestigeError
+from vestige.core.invocation import Invocation
 
 def answers(data):
     told = []
     def tell(tool, **arguments):
         try:
-            answer = app.call_tool(
-                tool, arguments, request_id="", progress=print, cancelled=threading.Event()
-            )
+            answer = app.call_tool(Invocation(name=tool, arguments=arguments))
         except VestigeError as error:
             answer = error.value()
         told.append(answer)

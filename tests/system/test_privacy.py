@@ -12,11 +12,12 @@ from tests.transports.cli.harness import invoke
 from vestige.core.errors import VestigeError
 
 REMEMBER_AND_FIND = """
-import sys, threading
+import sys
 from vestige.app.app import open_app
+from vestige.core.invocation import Invocation
 with open_app({"data_dir": sys.argv[1], "embeddings.cache_dir": sys.argv[2], "offline": True}) as app:
     def call(tool, **arguments):
-        return app.call_tool(tool, arguments, request_id="", progress=print, cancelled=threading.Event())
+        return app.call_tool(Invocation(name=tool, arguments=arguments))
     call("smart_ingest", content="The heron stands in the pond.")
     assert call("search", query="a bird in the water")["method"] == "hybrid"
 """

@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from vestige.app.databases import (
     PostgresDatabase,
@@ -29,10 +29,11 @@ from vestige.core.clock import Clock as Clock
 from vestige.core.errors import Cancelled, VestigeError
 from vestige.core.events import EventBus
 from vestige.core.ids import Uuid7
+from vestige.core.invocation import Invocation, Progress
 from vestige.core.models import ROOT_SCOPE
 from vestige.embed.protocol import Embedder
 from vestige.embed.providers import embedder_source, reranker_source
-from vestige.engine.context import Call, Engine, Progress
+from vestige.engine.context import Call, Engine
 from vestige.engine.embedding import backfill
 from vestige.engine.reactions.autopilot import Autopilot
 from vestige.engine.reactions.relay import Relay
@@ -51,13 +52,6 @@ logger = logging.getLogger(__name__)
 
 CLOSE_SECONDS = 10.0
 """Seconds that closing waits for background work: embedding, a reaction."""
-
-
-class CancelSignal(Protocol):
-    """Reports whether a request was cancelled, such as a threading.Event."""
-
-    def is_set(self) -> bool:
-        """Whether the request was cancelled."""
 
 
 def system_clock() -> Clock:
@@ -91,58 +85,22 @@ class App:
         )
         self.engine = replace(engine, background=self.autopilot.status)
 
-    def call_tool(
-        self,
-        name: str,
-        arguments: Mapping[str, Any],
-        *,
-        request_id: str,
-        progress: Progress,
-        cancelled: CancelSignal,
-        roots: Sequence[str] = (),
-        caller: Caller = LOCAL_USER,
-        deadline: float | None = None,
-    ) -> dict[str, Any]:
-        """Run an MCP tool for a client with these root folders; returns JSON-able data."""
-        operation, given = registry.resolve(name, arguments)
-        call = self._call(request_id, progress, cancelled, roots, caller, deadline)
-        return self._answer(operation, given, call)
+    def call_tool(self, invocation: Invocation) -> dict[str, Any]:
+        """Run an MCP tool; returns JSON-able data."""
+        return self._answer(*registry.resolve(invocation.name, invocation.arguments), invocation)
 
-    def read_resource(
-        self,
-        uri: str,
-        *,
-        request_id: str,
-        progress: Progress,
-        cancelled: CancelSignal,
-        roots: Sequence[str] = (),
-        caller: Caller = LOCAL_USER,
-        deadline: float | None = None,
-    ) -> dict[str, Any]:
+    def read_resource(self, invocation: Invocation) -> dict[str, Any]:
         """Read an MCP resource; returns JSON-able data."""
-        operation, given = registry.match_resource(uri)
-        call = self._call(request_id, progress, cancelled, roots, caller, deadline)
-        return self._answer(operation, given, call)
+        return self._answer(*registry.match_resource(invocation.name), invocation)
 
-    def answer(
-        self,
-        operation: Operation,
-        arguments: Mapping[str, Any],
-        *,
-        caller: Caller,
-        request_id: str,
-        progress: Progress,
-        cancelled: CancelSignal,
-        deadline: float | None = None,
-    ) -> dict[str, Any]:
-        """Run an operation for a network client; returns JSON-able data."""
-        call = self._call(request_id, progress, cancelled, caller=caller, deadline=deadline)
-        return self._answer(operation, arguments, call)
+    def call_operation(self, invocation: Invocation) -> dict[str, Any]:
+        """Run an operation; returns JSON-able data."""
+        return self._answer(registry.operations[invocation.name], invocation.arguments, invocation)
 
     def run(self, operation: Operation, arguments: Mapping[str, Any], progress: Progress) -> Wire:
         """Run an operation for the local user; returns the typed answer."""
-        call = replace(self._call("", progress, self._closing), local=True)
-        return operation.answer(call, arguments)
+        invocation = Invocation(name=operation.name, progress=progress, cancelled=self._closing)
+        return operation.answer(replace(self._call(invocation), local=True), arguments)
 
     def settle(self) -> None:
         """Run the reactions to all events so far."""
@@ -199,10 +157,13 @@ class App:
     ) -> None:
         self.close()
 
-    def _answer(self, operation: Operation, given: Mapping[str, Any], call: Call) -> dict[str, Any]:
+    def _answer(
+        self, operation: Operation, arguments: Mapping[str, Any], invocation: Invocation
+    ) -> dict[str, Any]:
+        call = self._call(invocation)
         started = self.engine.monotonic()
         try:
-            return operation.call(call, given)
+            return operation.call(call, arguments)
         finally:
             milliseconds = 1000 * (self.engine.monotonic() - started)
             logger.debug("%s (request %s) took %.1f ms", operation.name, call.request_id, milliseconds)
@@ -225,25 +186,18 @@ class App:
             self._scopes = {known: found}
         return found if found != ROOT_SCOPE else otherwise
 
-    def _call(
-        self,
-        request_id: str,
-        progress: Progress,
-        cancelled: CancelSignal,
-        roots: Sequence[str] = (),
-        caller: Caller = LOCAL_USER,
-        deadline: float | None = None,
-    ) -> Call:
+    def _call(self, invocation: Invocation) -> Call:
         self.autopilot.touch()
+        caller = invocation.caller
         return Call(
             engine=self.engine,
             access=caller.access,
-            scope=caller.home(self._scope(roots, caller)),
+            scope=caller.home(self._scope(invocation.roots, caller)),
             permissions=caller.permissions,
-            deadline=deadline,
-            progress=progress,
-            cancelled=cancelled.is_set,
-            request_id=request_id,
+            deadline=invocation.deadline,
+            progress=invocation.progress,
+            cancelled=invocation.cancelled.is_set,
+            request_id=invocation.request_id,
         )
 
     def _embed_missing(self, embedder: Embedder) -> None:

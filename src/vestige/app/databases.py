@@ -50,7 +50,7 @@ class SqliteDatabase:
 
     def remains(self) -> list[Trouble]:
         """Problems of a store that cannot be opened, read from its files."""
-        from vestige.store.sqlite.file.damaged import examine_file
+        from vestige.store.sqlite.file.damage import examine_file
 
         return examine_file(self.settings.database, self.now())
 

@@ -8,7 +8,6 @@ import json
 import os
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -23,6 +22,7 @@ import click
 from vestige.app.app import App, Clock, open_app, system_clock
 from vestige.core.errors import VestigeError
 from vestige.core.ids import Uuid7
+from vestige.core.invocation import Invocation
 from vestige.transports.cli.program import own_command, typed
 from vestige.transports.connect import claude
 from vestige.transports.connect.servers import Stdio
@@ -66,9 +66,7 @@ class Scratch:
 
     def tool(self, name: str, **arguments: Any) -> dict[str, Any]:
         """Call a tool like an agent."""
-        return self.app.call_tool(
-            name, arguments, request_id="demo", progress=_unwatched, cancelled=threading.Event()
-        )
+        return self.app.call_tool(Invocation(name=name, arguments=arguments, request_id="demo"))
 
 
 def main() -> int:
@@ -217,10 +215,6 @@ def _say(say: Say, lines: Sequence[str]) -> None:
 
 def _clip(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-def _unwatched(_done: float, _total: float | None, _what: str | None) -> None:
-    """Progress of the demo is not shown."""
 
 
 if __name__ == "__main__":

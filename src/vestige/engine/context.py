@@ -1,30 +1,38 @@
 """What an operation works with: the `Engine` (one per process) and the `Call` (one per request)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from vestige.core.errors import Cancelled, DeadlineExceeded, Forbidden
+from vestige.core.errors import Cancelled, DeadlineExceeded, Forbidden, InvalidInput, NotFound
 from vestige.core.events import EventBus
-from vestige.core.models import EVERYTHING, ROOT_SCOPE, Access
+from vestige.core.invocation import Progress, ignore_progress
+from vestige.core.models import EVERYTHING, ROOT_SCOPE, Access, Filter, Memory, covers
+from vestige.core.nearest import nearest_name
 from vestige.embed.background import EmbedderSource
 from vestige.embed.rerank import RerankerSource
-from vestige.engine.reactions.worker import WorkerStatus
 from vestige.settings.settings import Settings
 from vestige.store.contract.store import MemoryStore
-
-Progress = Callable[[float, float | None, str | None], None]
-"""Told how far a long call is: (done, total, what)."""
-
-
-def _ignore_progress(done: float, total: float | None, what: str | None) -> None:
-    """Nobody is watching."""
 
 
 def _never_cancelled() -> bool:
     return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerStatus:
+    """How the work is going since the start of the process."""
+
+    running: bool = False
+    leader: bool = False
+    waiting: int = 0
+    handled: int = 0
+    failed: int = 0
+    dropped: int = 0
+    restarts: int = 0
+    last_error: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +68,7 @@ class Call:
     deadline: float | None = None
     patience_seconds: float | None = None
     cancelled: Callable[[], bool] = _never_cancelled
-    progress: Progress = _ignore_progress
+    progress: Progress = ignore_progress
     request_id: str = ""
 
     @property
@@ -113,3 +121,61 @@ def on_behalf_of(access: Access) -> Iterator[None]:
 def reach_of_cause() -> Access:
     """The reach of whoever is behind what happens on this thread."""
     return _REACH.get()
+
+
+# -- What a caller with a limited reach is told and may write, where that is not the store's own matter.
+
+
+def unseen(call: Call, memory_ids: Iterable[str]) -> set[str]:
+    """Those of these memories that the caller must not hear of, because they are out of reach or gone."""
+    asked = set(memory_ids)
+    if call.access == EVERYTHING or not asked:
+        return set()
+    found = call.engine.store.get_many(sorted(asked), access=call.access)
+    return asked - {record.memory.id for record in found}
+
+
+def placed(call: Call, memory: Memory) -> Memory:
+    """A new memory where its teller reaches it: one without domains gets his own.
+
+    InvalidInput where he has several, Forbidden where he names others only.
+    """
+    domains = call.access.domains
+    if domains is None or set(domains) & set(memory.domains):
+        return memory
+    told = ", ".join(domains)
+    if memory.domains:
+        raise Forbidden(
+            f"This caller may write only into the domains {told}.", details={"domains": list(domains)}
+        )
+    if len(domains) != 1:
+        raise InvalidInput(
+            f"Say into which of the domains {told} it belongs.",
+            hint="Give one of them in `domains`, or use a key that is limited to one.",
+            details={"argument": "domains", "domains": list(domains)},
+        )
+    return replace(memory, domains=domains)
+
+
+def searched(call: Call, scope: str) -> str:
+    """Where a search in a scope is told and learned: there, or at its caller's home if that is beyond his
+    reach."""
+    reach = call.access.scopes
+    return scope if reach is None or any(covers(one, scope) for one in reach) else call.scope
+
+
+# -- Which scopes there are.
+
+
+def require_scope(call: Call, scope: str | None) -> None:
+    """Raise NotFound for a scope that was asked for and holds nothing, and name the nearest that does."""
+    store = call.engine.store
+    if scope is None or store.count(Filter(scope=scope), access=call.access):
+        return
+    known = store.stats(access=call.access, now=call.engine.now()).by_scope
+    close = nearest_name(scope, list(known))
+    raise NotFound(
+        f"There is no memory in the scope {scope}.",
+        hint=f"Did you mean {close}?" if close else "Leave `scope` out to look where you are.",
+        details={"scope": scope},
+    )

@@ -6,12 +6,14 @@ checks them, so that errors are the same on every transport.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 import orjson
 
 from vestige.core.errors import InvalidInput
+from vestige.operations.registry.arguments import Arguments
 from vestige.operations.registry.registry import Operation
 
 Kind = Literal["text", "integer", "number", "time", "boolean", "choice", "list", "json"]
@@ -46,22 +48,28 @@ class Argument:
 
 def arguments_of(operation: Operation) -> list[Argument]:
     """The arguments of an operation: positional ones first, in order, then the others."""
-    schema = operation.arguments.model_json_schema(by_alias=False)
+    return list(_arguments(operation.arguments, operation.positional))
+
+
+@cache
+def _arguments(model: type[Arguments], positional: tuple[str, ...]) -> tuple[Argument, ...]:
+    # Cached: schemas take most of the time of building the command line, which needs each one twice.
+    schema = model.model_json_schema(by_alias=False)
     definitions = schema.get("$defs", {})
     needed = schema.get("required", [])
     found = {
         name: _argument(
             name,
             _resolved(field, definitions),
-            positional=name in operation.positional,
+            positional=name in positional,
             required=name in needed,
         )
         for name, field in schema.get("properties", {}).items()
     }
-    return [
-        *(found[name] for name in operation.positional),
+    return (
+        *(found[name] for name in positional),
         *(one for one in found.values() if not one.positional),
-    ]
+    )
 
 
 def _argument(name: str, field: Mapping[str, Any], *, positional: bool, required: bool) -> Argument:

@@ -8,6 +8,7 @@ import pytest
 
 from testbed.world import HandClock, World, open_world
 from vestige.core.errors import Cancelled, InvalidInput, ModelMismatch, ModelUnavailable, StoreBusy
+from vestige.core.invocation import Progress
 from vestige.core.models import EVERYTHING
 from vestige.embed.background import EmbedderSource
 from vestige.embed.hashing import HashingEmbedder
@@ -23,7 +24,7 @@ from vestige.engine.care.reembed import (
     outlook_back,
     roll_back,
 )
-from vestige.engine.context import Call, Progress
+from vestige.engine.context import Call
 
 TEXTS = (
     "The granite comes from Aswan.",

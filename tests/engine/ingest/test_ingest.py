@@ -8,6 +8,7 @@ import pytest
 
 from testbed.world import HandClock, World, open_world
 from vestige.core.errors import Cancelled, EmbedderError
+from vestige.core.invocation import Invocation
 from vestige.embed.background import EmbedderSource
 from vestige.embed.hashing import HashingEmbedder
 from vestige.embed.protocol import Encoded
@@ -419,11 +420,12 @@ def test_cancelling_while_a_batch_is_embedded_writes_nothing(tmp_path: Path) -> 
         steps: list[float] = []
         with pytest.raises(Cancelled):
             world.app.call_tool(
-                "smart_ingest",
-                {"items": [{"content": f"text number {n}"} for n in range(300)]},
-                request_id="",
-                progress=lambda done, total, what: steps.append(done),
-                cancelled=cancelled,
+                Invocation(
+                    name="smart_ingest",
+                    arguments={"items": [{"content": f"text number {n}"} for n in range(300)]},
+                    progress=lambda done, total, what: steps.append(done),
+                    cancelled=cancelled,
+                )
             )
         assert steps == [64]
         assert world.call("system_status")["totalMemories"] == 0
@@ -432,11 +434,11 @@ def test_cancelling_while_a_batch_is_embedded_writes_nothing(tmp_path: Path) -> 
 def test_a_long_batch_tells_how_far_it_is(world: World) -> None:
     steps: list[tuple[float, float | None]] = []
     world.app.call_tool(
-        "smart_ingest",
-        {"items": [{"content": f"text number {n}"} for n in range(150)]},
-        request_id="",
-        progress=lambda done, total, what: steps.append((done, total)),
-        cancelled=threading.Event(),
+        Invocation(
+            name="smart_ingest",
+            arguments={"items": [{"content": f"text number {n}"} for n in range(150)]},
+            progress=lambda done, total, what: steps.append((done, total)),
+        )
     )
     assert steps == [(64, 150), (128, 150), (150, 150)]
 

@@ -14,7 +14,7 @@ from vestige.core.errors import (
     StoreReadOnly,
     StoreUnavailable,
 )
-from vestige.engine.reactions.worker import MOST_TRIES, ReactionJob, Stop, Worker
+from vestige.engine.reactions.autopilot import MOST_TRIES, ReactionJob, Stop, Worker
 
 LONG = 30.0
 """A limit no passing test reaches."""

@@ -13,6 +13,7 @@ import pytest
 
 from testbed.world import World, open_world
 from vestige.core.errors import Cancelled
+from vestige.core.invocation import Invocation
 from vestige.operations.registry.groups import registry
 
 FACTS = (
@@ -186,9 +187,7 @@ def test_a_cancelled_search_stops_and_leaves_no_trace(world: World) -> None:
     cancelled.set()
 
     with pytest.raises(Cancelled):
-        world.app.call_tool(
-            "search", {"query": "door"}, request_id="", progress=lambda *_: None, cancelled=cancelled
-        )
+        world.app.call_tool(Invocation(name="search", arguments={"query": "door"}, cancelled=cancelled))
 
     assert world.get(memory_id)["timesRetrieved"] == 0
 

@@ -6,7 +6,6 @@ the examples of all operations are about, so that every one of them works.
 
 import json
 import math
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from vestige.cognition.text.analyser import text_hash
 from vestige.core.caller import PERMISSIONS, Caller
 from vestige.core.documents import Document
 from vestige.core.errors import VestigeError
+from vestige.core.invocation import Invocation
 from vestige.core.models import ANYTHING, EVERYTHING, NO_METADATA, Access, Edge, Memory, covers
 from vestige.engine.context import Call
 from vestige.engine.embedding import embed_memories
@@ -114,14 +114,8 @@ def reach_world(
 def asked(world: World, operation: Operation, arguments: Mapping[str, Any], caller: Caller) -> Answer:
     """What a caller is told, a refusal included."""
     try:
-        return world.app.answer(
-            operation,
-            arguments,
-            caller=caller,
-            request_id="test",
-            progress=lambda done, total, what: None,
-            cancelled=threading.Event(),
-            deadline=math.inf,
+        return world.app.call_operation(
+            Invocation(name=operation.name, arguments=arguments, caller=caller, deadline=math.inf)
         )
     except VestigeError as error:
         return {"error": error.value()}

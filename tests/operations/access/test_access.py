@@ -4,7 +4,6 @@ The operations come from the registry, so a new one is held to this as soon as i
 """
 
 import json
-import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -34,6 +33,7 @@ from tests.operations.access.access_world import (
 )
 from vestige.core.caller import LOCAL_USER, PERMISSIONS, Caller
 from vestige.core.errors import VestigeError
+from vestige.core.invocation import Invocation
 from vestige.core.models import ANYTHING, EVERYTHING, Access, Memory
 from vestige.operations.memory.read import EXAMPLE_ID
 from vestige.operations.registry.groups import registry
@@ -274,13 +274,7 @@ def test_no_resource_tells_of_what_is_out_of_reach(tmp_path: Path, limit: Limit)
             f"memory://memories/{OUT}",
         ]:
             try:
-                answer = world.app.read_resource(
-                    uri,
-                    request_id="test",
-                    progress=lambda done, total, what: None,
-                    cancelled=threading.Event(),
-                    caller=limit.caller(),
-                )
+                answer = world.app.read_resource(Invocation(name=uri, caller=limit.caller()))
             except VestigeError as error:
                 answer = error.value()
             assert told_of(answer, {"uri": uri}) == [], uri

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 
 from testbed.world import HandClock, World, open_world
 from vestige.core.caller import Caller
-from vestige.operations.registry.groups import registry
+from vestige.core.invocation import Invocation
 
 THINGS = ("crane", "harbour", "ledger", "compass", "lantern", "anchor", "beacon", "rudder", "mast", "keel")
 
@@ -105,13 +104,8 @@ def test_where_a_server_runs_says_nothing_about_those_who_come_over_the_network(
 ) -> None:
     somebody = Caller(name="a key", permissions=frozenset({"read", "write"}))
     with open_world(tmp_path / "data", place=repositories[0]) as world:
-        answer = world.app.answer(
-            registry.operations["search"],
-            {"query": "mast"},
-            caller=somebody,
-            request_id="1",
-            progress=lambda *_: None,
-            cancelled=threading.Event(),
+        answer = world.app.call_operation(
+            Invocation(name="search", arguments={"query": "mast"}, caller=somebody)
         )
         assert answer["scope"] == "/"
         assert world.call("search", query="mast")["scope"].startswith("/project/api~")
@@ -131,12 +125,11 @@ def test_a_clients_root_wins_over_the_servers_own_folder(
 
 def _rooted(world: World, root: Path) -> dict[str, Any]:
     return world.app.call_tool(
-        "search",
-        {"query": "keel", "record": False},
-        request_id="1",
-        progress=lambda *_: None,
-        cancelled=world.app._closing,
-        roots=["https://example.org/not-local", root.as_uri()],
+        Invocation(
+            name="search",
+            arguments={"query": "keel", "record": False},
+            roots=["https://example.org/not-local", root.as_uri()],
+        )
     )
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from testbed.world import World, open_world
 from vestige.core.errors import Cancelled
+from vestige.core.invocation import Invocation
 from vestige.engine.memory import duplicates
 from vestige.operations.memory.dedup import Duplicates, render_duplicates
 
@@ -176,7 +177,9 @@ def test_a_caller_who_has_gone_is_noticed(world: World) -> None:
 
     keep(world, TEA, scope="/project/a")
     with pytest.raises(Cancelled):
-        world.app.call_tool("find_duplicates", {"scope": "/"}, request_id="1", progress=leave, cancelled=gone)
+        world.app.call_tool(
+            Invocation(name="find_duplicates", arguments={"scope": "/"}, progress=leave, cancelled=gone)
+        )
     assert told == ["comparing vectors"]
 
 

@@ -7,8 +7,7 @@ import pytest
 from testbed.world import World
 from vestige.core.models import EVERYTHING, Access
 from vestige.engine.context import Call
-from vestige.engine.reactions.predict import recent_queries
-from vestige.engine.reactions.searches import ATTENTION, PATTERN, SEARCHES
+from vestige.engine.reactions.searches import ATTENTION, PATTERN, SEARCHES, searches
 from vestige.operations.registry.groups import registry
 
 DOMAIN = "/project/harbour"
@@ -82,7 +81,7 @@ def test_what_was_found_in_this_session_is_not_foretold_again(world: World) -> N
 def test_a_search_that_leaves_no_trace_teaches_nothing(world: World) -> None:
     world.remember("The vault opens at nine.")
     look_up(world, "vault", record=False)
-    assert recent_queries(Call(engine=world.app.engine)) == []
+    assert searches(Call(engine=world.app.engine), "/") == []
     assert "predictDegraded" in world.call("predict")
 
 
@@ -117,7 +116,7 @@ def test_what_was_learned_of_a_memory_goes_with_it(world: World) -> None:
 def test_words_of_queries_are_kept_without_what_is_no_word(world: World) -> None:
     world.remember("The vault opens at nine.")
     look_up(world, "What is the vault's key eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9?")
-    (search,) = recent_queries(Call(engine=world.app.engine))
+    (search,) = searches(Call(engine=world.app.engine), "/")
     assert search.terms == {"vault": "vault's", "kei": "key"}
 
 
@@ -126,7 +125,7 @@ def test_only_the_last_searches_are_remembered_and_the_same_one_again_is_one(wor
         look_up(world, f"word{number}")
     look_up(world, "umbrella")
     look_up(world, "umbrella")
-    kept = recent_queries(Call(engine=world.app.engine))
+    kept = searches(Call(engine=world.app.engine), "/")
     assert len(kept) == SEARCHES
     assert list(kept[0].terms) == ["umbrella"]
     assert "word54" in kept[1].terms

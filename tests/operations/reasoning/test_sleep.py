@@ -1,6 +1,5 @@
 """`dream`, `consolidate` and `insights`, on every store."""
 
-import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from vestige.core.events import (
     DreamStarted,
     Happening,
 )
+from vestige.core.invocation import Invocation
 from vestige.core.models import EVERYTHING, Access, Edge
 from vestige.engine.context import Call
 from vestige.engine.reactions import capture, reconsolidation
@@ -487,11 +487,7 @@ def test_a_consolidation_tells_how_far_it_is_on_one_scale_to_its_end(world: Worl
     told: list[tuple[float, float | None]] = []
 
     world.app.call_tool(
-        "consolidate",
-        {},
-        request_id="test",
-        progress=lambda done, total, what: told.append((done, total)),
-        cancelled=threading.Event(),
+        Invocation(name="consolidate", progress=lambda done, total, what: told.append((done, total)))
     )
 
     totals = {total for _, total in told}

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.sqlite_template import put_template
 from vestige.store.contract.processes import Who
 from vestige.store.sqlite.connection import WRITE_DEADLINE_SECONDS, WriterWait
 from vestige.store.sqlite.opening import SqliteDependencies
@@ -83,6 +84,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def store(path: Path) -> Iterator[SqliteStore]:
     """A fresh store there."""
+    put_template(path)
     opened = open_at(path)
     yield opened
     opened.close()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.store.sqlite.file.test_damaged import overwritten, spoilt
+from tests.store.sqlite.file.test_damage import overwritten, spoilt
 from tests.store.sqlite.test_checks import break_it
 from tests.transports.cli.harness import invoke
 

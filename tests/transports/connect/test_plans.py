@@ -24,7 +24,8 @@ from tests.transports.connect.scratch import (
     undo,
 )
 from vestige.core.errors import Conflict, InvalidInput
-from vestige.transports.connect import jsonc, masks, plans
+from vestige.transports.connect import jsonc, plans
+from vestige.transports.connect import plans as masks
 from vestige.transports.connect.clients import CLIENTS, AgentClient
 from vestige.transports.connect.servers import Entry, Http, InlineKey, Named, Server, Stdio
 

@@ -1,7 +1,7 @@
 """REST: how arguments are read, what answers look like, and what is refused before an operation runs."""
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,8 @@ from testbed.world import World, open_world
 from tests.transports.http.support.harness import Site, bearer
 from tests.transports.http.support.inside import URL, inside
 from vestige.app.app import App
-from vestige.core.caller import Caller
 from vestige.core.errors import Cancelled
-from vestige.engine.context import Progress
-from vestige.operations.registry.registry import Operation
-from vestige.transports.mcp.service import Signal
+from vestige.core.invocation import Invocation
 
 API = f"{URL}/api/v1"
 JSON = {"Content-Type": "application/json"}
@@ -252,20 +249,10 @@ def test_a_key_reaches_only_its_scopes(site: Site) -> None:
 class Patient(App):
     """An app whose operations go on until they are cancelled."""
 
-    def answer(
-        self,
-        operation: Operation,
-        arguments: Mapping[str, Any],
-        *,
-        caller: Caller,
-        request_id: str,
-        progress: Progress,
-        cancelled: Signal,
-        deadline: float | None = None,
-    ) -> dict[str, Any]:
+    def call_operation(self, invocation: Invocation) -> dict[str, Any]:
         """Wait."""
-        assert isinstance(cancelled, threading.Event)
-        assert cancelled.wait(30)
+        assert isinstance(invocation.cancelled, threading.Event)
+        assert invocation.cancelled.wait(30)
         raise Cancelled
 
 

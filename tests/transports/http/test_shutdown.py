@@ -1,33 +1,28 @@
 """When a server's time to end is up, what still runs is told to stop."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from testbed.world import World
-from vestige.core.caller import LOCAL_USER
 from vestige.core.errors import Cancelled, DeadlineExceeded
+from vestige.core.invocation import Invocation
 from vestige.operations.registry.groups import registry
 from vestige.transports.http.run import Hurried
 
-Call = Callable[[Hurried, Mapping[str, Any]], dict[str, Any]]
+Call = Callable[[Hurried, Invocation], dict[str, Any]]
 
 
-def quietly(done: float, total: float | None, what: str | None) -> None:
-    pass
-
-
-def asked(world: World, cancelled: threading.Event) -> dict[str, Any]:
-    """What every call is told, with a minute for it."""
-    deadline = world.app.engine.monotonic() + 60
-    return {"request_id": "test", "progress": quietly, "cancelled": cancelled, "deadline": deadline}
+def asked(world: World, cancelled: threading.Event, name: str = "consolidate") -> Invocation:
+    """A call with a minute to finish."""
+    return Invocation(name=name, cancelled=cancelled, deadline=world.app.engine.monotonic() + 60)
 
 
 CALLS: dict[str, Call] = {
-    "answer": lambda app, rest: app.answer(registry.operations["consolidate"], {}, caller=LOCAL_USER, **rest),
-    "call_tool": lambda app, rest: app.call_tool("consolidate", {}, **rest),
+    "call_operation": lambda app, invocation: app.call_operation(invocation),
+    "call_tool": lambda app, invocation: app.call_tool(invocation),
 }
 
 
@@ -58,5 +53,5 @@ def test_a_call_has_its_time(world: World, name: str) -> None:
 def test_resources_are_read_as_before(world: World) -> None:
     app = Hurried(world.app)
     uri = next(iter(registry.resources))
-    given = asked(world, threading.Event())
-    assert app.read_resource(uri, **given) == world.app.read_resource(uri, **given)
+    given = asked(world, threading.Event(), uri)
+    assert app.read_resource(given) == world.app.read_resource(given)

@@ -3,15 +3,16 @@
 import json
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader, FileIO
 from typing import Any
 
 from tests.transports.mcp.lines import CATALOG
 from vestige.core.errors import NotFound, TooLarge
+from vestige.core.invocation import CancelSignal, Invocation
 from vestige.transports.mcp.protocol.jsonrpc import Message
-from vestige.transports.mcp.service import OpenApp, Progress, Signal
+from vestige.transports.mcp.service import OpenApp
 from vestige.transports.mcp.stdio import GRACE_SECONDS, ROOTS_SECONDS, StdioServer
 
 TIMEOUT_SECONDS = 30.0
@@ -31,20 +32,12 @@ class SmallApp:
         self.cancelled = threading.Event()
         self.closed = False
 
-    def call_tool(
-        self,
-        name: str,
-        arguments: Message,
-        *,
-        request_id: str,
-        progress: Progress,
-        cancelled: Signal,
-        roots: Sequence[str] = (),
-    ) -> Message:
+    def call_tool(self, invocation: Invocation) -> Message:
+        arguments = dict(invocation.arguments)
         self.seen.append(arguments)
-        self.roots.append(tuple(roots))
-        if name == "dream":
-            return self._dream(cancelled)
+        self.roots.append(tuple(invocation.roots))
+        if invocation.name == "dream":
+            return self._dream(invocation.cancelled)
         if "fail" in arguments:
             raise TooLarge("Too much.", hint="Send less.", details={"limit": 3})
         if "bug" in arguments:
@@ -55,28 +48,20 @@ class SmallApp:
             self.running.set()
             assert self.release.wait(TIMEOUT_SECONDS)
         for step in range(int(str(arguments.get("steps", 0)))):
-            progress(step + 1, 3, f"step {step + 1}")
+            invocation.progress(step + 1, 3, f"step {step + 1}")
         size = int(str(arguments.get("size", 0)))
         return {"echo": arguments, "filler": "é" * size} if size else {"echo": arguments}
 
-    def read_resource(
-        self,
-        uri: str,
-        *,
-        request_id: str,
-        progress: Progress,
-        cancelled: Signal,
-        roots: Sequence[str] = (),
-    ) -> Message:
-        self.roots.append(tuple(roots))
-        if uri.endswith("/missing"):
+    def read_resource(self, invocation: Invocation) -> Message:
+        self.roots.append(tuple(invocation.roots))
+        if invocation.name.endswith("/missing"):
             raise NotFound
-        return {"uri": uri}
+        return {"uri": invocation.name}
 
     def close(self) -> None:
         self.closed = True
 
-    def _dream(self, cancelled: Signal) -> Message:
+    def _dream(self, cancelled: CancelSignal) -> Message:
         self.running.set()
         assert isinstance(cancelled, threading.Event)
         if self.release.is_set():

@@ -6,43 +6,25 @@ The second is the grace period in seconds.
 
 import os
 import sys
-from collections.abc import Sequence
 
+from vestige.core.invocation import Invocation
 from vestige.transports.mcp.protocol.jsonrpc import Message
-from vestige.transports.mcp.service import Progress, Signal
 from vestige.transports.mcp.stdio import serve_process
 
 
 class NoisyApp:
     """Prints to stdout and reads stdin, as a library might."""
 
-    def call_tool(
-        self,
-        name: str,
-        arguments: Message,
-        *,
-        request_id: str,
-        progress: Progress,
-        cancelled: Signal,
-        roots: Sequence[str] = (),
-    ) -> Message:
+    def call_tool(self, invocation: Invocation) -> Message:
         print("a stray print")  # noqa: T201 - the point of the test
         sys.stdout.flush()
         os.write(1, b"a stray write\n")
-        progress(1, None, None)
-        if "wait" in arguments:
+        invocation.progress(1, None, None)
+        if "wait" in invocation.arguments:
             os.read(int(sys.argv[1]), 1)
         return {"stdin": os.read(0, 100).decode()}
 
-    def read_resource(
-        self,
-        uri: str,
-        *,
-        request_id: str,
-        progress: Progress,
-        cancelled: Signal,
-        roots: Sequence[str] = (),
-    ) -> Message:
+    def read_resource(self, invocation: Invocation) -> Message:
         return {}
 
     def close(self) -> None:

@@ -191,7 +191,7 @@ import sys
 before = set(sys.modules)
 from io import FileIO
 from vestige.transports.mcp import stdio
-stdio.Server(FileIO(0), FileIO(1, "w"), lambda: 1 / 0).run()
+stdio.StdioServer(FileIO(0), FileIO(1, "w"), lambda: 1 / 0).run()
 sys.stderr.write(" ".join(set(sys.modules) - before))
 """
 
@@ -213,7 +213,9 @@ def test_nothing_heavy_is_imported_before_the_first_answers() -> None:
     assert heavy & modules == set()
     ours = {name for name in modules if name.startswith("vestige.")}
     assert {name for name in ours if "transports" not in name} == {
+        "vestige.core",
         "vestige.core.nearest",
+        "vestige.settings",
         "vestige.settings.directories",
     }
 

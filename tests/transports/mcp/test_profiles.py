@@ -1,7 +1,6 @@
 """What a client is shown of the tools: the short list by default, everything on demand."""
 
 import json
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from testbed.world import World
 from tests.transports.mcp.harness import MODES, sdk_client
 from tests.transports.mcp.lines import ask, connect, start
 from vestige.core.errors import VestigeError
+from vestige.core.invocation import Invocation
 from vestige.operations.registry.groups import registry
 from vestige.transports.mcp import catalog, describe
 from vestige.transports.mcp.catalog import PROFILES, Catalog, packaged
@@ -118,13 +118,7 @@ def test_the_official_client_reaches_every_tool_from_the_core_list(world: World,
 def through(world: World, given: dict[str, Any]) -> dict[str, Any]:
     """What the gateway answers; an error as {"error": value}."""
     try:
-        return world.app.call_tool(
-            str(registry.gateway),
-            given,
-            request_id="test",
-            progress=lambda done, total, what: None,
-            cancelled=threading.Event(),
-        )
+        return world.app.call_tool(Invocation(name=str(registry.gateway), arguments=given))
     except VestigeError as error:
         return {"error": error.value()}
 

@@ -1,7 +1,7 @@
-"""What a text feels like: pleasant or not, calm or rousing, read off its words and signs.
+"""The emotion of a text: valence and arousal, computed from its words and punctuation.
 
-Valence and arousal are the two axes of Russell's circumplex (1980). What is both new and rousing is kept as
-a flashbulb memory (Brown & Kulik 1977); that arousal at encoding makes memories last is McGaugh (2004).
+Valence and arousal are the two axes of Russell's circumplex (1980). A text that is both new and arousing
+becomes a flashbulb memory (Brown & Kulik 1977); arousal at encoding makes memories last (McGaugh 2004).
 """
 
 import enum
@@ -11,13 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from vestige.cognition.english.polarity import NEGATORS
+from vestige.cognition.text.word_lists import sections
 
-# -- Words that carry feeling: how pleasant each is, how rousing, and which feeling it tells of.
+# -- lexicon ------------------------------------------------------------------------------------
 
 
 class Feeling(enum.StrEnum):
-    """What a text feels like."""
-
     JOY = "joy"
     FRUSTRATION = "frustration"
     FEAR = "fear"
@@ -37,107 +36,36 @@ class EmotionWord:
     feeling: Feeling
 
 
-_GROUPS: dict[Feeling, tuple[tuple[float, float, str], ...]] = {
-    Feeling.JOY: (
-        (0.9, 0.70, "thrilled ecstatic overjoyed elated euphoric jubilant breakthrough triumph"),
-        (0.8, 0.55, "married wedding pregnant graduated graduation newborn victory triumphant"),
-        (0.8, 0.40, "excited exciting excitement delighted delightful fantastic incredible"),
-        (0.7, 0.30, "amazing awesome wonderful brilliant celebrate celebrated celebrating celebration"),
-        (0.7, 0.25, "happy happier happiest happiness joy joyful proud won love loved loves loving"),
-        (0.5, 0.15, "glad great excellent perfect beautiful grateful thankful relieved relief success"),
-        (0.4, 0.10, "good nice enjoy enjoyed enjoys fun favorite favourite pleased thanks lovely cool"),
-    ),
-    Feeling.FRUSTRATION: (
-        (-0.9, 0.85, "catastrophe catastrophic disaster disastrous devastating devastated"),
-        (-0.8, 0.75, "furious outraged outrageous enraged infuriating infuriated rage"),
-        (-0.8, 0.70, "hate hated hates hatred despise unacceptable nightmare destroyed ruined"),
-        (-0.7, 0.60, "horrible horrendous disgusting atrocious outage outages corrupted"),
-        (-0.6, 0.50, "angry anger frustrated frustrating frustration awful terrible terribly"),
-        (-0.6, 0.50, "crash crashed crashes crashing corruption betrayed betrayal incident"),
-        (-0.5, 0.40, "annoyed annoying annoyance irritated irritating upset disappointed"),
-        (-0.5, 0.40, "disappointing disappointment embarrassed embarrassing ashamed unfair"),
-        (-0.5, 0.40, "fail failed failing fails failure failures lost losing unusable"),
-        (-0.4, 0.30, "broken broke breaks breaking stuck blocked blocker regression painful"),
-        (-0.3, 0.20, "error errors bug bugs wrong bad worse worst slow tedious flaky mistake"),
-    ),
-    Feeling.FEAR: (
-        (-0.8, 0.75, "terrified terrifying terror panic panicked panicking horrified ransomware"),
-        (-0.7, 0.65, "breach breached compromised attacked attacker hacked leaked exploited hijacked"),
-        (-0.6, 0.55, "scared scary afraid frightened frightening alarmed alarming dread danger dangerous"),
-        (-0.5, 0.45, "threat threats threatened threatening vulnerability vulnerabilities leak leaks"),
-        (-0.4, 0.35, "worried worry worries worrying anxious anxiety nervous fear fears unsafe attack"),
-        (-0.3, 0.25, "risk risks risky concerned concern concerns insecure careful caution beware"),
-    ),
-    Feeling.SADNESS: (
-        (-0.9, 0.75, "tragedy tragic suicide murdered fatal fatally deadly heartbroken heartbreaking"),
-        (-0.8, 0.65, "died dies death funeral grief grieving mourning cancer miscarriage"),
-        (-0.6, 0.45, "killed divorce divorced hospital hospitalized hospitalised injured evicted"),
-        (-0.6, 0.35, "sad sadly sadness crying cried tears depressed depressing depression hopeless"),
-        (-0.5, 0.30, "lonely loneliness miserable regret regrets regretted unhappy homesick sorry"),
-    ),
-    Feeling.URGENCY: (
-        (-0.3, 0.80, "emergency emergencies urgent urgently asap mayday"),
-        (-0.1, 0.60, "critical critically crucial crucially vital severe severely imperative"),
-        (-0.1, 0.45, "immediately immediate overdue deadline deadlines escalate escalated escalation"),
-        (0.0, 0.40, "important importantly essential serious seriously warning warnings hurry"),
-        (0.0, 0.25, "must never always mandatory required forbidden priority priorities"),
-    ),
-    Feeling.SURPRISE: (
-        (-0.4, 0.70, "shocked shocking shock stunned appalled unthinkable"),
-        (0.2, 0.55, "astonished astonishing astounding unbelievable unprecedented miracle miraculous"),
-        (0.1, 0.40, "surprised surprising surprisingly surprise unexpected unexpectedly sudden"),
-        (0.1, 0.30, "suddenly wow whoa discovered discovery finally remarkable remarkably"),
-    ),
-    Feeling.CONFUSION: (
-        (-0.3, 0.35, "baffled baffling bewildered bewildering perplexed perplexing inexplicable"),
-        (-0.2, 0.25, "confused confusing confusion puzzled puzzling bizarre mysterious mystery"),
-        (-0.1, 0.15, "unclear weird strange strangely odd oddly unsure uncertain ambiguous"),
-    ),
-}  # fmt: skip
+_LISTS = sections("vestige.cognition.english", "emotion")
 
 LEXICON: dict[str, EmotionWord] = {
-    word: EmotionWord(valence=valence, arousal=arousal, feeling=feeling)
-    for feeling, groups in _GROUPS.items()
-    for valence, arousal, words in groups
-    for word in words.split()
+    word: EmotionWord(valence=float(valence), arousal=float(arousal), feeling=feeling)
+    for feeling in Feeling
+    for valence, arousal, *words in map(str.split, _LISTS.get(feeling, ()))
+    for word in words
 }
 
 DEGREES: dict[str, float] = {
-    **dict.fromkeys("very extremely incredibly really so totally completely utterly deeply".split(), 1.3),
-    **dict.fromkeys("slightly somewhat mildly fairly rather little bit".split(), 0.6),
+    word: float(factor) for factor, *words in map(str.split, _LISTS["degrees"]) for word in words
 }
-"""By how much the word before a feeling makes it stronger or weaker."""
+"""The factor by which the word before a feeling makes it stronger or weaker."""
 
-URGENT_PHRASES = (
-    r"as soon as possible",
-    r"right (?:now|away)",
-    r"drop everything",
-    r"without delay",
-    r"top priority",
-    r"running out of time",
-    r"(?:before|until) it (?:is|was) too late",
-    r"(?:is|are|was|were|went|goes|still) down",
-    r"(?:do not|don't|never) (?:ever )?forget",
-    r"whatever you do",
-    r"under no circumstances",
-    r"at all costs",
-)
-"""What presses without a word that does, as regular expressions over lower case."""
+URGENT_PHRASES = tuple(_LISTS["urgent_phrases"])
 
 
-# -- emotion
+# -- emotion of a text --------------------------------------------------------------------------
 
 READ_CHARS = 2_000
-"""Feeling is read off the beginning of a text: a long one is a document."""
+"""Only the beginning of a text is read: a long one is a document."""
 
 CALM = 0.05
-"""The arousal of a text without any sign of it."""
+"""The arousal of a text without any sign of emotion."""
 FELT_FROM = 0.2
 """Below this arousal a text is neutral."""
 
 BESIDE_SHARES = (1.0, 0.25, 0.125)
-"""How much the strongest word counts, the next one, and the one after: a text is as rousing as its
-strongest word and little more, however long it is."""
+"""The weights of the strongest word, the second and the third: a text is about as arousing as its strongest
+word, whatever its length."""
 
 NEGATION_WINDOW = 3
 NEGATED_VALENCE = -0.7
@@ -159,7 +87,8 @@ _URGENT = re.compile(rf"\b(?:{'|'.join(URGENT_PHRASES)})\b")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Affect:
-    """How a text feels: valence -1 to 1, arousal 0 to 1, the feeling that prevails, and what tells so."""
+    """The emotion of a text: valence -1 to 1, arousal 0 to 1, the prevailing feeling, and the words that show
+    it."""
 
     valence: float
     arousal: float
@@ -169,7 +98,7 @@ class Affect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Felt:
-    """A word of the lexicon as it is used here."""
+    """A word of the lexicon in its context."""
 
     word: str
     valence: float
@@ -178,7 +107,7 @@ class _Felt:
 
 
 def affect(text: str) -> Affect:
-    """What a text feels like, by the lexicon, negation, degree, urgent phrases and signs."""
+    """The emotion of a text by the lexicon, negation, degree, urgent phrases and punctuation."""
     read = text[:READ_CHARS].replace("’", "'")
     words = _WORD.findall(read)
     felt = sorted(_felt([word.lower() for word in words]), key=lambda one: -one.arousal)
@@ -200,12 +129,12 @@ def affect(text: str) -> Affect:
 
 
 def is_flashbulb(novelty: float, arousal: float) -> bool:
-    """Whether something is kept like a photograph: it was new and it was rousing."""
+    """Whether a memory is a flashbulb memory: new and arousing."""
     return novelty >= FLASHBULB_NOVELTY and arousal >= FLASHBULB_AROUSAL
 
 
 def flashbulb_factor(arousal: float) -> float:
-    """By what a flashbulb's stability is multiplied."""
+    """The factor for the stability of a flashbulb memory."""
     return 1.0 + FLASHBULB_GAIN * arousal
 
 
@@ -217,12 +146,12 @@ def _felt(words: Sequence[str]) -> Iterator[_Felt]:
 
 
 def _used(words: Sequence[str], at: int, entry: EmotionWord) -> _Felt:
-    """A word with what the words before it make of it."""
+    """A word of the lexicon, adjusted by the words before it."""
     before = words[max(0, at - NEGATION_WINDOW) : at]
     arousal = min(1.0, entry.arousal * DEGREES.get(before[-1] if before else "", 1.0))
     if not any(word in NEGATORS or word.endswith(("n't", "cannot")) for word in before):
         return _Felt(word=words[at], valence=entry.valence, arousal=arousal, feeling=entry.feeling)
-    # What is not pleasant is a disappointment; of anything else that is denied, little feeling is left.
+    # A denied joy is a disappointment; any other denied feeling leaves little.
     return _Felt(
         word=words[at],
         valence=entry.valence * NEGATED_VALENCE,
@@ -232,13 +161,13 @@ def _used(words: Sequence[str], at: int, entry: EmotionWord) -> _Felt:
 
 
 def _valence(felt: Sequence[_Felt]) -> float:
-    """The mean over the words, the rousing ones counting more."""
+    """The mean valence of the words, weighted by arousal."""
     total = sum(one.arousal for one in felt)
     return sum(one.valence * one.arousal for one in felt) / total if total else 0.0
 
 
 def _prevailing(felt: Sequence[_Felt], urgent: int) -> Feeling:
-    """The feeling with most arousal behind it; of equal ones that of the strongest word."""
+    """The feeling with the highest total arousal; ties go to the strongest word."""
     weights: dict[Feeling, float] = defaultdict(float)
     for one in felt:
         weights[one.feeling] += one.arousal

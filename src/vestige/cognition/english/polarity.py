@@ -1,221 +1,23 @@
-"""Which words of a statement are denied, and whether two statements deny each other."""
+"""Negation: which words of a statement are denied, and whether two statements deny each other."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from vestige.cognition.english.words import BE, Word, root
 from vestige.cognition.text.analyser import STOP_WORDS
+from vestige.cognition.text.word_lists import sections
 
-# -- Words that cannot both be said of the same thing: opposites by class, and by prefix.
+# -- antonyms -----------------------------------------------------------------------------------
 
-# Each line is a class; words of one side of `/` are opposed to those of the other.
-_OPPOSITES = """
-always / never rarely seldom
-enable activate / disable deactivate
-allow permit accept approve / deny forbid forbidden prohibit ban reject disallow refuse block
-true yes / false no
-on / off
-like love enjoy adore prefer favor fond / dislike hate detest loathe avoid dread fear
-use / avoid
-include / exclude omit
-increase rise rose grow grew raise up / decrease fall fell shrink shrank drop lower reduce down
-start begin began begun resume launch / stop end cease halt finish quit
-open / close shut
-pass succeed work / fail break broke broken
-safe secure / unsafe insecure dangerous risky
-require mandatory compulsory obligatory necessary / optional voluntary
-public / private
-online / offline
-synchronous sync / asynchronous async
-cheap inexpensive / expensive costly
-right correct / wrong incorrect
-valid / invalid
-single unmarried divorced / married
-before / after
-above over / below under beneath
-inside indoors indoor in / outside outdoors outdoor out
-early / late
-more / less fewer
-most / least
-many / few
-high tall / low short
-big large huge / small little tiny
-long / short
-fast quick rapid / slow
-hot warm / cold cool
-new modern / old ancient
-young / old
-strong / weak
-easy simple / hard difficult complex
-light bright / dark
-light / heavy
-full / empty
-wet / dry
-clean / dirty
-loud noisy / quiet silent
-thick / thin
-wide / narrow
-deep / shallow
-soft / hard
-rich / poor
-happy glad / sad unhappy
-good great / bad poor terrible
-better / worse
-best / worst
-alive / dead
-awake / asleep
-sit sat / stand stood
-push / pull
-give gave given / take took taken
-send sent / receive
-buy bought / sell sold
-lend / borrow
-win won / lose lost
-add put insert / remove delete subtract take
-near / far distant
-hit catch / miss
-into onto / out off
-create / delete destroy
-install / uninstall
-lock / unlock
-load / unload
-connect / disconnect
-encrypt / decrypt
-push / pop
-static / dynamic
-mutable / immutable
-nullable / required
-positive / negative
-visible / hidden invisible
-manual manually / automatic automatically
-temporary / permanent
-present / absent
-available / unavailable
-possible / impossible
-support / drop deprecate
-everything all everybody everyone / nothing none nobody
-trust / distrust
-agree / disagree
-arrive land / leave depart
-enter / exit leave
-lead / follow
-attack / defend
-remember / forget forgot forgotten
-keep kept retain / discard drop delete
-hire / fire
-ally friend / enemy
-vegetarian vegan / carnivore
-paid / unpaid
-finished complete done / unfinished incomplete pending
-active / inactive idle
-healthy / sick ill
-sober / drunk
-employed / unemployed retired
-wanted / unwanted
-stable / unstable flaky
-blocking / nonblocking
-optimistic / pessimistic
-innocent / guilty
-floating / sinking
-ascend climb / descend
-accelerate / brake
-fill / empty
-dress / undress
-strict / lenient loose lax
-tight / loose
-implicit / explicit
-inclusive / exclusive
-sequential serial / parallel concurrent
-global / local
-centralized / decentralized distributed
-virtual remote / physical onsite
-digital / analog paper
-verbose / terse concise
-encrypted / plaintext
-lossy / lossless
-eager / lazy
-major / minor
-free / paid busy occupied
-vacant / occupied
-formal / informal casual
-extrovert extroverted / introvert introverted
-urban / rural
-domestic / foreign
-forward / backward
-success / failure
-profit / loss
-current fresh / outdated obsolete stale
-accept / decline
-confirm admit / deny
-attend / skip miss
-show reveal expose / hide conceal
-expand / collapse
-merge / split
-attach / detach
-freeze / thaw melt
-obey respect / ignore
-pause / resume
-often frequently / rarely seldom never
-alone / together
-opaque / transparent
-fixed / variable
-rigid / flexible
-smooth / rough
-sharp / blunt
-brave / cowardly
-polite / rude
-patient / impatient
-calm / nervous
-tidy / messy
-sweet / bitter sour
-raw / cooked
-reliable / flaky
-sunny / cloudy rainy
-crowded busy / deserted empty
-ready / unready
-awful / excellent
-fail / pass succeed
-approve / reject decline
-"""
-# Counterparts: two things of one kind, of which different things may be true.
-_COUNTERPARTS = """
-left / right
-to at / from
-mother / father
-brother / sister
-husband / wife
-son / daughter
-north / south
-east / west
-client / server
-frontend / backend
-internal / external
-first / last
-minimum / maximum
-male man boy / female woman girl
-day / night
-morning / evening
-summer / winter
-upload / download
-import / export
-read / write
-guest / host
-teacher / student
-parent / child
-ceiling / floor
-entrance / exit
-local / remote
-horizontal / vertical
-ascending / descending
-"""
+_ANTONYMS = sections("vestige.cognition.english", "antonyms")
 LEAST_ROOT = 4
-"""Letters of a word that a negative prefix makes another of."""
+"""The least number of letters of a word that can take a negative prefix."""
 _PREFIXES = ("un", "dis", "in", "im", "ir", "il", "non", "non-", "mis")
 
 
-def _table(classes: str) -> dict[str, frozenset[str]]:
+def _table(classes: Iterable[str]) -> dict[str, frozenset[str]]:
     opposed: dict[str, set[str]] = {}
-    for line in classes.strip().splitlines():
+    for line in classes:
         left, right = ([form for word in side.split() for form in _forms(word)] for side in line.split("/"))
         for one in left:
             opposed.setdefault(one, set()).update(right)
@@ -225,18 +27,19 @@ def _table(classes: str) -> dict[str, frozenset[str]]:
 
 
 def _forms(word: str) -> set[str]:
-    """The roots of a word's forms; the stemmer takes "add" and "adding" apart."""
+    """The roots of a word's forms, because the stemmer separates "add" and "adding"."""
     if word in STOP_WORDS:
         return {word}
     short = word.removesuffix("e")
     return {root(form) for form in (word, f"{word}s", f"{short}ing", f"{short}ed")}
 
 
-_OPPOSED, _OTHERS = _table(_OPPOSITES), _table(_COUNTERPARTS)
+_OPPOSED, _OTHERS = _table(_ANTONYMS["opposites"]), _table(_ANTONYMS["counterparts"])
 
 
 def opposites(word: str, others: Collection[str]) -> set[str]:
-    """Which of the others are opposed to a word (or stem): by the table, or a negative prefix or ending."""
+    """The words among the others that are opposed to a word (or stem): by the table, a negative prefix or an
+    ending."""
     found = _OPPOSED.get(word, frozenset()).intersection(others)
     if len(word) >= LEAST_ROOT:
         made = {f"{prefix}{word}" for prefix in _PREFIXES}
@@ -254,11 +57,11 @@ def opposites(word: str, others: Collection[str]) -> set[str]:
 
 
 def counterpart(left: str, right: str) -> bool:
-    """Whether two stems name the two things of a pair: left and right, client and server."""
+    """Whether two stems name the two members of a pair: left and right, client and server."""
     return right in _OTHERS.get(left, ())
 
 
-# -- polarity
+# -- negation -----------------------------------------------------------------------------------
 
 NEGATORS = frozenset(
     "not no never none nobody nothing nowhere neither nor without hardly barely rarely seldom".split()
@@ -277,11 +80,11 @@ _BOUNDS = frozenset("more less fewer only just exceed".split())
 
 
 _POSSIBLE = frozenset(root(word) for word in "allow permit possible support accept welcome".split())
-"""What, denied, denies all of its clause."""
+"""Words that, when denied, deny their whole clause."""
 
 
 def _bounds(words: Sequence[Word], at: int) -> bool:
-    """Whether "no" or "not" shortly before limits and does not deny: "no later than", "not only"."""
+    """Whether "no" or "not" shortly before sets a limit instead of denying: "no later than", "not only"."""
     if at >= len(words):
         return False
     compared = words[at].text.endswith("er") and at + 1 < len(words) and words[at + 1].text == "than"
@@ -290,14 +93,14 @@ def _bounds(words: Sequence[Word], at: int) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Denial:
-    """How two statements deny each other: what tells, and the two opposites if that is it."""
+    """How two statements deny each other: a description, and the two opposites if there are any."""
 
     detail: str
     opposites: tuple[Word, Word] | None = None
 
 
 def is_negator(words: Sequence[Word], at: int) -> bool:
-    """Whether the word at a place denies what follows it in its clause."""
+    """Whether the word at this index denies what follows it in its clause."""
     word = words[at]
     if word.text in ("no", "not") and any(_bounds(words, place) for place in range(at + 1, at + 4)):
         return False
@@ -309,9 +112,9 @@ def is_negator(words: Sequence[Word], at: int) -> bool:
 
 
 def denied(words: Sequence[Word], by: frozenset[str] | None = None) -> list[bool]:
-    """For each word whether an odd number of negations before it in its clause reaches it.
+    """For each word, whether an odd number of negations before it in its clause applies to it.
 
-    `by` are the only negations that count, if given.
+    `by` limits the negations that count.
     """
     flags: list[bool] = []
     clause, odd = -1, False
@@ -329,14 +132,14 @@ def denied(words: Sequence[Word], by: frozenset[str] | None = None) -> list[bool
 
 
 def _forbids(words: Sequence[Word], at: int) -> bool:
-    """Whether a denial is what is said of all before it: "swimming here is forbidden", "is not allowed"."""
+    """Whether a denial applies to all words before it: "swimming here is forbidden", "is not allowed"."""
     if words[at].key in _DENYING:
         return at > 0 and words[at - 1].text in BE
     return any(word.key in _POSSIBLE for word in words[at + 1 : at + 2])
 
 
 def contrasted(words: Sequence[Word]) -> set[int]:
-    """The places of telling words that something else is set against: "instead of X", "prefer Y over X"."""
+    """The indices of content words that something else is set against: "instead of X", "prefer Y over X"."""
     places: set[int] = set()
     for at, word in enumerate(words):
         pair = (words[at - 1].text, word.text) if at else ("", "")
@@ -348,13 +151,13 @@ def contrasted(words: Sequence[Word]) -> set[int]:
 
 
 def _following(words: Sequence[Word], at: int) -> set[int]:
-    """The telling words after a place, up to a preposition or the end of the clause."""
+    """The content words after an index, up to a preposition or the end of the clause."""
     found: set[int] = set()
     for place in range(at + 1, len(words)):
         word = words[place]
         if word.clause != words[at].clause or (found and word.text in ("to", "for", "in", "on", "because")):
             break
-        if word.telling:
+        if word.is_content:
             found.add(place)
     return found
 
@@ -370,8 +173,8 @@ def find_denial(new: Sequence[Word], old: Sequence[Word]) -> Denial | None:
         turned = True  # "not disabled" is "enabled"
     if turned:
         return None
-    ours = {word.key: flag for word, flag in zip(new, new_flags, strict=True) if word.telling}
-    theirs = {word.key: flag for word, flag in zip(old, old_flags, strict=True) if word.telling}
+    ours = {word.key: flag for word, flag in zip(new, new_flags, strict=True) if word.is_content}
+    theirs = {word.key: flag for word, flag in zip(old, old_flags, strict=True) if word.is_content}
     shared = ours.keys() & theirs.keys()
     more, less = (_negations(words) for words in (new, old))
     newly = any(ours[key] and not theirs[key] for key in shared)
@@ -385,7 +188,7 @@ def find_denial(new: Sequence[Word], old: Sequence[Word]) -> Denial | None:
 
 
 def _turned_down(words: Sequence[Word]) -> list[bool]:
-    """Which words are denied, or have something else set against them."""
+    """For each word, whether it is denied or contrasted."""
     against = contrasted(words)
     return [flag or at in against for at, flag in enumerate(denied(words))]
 
@@ -406,7 +209,7 @@ def _opposites(new: Sequence[Word], old: Sequence[Word]) -> Iterator[tuple[int, 
         places = {theirs[form] for own in (word.key, word.text) for form in opposites(own, theirs)}
         for other in sorted(places):
             # "What's up" and "go down" oppose nothing: particles must stand in the same place.
-            if (word.telling and old[other].telling) or _beside(new, one) & _beside(old, other):
+            if (word.is_content and old[other].is_content) or _beside(new, one) & _beside(old, other):
                 yield one, other
 
 

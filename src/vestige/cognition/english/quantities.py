@@ -1,16 +1,18 @@
-"""Numbers with what they count, in one normal form: figures and words, units, money, versions, times, dates.
+"""Quantities in a text, in one normal form: numbers with units, money, versions, times and dates.
 
-"3 pm" and "15:00", "1.5 GB" and "1536 MB", "two" and "2" are the same; 3.1 and 3.10 are not (versions).
+"3 pm" and "15:00", "1.5 GB" and "1536 MB", "two" and "2" are equal; 3.1 and 3.10 are not (versions).
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from vestige.cognition.text.word_lists import sections
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantity:
-    """The characters `start`..`end` of a text that say how much, which version or when.
+    """The characters `start`..`end` of a text that state an amount, a version or a time.
 
     Two with the same `key` are equal; two with the same `unit` can be compared.
     """
@@ -41,28 +43,11 @@ _MONTH_NUMBERS = {
     form: number for number, name in enumerate(_MONTHS, start=1) for form in (name, name[:3], f"{name[:3]}t")
 }
 
-# What each unit is in the first one of its kind.
-_SIZES: dict[str, dict[str, float]] = {
-    "bytes": {"b": 1, "kb": 2**10, "mb": 2**20, "gb": 2**30, "tb": 2**40},
-    "seconds": {
-        "ms": 0.001, "millisecond": 0.001, "s": 1, "sec": 1, "second": 1, "min": 60, "minute": 60, "h": 3600,
-        "hr": 3600, "hour": 3600, "day": 86_400, "week": 604_800,
-    },
-    "months": {"month": 1, "year": 12, "yr": 12},
-    "metres": {
-        "mm": 0.001, "cm": 0.01, "metre": 1, "meter": 1, "km": 1000, "kilometre": 1000, "kilometer": 1000,
-    },
-    "miles": {"mile": 1, "mi": 1},
-    "grams": {"mg": 0.001, "g": 1, "gram": 1, "kg": 1000, "kilo": 1000},
-    "dollars": {"$": 1, "usd": 1, "dollar": 1, "buck": 1},
-    "euros": {"€": 1, "eur": 1, "euro": 1},
-    "pounds": {"£": 1, "gbp": 1, "pound": 1},
-    "percent": {"%": 1, "percent": 1},
-}  # fmt: skip
 _UNITS = {
-    form: (kind, size)
-    for kind, sizes in _SIZES.items()
-    for name, size in sizes.items()
+    form: (kind, float(size))
+    for kind, lines in sections("vestige.cognition.english", "units").items()
+    for size, *names in map(str.split, lines)
+    for name in names
     for form in ((name, f"{name}s") if len(name) > 1 else (name,))
 }
 
@@ -105,7 +90,7 @@ _COUNTING_ONE = re.compile(r"\s(?!(?:of|is|was|who|that|day|more|another|which)\
 
 
 def quantities(text: str) -> Iterator[Quantity]:
-    """The quantities of a text in order; numbers inside names (LH400, eu-west-1) are none."""
+    """The quantities of a text in order, without numbers inside names (LH400, eu-west-1)."""
     for found in _PATTERN.finditer(text):
         if found[0].lower() == "one" and not _COUNTING_ONE.match(text, found.end()):
             continue

@@ -1,7 +1,7 @@
-"""A statement taken apart into words: what each is, what it is the same as, and where its clause ends.
+"""The words of a statement: kind, normal form, clause and sentence of each, and the main verb.
 
-Contractions are written out, quantities have a normal form, everything else is compared by its stem.
-English only, like the stemmer.
+Contractions are expanded, quantities have a normal form, all other words are compared by their stem. English
+only, like the stemmer.
 """
 
 import re
@@ -11,120 +11,26 @@ from functools import lru_cache
 from typing import Literal
 
 from vestige.cognition.english.quantities import Quantity, quantities
-from vestige.cognition.text.analyser import STOP_WORDS
-from vestige.cognition.text.porter import stem
+from vestige.cognition.text.analyser import STOP_WORDS, stem
+from vestige.cognition.text.word_lists import sections, words
 
-# -- Words that mean the same in nearly every sentence, and irregular forms: what a stemmer cannot join.
+# -- synonyms -----------------------------------------------------------------------------------
 
-# The first of a line stands for the others.
-_CLASSES = """
-start begin began begun commence
-buy bought purchase
-big large
-small little tiny
-fix repair mend
-answer reply respond response
-car automobile
-doctor physician
-film movie
-photo photograph
-holiday vacation
-help assist assistance
-choose chose chosen pick select
-use utilize utilise usage
-need require
-allow permit
-forbid forbade forbidden prohibit
-remove delete erase
-live reside dwell
-happen occur
-show display shown
-quick fast rapid
-hard difficult
-happy glad
-sick ill
-cheap inexpensive
-expensive costly
-wrong incorrect
-mandatory compulsory obligatory
-leave depart departure
-colleague coworker
-apartment flat
-staff personnel
-company firm
-lawyer attorney
-woman lady
-man guy
-sea ocean
-jump leap
-close shut
-locate situate
-mail email e-mail
-decide decision
-contract agreement
-broken broke
-lead led
-keep kept
-hold held
-meet met
-run ran
-sell sold
-send sent
-make made
-go went gone
-take took taken
-write wrote written
-give gave given
-drive drove driven
-speak spoke spoken
-teach taught
-think thought
-catch caught
-pay paid
-say said
-tell told
-build built
-spend spent
-lose lost
-win won
-wake woke woken
-sleep slept
-sit sat
-stand stood
-become became
-come came
-eat ate eaten
-drink drank drunk
-fly flew flown
-swim swam
-feel felt
-hear heard
-see seen
-know knew known
-fall fell fallen
-grow grew grown
-rise rose risen
-steal stole stolen
-bring brought
-find found
-get got gotten
-"""
-_STANDS_FOR = {
-    stem(word): stem(line.split()[0]) for line in _CLASSES.strip().splitlines() for word in line.split()
-}
+_SYNONYMS = sections("vestige.cognition.english", "synonyms")
+_STANDS_FOR = {stem(word): stem(line.split()[0]) for line in _SYNONYMS["synonyms"] for word in line.split()}
 
 
 @lru_cache(maxsize=8192)
 def root(word: str) -> str:
-    """What a word in lower case is compared by: its stem, or that of the word that stands for it."""
+    """The form by which a lower-case word is compared: its stem, or the stem of its synonym."""
     made = stem(word)
     return _STANDS_FOR.get(made, made)
 
 
-# -- wording
+# -- words --------------------------------------------------------------------------------------
 
 TEMPORAL = frozenset(("date", "day", "month", "year", "time"))
-"""Units of quantities that say when."""
+"""Units of quantities that are times."""
 Kind = Literal["function", "word", "name", "quantity"]
 
 
@@ -132,8 +38,8 @@ Kind = Literal["function", "word", "name", "quantity"]
 class Word:
     """The characters `start`..`end` of a text as one word.
 
-    `text` is it in lower case, `key` what makes it equal to another, `unit` what a quantity is of, `clause`
-    and `sentence` which of its text it stands in, `mark` the punctuation just before it.
+    `text` is the word in lower case, `key` its normal form for comparison, `unit` the unit of a quantity,
+    `clause` and `sentence` their numbers in the text, `mark` the punctuation just before it.
     """
 
     start: int
@@ -147,12 +53,12 @@ class Word:
     mark: str = ""
 
     @property
-    def telling(self) -> bool:
-        """Whether it carries content."""
+    def is_content(self) -> bool:
+        """Whether it is a content word, not a function word."""
         return self.kind != "function"
 
     def says(self, other: "Word") -> bool:
-        """Whether it says what the other says, or the same time more exactly: "May", "May 2026"."""
+        """Whether it means the same as the other, or the same time more exactly: "May", "May 2026"."""
         return self.key == other.key or (other.unit in TEMPORAL and self.key.startswith(other.key))
 
 
@@ -174,36 +80,20 @@ _NEGATED |= {word.replace("'", ""): parts for word, parts in tuple(_NEGATED.item
 _ENDINGS = {"'re": "are", "'ve": "have", "'ll": "will", "'m": "am", "'d": "would"}
 _IS = frozenset("it he she that there here what who where how this everything nothing everyone".split())
 
-_LIGHT = frozenset(
-    "always never hardly really just please currently still also already actually basically simply "
-    "generally usually probably maybe etc via per ok okay well anyway instead too quite rather pretty "
-    "anymore longer today nowadays yesterday tomorrow tonight week month year last next ago recently "
-    "lately previously earlier formerly remember note reminder fyi mr mrs ms dr prof am must may need "
-    "every".split()
-)
-"""Adverbs of degree, time and manner, titles and calls to remember: no statement is about them."""
+_CLASSES = sections("vestige.cognition.english", "word_classes")
+_LIGHT = words(_CLASSES["light"])
+"""Adverbs of degree, time and manner, titles and reminders: no statement is about them."""
 FUNCTION_WORDS = frozenset(STOP_WORDS | _LIGHT) - {"like", "own"}
 _ABBREVIATIONS = frozenset("mr mrs ms dr prof st vs approx nr eg ie etc inc ltd jr sr".split())
 
-# What is written in two ways.
-_SPELLINGS = {
-    "repo": "repository", "env": "environment", "config": "configuration", "db": "database",
-    "app": "application", "prod": "production", "doc": "documentation", "docs": "documentation",
-    "auth": "authentication", "info": "information", "admin": "administrator", "spec": "specification",
-    "param": "parameter", "arg": "argument", "lib": "library", "dir": "directory", "min": "minimum",
-    "max": "maximum", "phone": "telephone", "mum": "mother", "mom": "mother", "dad": "father",
-    "kid": "child", "kids": "child", "children": "child", "men": "man", "women": "woman",
-    "people": "person", "postgres": "postgresql", "k8s": "kubernetes", "js": "javascript",
-    "ts": "typescript", "favourite": "favorite", "grey": "gray",
-}  # fmt: skip
+_SPELLINGS = {word: line.split()[0] for line in _SYNONYMS["spellings"] for word in line.split()[1:]}
 _BRITISH = re.compile(r"(?<=[a-z]{2}[lbvhn])our(?=s|ed|ing|$)|(?<=[a-z]{3})is(?=ation|e[sd]?$|ing$)")
 
 
 @lru_cache(maxsize=1024)
 def words_of(text: str) -> tuple[Word, ...]:
-    """The words of a text in order."""
     counted = {quantity.start: quantity for quantity in quantities(text)}
-    # In a headline every word has a capital, which tells nothing then.
+    # In a headline every word has a capital, so a capital does not mark a name.
     longer = [found[0] for found in _TOKEN.finditer(text) if len(found[0]) > 3]
     titled = len(longer) > 3 and sum(word[0].isupper() for word in longer) > 0.7 * len(longer)
     return tuple(_read(text, counted, titled))
@@ -239,7 +129,7 @@ def _read(text: str, counted: dict[int, Quantity], titled: bool) -> Iterator[Wor
 
 
 def _next(text: str, at: int, counted: dict[int, Quantity]) -> Quantity | re.Match[str] | None:
-    """The next quantity, word or mark from a place on."""
+    """The next quantity, word or mark from an index on."""
     found = _TOKEN.search(text, at)
     if found is None:
         return None
@@ -275,11 +165,11 @@ def _kind(written: str, word: str, fresh: bool) -> Kind:
     return "name" if marked or (written[:1].isupper() and not fresh) or "." in inner else "word"
 
 
-# -- Classes of English words that frame a value: verbs of one value and of many, and what goes with them.
+# -- classes of words that frame a value: verbs of one value and of many, prepositions --------------
 
 
-def _stems(words: str) -> frozenset[str]:
-    return frozenset(root(word) for word in words.split())
+def _stems(*lines: str) -> frozenset[str]:
+    return frozenset(map(root, words(lines)))
 
 
 BE = frozenset("is are was were am be been being".split())
@@ -288,101 +178,58 @@ POSSIBLE = frozenset("can could may might".split())
 AUXILIARIES = (
     BE | HAVE | POSSIBLE | frozenset("will would must should shall do does did gets get got".split())
 )
-PREPOSITIONS = frozenset(
-    "in on at to for from with by of about into onto under over between after before until since through as "
-    "than via around near behind during against without within per towards toward".split()
-)
+PREPOSITIONS = words(_CLASSES["prepositions"])
 ARTICLES = frozenset("a an the this that these those some any".split())
 OWNERS = frozenset("my our your his her its their".split())
 PRONOUNS = frozenset("i we you he she it they me us him them".split())
 TITLES = frozenset("mr mrs ms dr prof version next close opposite front top".split())
 """What may stand between a verb and its value: "is next to", "is Mr"."""
 
-SINGLE_VALUED = _stems(
-    "live reside stay sit sleep work study teach cost weigh measure last take start begin end finish "
-    "close open expire arrive leave depart land run meet drive earn charge rank stand equal total deploy "
-    "retry poll rotate stop wake commute retire plan bind redirect inherit bill"
-)
+SINGLE_VALUED = _stems(*_CLASSES["single_valued"])
 """Verbs whose object or adverbial has one value at a time: residence, work, cost, size, time, place."""
 MANY_WITH = frozenset({("work", "on"), ("work", "with"), ("run", "with"), ("meet", "with"), ("live", "with")})
-"""Verbs of one value that have many after this preposition."""
+"""Verbs of one value that take many after this preposition."""
 SINGLE_WITH = frozenset(
-    (root(verb), preposition)
-    for verb, preposition in (
-        ("report", "to"), ("belong", "to"), ("listen", "on"), ("point", "to"), ("resolve", "to"),
-        ("default", "to"), ("route", "to"), ("forward", "to"), ("sync", "to"), ("map", "to"),
-        ("come", "from"), ("major", "in"), ("answer", "in"), ("renew", "in"), ("renew", "on"),
-    )
-)  # fmt: skip
-"""Verbs of one value after this preposition only."""
+    (root(verb), preposition) for verb, preposition in map(str.split, _CLASSES["single_with"])
+)
+"""Verbs that take one value only after this preposition."""
 PLACES = frozenset(
     "in on at under behind beside near next above below inside outside between against".split()
 )
-"""What begins the place of a thing."""
+"""Prepositions that begin the place of a thing."""
 PLACED = _stems("go hang lie belong sit stand live")
 """Verbs that say where a thing is."""
-PLACING = _stems(
-    "store keep host bill track manage write deploy ship publish save archive hold run serve park charge "
-    "invoice document plan do test build develop pay price quote"
-)
+PLACING = _stems(*_CLASSES["placing"])
 """Verbs that put their object in one place: "we track bugs in Jira"."""
-SETTINGS = _stems(
-    "call name set plan schedule due write host locate base store keep paint build born hold own make assign "
-    "register cap limit configure deploy manage lead maintain run serve pin title dub fix price value date "
-    "rate label mark found install mount bind rent lease print implement code develop compile encode format "
-    "sort key partition park situate book reserve estimate expect version tag written built held made kept "
-    "led enroll license power insure send deliver route cache mirror render log authenticate back"
-)
-"""What follows "is" and still takes one value: called, set to, planned for, written in."""
-MANY_DONE = _stems(
-    "use support affect inspire love like call visit attend know follow cover include surround "
-    "enable disable allow permit need require read see hear watch speak teach sell find eat grow play "
-    "mention involve interest specialize experience train link relate connect add invite present list "
-    "describe feature bundle translate"
-)
+SETTINGS = _stems(*_CLASSES["settings"])
+"""Participles after "is" that take one value: called, set to, planned for, written in."""
+MANY_DONE = _stems(*_CLASSES["many_done"])
 """Participles whose agent or place is one of many: "is used by", "is enabled in"."""
 CHOSEN = _stems("use prefer choose recommend")
 """Verbs of many objects, but of one for each purpose: "we use Kafka for events"."""
 ROLES = _stems("lead manage head chair run maintain captain own coordinate host direct supervise coach edit")
-"""Verbs of a post that one person holds: "Ada leads the data team"."""
-MANY_VALUED = _stems(
-    "speak like love enjoy use own have has visit meet know support accept depend include contain offer play "
-    "read collect publish raise cover need require want see watch hear eat drink cook buy sell write "
-    "make do attend teach learn try ask help hate dislike avoid remember mention recommend prefer add"
-)
-PAST_EVENTS = frozenset(
-    "ran went met took won came bought paid sold made did saw had ate drank read wrote drove flew gave got "
-    "lost found left fell broke felt heard kept led told said swam spent slept spoke taught caught brought "
-    "built hit visited attended watched finished walked talked called asked played worked scored".split()
-)
-"""Past forms: what happened once, and may happen again with other values."""
+"""Verbs of a role that one person holds: "Ada leads the data team"."""
+MANY_VALUED = _stems(*_CLASSES["many_valued"])
+PAST_EVENTS = words(_CLASSES["past_events"])
+"""Past forms: events that may happen again with other values."""
 
-LABELS = frozenset(
-    "issue task ticket pr bug step chapter section part room day week question item line page id phase "
-    "number no nr topic sprint lesson exercise test case user player order invoice building floor gate "
-    "flight server node version release build milestone episode season track lane platform table".split()
-)
-"""A number behind one of these names a thing; it is not a value that changed."""
+LABELS = words(_CLASSES["labels"])
+"""Nouns after which a number is a name, not a value that changed."""
 PLATFORMS = frozenset("android ios linux windows macos safari firefox chrome edge web".split())
-"""What a thing mostly runs on several of."""
-ADJECTIVES = frozenset(
-    "good great nice bad fine kind tall short big small slow fast ugly pretty smart clever funny "
-    "calm shy loud rich poor strong weak hard soft easy cheap expensive new old young late early "
-    "warm cold hot dry wet clean safe useful stable simple complex modern robust brave polite "
-    "strict fair honest tired sick well busy free".split()
-)
+"""Platforms, of which a thing mostly runs on several."""
+ADJECTIVES = words(_CLASSES["adjectives"])
 ADJECTIVE_ENDINGS = ("ful", "able", "ible", "ous", "ive", "less", "ish", "ic", "y", "ed", "en")
-"""A thing can be many of these at once."""
+"""Endings of adjectives: a thing can have many of them at once."""
 
 
-# -- Where the subject of a statement ends and what it says begins. A guess by word classes, no parser.
+# -- the main verb and the subject: a guess by word classes, not a parser ----------------------------
 
 _KNOWN = SINGLE_VALUED | MANY_VALUED | ROLES | SETTINGS
 _BEFORE_NOUNS = ARTICLES | OWNERS | PREPOSITIONS
 
 
 def verb_at(words: Sequence[Word]) -> int | None:
-    """The place of the main verb; 0 for an imperative, None where none is recognised."""
+    """The index of the main verb; 0 for an imperative, None if none is recognised."""
     if _is_elided(words):
         return 0
     for at in range(1, len(words)):
@@ -391,7 +238,7 @@ def verb_at(words: Sequence[Word]) -> int | None:
     if words and words[0].key in _KNOWN:
         return 0
     if words and words[0].text in PRONOUNS:
-        return next((at for at, word in enumerate(words) if word.telling), None)
+        return next((at for at, word in enumerate(words) if word.is_content), None)
     endings = (
         at
         for at in range(1, len(words))
@@ -404,7 +251,7 @@ def verb_at(words: Sequence[Word]) -> int | None:
 
 
 def _is_elided(words: Sequence[Word]) -> bool:
-    """Whether a note begins with what is or was done: "Interviewing candidates", "Ordered a desk"."""
+    """Whether a note begins with a verb without subject: "Interviewing candidates", "Ordered a lamp"."""
     if len(words) < 2 or words[0].kind != "word" or not words[0].text.endswith(("ing", "ed")):
         return False
     first = words[0].clause
@@ -426,13 +273,13 @@ def _is_verb(words: Sequence[Word], at: int) -> bool:
 
 
 def subject(words: Sequence[Word]) -> list[Word]:
-    """The telling words before the main verb; "since March" is not what a statement is about."""
+    """The content words before the main verb; "since March" is not part of the subject."""
     verb = verb_at(words)
     if verb is None:
         return []
-    return [word for word in words[:verb] if word.telling and word.unit not in TEMPORAL]
+    return [word for word in words[:verb] if word.is_content and word.unit not in TEMPORAL]
 
 
 def speaker(words: Sequence[Word]) -> str:
-    """The pronoun a statement without any other subject is about; nothing for an imperative."""
+    """The pronoun that is the only subject of a statement; empty for an imperative."""
     return next((word.text for word in words[: verb_at(words)] if word.text in PRONOUNS), "")

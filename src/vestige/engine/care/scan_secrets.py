@@ -19,8 +19,7 @@ from vestige.engine.context import Call
 from vestige.engine.embedding import vectors_for
 from vestige.engine.ingest.secrets import SecretSighting, look
 from vestige.engine.memory.delete import unlearn
-from vestige.engine.notify import created, deleted
-from vestige.engine.revise import load, next_revision, persistently, save
+from vestige.engine.revise import created, deleted, load, next_revision, persistently, save
 from vestige.store.contract.changes import Add, Carry, Change, Forget, Link, Put, Revise
 from vestige.store.merge.histories import DocumentLife, Life, MemoryLife
 

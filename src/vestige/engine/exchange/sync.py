@@ -1,8 +1,9 @@
 """Meeting other installations in a folder: take in what they left there, then leave our own.
 
 A file per installation, which only it writes. Taking one in again changes nothing, so all that is remembered
-of the others is which file has been seen (docs/adr/0017-sync-through-a-folder.md). Our own names are remembered too: a
-store that was restored is a new installation, and removes what it left under its former name.
+of the others is which file has been seen (docs/adr/0017-sync-through-a-folder.md). Our own names are
+remembered too: a store that was restored is a new installation, and removes what it left under its former
+name.
 """
 
 import logging

@@ -12,8 +12,7 @@ from vestige.cognition.time.validity import reworded
 from vestige.core.models import MAX_TAGS, Edge, Evidence, Memory, Record
 from vestige.engine.embedding import vectors_for
 from vestige.engine.ingest.batch import Draft, IngestBatch, identity, place_of
-from vestige.engine.notify import connected, created, updated
-from vestige.engine.revise import TEXT_FIELDS, changed_fields, next_revision
+from vestige.engine.revise import TEXT_FIELDS, changed_fields, connected, created, next_revision, updated
 from vestige.store.contract.changes import Add, Embedded, Link, Remark, Revise
 
 TOLD_AGAIN = ("valid_from", "valid_until", "pinned")
@@ -24,7 +23,7 @@ REPLACED = ("node_type", "metadata", "source", "position", *TOLD_AGAIN, *FILLED_
 """What a new text of the same thing replaces, as far as it was told."""
 
 
-def carry_out(batch: IngestBatch, index: int, draft: Draft, decision: Decision) -> str:
+def apply(batch: IngestBatch, index: int, draft: Draft, decision: Decision) -> str:
     """Collect what a decision changes; the id of the memory that now holds the text."""
     memory = draft.memory
     match decision:

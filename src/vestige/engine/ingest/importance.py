@@ -24,7 +24,7 @@ from vestige.core.models import Evidence, Filter, Memory, Record
 from vestige.engine.context import Call
 from vestige.engine.embedding import vectors_for
 from vestige.engine.ingest.batch import Draft, IngestBatch, whole_vector
-from vestige.engine.reactions.predict import recent_queries
+from vestige.engine.reactions.searches import searches
 from vestige.store.contract.answers import Scored
 from vestige.store.contract.changes import Embedded, Put, Remark
 
@@ -176,7 +176,7 @@ def assess(call: Call, content: str, topics: Sequence[str], where: Filter) -> Ju
 
 def _asked(call: Call) -> Queries:
     """What was asked lately where the caller is."""
-    return tuple((frozenset(one.terms), one.at) for one in recent_queries(call)[:LATELY])
+    return tuple((frozenset(one.terms), one.at) for one in searches(call, call.scope)[:LATELY])
 
 
 # -- what is near --------------------------------------------------------------------------------

@@ -1,27 +1,33 @@
-"""The write path: drafts → embed → rivals → decide → one transaction → events.
+"""The write path: screen → draft → embed → rivals → decide → apply → commit → emit.
 
-A batch is decided item by item, each seeing what the earlier ones did, and written whole.
+A batch is decided item by item, each seeing what the earlier ones became, and written whole.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from vestige.core.errors import Conflict, IdempotencyConflict, NotFound
-from vestige.engine.access import placed
 from vestige.engine.context import Call
-from vestige.engine.ingest.batch import Draft, IngestBatch, Ingested
-from vestige.engine.ingest.decide import decide_all
+from vestige.engine.ingest.apply import apply
+from vestige.engine.ingest.batch import Draft, IngestBatch, Ingested, NewText, draft_all, embed
+from vestige.engine.ingest.decide import decide_one, result_of
+from vestige.engine.ingest.importance import mark, scales_for
+from vestige.engine.ingest.rivals import find_rivals
+from vestige.engine.ingest.secrets import Policy, screen
 from vestige.engine.revise import persistently
 from vestige.store.contract.changes import Claim
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Promise:
-    """An idempotency key: the digest of its request, and how to write its answer down."""
+class Idempotency:
+    """An idempotency key, the digest of its request, and how to write its answer down.
+
+    `digest` is given the texts after screening, so that no secret is part of it.
+    """
 
     key: str
-    digest: str
-    answer: Callable[[list[Ingested]], str]
+    digest: Callable[[Sequence[NewText]], str]
+    answer: Callable[[Sequence[Ingested]], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,42 +38,66 @@ class Replayed:
 
 
 def ingest(
-    call: Call, drafts: Sequence[Draft], *, promise: Promise | None = None
+    call: Call,
+    texts: Sequence[NewText],
+    *,
+    secrets: Policy | None = None,
+    idempotency: Idempotency | None = None,
 ) -> list[Ingested] | Replayed:
-    """Remember every draft or none; a promise kept before gives its answer again."""
-    drafts = [replace(draft, memory=placed(call, draft.memory)) for draft in drafts]
+    """Remember every text or none; a request that was made before gets its answer again."""
+    clean = screen(call, texts, secrets)
+    drafts = draft_all(call, clean)
+    claim = _Claiming(call, idempotency, clean) if idempotency else None
     try:
-        return persistently(call, lambda: _attempt(call, drafts, promise))
+        return persistently(call, lambda: _attempt(call, drafts, claim))
     except IdempotencyConflict:
-        if promise is None or not call.engine.store.claimed(promise.key):
+        if claim is None or not claim.earlier():
             raise
-        # Somebody made the same request at the same time and was first: theirs is the answer.
-        return _attempt(call, drafts, promise)
+        # The same request was made at the same time and was first: its answer counts.
+        return _attempt(call, drafts, claim)
 
 
-def _attempt(call: Call, drafts: Sequence[Draft], promise: Promise | None) -> list[Ingested] | Replayed:
-    store = call.engine.store
-    claim = None
-    if promise:
-        earlier = store.claimed(promise.key)
-        if earlier:
-            return _replay(earlier, promise)
-    batch: IngestBatch = decide_all(call, drafts)
-    if promise:
-        claim = Claim(
-            key=promise.key, digest=promise.digest, answer=promise.answer(batch.results), at=batch.now
-        )
-    call.check()
-    try:
-        store.commit(batch.changes, access=call.access, claim=claim)
-    except NotFound as exc:
-        # A rival was deleted since it was looked at: decide again without it.
-        raise Conflict() from exc
+def _attempt(call: Call, drafts: Sequence[Draft], claim: "_Claiming | None") -> list[Ingested] | Replayed:
+    if claim and (earlier := claim.earlier()):
+        return claim.replay(earlier)
+    batch = embed(call, drafts)
+    find_rivals(batch, drafts)
+    scales = scales_for(batch, drafts)
+    for index, draft in enumerate(drafts):
+        decided = decide_one(batch, index, draft, scales)
+        memory_id = apply(batch, index, draft, decided.decision)
+        if decided.importance and memory_id == draft.memory.id:
+            mark(batch, draft.memory, decided.importance)
+        batch.results.append(result_of(batch, draft, decided, memory_id))
+    _commit(call, batch, claim.of(batch) if claim else None)
     call.engine.events.emit(*batch.happenings)
     return batch.results
 
 
-def _replay(earlier: Claim, promise: Promise) -> Replayed:
-    if earlier.digest != promise.digest:
-        raise IdempotencyConflict(hint="Use a new key for a new request.")
-    return Replayed(answer=earlier.answer)
+def _commit(call: Call, batch: IngestBatch, claim: Claim | None) -> None:
+    call.check()
+    try:
+        call.engine.store.commit(batch.changes, access=call.access, claim=claim)
+    except NotFound as exc:
+        # A rival was deleted since it was looked at: decide again without it.
+        raise Conflict() from exc
+
+
+class _Claiming:
+    """The claim that a request makes on its idempotency key."""
+
+    def __init__(self, call: Call, idempotency: Idempotency, texts: Sequence[NewText]) -> None:
+        self._store, self._idempotency = call.engine.store, idempotency
+        self._digest = idempotency.digest(texts)
+
+    def earlier(self) -> Claim | None:
+        return self._store.claimed(self._idempotency.key)
+
+    def replay(self, earlier: Claim) -> Replayed:
+        if earlier.digest != self._digest:
+            raise IdempotencyConflict(hint="Use a new key for a new request.")
+        return Replayed(answer=earlier.answer)
+
+    def of(self, batch: IngestBatch) -> Claim:
+        answer = self._idempotency.answer(batch.results)
+        return Claim(key=self._idempotency.key, digest=self._digest, answer=answer, at=batch.now)

@@ -1,6 +1,10 @@
-"""Reading a new text beside its rivals: the likeness of their words, and rivals found by words alone."""
+"""Rivals: stored memories that a new text may repeat, extend or correct.
+
+They are found by identical text, by position in a source, by meaning and by words.
+"""
 
 import logging
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,18 +13,115 @@ from numpy.typing import NDArray
 
 from vestige.cognition.english.words import words_of
 from vestige.cognition.gate.corrections import announces
-from vestige.cognition.gate.decide import Rival
-from vestige.cognition.gate.paraphrase import could_restate, word_likeness
-from vestige.cognition.text.analyser import query_terms
+from vestige.cognition.gate.decide import CORRECTABLE, Rival
+from vestige.cognition.gate.paraphrase import bare, could_restate, word_likeness
+from vestige.cognition.text.analyser import fingerprint, query_terms
+from vestige.cognition.text.form import is_spoken, is_talk, speaker_and_words
 from vestige.core.errors import EmbedderError
 from vestige.core.models import Filter, Memory
 from vestige.embed.protocol import Encoded
 from vestige.engine.context import Call
 from vestige.engine.embedding import embedder_or_none
-from vestige.engine.ingest.batch import IngestBatch
+from vestige.engine.ingest.batch import Draft, IngestBatch, identity, place_of
 from vestige.store.contract.answers import Scored
 
 logger = logging.getLogger(__name__)
+
+RIVALS = 5
+"""Rivals by meaning, and as many by words, at most."""
+
+
+def find_rivals(batch: IngestBatch, drafts: Sequence[Draft]) -> None:
+    """Load everything the gate will look at, in few queries: identical texts, positions, rivals, records."""
+    wholes = batch.wholes
+    by_scope: dict[str, list[int]] = defaultdict(list)
+    for index, draft in enumerate(drafts):
+        if not draft.force_create:
+            by_scope[draft.memory.scope].append(index)
+    for scope, members in by_scope.items():
+        _find_identical(batch, scope, [drafts[index].memory for index in members])
+        asking = [i for i in members if _asks(batch, drafts[i].memory)]
+        for index in asking:
+            _find_place(batch, drafts[index].memory)
+        asking = [i for i in asking if not is_said(drafts[i].memory)]
+        if asking and wholes is not None:
+            where = Filter(scope=scope, scope_only=True, valid_at=batch.now)
+            found = batch.call.engine.store.nearest(
+                wholes[asking], batch.vectors[0].signature, where, access=batch.call.access, limit=RIVALS
+            )
+            for index, near in zip(asking, found, strict=True):
+                more = found_by_words(batch, drafts[index].memory, wholes[index], near, RIVALS)
+                batch.rivals[index] = [*near, *more]
+    rivals = (one for found in batch.rivals.values() for one in found)
+    wanted = {one.memory_id for one in rivals if one.score >= CORRECTABLE} | set(batch.places.values())
+    _get(batch, wanted)
+
+
+def _asks(batch: IngestBatch, memory: Memory) -> bool:
+    """Whether anything but an identical text can matter to this one."""
+    return memory.thread is None and identity(memory, batch.now) not in batch.identical
+
+
+def _get(batch: IngestBatch, memory_ids: set[str]) -> None:
+    unknown = sorted(memory_ids - batch.known.keys())
+    if unknown:
+        for record in batch.call.engine.store.get_many(unknown, access=batch.call.access):
+            batch.known[record.memory.id] = record
+
+
+def _find_identical(batch: IngestBatch, scope: str, memories: Sequence[Memory]) -> None:
+    """Look up the memories that say exactly the same; a turn only if it stands in the same place."""
+    store, access = batch.call.engine.store, batch.call.access
+    marks = {mark for memory in memories for mark in _marks(memory)}
+    same = store.same_text(list(marks), scope=scope, valid_at=batch.now, access=access)
+    _get(batch, set(same.values()))
+    for memory in memories:
+        wanted = identity(memory, batch.now)
+        candidate = next((same[mark] for mark in _marks(memory) if mark in same), None)
+        record = batch.known.get(candidate) if candidate else None
+        if record is None:
+            continue
+        known = record.memory
+        if wanted[2:] == identity(known, batch.now)[2:] and same_time(memory, known):
+            batch.identical[wanted] = known.id
+        elif memory.thread is not None and memory.position is not None:
+            where = Filter(scope=scope, scope_only=True, thread=memory.thread, position=memory.position)
+            for twin in store.find(where, access=access, limit=5):
+                if identity(twin.memory, batch.now) == wanted:
+                    batch.known[twin.memory.id] = twin
+                    batch.identical[wanted] = twin.memory.id
+
+
+def _marks(memory: Memory) -> list[str]:
+    """The normal forms a text is looked up by. "Never push to main!" calls out, and so is nobody's rival;
+    without its typography it is the same as the plain sentence. A turn is only what it is."""
+    mark = fingerprint(memory.content)
+    return [mark] if memory.thread is not None else [mark, fingerprint(bare(memory.content))]
+
+
+def _find_place(batch: IngestBatch, memory: Memory) -> None:
+    """Look up the memory at the same source and position, if both are given."""
+    place = place_of(memory)
+    if place is None or place in batch.places:
+        return
+    scope, source, position = place
+    where = Filter(scope=scope, scope_only=True, source=source, position=position, valid_at=batch.now)
+    for record in batch.call.engine.store.find(where, access=batch.call.access, limit=5):
+        if record.memory.thread is None:
+            batch.places[place] = record.memory.id
+            batch.known[record.memory.id] = record
+            return
+
+
+def same_time(told: Memory, known: Memory) -> bool:
+    """Whether two texts can be about the same occasion: "went running" on two days is two things."""
+    return told.occurred_at is None or known.occurred_at in (None, told.occurred_at)
+
+
+def is_said(memory: Memory) -> bool:
+    """Whether a text outside threads is a turn of a talk by its form."""
+    _, said = speaker_and_words(memory)
+    return is_talk(memory.content) or is_spoken(memory.content, said)
 
 
 def compared(call: Call, content: str, rivals: Sequence[Rival]) -> list[Rival]:

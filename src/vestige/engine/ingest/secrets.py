@@ -1,14 +1,20 @@
-"""Keeping secrets out of the memory: whatever is told is looked through before it is kept."""
+"""Screening for secrets: every text is searched for keys, tokens and passwords before it is stored."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from vestige.cognition.secrets.find import excerpt, find_secrets, position, redacted
 from vestige.core.errors import SecretFound
 from vestige.engine.context import Call
+from vestige.engine.ingest.batch import NewText
 
 Policy = Literal["refuse", "redact", "allow"]
+SCREENED = (
+    "content", "tags", "node_type", "source", "scope", "author", "agent_id", "session_id", "thread",
+    "domains", "metadata",
+)  # fmt: skip
+"""The fields of a new text that may hold a secret."""
 MOST_TOLD = 20
 """How many secrets an error lists."""
 
@@ -22,6 +28,19 @@ class SecretSighting:
     line: int
     column: int
     excerpt: str
+
+
+def screen(call: Call, texts: Sequence[NewText], policy: Policy | None) -> list[NewText]:
+    """The texts as they may be stored by the policy, or SecretFound. No later step sees the rest."""
+    clean = []
+    for index, text in enumerate(texts):
+        given = {name: getattr(text, name) for name in SCREENED if name in text.given}
+        try:
+            clean.append(replace(text, **screened(call, given, policy)))
+        except SecretFound as exc:
+            exc.details["index"] = index
+            raise
+    return clean
 
 
 def checked(call: Call, text: str, *, policy: Policy | None = None) -> str:

@@ -13,9 +13,8 @@ from vestige.engine.care.backup import BACKUPS
 from vestige.engine.context import Call
 from vestige.engine.exchange.export import EXPORTS
 from vestige.engine.memory.merge import MERGED
-from vestige.engine.notify import deleted
 from vestige.engine.reactions.searches import ATTENTION, PATTERN
-from vestige.engine.revise import load, next_revision, persistently
+from vestige.engine.revise import deleted, load, next_revision, persistently
 from vestige.store.contract.changes import Change, Forget, Link, Put, Revise
 from vestige.store.merge.histories import Life, MemoryLife
 

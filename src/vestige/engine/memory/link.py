@@ -11,9 +11,8 @@ from vestige.core.errors import Conflict, InvalidInput, NotFound
 from vestige.core.events import ActivationSpread, EventScope, MemoryPromoted, places_of
 from vestige.core.models import Edge, Filter
 from vestige.engine.context import Call
-from vestige.engine.notify import connected
 from vestige.engine.recall.stage_inputs import MOST_EDGES
-from vestige.engine.revise import load, persistently
+from vestige.engine.revise import connected, load, persistently
 from vestige.store.contract.changes import Link, Put, Unlink
 from vestige.store.filter_rule import passes
 

@@ -8,11 +8,18 @@ from vestige.cognition.graph.kinds import MERGES
 from vestige.core.errors import Conflict, InvalidInput, ModelMismatch, NotFound
 from vestige.core.events import Happening
 from vestige.core.models import Edge, Evidence, Memory, Record, Revision
-from vestige.engine.access import unseen
-from vestige.engine.context import Call
+from vestige.engine.context import Call, unseen
 from vestige.engine.embedding import vectors_for
-from vestige.engine.notify import connected, created, updated
-from vestige.engine.revise import TEXT_FIELDS, changed_fields, load, next_revision, persistently
+from vestige.engine.revise import (
+    TEXT_FIELDS,
+    changed_fields,
+    connected,
+    created,
+    load,
+    next_revision,
+    persistently,
+    updated,
+)
 from vestige.store.contract.changes import Add, Change, Link, Remark, Revise
 
 MERGED, UNMERGED, UNDONE = "merged", "unmerged", "merge undone"

@@ -7,8 +7,7 @@ from vestige.core.errors import InvalidInput, NotFound
 from vestige.core.models import Filter, Memory
 from vestige.core.nearest import nearest_name
 from vestige.engine.context import Call
-from vestige.engine.notify import updated
-from vestige.engine.revise import next_revision, persistently
+from vestige.engine.revise import next_revision, persistently, updated
 from vestige.store.contract.changes import Revise
 
 

@@ -14,7 +14,7 @@ from vestige.cognition.prediction.forecast import (
     session_of,
     waiting,
 )
-from vestige.cognition.prediction.habits import SESSION, Habit, Search, asked_terms, habit_from, interests
+from vestige.cognition.prediction.habits import SESSION, Habit, asked_terms, habit_from, interests
 from vestige.core.errors import Conflict, StoreError
 from vestige.core.models import Filter, Order, Record
 from vestige.engine.context import Call
@@ -81,11 +81,6 @@ class Predicted:
     accuracy: float | None
     measured: int
     degraded: str | None = None
-
-
-def recent_queries(call: Call, scope: str | None = None) -> list[Search]:
-    """The last searches of a scope (the caller's own unless given), the latest first."""
-    return searches(call, scope or call.scope)
 
 
 def predict(

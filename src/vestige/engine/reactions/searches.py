@@ -35,8 +35,7 @@ from vestige.core.errors import Conflict
 from vestige.core.events import ConnectionDiscovered, MemoryPromoted, SearchPerformed
 from vestige.core.models import EVERYTHING, Edge, Filter, Memory
 from vestige.engine.context import Call
-from vestige.engine.notify import connected
-from vestige.engine.revise import persistently, save
+from vestige.engine.revise import connected, persistently, save
 from vestige.store.contract.answers import LogQuery
 from vestige.store.contract.changes import Change, Link, Put
 from vestige.store.filter_rule import passes

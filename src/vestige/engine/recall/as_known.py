@@ -12,7 +12,7 @@ from math import nan
 
 import numpy as np
 
-from vestige.cognition.query.analyse import Asked, telling_words
+from vestige.cognition.query.analyse import Asked, content_words
 from vestige.cognition.ranking.earlier_wordings import Words, find_words, joined
 from vestige.cognition.ranking.maxsim import STOP_SHARE, WRITTEN_STOP_SHARE, Matched, match, weigh
 from vestige.cognition.ranking.stages import traits_of
@@ -47,8 +47,8 @@ PIECES = 256
 def probe_as_known(
     call: Call, asked: Asked, where: Filter, depth: Depth, *, least_cosine: float = -1.0
 ) -> tuple[Probed, bool]:
-    """What every arm finds for the query by the wording known at `where.known_at`, and whether more was
-    reworded since than is read."""
+    """The candidates of every arm by the wording known at `where.known_at`, and whether more memories were
+    reworded since then than are read."""
     probed = probe(call, asked, where, depth, least_cosine=least_cosine)
     if where.known_at is None:
         return probed, False
@@ -194,7 +194,7 @@ def _matched(asked: Asked, meaning: _WordingVectors, pool: CandidatePool) -> Mat
     query = meaning.query
     if query is None or not len(query.spans) or pool.sketch is None:
         return None
-    words = telling_words(asked.text)
+    words = content_words(asked.text)
     weights = [
         weigh(query.spans, words, pool.frequencies, pool.memories, share)
         for share in (WRITTEN_STOP_SHARE, STOP_SHARE)

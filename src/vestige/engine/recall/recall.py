@@ -16,13 +16,12 @@ from vestige.core.candidates import CandidatePool
 from vestige.core.errors import EmbedderError
 from vestige.core.events import EventScope, SearchPerformed, places_of
 from vestige.core.models import ROOT_SCOPE, Filter
-from vestige.engine.access import searched
-from vestige.engine.context import Call
+from vestige.engine.context import Call, searched
 from vestige.engine.ingest.secrets import unsaid
+from vestige.engine.recall.absent_terms import missing
 from vestige.engine.recall.as_known import as_known, probe_as_known
 from vestige.engine.recall.candidates import Depth, Mode, Probed
 from vestige.engine.recall.hits import Hit, Ranked, answer
-from vestige.engine.recall.missing import missing
 from vestige.engine.recall.stage_inputs import Reinstated, matches, reinstate, situate
 from vestige.engine.recall.testing_effect import leave_trace
 

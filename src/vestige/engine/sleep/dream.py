@@ -24,7 +24,7 @@ from vestige.core.errors import InvalidInput
 from vestige.core.events import DreamCompleted, DreamProgress, DreamStarted, EventScope
 from vestige.core.models import Edge, Filter, Memory
 from vestige.engine.context import Call
-from vestige.engine.notify import connected
+from vestige.engine.revise import connected
 from vestige.engine.sleep.dream_commit import DreamFindings, keep
 from vestige.engine.sleep.dream_replay import Replay, choose, compare, edges_of, groups
 from vestige.engine.sleep.insights import KeptInsight, known

@@ -96,7 +96,7 @@ def tune(call: Call) -> Tuned:
     newest = LogQuery(evidence=tuple(RECALLED))
     events = call.engine.store.latest(newest, access=EVERYTHING, limit=NEWEST)
     told = story_of(call, sorted({event.memory_id for event in events if event.memory_id is not None}))
-    reviews = reviews_in(_histories(call, told)).telling()
+    reviews = reviews_in(_histories(call, told)).usable()
     count, failures = len(reviews.recalled), reviews.failures
     why = lacking(reviews)
     if why is not None:

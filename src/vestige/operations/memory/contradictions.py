@@ -6,8 +6,7 @@ from pydantic import Field
 
 from vestige.cognition.evidence.evidence import weight
 from vestige.core.models import Filter
-from vestige.engine.access import require_scope
-from vestige.engine.context import Call
+from vestige.engine.context import Call, require_scope
 from vestige.engine.memory.contradictions import Contradiction, contradictions
 from vestige.operations.reasoning.reference_view import quoted
 from vestige.operations.registry.arguments import Arguments, Moment, Scope, Wire

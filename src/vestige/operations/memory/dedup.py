@@ -9,8 +9,7 @@ from pydantic import Field
 from vestige.cognition.evidence.duplicates import MOST_MEMBERS
 from vestige.cognition.fsrs.strength import retention_of
 from vestige.core.models import Filter, Memory, Record
-from vestige.engine.access import require_scope
-from vestige.engine.context import Call
+from vestige.engine.context import Call, require_scope
 from vestige.engine.memory import merge
 from vestige.engine.memory.duplicates import DuplicateCluster, find_duplicates
 from vestige.operations.reasoning.reference_view import quoted

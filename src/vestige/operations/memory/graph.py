@@ -13,8 +13,7 @@ from vestige.cognition.graph.kinds import CONTRADICTS, SILENT
 from vestige.cognition.graph.layout import HEIGHT, WIDTH
 from vestige.core.errors import InvalidInput
 from vestige.core.models import Filter, Record
-from vestige.engine.access import require_scope
-from vestige.engine.context import Call
+from vestige.engine.context import Call, require_scope
 from vestige.engine.recall.explore import SHOWN, Graph, found_centre, graph, newest_centre
 from vestige.engine.revise import load
 from vestige.operations.registry.arguments import Arguments, MemoryId, Scope, Wire

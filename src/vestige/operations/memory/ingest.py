@@ -1,20 +1,20 @@
 """Storing memories: `smart_ingest`."""
 
 from collections import Counter
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from datetime import datetime
 from hashlib import blake2b
 from typing import Annotated, Any
 
 from pydantic import Field, JsonValue
 
 from vestige.cognition.gate.decide import Create, Decision, Merge, Reinforce, Supersede, Update, rival_of
-from vestige.cognition.time.calendar import LATEST
-from vestige.cognition.time.validity import StatedValidity, validity_told
-from vestige.core.errors import Forbidden, InvalidInput, SecretFound
-from vestige.core.models import EVERYTHING, Memory, covers
+from vestige.core.errors import InvalidInput
+from vestige.core.models import EVERYTHING
 from vestige.engine.context import Call
-from vestige.engine.ingest.batch import Draft, Ingested
-from vestige.engine.ingest.ingest import Promise, Replayed, ingest
+from vestige.engine.ingest.batch import Ingested, NewText
+from vestige.engine.ingest.ingest import Idempotency, Replayed, ingest
+from vestige.engine.ingest.secrets import SCREENED
 from vestige.operations.registry.arguments import (
     Arguments,
     EndMoment,
@@ -26,7 +26,7 @@ from vestige.operations.registry.arguments import (
     check_some_time,
 )
 from vestige.operations.registry.registry import registry
-from vestige.operations.shared.secrets import Secrets, cleaned
+from vestige.operations.shared.secrets import Secrets
 from vestige.operations.shared.text import count, day, table
 
 MAX_BATCH = 500
@@ -162,36 +162,20 @@ def smart_ingest(call: Call, arguments: IngestArguments) -> SmartIngested | Batc
     stay in the history. Turns of a `thread` are all kept. Give one `content`, or `items` for up to 500 texts
     in one transaction. A text with a key, token or password is refused unless `secrets` allows it.
     """
-    arguments = _without_secrets(call, arguments)
     batch = arguments.items is not None
-    now = call.engine.now()
-    drafts = [_draft(call, item, index, now) for index, item in enumerate(_items(arguments))]
-    promise = None
+    texts = [_text(item, index) for index, item in enumerate(_items(arguments))]
+    idempotency = None
     if arguments.idempotency_key is not None:
-        promise = Promise(
+        idempotency = Idempotency(
             key=_claim_key(call, arguments.idempotency_key),
-            digest=_digest(arguments),
+            digest=lambda clean: _digest(arguments, clean),
             answer=lambda results: _answer(results, batch).model_dump_json(),
         )
-    outcome = ingest(call, drafts, promise=promise)
+    outcome = ingest(call, texts, secrets=arguments.secrets, idempotency=idempotency)
     if isinstance(outcome, Replayed):
         kind = BatchIngested if batch else SmartIngested
         return kind.model_validate_json(outcome.answer).model_copy(update={"replayed": True})
     return _answer(outcome, batch)
-
-
-def _without_secrets(call: Call, arguments: IngestArguments) -> IngestArguments:
-    """The arguments with secrets removed. No digest, event or error sees the originals."""
-    clean = []
-    for index, item in enumerate(_items(arguments)):
-        try:
-            clean.append(cleaned(call, item, _TEXTS, arguments.secrets))
-        except SecretFound as exc:
-            exc.details["index"] = index
-            raise
-    if arguments.items is None:
-        return arguments.model_copy(update=clean[0].model_dump(include=set(_TEXTS), exclude_unset=True))
-    return arguments.model_copy(update={"items": clean})
 
 
 def _items(arguments: IngestArguments) -> list[Item]:
@@ -213,74 +197,20 @@ def _items(arguments: IngestArguments) -> list[Item]:
     return arguments.items
 
 
-def _draft(call: Call, item: Item, index: int, now: datetime) -> Draft:
-    scope = item.scope or call.scope
-    if call.access.scopes is not None and not any(covers(allowed, scope) for allowed in call.access.scopes):
-        raise Forbidden(f"This caller may not write to the scope {scope}.", details={"scope": scope})
-    stated = _stated_validity(item, now)
-    kept = stated.by(now) if stated else None
-    start, end = (kept.valid_from, kept.valid_until) if kept else (item.valid_from, item.valid_until)
-    expiry = None if end else _expiry(call, item, max(now, start or now))
+_LISTS = ("tags", "domains")
+_OWN = frozenset({"items", "idempotency_key", "secrets"})
+"""Arguments about the request, not about a text."""
+
+
+def _text(item: Item, index: int) -> NewText:
     try:
         check_some_time(item.valid_from, item.valid_until)
-        memory = Memory(
-            id=call.engine.new_id(),
-            created_at=now,
-            updated_at=now,
-            scope=scope,
-            tags=tuple(item.tags),
-            domains=tuple(item.domains),
-            metadata=item.metadata,
-            valid_from=start,
-            valid_until=end or expiry,
-            **{name: getattr(item, name) for name in _PLAIN},
-        )
     except InvalidInput as exc:
         exc.details.setdefault("index", index)
         raise
-    return Draft(
-        memory=memory,
-        given=frozenset(item.model_fields_set),
-        force_create=item.force_create,
-        told=stated,
-        expires=expiry is not None,
-    )
-
-
-def _stated_validity(item: Item, now: datetime) -> StatedValidity | None:
-    """The validity that a text states itself; None if the caller states it."""
-    if (
-        not _may_end(item)
-        or item.node_type == "event"
-        or item.model_fields_set & {"valid_from", "valid_until"}
-    ):
-        return None
-    return validity_told(item.content, item.occurred_at or now)
-
-
-def _expiry(call: Call, item: Item, begin: datetime) -> datetime | None:
-    """The end of a state's time to live; None for other types and if the caller gives an end."""
-    life = timedelta(days=call.engine.settings.memory.state_ttl_days)
-    if item.node_type != "state" or not _may_end(item) or "valid_until" in item.model_fields_set:
-        return None
-    return begin + life if begin < LATEST - life else None
-
-
-def _may_end(item: Item) -> bool:
-    """Whether validity may be set automatically: not for thread turns or pinned memories."""
-    return item.thread is None and not item.pinned
-
-
-_TEXTS = frozenset(
-    {
-        "content", "tags", "node_type", "source", "scope", "author", "agent_id", "session_id", "thread",
-        "domains", "metadata",
-    }
-)  # fmt: skip
-_PLAIN = (
-    "content", "node_type", "source", "author", "agent_id", "session_id", "thread", "position",
-    "occurred_at", "pinned",
-)  # fmt: skip
+    given = {name: getattr(item, name) for name in item.model_fields_set - _OWN}
+    lists = {name: tuple(given[name]) for name in _LISTS if name in given}
+    return NewText(**{**given, **lists}, given=frozenset(given))
 
 
 def _claim_key(call: Call, key: str) -> str:
@@ -294,13 +224,24 @@ def _claim_key(call: Call, key: str) -> str:
     return blake2b(said, digest_size=32, person=b"vestige claim").hexdigest()
 
 
-def _digest(arguments: IngestArguments) -> str:
-    """Identifies a request: all arguments except the key."""
-    said = arguments.model_dump_json(exclude={"idempotency_key"}, exclude_defaults=True)
+def _digest(arguments: IngestArguments, clean: Sequence[NewText]) -> str:
+    """Identifies a request: all arguments except the key, without secrets."""
+    items = [
+        item.model_copy(update={name: _plain(getattr(text, name)) for name in SCREENED if name in text.given})
+        for item, text in zip(_items(arguments), clean, strict=True)
+    ]
+    update = {"items": items} if arguments.items is not None else items[0].model_dump(include=set(SCREENED))
+    said = arguments.model_copy(update=update).model_dump_json(
+        exclude={"idempotency_key"}, exclude_defaults=True
+    )
     return blake2b(said.encode("utf-8"), digest_size=16).hexdigest()
 
 
-def _answer(results: list[Ingested], batch: bool) -> SmartIngested | BatchIngested:
+def _plain(value: Any) -> Any:  # Any: a field of a text
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _answer(results: Sequence[Ingested], batch: bool) -> SmartIngested | BatchIngested:
     if not batch:
         return SmartIngested(**_decision_fields(results[0]))
     views = [IngestedView(index=index, **_decision_fields(result)) for index, result in enumerate(results)]

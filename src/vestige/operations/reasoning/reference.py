@@ -6,8 +6,7 @@ from pydantic import Field
 
 from vestige.cognition.evidence.evidence import Role
 from vestige.core.models import Filter
-from vestige.engine.access import require_scope
-from vestige.engine.context import Call
+from vestige.engine.context import Call, require_scope
 from vestige.engine.recall.recall import RecallQuery, show
 from vestige.engine.recall.reference import refer
 from vestige.operations.reasoning.reference_view import (

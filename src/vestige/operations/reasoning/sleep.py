@@ -6,8 +6,7 @@ from pydantic import Field
 
 from vestige.cognition.dreams.replay import LINKS_EACH
 from vestige.core.models import Edge, Filter
-from vestige.engine.access import require_scope
-from vestige.engine.context import Call
+from vestige.engine.context import Call, require_scope
 from vestige.engine.sleep.dream import Dreamed, DreamQuery
 from vestige.engine.sleep.dream import dream as dream_of
 from vestige.engine.sleep.schedule import LEAST_SIMILARITY

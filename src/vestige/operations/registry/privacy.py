@@ -7,8 +7,7 @@ from typing import Any
 
 from vestige.core.errors import INSIDE, VestigeError
 from vestige.core.models import EVERYTHING
-from vestige.engine.access import unseen
-from vestige.engine.context import Call
+from vestige.engine.context import Call, unseen
 
 logger = logging.getLogger(__name__)
 

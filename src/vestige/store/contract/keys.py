@@ -1,5 +1,4 @@
-"""The part of the store contract that is about API keys and who logged in with one:
-`tests/store/contract/keys/test_keys.py` and `test_contract_logins.py`."""
+"""The part of the store contract about API keys and logins."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -8,7 +7,7 @@ from typing import Protocol
 from vestige.core.api_key import ApiKey
 
 
-class Keyring(Protocol):
+class StoreKeys(Protocol):
     """Keeps API keys, and which logins with them are over before their time. Both belong to an installation:
     backups and transfers carry them, exports and `lives` do not, and nothing of them is logged."""
 

@@ -1,6 +1,8 @@
 """What a search asks a store for, and what it gets beside the pool."""
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +17,9 @@ from vestige.core.candidates import (
     Traits,
     Voices,
 )
-from vestige.core.models import ANYTHING, Filter, Record
+from vestige.core.models import ANYTHING, Access, Filter, Record
 from vestige.embed.protocol import Signature
+from vestige.store.contract.answers import Scored
 
 __all__ = [
     "NEARBY",
@@ -66,3 +69,83 @@ class Reworded:
 
     records: tuple[Record, ...]
     statistics: TermStatistics
+
+
+class StoreSearch(Protocol):
+    """The search arms.
+
+    They search present wordings: with `known_at`, a memory whose `analyser.searchable` was another then is
+    found by none of them. `reworded` gives it.
+    """
+
+    def reworded(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> Reworded:
+        """What passes the filter and was worded otherwise at `where.known_at` (none without it), as it was
+        then, the one revised last first, ties by id; with the statistics of `terms`, as `lexical` has them
+        for memories by themselves."""
+
+    def lexical(
+        self,
+        terms: Sequence[str],
+        where: Filter,
+        *,
+        access: Access,
+        limit: int,
+        postings: int | None = POSTINGS_BUDGET,
+    ) -> list[LexicalScores]:
+        """The best memories by BM25 with their neighbours (`window`), then `own`, then id.
+
+        A memory's own terms are those of `cognition.text.memory_terms`. Its window adds those of the
+        memory before and after it in its thread; a thread adds up its members. On each level the score is
+        Σ idf·tf·(k1+1)/(tf + k1·(1 − b + b·len/avglen)) with k1 = 1.2, b = 0.75 and
+        idf = max(1e-6, ln((N − df + .5)/(df + .5))); N, df and avglen are of the whole store at that level
+        (memories; memories with their windows; threads), whatever the filter, so that a filter never
+        changes a score. A term counts as often as it is given; one ending in `*` matches as a prefix.
+        No terms: no results. Of the distinct terms the first `bm25.MOST_COUNTED` count, and of the prefixes
+        the `MOST_PREFIXES` longest; of those that occur, the `MOST_TERMS` rarest are looked up.
+
+        With `postings` set, terms are taken from the rarest on (by df, then by term) while the number of
+        their occurrences fits, the first one in any case, and the others are left out.
+
+        Neighbours share a thread: the same scope, thread (where none is given, source, if there is a
+        position), domains and validity window. Members are ordered by position (those without come last),
+        then by created_at, then by arrival. Where the members of a thread have different sources, each
+        source with at least two members on average is a thread of its own. A suppressed or archived memory
+        is in no thread.
+        """
+
+    def nearest(
+        self,
+        vectors: NDArray[np.float32],
+        signature: Signature,
+        where: Filter,
+        *,
+        access: Access,
+        limit: int,
+    ) -> list[list[Scored]]:
+        """For each row of `vectors`, the memories whose best piece has the highest cosine, exactly.
+
+        The filter is applied before the limit. A signature other than the store's is ModelMismatch;
+        a store without vectors answers with empty lists.
+        """
+
+    def vectors(
+        self, memory_ids: Sequence[str], signature: Signature, *, access: Access
+    ) -> dict[str, NDArray[np.float32]]:
+        """The vectors of these memories, a row for each piece in the order of the text; those without any are
+        left out. A signature other than the store's is ModelMismatch."""
+
+    def voices(self, names: Collection[int], *, access: Access) -> Voices:
+        """Which of these names (`form.name_hash`) speak in a talk in reach, and whether any note is in reach.
+        It may say that there are notes where there are none."""
+
+    def gather(self, probe: Probe, *, access: Access) -> CandidatePool:
+        """The candidates for a search: the union of what each arm finds, from one snapshot.
+
+        The arms are `lexical` and `nearest` (above `least_cosine`), and the literals: memories whose
+        `cognition.text.memory_terms` hold all `cognition.verbatim.literal_terms` of a literal and whose
+        searchable text or one tag holds the literal itself, letter case and runs of white space aside, or
+        whose id or source it is; those with more literals first, then by id. Where more than
+        `verbatim.COMMON` memories that pass the filter have all its terms, or its source, those are not
+        found by it. A store may bound how much text it reads for literals. A probe without a vector, or a
+        store without vectors, has no dense arm; vectors of another signature are ModelMismatch.
+        """

@@ -12,9 +12,13 @@ from starlette.types import ASGIApp
 from vestige.core.errors import ConfigError
 from vestige.settings.settings import Settings
 from vestige.transports.http import run
-from vestige.transports.http.limits.connections import Patience, affordable, http_protocol, waiting
+from vestige.transports.http.limits.connections import (
+    ConnectionLimits,
+    Connections,
+    LimitedListener,
+    affordable,
+)
 
-KEEP_ALIVE_SECONDS = 30
 OWN_PROGRAM = ("-P", "-m", "vestige.transports.mcp.stdio")
 """Our `vestige-mcp`, for the interpreter that runs this. What lies in the working directory stays out."""
 
@@ -35,26 +39,12 @@ def child_command(settings: Settings, options: Sequence[str]) -> list[str]:
     return [found, *words]
 
 
-def serve(app: ASGIApp, settings: Settings, opened: socket.socket, started: Callable[[], None]) -> None:
-    """Serve until a signal ends it. `started` is called when requests are taken."""
-    proxies = list(settings.server.trusted_proxies)
-    most = affordable(settings.server.max_connections)
-    config = uvicorn.Config(
-        app,
-        http=http_protocol(Patience(most=most)),
-        ws="none",
-        backlog=waiting(most),
-        loop="asyncio",
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        # Said even when there are none, or the environment would be asked.
-        proxy_headers=bool(proxies),
-        forwarded_allow_ips=proxies,
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=math.ceil(settings.server.shutdown_seconds),
-    )
+def serve(app: ASGIApp, settings: Settings, opened: LimitedListener, started: Callable[[], None]) -> None:
+    """Serve until a signal ends it. `started` is called when requests are accepted."""
+    connections = Connections(limits=ConnectionLimits(most=affordable(settings.server.max_connections)))
+    end_seconds = math.ceil(settings.server.shutdown_seconds)
+    config = run.server_config(app, settings, connections, ws="none", end_seconds=end_seconds)
+    opened.connections = connections
     BridgeServer(config, started).run(sockets=[opened])
 
 
@@ -63,10 +53,10 @@ class BridgeServer(run.SignalledServer):
 
     def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
         super().__init__(config)
-        self._tell_started = started
+        self._on_start = started
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Take requests, and say so."""
         await super().startup(sockets)
         if self.started:
-            self._tell_started()
+            self._on_start()

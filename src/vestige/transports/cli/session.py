@@ -15,7 +15,8 @@ import click
 import orjson
 
 from vestige.core.errors import VestigeError
-from vestige.engine.context import Engine, Progress
+from vestige.core.invocation import Progress
+from vestige.engine.context import Engine
 from vestige.operations.registry.arguments import Wire
 from vestige.operations.registry.registry import Operation
 from vestige.settings.settings import Settings, load_settings

@@ -3,7 +3,8 @@
 import difflib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,11 +12,66 @@ from pathlib import Path
 from typing import Protocol
 
 from vestige.core.errors import InvalidInput
-from vestige.transports.connect import files, jsonc, masks, toml_text
+from vestige.transports.connect import files, jsonc, toml_text
 from vestige.transports.connect.clients import AgentClient, FormatName, Scope
 from vestige.transports.connect.files import ConfigFile
 from vestige.transports.connect.machine import Machine
 from vestige.transports.connect.servers import Entry, Http, InlineKey, Json, Keys, Named, Server, Stdio
+
+# -- What may be seen of a settings file: the secrets of other servers in it are made unreadable.
+
+MASK = "********"
+
+_STRING = r'(?:"""(?:[^\\]|\\.)*?"""+|\'\'\'.*?\'\'\'+|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\')'
+_COMMENT = r"(?://[^\n]*|/\*.*?\*/|#[^\n]*)"
+_TOKEN = re.compile(rf"(?P<comment>{_COMMENT})|{_STRING}(?=\s*[:=])|(?P<value>{_STRING})", re.DOTALL)
+_PLACE = r"\b(?:env|environment|env_http_headers|http_headers|headers)[\"']?"
+_SECTION = re.compile(
+    rf"{_PLACE}\s*[:=]\s*\{{(?:{_STRING}|{_COMMENT}|[^{{}}\"])*+"  # in braces
+    rf"|^[ \t]*\[[^\]\n]*{_PLACE}[ \t]*\][^\n]*(?:\n(?![ \t]*\[)[^\n]*)*"  # a table of TOML
+    rf"|{_PLACE}\.[^=\n]{{1,200}}=[^\n]*",  # a dotted name of TOML
+    re.DOTALL | re.MULTILINE | re.IGNORECASE,
+)
+_NAME = r"(?:key|token|secret|pass|pwd|auth|credential|cookie|bearer)[\w.-]{0,60}"
+_NAMED = re.compile(rf"{_NAME}[\"']?\s*[:=,]\s*\[?\s*\Z", re.IGNORECASE)
+_NAMED_CHARS = 100
+"""How far in front of a value its name is looked for."""
+_WITHIN = re.compile(
+    rf"(?P<before>{_NAME}[\"']?\s*[:=]\s*|(?<![\w-])--[\w-]{{0,60}}{_NAME}\s+|\bBearer +)"
+    r"(?:\"[^\"\n]*\"|'[^'\n]*'|(?:(?:Bearer|Basic) +)?[^\s&]+)"
+    r"|(?<=://)[^/\s@]+(?=@)"
+    r"|\b(?:vst_|sk-|gh[a-z]_|github_pat_|glpat-|xox[a-z]-|hf_)[\w-]{4,}",
+    re.IGNORECASE,
+)
+"""A secret in a longer text: behind its name or option, in an address, or known by how it begins."""
+
+
+def hidden(text: str, own: Collection[str] = ()) -> str:
+    """JSON or TOML, line by line the same, with values that may be secrets masked unless they are `own`:
+    as they are written, quotes and all."""
+    places = [(0, 0), *(found.span() for found in _SECTION.finditer(text))]
+
+    def seen(token: re.Match[str]) -> str:
+        shown, value = token.group(), token["value"]
+        if value is None:
+            return _WITHIN.sub(_masked, shown) if token["comment"] else shown
+        if value in own:
+            return shown
+        start, end = places[bisect_right(places, (token.start(), len(text))) - 1]
+        if start <= token.start() < end or _NAMED.search(
+            text, max(0, token.start() - _NAMED_CHARS), token.start()
+        ):
+            return shown[0] + "\n".join([MASK] * (shown.count("\n") + 1)) + shown[0]
+        return shown[0] + _WITHIN.sub(_masked, shown[1:-1]) + shown[0]
+
+    return _TOKEN.sub(seen, text)
+
+
+def _masked(found: re.Match[str]) -> str:
+    return (found["before"] or "") + MASK
+
+
+# -- plans
 
 LINE_CHARS = 200
 """Limit of a line in a diff: some clients write a whole file on one line."""
@@ -101,7 +157,7 @@ class FileChange:
         before, after = self.file.text, self.after
         seen: dict[str, str] = {}
         for text in (before or "", after or ""):
-            for line, safe in zip(_lines(text), _lines(masks.hidden(text, self.own)), strict=True):
+            for line, safe in zip(_lines(text), _lines(hidden(text, self.own)), strict=True):
                 if safe != line or line not in seen:
                     seen[line] = safe
         lines = difflib.unified_diff(

@@ -1,6 +1,6 @@
 """What every part of the server is handed: the application, its settings, and threads to call it in."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, ParamSpec, Protocol, TypeVar
@@ -10,14 +10,14 @@ from anyio.to_thread import run_sync
 from starlette.requests import HTTPConnection
 
 from vestige.core.caller import Caller
-from vestige.engine.context import Engine, Progress
+from vestige.core.invocation import Invocation
+from vestige.engine.context import Engine
 from vestige.operations.registry.arguments import is_too_much, too_much
-from vestige.operations.registry.registry import Operation, Registry
+from vestige.operations.registry.registry import Registry
 from vestige.settings.settings import Settings
 from vestige.transports.http.limits.fair_queue import BODIES, QueueSlot, Shares
 from vestige.transports.http.limits.responses import LEAST_BYTES, TIMES_BODY
 from vestige.transports.http.limits.worker_pool import Lanes
-from vestige.transports.mcp.service import Signal
 
 # -- What the server needs of the application. Nothing of the extra is imported here.
 
@@ -32,45 +32,14 @@ class ServerApplication(Protocol):
     def engine(self) -> Engine:
         """Its parts."""
 
-    def answer(
-        self,
-        operation: Operation,
-        arguments: Mapping[str, Any],
-        *,
-        caller: Caller,
-        request_id: str,
-        progress: Progress,
-        cancelled: Signal,
-        deadline: float,
-    ) -> dict[str, Any]:
+    def call_operation(self, invocation: Invocation) -> dict[str, Any]:
         """Run an operation; the answer as JSON-able data."""
 
-    def call_tool(
-        self,
-        name: str,
-        arguments: Mapping[str, Any],
-        *,
-        request_id: str,
-        progress: Progress,
-        cancelled: Signal,
-        roots: Sequence[str] = (),
-        caller: Caller = ...,
-        deadline: float | None = None,
-    ) -> dict[str, Any]:
+    def call_tool(self, invocation: Invocation) -> dict[str, Any]:
         """Run an MCP tool by name."""
 
-    def read_resource(
-        self,
-        uri: str,
-        *,
-        request_id: str,
-        progress: Progress,
-        cancelled: Signal,
-        roots: Sequence[str] = (),
-        caller: Caller = ...,
-        deadline: float | None = None,
-    ) -> dict[str, Any]:
-        """Read an MCP resource."""
+    def read_resource(self, invocation: Invocation) -> dict[str, Any]:
+        """Read an MCP resource by URI."""
 
 
 # -- desk

@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Route
 from vestige import __version__
 from vestige.core.errors import Forbidden, VestigeError
 from vestige.core.models import ANYTHING, EVERYTHING
-from vestige.engine.reactions.worker import WorkerStatus
+from vestige.engine.context import WorkerStatus
 from vestige.transports.http.context import Desk, caller_of, run
 
 MEDIA_TYPE = "text/plain; version=0.0.4"

@@ -21,6 +21,7 @@ from starlette.routing import Route as Address
 from starlette.types import Receive, Scope, Send
 
 from vestige.core.errors import Cancelled, InvalidInput, VestigeError
+from vestige.core.invocation import Invocation
 from vestige.operations.registry.registry import Operation
 from vestige.operations.registry.route import Route
 from vestige.transports.arguments import arguments_of
@@ -95,14 +96,15 @@ class _Resource:
         def work() -> tuple[bytes, bool] | VestigeError:
             # Raised from here it would leave the task group wrapped in a group of one.
             try:
-                answer = desk.app.answer(
-                    offer.operation,
-                    arguments,
-                    caller=caller_of(request),
-                    request_id=request_id_of(request),
-                    progress=lambda done, total, what: None,
-                    cancelled=gone,
-                    deadline=desk.deadline(arrived, long=long),
+                answer = desk.app.call_operation(
+                    Invocation(
+                        name=offer.operation.name,
+                        arguments=arguments,
+                        caller=caller_of(request),
+                        request_id=request_id_of(request),
+                        cancelled=gone,
+                        deadline=desk.deadline(arrived, long=long),
+                    )
                 )
                 check_texts(answer, desk.most_answer)
                 body = orjson.dumps(answer)

@@ -8,21 +8,21 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FrameType
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from vestige.core.caller import LOCAL_USER, Caller
 from vestige.core.errors import ConfigError, Conflict
-from vestige.engine.context import Engine, Progress
+from vestige.core.invocation import CancelSignal, Invocation
+from vestige.engine.context import Engine
 from vestige.operations.registry.groups import registry
-from vestige.operations.registry.registry import Operation
 from vestige.settings.settings import Settings
 from vestige.transports.http import app as asgi
 from vestige.transports.http.auth.addresses import Bind, bind_of, bracketed, is_loopback
@@ -31,13 +31,15 @@ from vestige.transports.http.auth.gate import Auth
 from vestige.transports.http.context import Desk, ServerApplication
 from vestige.transports.http.events.endpoints import MAX_FRAME_BYTES
 from vestige.transports.http.limits.connections import (
-    Patience,
+    KEEP_ALIVE_SECONDS,
+    MAX_HEADER_BYTES,
+    ConnectionGuard,
+    ConnectionLimits,
+    Connections,
+    LimitedListener,
     affordable,
-    http_protocol,
-    waiting,
-    websocket_protocol,
+    backlog,
 )
-from vestige.transports.mcp.service import Signal
 
 logger = logging.getLogger(__name__)
 
@@ -49,8 +51,8 @@ logger = logging.getLogger(__name__)
 class _Either:
     """Set when one of two signals is."""
 
-    one: Signal
-    other: Signal
+    one: CancelSignal
+    other: CancelSignal
 
     def is_set(self) -> bool:
         return self.one.is_set() or self.other.is_set()
@@ -70,73 +72,20 @@ class Hurried:
         """The application's."""
         return self._app.engine
 
-    def answer(
-        self,
-        operation: Operation,
-        arguments: Mapping[str, Any],
-        *,
-        caller: Caller,
-        request_id: str,
-        progress: Progress,
-        cancelled: Signal,
-        deadline: float,
-    ) -> dict[str, Any]:
+    def call_operation(self, invocation: Invocation) -> dict[str, Any]:
         """Run an operation."""
-        return self._app.answer(
-            operation,
-            arguments,
-            caller=caller,
-            request_id=request_id,
-            progress=progress,
-            cancelled=_Either(cancelled, self.hurry),
-            deadline=deadline,
-        )
+        return self._app.call_operation(self._hurried(invocation))
 
-    def call_tool(
-        self,
-        name: str,
-        arguments: Mapping[str, Any],
-        *,
-        request_id: str,
-        progress: Progress,
-        cancelled: Signal,
-        roots: Sequence[str] = (),
-        caller: Caller = LOCAL_USER,
-        deadline: float | None = None,
-    ) -> dict[str, Any]:
+    def call_tool(self, invocation: Invocation) -> dict[str, Any]:
         """Run an MCP tool."""
-        return self._app.call_tool(
-            name,
-            arguments,
-            request_id=request_id,
-            progress=progress,
-            cancelled=_Either(cancelled, self.hurry),
-            roots=roots,
-            caller=caller,
-            deadline=deadline,
-        )
+        return self._app.call_tool(self._hurried(invocation))
 
-    def read_resource(
-        self,
-        uri: str,
-        *,
-        request_id: str,
-        progress: Progress,
-        cancelled: Signal,
-        roots: Sequence[str] = (),
-        caller: Caller = LOCAL_USER,
-        deadline: float | None = None,
-    ) -> dict[str, Any]:
+    def read_resource(self, invocation: Invocation) -> dict[str, Any]:
         """Read an MCP resource."""
-        return self._app.read_resource(
-            uri,
-            request_id=request_id,
-            progress=progress,
-            cancelled=_Either(cancelled, self.hurry),
-            roots=roots,
-            caller=caller,
-            deadline=deadline,
-        )
+        return self._app.read_resource(self._hurried(invocation))
+
+    def _hurried(self, invocation: Invocation) -> Invocation:
+        return replace(invocation, cancelled=_Either(invocation.cancelled, self.hurry))
 
 
 # -- How a server takes signals: the first asks it to end, the second does not ask.
@@ -167,8 +116,6 @@ class SignalledServer(uvicorn.Server):
 
 STREAM_SECONDS = 0.5
 """How long WebSockets may take to say goodbye."""
-KEEP_ALIVE_SECONDS = 30
-"""How long a connection without a request stays open."""
 POLL_SECONDS = 0.02
 HURRY_SECONDS = 2
 """How long work that is told to stop may take to do so."""
@@ -190,7 +137,7 @@ def check_bind(settings: Settings) -> Bind:
 
 
 @contextmanager
-def listening(bind: Bind, *, only_loopback: bool) -> Iterator[socket.socket]:
+def listening(bind: Bind, *, only_loopback: bool) -> Iterator[LimitedListener]:
     """A socket that is bound, so that nobody else takes the place, but does not listen yet."""
     try:
         found = socket.getaddrinfo(bind.host, bind.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -205,7 +152,7 @@ def listening(bind: Bind, *, only_loopback: bool) -> Iterator[socket.socket]:
         raise ConfigError(f"refusing to bind {bind} without authentication: it is {address[0]} here.")
     with ExitStack() as stack:
         try:
-            opened = stack.enter_context(socket.socket(family, kind, protocol))
+            opened = stack.enter_context(LimitedListener(family, kind, protocol))
             if os.name == "posix":  # elsewhere it would let two servers listen at one place
                 opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:
@@ -233,68 +180,95 @@ def url_of(opened: socket.socket) -> str:
     return f"http://{bracketed(local.get(host, host))}:{port}"
 
 
-def serve(app: ServerApplication, opened: socket.socket, started: Callable[[], None]) -> None:
-    """Serve an application until a signal ends it. `started` is called when requests are taken."""
-    engine = app.engine
+def serve(app: ServerApplication, opened: LimitedListener, started: Callable[[], None]) -> None:
+    """Serve an application until a signal ends it. `started` is called when requests are accepted."""
+    engine, server = app.engine, app.engine.settings.server
     hurried = Hurried(app)
-    most = affordable(engine.settings.server.max_connections)
+    connections = Connections(limits=ConnectionLimits(most=affordable(server.max_connections)))
     desk = Desk(
         app=hurried,
         settings=engine.settings,
         registry=registry,
         monotonic=engine.monotonic,
         entropy=engine.entropy,
-        limiter=anyio.CapacityLimiter(engine.settings.server.max_concurrent),
-        affordable=most,
+        limiter=anyio.CapacityLimiter(server.max_concurrent),
+        affordable=connections.limits.most,
     )
     auth = Auth(desk, secret_of(engine.settings, engine.entropy))
-    config = _config(asgi.build(desk, auth), engine.settings, most)
-    HttpServer(desk, hurried.hurry, config, started).run(sockets=[opened])
+    config = server_config(
+        asgi.build(desk, auth),
+        engine.settings,
+        connections,
+        ws="websockets-sansio",
+        end_seconds=math.ceil(server.shutdown_seconds) + HURRY_SECONDS,
+    )
+    opened.connections = connections
+    HttpServer(desk, hurried.hurry, connections, config, started).run(sockets=[opened])
 
 
-def _config(app: ASGIApp, settings: Settings, most: int) -> uvicorn.Config:
+def server_config(
+    app: ASGIApp,
+    settings: Settings,
+    connections: Connections,
+    *,
+    ws: Literal["none", "websockets-sansio"],
+    end_seconds: int,
+) -> uvicorn.Config:
+    """The options of uvicorn, for an application behind the limits of connections."""
+    most = connections.limits.most
     proxies = list(settings.server.trusted_proxies)
-    patience = Patience(most=most)
+    if proxies:
+        # Not by uvicorn's option: the guard below needs the address of the connection itself.
+        inner: Any = app  # uvicorn and Starlette have different types for the same ASGI
+        behind_proxy: Any = ProxyHeadersMiddleware(inner, trusted_hosts=proxies)
+        app = behind_proxy
     return uvicorn.Config(
-        app,
-        # Pure Python: there on every platform, and one parser's idea of what a request is.
-        http=http_protocol(patience),
-        ws=websocket_protocol(patience),
-        backlog=waiting(most),
+        ConnectionGuard(app, connections),
+        # Pure Python: available on every platform, and one parser decides what a request is.
+        http="h11",
+        ws=ws,
+        h11_max_incomplete_event_size=MAX_HEADER_BYTES,
+        # The listener has a lower limit; this one is for systems where it cannot count connections.
+        limit_concurrency=most + backlog(most),
+        backlog=backlog(most),
         loop="asyncio",
         lifespan="on",
         log_config=None,
         access_log=False,
         server_header=False,
-        # Said even when there are none, or the environment would be asked.
-        proxy_headers=bool(proxies),
-        forwarded_allow_ips=proxies,
+        proxy_headers=False,
         ws_max_size=MAX_FRAME_BYTES,
         ws_per_message_deflate=False,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=end_seconds,
     )
 
 
 class HttpServer(SignalledServer):
-    """uvicorn's server, with our way of ending.
+    """uvicorn's server, with our shutdown.
 
-    The first signal lets what runs finish, for as long as is set; the second ends the process at once.
+    The first signal lets requests finish within `server.shutdown_seconds`; the second ends the process.
     """
 
     def __init__(
-        self, desk: Desk, hurry: threading.Event, config: uvicorn.Config, started: Callable[[], None]
+        self,
+        desk: Desk,
+        hurry: threading.Event,
+        connections: Connections,
+        config: uvicorn.Config,
+        started: Callable[[], None],
     ) -> None:
         super().__init__(config)
-        self._desk, self._hurry, self._tell_started = desk, hurry, started
+        self._desk, self._hurry, self._connections, self._on_start = desk, hurry, connections, started
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Open everything, then take requests."""
+        """Open everything, then accept requests."""
         await super().startup(sockets)
         if self.started:
-            self._tell_started()
+            self._on_start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Take no more requests, let streams say goodbye, wait for the rest."""
+        """Accept no more requests, end the streams, wait for the rest."""
         seconds = self._desk.settings.server.shutdown_seconds
         last_resort = threading.Timer(seconds + CLOSE_SECONDS, os._exit, [1])
         last_resort.daemon = True
@@ -309,20 +283,15 @@ class HttpServer(SignalledServer):
         for server in self.servers:
             server.close()
         self._desk.stopping.set()
+        # uvicorn would close WebSockets as well, but with the code of a server that restarts.
         with anyio.move_on_after(STREAM_SECONDS):
-            await self._sockets_closed()
+            while self._connections.websockets:
+                await anyio.sleep(POLL_SECONDS)
         timer = asyncio.get_running_loop().call_later(seconds, self._hurry_up)
-        self.config.timeout_graceful_shutdown = math.ceil(seconds) + HURRY_SECONDS
         await super().shutdown(sockets)
         timer.cancel()
 
-    async def _sockets_closed(self) -> None:
-        # uvicorn would close them as well, but as if the server came back at once.
-        kind = self.config.ws_protocol_class
-        while kind and any(isinstance(one, kind) for one in self.server_state.connections):
-            await anyio.sleep(POLL_SECONDS)
-
     def _hurry_up(self) -> None:
-        if self.server_state.tasks:
-            logger.warning("Cutting off %d requests that did not end in time", len(self.server_state.tasks))
+        if self._connections.requests:
+            logger.warning("Cancelling %d requests that did not end in time", self._connections.requests)
         self._hurry.set()

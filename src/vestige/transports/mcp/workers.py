@@ -128,19 +128,18 @@ class Workers:
         def progress(value: float, total: float | None = None, message: str | None = None) -> None:
             self._report(Progressed(job, value, total, message))
 
-        app, cancelled, request_id = self._opened(), self._cancelled[job], str(job.id)
-        if job.kind == TOOL:
-            return app.call_tool(
-                job.name,
-                job.arguments,
-                request_id=request_id,
-                progress=progress,
-                cancelled=cancelled,
-                roots=job.roots,
-            )
-        return app.read_resource(
-            job.name, request_id=request_id, progress=progress, cancelled=cancelled, roots=job.roots
+        app = self._opened()
+        from vestige.core.invocation import Invocation  # imported here, on the worker, to keep the start lean
+
+        invocation = Invocation(
+            name=job.name,
+            arguments=job.arguments,
+            request_id=str(job.id),
+            progress=progress,
+            cancelled=self._cancelled[job],
+            roots=job.roots,
         )
+        return app.call_tool(invocation) if job.kind == TOOL else app.read_resource(invocation)
 
 
 def attempt(job: Job, call: "Callable[[Job], dict[str, object]]") -> Outcome:

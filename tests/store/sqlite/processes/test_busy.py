@@ -22,6 +22,7 @@ from tests.store.support.sqlite_files import NOW, FakeClock, around, open_at, qu
 from tests.transports.cli.harness import invoke
 from vestige.app.app import open_app
 from vestige.core.errors import StoreBusy, StoreError
+from vestige.core.invocation import Invocation
 from vestige.core.models import EVERYTHING
 from vestige.store.contract.processes import Who
 from vestige.store.sqlite.connection import (
@@ -183,13 +184,7 @@ def test_deletions_at_the_same_time_wait_for_each_other(tmp_path: Path) -> None:
     with open_app(settings, environ={"HOME": str(tmp_path)}) as app:
 
         def call(tool: str, **arguments: str) -> dict[str, Any]:
-            return app.call_tool(
-                tool,
-                arguments,
-                request_id="test",
-                progress=lambda done, total, what: None,
-                cancelled=threading.Event(),
-            )
+            return app.call_tool(Invocation(name=tool, arguments=arguments))
 
         metals = ("zinc", "cobalt", "nickel", "copper", "osmium", "indium")
         ids = [

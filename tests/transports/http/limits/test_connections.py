@@ -1,5 +1,6 @@
-"""Connections on real sockets: clients that keep a server waiting, and those that are too many."""
+"""Connections on real sockets: slow clients, floods of tiny pieces, and too many connections."""
 
+import ast
 import asyncio
 import gc
 import logging
@@ -13,27 +14,47 @@ from dataclasses import dataclass
 
 import anyio
 import pytest
-import uvicorn
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.server import ServerState
 
+from testbed.project import PROJECT
+from vestige.settings.settings import load_settings
 from vestige.transports.http.limits.connections import (
-    CRUMB_BYTES,
-    CRUMBS_TOLD,
-    MOST_CRUMBS,
+    MAX_TINY_CHUNKS,
+    TINY_CHUNK_BYTES,
+    TINY_CHUNKS,
     TOO_MANY,
-    Door,
-    Patience,
-    Unread,
-    http_protocol,
-    websocket_protocol,
+    ConnectionLimits,
+    Connections,
+    LimitedListener,
 )
+from vestige.transports.http.run import SignalledServer, server_config
 
 SHORT, LONG = 0.05, 60.0
 """Seconds that pass in a test, and seconds that do not."""
-PATIENT = Patience(most=100, header_seconds=LONG, unread_seconds=LONG)
-HASTY_FOR_HEADERS = Patience(most=100, header_seconds=SHORT, unread_seconds=LONG)
-HASTY_FOR_READERS = Patience(most=100, header_seconds=LONG, unread_seconds=SHORT)
+
+
+def limits(
+    most: int = 100,
+    *,
+    header_seconds: float = LONG,
+    idle_seconds: float = LONG,
+    unread_seconds: float = LONG,
+    stuck_seconds: float = LONG,
+) -> ConnectionLimits:
+    return ConnectionLimits(
+        most=most,
+        header_seconds=header_seconds,
+        idle_seconds=idle_seconds,
+        unread_seconds=unread_seconds,
+        stuck_seconds=stuck_seconds,
+        check_seconds=SHORT / 10,
+    )
+
+
+PATIENT = limits()
+SHORT_HEADERS = limits(header_seconds=SHORT, idle_seconds=4 * SHORT)
+SHORT_READS = limits(unread_seconds=SHORT)
 ASKED = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
 UPGRADE = (
     b"GET / HTTP/1.1\r\nHost: here\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
@@ -47,7 +68,7 @@ MUCH = bytes(30_000_000)
 class Here:
     """A server in this event loop."""
 
-    state: ServerState
+    connections: Connections
     address: tuple[str, int]
 
     async def connect(self, sent: bytes = b"") -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -59,34 +80,34 @@ class Here:
         return await asyncio.open_connection(sock=opened, limit=1_024)
 
     async def open(self, count: int) -> None:
-        """Wait until so many connections are open."""
-        while len(self.state.connections) != count:
+        """Wait until this number of connections is open."""
+        while len(self.connections) != count:
             await anyio.sleep(0.001)
 
 
 @asynccontextmanager
-async def serving(app: ASGIApp, patience: Patience) -> AsyncIterator[Here]:
-    made = http_protocol(patience)
-    config = uvicorn.Config(
-        app,
-        http=made,
-        ws=websocket_protocol(patience),
-        log_config=None,
-        access_log=False,
-        timeout_keep_alive=60,
-    )
-    config.load()
-    state = ServerState()
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(
-        lambda: made(config=config, server_state=state, app_state={}), "127.0.0.1", 0
-    )
-    async with server:
-        with anyio.fail_after(LONG):
-            yield Here(state=state, address=server.sockets[0].getsockname())
-        for connection in list(state.connections):
-            connection.transport.abort()
-        await Here(state=state, address=("", 0)).open(0)
+async def serving(app: ASGIApp, limits: ConnectionLimits) -> AsyncIterator[Here]:
+    connections = Connections(limits=limits)
+    config = server_config(app, load_settings(environ={}), connections, ws="websockets-sansio", end_seconds=1)
+    config.lifespan = "off"
+    server = SignalledServer(config)
+    with LimitedListener(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as opened:
+        opened.bind(("127.0.0.1", 0))
+        opened.listen()
+        opened.connections = connections
+        here = Here(connections=connections, address=opened.getsockname())
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lambda: server.serve([opened]))
+            with anyio.fail_after(LONG):
+                yield here
+            server.should_exit = server.force_exit = True
+
+
+async def rest_of(reader: asyncio.StreamReader) -> bytes:
+    """What comes until the connection ends, in whatever way."""
+    with suppress(ConnectionError):
+        return await reader.read()
+    return b""
 
 
 def run(test: Callable[[], Awaitable[None]]) -> None:
@@ -130,9 +151,9 @@ async def silent(scope: Scope, receive: Receive, send: Send) -> None:
 @pytest.mark.parametrize("sent", [b"", b"G", b"GET / HTTP/1.1\r\nHost: here\r\n"])
 def test_a_client_that_never_says_what_it_wants_is_hung_up_on(sent: bytes) -> None:
     async def test() -> None:
-        async with serving(small, HASTY_FOR_HEADERS) as here:
+        async with serving(small, SHORT_HEADERS) as here:
             reader, writer = await here.connect(sent)
-            assert await reader.read() == b""
+            assert await rest_of(reader) == b""
             await here.open(0)
             writer.close()
 
@@ -141,10 +162,10 @@ def test_a_client_that_never_says_what_it_wants_is_hung_up_on(sent: bytes) -> No
 
 def test_headers_that_come_byte_by_byte_have_no_more_time_than_others() -> None:
     async def test() -> None:
-        async with serving(small, HASTY_FOR_HEADERS) as here:
+        async with serving(small, SHORT_HEADERS) as here:
             _, writer = await here.connect(b"GET / HTTP/1.1\r\nX: ")
             await here.open(1)
-            while here.state.connections:
+            while here.connections:
                 writer.write(b"x")
                 await anyio.sleep(SHORT / 10)
             writer.close()
@@ -158,7 +179,7 @@ def test_a_request_that_is_answered_slowly_is_not_cut_off() -> None:
         await small(scope, receive, send)
 
     async def test() -> None:
-        async with serving(slow, HASTY_FOR_HEADERS) as here:
+        async with serving(slow, SHORT_HEADERS) as here:
             reader, writer = await here.connect(ASKED)
             assert (await reader.readline()).startswith(b"HTTP/1.1 200")
             writer.close()
@@ -166,16 +187,16 @@ def test_a_request_that_is_answered_slowly_is_not_cut_off() -> None:
     run(test)
 
 
-def test_the_next_request_has_its_time_from_its_first_byte() -> None:
+def test_the_next_request_must_come_within_the_time_for_idle_connections() -> None:
     async def test() -> None:
-        async with serving(small, HASTY_FOR_HEADERS) as here:
+        async with serving(small, SHORT_HEADERS) as here:
             reader, writer = await here.connect(ASKED)
             await reader.readuntil(b"ok")
-            await anyio.sleep(2 * SHORT)  # between requests it has the time of keep-alive
+            await anyio.sleep(2 * SHORT)  # longer than the first may take
             writer.write(ASKED)
             await reader.readuntil(b"ok")
             writer.write(b"G")
-            assert await reader.read() == b""
+            assert await rest_of(reader) == b""
             writer.close()
 
     run(test)
@@ -183,55 +204,63 @@ def test_the_next_request_has_its_time_from_its_first_byte() -> None:
 
 def test_a_body_that_nobody_wants_is_not_taken_for_ever() -> None:
     async def test() -> None:
-        async with serving(small, HASTY_FOR_HEADERS) as here:
+        async with serving(small, SHORT_HEADERS) as here:
             reader, writer = await here.connect(
                 b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 1000\r\n\r\n"
             )
             await reader.readuntil(b"ok")
             writer.write(b"x")
-            assert await reader.read() == b""
+            assert await rest_of(reader) == b""
             writer.close()
 
     run(test)
 
 
-# -- crumbs --------------------------------------------------------------------------------------------
+# -- tiny pieces --------------------------------------------------------------------------------------------
 
-CRUMBS = b"POST / HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 5_000
+TINY = b"POST / HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 5_000
 
 
-@pytest.mark.parametrize("reads", [True, False])
-def test_a_body_in_crumbs_is_refused(caplog: pytest.LogCaptureFixture, *, reads: bool) -> None:
+def test_a_body_in_tiny_chunks_is_refused(caplog: pytest.LogCaptureFixture) -> None:
     taken = 0
 
     async def taking(scope: Scope, receive: Receive, send: Send) -> None:
         nonlocal taken
-        while reads and (message := await receive())["type"] != "http.disconnect":
-            taken += len(message["body"])
-        await small(scope, receive, send)  # nobody is there any more
+        try:
+            while (message := await receive())["type"] != "http.disconnect":
+                taken += len(message["body"])
+        except HTTPException as exc:
+            await send({"type": "http.response.start", "status": exc.status_code, "headers": []})
+            await send({"type": "http.response.body", "body": exc.detail.encode()})
 
     async def test() -> None:
         async with serving(taking, PATIENT) as here:
-            reader, writer = await here.connect(CRUMBS)
+            reader, writer = await here.connect(TINY)
             answer = await reader.read()
             assert answer.startswith(b"HTTP/1.1 400")
-            assert CRUMBS_TOLD.encode() in answer
+            assert b"connection: close" in answer.lower()
+            assert TINY_CHUNKS.encode() in answer
             await here.open(0)
             writer.close()
 
     run(test)
-    assert taken <= MOST_CRUMBS
+    assert taken < 3 * MAX_TINY_CHUNKS
     assert [one.getMessage() for one in caplog.records if one.levelno >= logging.ERROR] == []
 
 
-def test_crumbs_after_the_answer_end_the_connection(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("first", [0, len(TINY)], ids=["after the answer", "with the request"])
+def test_tiny_chunks_that_no_one_reads_end_the_connection(
+    caplog: pytest.LogCaptureFixture, first: int
+) -> None:
     async def test() -> None:
         async with serving(small, PATIENT) as here:
-            head, rest = CRUMBS.split(b"\r\n\r\n", 1)
-            reader, writer = await here.connect(head + b"\r\n\r\n")
+            head, rest = TINY.split(b"\r\n\r\n", 1)
+            reader, writer = await here.connect(head + b"\r\n\r\n" + rest[:first])
             await reader.readuntil(b"ok")
-            writer.write(rest)
-            await here.open(0)
+            with suppress(ConnectionError):
+                while here.connections:
+                    writer.write(rest)
+                    await anyio.sleep(0.001)
             writer.close()
 
     run(test)
@@ -251,15 +280,15 @@ def test_a_body_in_many_pieces_of_some_size_is_taken() -> None:
 
     async def test() -> None:
         async with serving(taking, PATIENT) as here:
-            piece = 2 * CRUMB_BYTES
-            pieces = (b"%x\r\n" % piece + b"x" * piece + b"\r\n") * (2 * MOST_CRUMBS)
-            head = CRUMBS.split(b"\r\n\r\n")[0] + b"\r\n\r\n"
+            piece = 2 * TINY_CHUNK_BYTES
+            pieces = (b"%x\r\n" % piece + b"x" * piece + b"\r\n") * (2 * MAX_TINY_CHUNKS)
+            head = TINY.split(b"\r\n\r\n")[0] + b"\r\n\r\n"
             reader, writer = await here.connect(head + pieces + b"0\r\n\r\n")
             await reader.readuntil(b"ok")
             writer.close()
 
     run(test)
-    assert size == 4 * MOST_CRUMBS * CRUMB_BYTES
+    assert size == 4 * MAX_TINY_CHUNKS * TINY_CHUNK_BYTES
 
 
 @pytest.mark.parametrize("frame", [b"\x89\x80" + bytes(4), b"\x81\x80" + bytes(4)], ids=["ping", "text"])
@@ -280,18 +309,18 @@ def test_a_websocket_that_sends_many_messages_is_cut_off(frame: bytes) -> None:
     [UPGRADE[:-2] + b"Content-Length: 1\r\n\r\n", UPGRADE.replace(b"GET", b"POST")],
     ids=["body", "post"],
 )
-def test_a_handshake_that_is_none_is_refused(request_: bytes) -> None:
+def test_a_false_handshake_is_closed_when_the_time_for_headers_is_over(request_: bytes) -> None:
     async def test() -> None:
-        async with serving(silent, PATIENT) as here:
+        async with serving(silent, SHORT_HEADERS) as here:
             reader, writer = await here.connect(request_)
-            assert (await reader.readline()).split()[1] in (b"400", b"405", b"426")
+            assert b" 101 " not in await reader.read()
             await here.open(0)
             writer.close()
 
     run(test)
 
 
-def test_what_is_told_after_the_goodbye_of_the_server_is_told_to_nobody(
+def test_sending_to_a_websocket_that_is_closed_is_an_error_of_the_connection(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     heard: list[type[BaseException]] = []
@@ -323,7 +352,7 @@ def test_what_is_told_after_the_goodbye_of_the_server_is_told_to_nobody(
 @pytest.mark.parametrize("more", [b"", b"Connection: close\r\n"])
 def test_a_client_that_does_not_take_its_answer_is_cut_off(more: bytes) -> None:
     async def test() -> None:
-        async with serving(large, HASTY_FOR_READERS) as here:
+        async with serving(large, SHORT_READS) as here:
             _, writer = await here.connect(b"GET / HTTP/1.1\r\nHost: here\r\n" + more + b"\r\n")
             await here.open(1)
             await here.open(0)
@@ -348,7 +377,7 @@ def test_a_client_that_takes_its_answer_gets_all_of_it() -> None:
 
 def test_a_websocket_that_does_not_read_is_cut_off() -> None:
     async def test() -> None:
-        async with serving(talkative, HASTY_FOR_READERS) as here:
+        async with serving(talkative, SHORT_READS) as here:
             _, writer = await here.connect(UPGRADE)
             await here.open(1)
             await here.open(0)
@@ -365,7 +394,7 @@ def test_a_websocket_that_pings_and_does_not_read_is_cut_off() -> None:
             reader, writer = await here.connect(UPGRADE)
             await reader.readuntil(b"\r\n\r\n")
             sent = 0
-            while here.state.connections and sent < 500:
+            while here.connections and sent < 500:
                 writer.write(pings)
                 sent += 1
                 await anyio.sleep(0)
@@ -399,7 +428,7 @@ def test_a_websocket_that_reads_outlives_the_time_for_headers() -> None:
         await receive()
 
     async def test() -> None:
-        async with serving(greeting, HASTY_FOR_HEADERS) as here:
+        async with serving(greeting, SHORT_HEADERS) as here:
             reader, writer = await here.connect(UPGRADE)
             await reader.readuntil(b"still here")
             writer.close()
@@ -407,34 +436,21 @@ def test_a_websocket_that_reads_outlives_the_time_for_headers() -> None:
     run(test)
 
 
-class Slow(asyncio.Transport):
-    """A transport whose client takes what it is told to."""
-
-    def __init__(self, *sizes: int) -> None:
-        super().__init__()
-        self._sizes = iter(sizes)
-        self.aborted, self.tells_of = anyio.Event(), 65_536
-
-    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        assert high is not None
-        self.tells_of = high
-
-    def get_write_buffer_size(self) -> int:
-        return next(self._sizes)
-
-    def abort(self) -> None:
-        self.aborted.set()
-
-
-def test_whoever_takes_a_little_has_time_again_and_whoever_takes_nothing_has_none() -> None:
+def test_a_client_that_reads_slowly_has_its_time_for_each_part() -> None:
     async def test() -> None:
-        transport = Slow(100, 90, 80, 80)
-        Unread(asyncio.get_running_loop(), transport, 0.001).begin()
-        with anyio.fail_after(LONG):
-            await transport.aborted.wait()
-        with pytest.raises(StopIteration):
-            transport.get_write_buffer_size()  # it was cut off at the last look, not before
-        assert transport.tells_of == 0  # or a few bytes that nobody takes would keep it open
+        seconds = 10 * SHORT
+        async with serving(large, limits(unread_seconds=seconds)) as here:
+            reader, writer = await here.connect(b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")
+            await reader.readuntil(b"\r\n\r\n")
+            taken, paused, began = 0, 0, anyio.current_time()
+            while piece := await reader.read(1_000_000):
+                taken += len(piece)
+                if taken // 1_000_000 > paused:
+                    paused += 1
+                    await anyio.sleep(SHORT / 2)
+            assert taken == len(MUCH)
+            assert anyio.current_time() - began > seconds
+            writer.close()
 
     run(test)
 
@@ -461,15 +477,15 @@ class Slowly:
 
 def test_silent_strangers_keep_nobody_out() -> None:
     async def test() -> None:
-        async with serving(small, Patience(most=20)) as here:
+        async with serving(small, limits(20)) as here:
             strangers = [await here.connect(sent) for sent in [b"", b"GET / HTTP/1.1\r\nX: "] * 10]
             await here.open(20)
             clients = [await here.connect(ASKED) for _ in range(5)]
             for reader, _ in clients:
                 await reader.readuntil(b"ok")
             for gone, _ in strangers[:5]:  # those who have been idle longest had to go, and nobody else
-                assert await gone.read() == b""
-            assert len(here.state.connections) == 20
+                assert await rest_of(gone) == b""
+            assert len(here.connections) == 20
             assert not any(kept.at_eof() for kept, _ in strangers[5:])
             for _, writer in strangers + clients:
                 writer.close()
@@ -480,7 +496,7 @@ def test_silent_strangers_keep_nobody_out() -> None:
 def test_when_every_connection_has_a_request_under_way_the_next_is_refused() -> None:
     async def test() -> None:
         app = Slowly()
-        async with serving(app, Patience(most=20)) as here:
+        async with serving(app, limits(20)) as here:
             clients = [await here.connect(ASKED) for _ in range(20)]
             await app.busy(20)
             refused, late = await here.connect()
@@ -490,7 +506,7 @@ def test_when_every_connection_has_a_request_under_way_the_next_is_refused() -> 
                 await reader.readuntil(b"ok")
             again, writer = await here.connect(ASKED)  # now there are idle ones
             await again.readuntil(b"ok")
-            assert await clients[0][0].read() == b""
+            assert await rest_of(clients[0][0]) == b""
             for one in (late, writer, *(client for _, client in clients)):
                 one.close()
 
@@ -499,7 +515,7 @@ def test_when_every_connection_has_a_request_under_way_the_next_is_refused() -> 
 
 def test_a_client_that_still_takes_its_answer_is_not_idle() -> None:
     async def test() -> None:
-        async with serving(large, Patience(most=1)) as here:
+        async with serving(large, limits(1)) as here:
             reader, writer = await here.connect(ASKED)
             await reader.readuntil(b"\r\n\r\n")
             refused, second = await here.connect()
@@ -509,7 +525,7 @@ def test_a_client_that_still_takes_its_answer_is_not_idle() -> None:
                 taken += len(await reader.read(1_000_000))
             third, fourth = await here.connect(ASKED)
             assert await third.readline() == b"HTTP/1.1 200 OK\r\n"
-            assert await reader.read() == b""
+            assert await rest_of(reader) == b""
             for one in (writer, second, fourth):
                 one.close()
 
@@ -518,12 +534,12 @@ def test_a_client_that_still_takes_its_answer_is_not_idle() -> None:
 
 def test_whoever_does_not_take_its_answer_makes_room_for_others() -> None:
     async def test() -> None:
-        patience = Patience(most=2, header_seconds=LONG, unread_seconds=LONG, stuck_seconds=SHORT)
-        async with serving(by_path, patience) as here:
+        async with serving(by_path, limits(2, stuck_seconds=SHORT)) as here:
             unread, writer = await here.connect(b"GET /large HTTP/1.1\r\nHost: here\r\n\r\n")
             await unread.readuntil(b"\r\n\r\n")
             busy, second = await here.connect(b"GET /never HTTP/1.1\r\nHost: here\r\n\r\n")
-            await here.open(2)
+            while here.connections.requests < 2:
+                await anyio.sleep(0.001)
             answer = b""
             while not answer.endswith(b"ok"):  # as soon as it has been stuck for a while
                 third, client = await here.connect(ASKED)
@@ -548,7 +564,7 @@ def test_a_websocket_is_not_idle() -> None:
         await receive()
 
     async def test() -> None:
-        async with serving(quiet, Patience(most=1)) as here:
+        async with serving(quiet, limits(1)) as here:
             reader, writer = await here.connect(UPGRADE)
             await reader.readuntil(b"\r\n\r\n")
             refused, second = await here.connect()
@@ -561,13 +577,13 @@ def test_a_websocket_is_not_idle() -> None:
 
 def test_whoever_begins_its_next_request_again_and_again_has_been_idle_all_the_time() -> None:
     async def test() -> None:
-        async with serving(small, Patience(most=2)) as here:
+        async with serving(small, limits(2)) as here:
             (dripping, first), (quiet, second) = await here.connect(b"G"), await here.connect()
             await here.open(2)
             first.write(b"E")
             third, fourth = await here.connect(ASKED)
             await third.readuntil(b"ok")
-            assert await dripping.read() == b""
+            assert await rest_of(dripping) == b""
             second.write(ASKED)
             await quiet.readuntil(b"ok")
             for one in (first, second, fourth):
@@ -581,33 +597,34 @@ def test_nothing_is_kept_of_a_client_that_is_gone() -> None:
         async with serving(small, PATIENT) as here:
             _, writer = await here.connect()
             await here.open(1)
-            (connection,) = here.state.connections
-            kept = weakref.ref(connection.transport), weakref.ref(connection)
+            (connection,) = here.connections._open.values()
+            kept = weakref.ref(connection)
             del connection
             writer.close()
             await here.open(0)
             await anyio.sleep(0)
             gc.collect()
-            assert [one() for one in kept] == [None, None]
+            assert kept() is None
 
     run(test)
 
 
-def test_the_log_tells_it_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
-    door, gone = Door(2, LONG), []
-    assert [door.admits(inside, now) for inside, now in [(1, 0), (2, 0), (2, 30), (2, 61), (1, 62)]] == [
-        True,
-        False,
-        False,
-        False,
-        True,
-    ]
-    door.idle("somebody", lambda: gone.append("somebody"))
-    assert [door.admits(2, now) for now in (63, 122)] == [True, False]
-    assert gone == ["somebody"]
-    assert [record.message.split(" (")[0] for record in caplog.records] == [
-        "2 connections are open, as many as may be"
-    ] * 3
+def test_the_log_says_once_a_minute_that_the_server_is_full(caplog: pytest.LogCaptureFixture) -> None:
+    async def test() -> None:
+        app = Slowly()
+        async with serving(app, limits(1)) as here:
+            _, busy = await here.connect(ASKED)
+            await app.busy(1)
+            for _ in range(3):
+                refused, writer = await here.connect()
+                assert await refused.read() == TOO_MANY
+                writer.close()
+            app.now.set()
+            busy.close()
+
+    run(test)
+    full = [record.message.split(" (")[0] for record in caplog.records]
+    assert full == ["1 connections are open, which is the limit"]
 
 
 LIMITED = """
@@ -616,6 +633,23 @@ resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]), int(sys.argv[2])))
 from vestige.transports.http.limits.connections import affordable
 print(affordable(2_000), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 """
+
+
+def test_no_module_uses_private_parts_of_the_web_server() -> None:
+    allowed = {
+        "uvicorn",
+        "uvicorn.middleware.proxy_headers",
+        "websockets.sync.client",
+        "websockets.exceptions",
+    }
+    used = set()
+    for file in (PROJECT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                used.add(node.module)
+            elif isinstance(node, ast.Import):
+                used.update(one.name for one in node.names)
+    assert {one for one in used if one.split(".")[0] in ("uvicorn", "websockets", "h11")} <= allowed
 
 
 @pytest.mark.slow  # processes, whose limits cannot be raised again

@@ -13,7 +13,8 @@ from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from tests.transports.http.support.harness import PATIENCE_SECONDS, URL, Site, bearer, new_site
-from tests.transports.parity.test_parity import direct, planted
+from tests.transports.parity.planted import planted
+from tests.transports.parity.transports import direct
 from vestige.core.errors import InvalidInput, VestigeError
 from vestige.operations.registry.groups import registry
 from vestige.operations.registry.privacy import NAMING

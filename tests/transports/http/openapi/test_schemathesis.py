@@ -20,7 +20,7 @@ from schemathesis.schemas import BaseSchema
 
 from testbed.world import World
 from tests.transports.http.support.harness import MANY, SECRET
-from tests.transports.parity.test_parity import planted
+from tests.transports.parity.planted import planted
 from vestige.engine import keys
 from vestige.engine.context import Call
 from vestige.operations.registry.groups import registry

@@ -16,7 +16,7 @@ import httpx2
 from tests.operations.access.access_world import DOMAIN, LIMITS, MINE, Limit, reach_world
 from tests.transports.http.support.harness import Site, bearer, open_site
 from tests.transports.http.support.mcp_requests import modern, post
-from tests.transports.parity.test_parity import tool_of
+from tests.transports.parity.transports import tool_of
 from vestige.core.caller import PERMISSIONS
 from vestige.operations.registry.groups import registry
 from vestige.operations.registry.registry import Operation

@@ -2,50 +2,33 @@
 
 import os
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
 
 import anyio
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from vestige.core.caller import LOCAL_USER, Caller
+from vestige.core.caller import LOCAL_USER
+from vestige.core.invocation import Invocation
 from vestige.engine.context import Engine
-from vestige.operations.registry.registry import Operation, Registry
+from vestige.operations.registry.registry import Registry
 from vestige.settings.settings import load_settings
 from vestige.transports.http.context import Desk
 from vestige.transports.http.mcp import endpoint as mcp
 from vestige.transports.mcp.catalog import Catalog, packaged
 from vestige.transports.mcp.protocol.jsonrpc import Message
-from vestige.transports.mcp.service import Progress, Service, Signal
+from vestige.transports.mcp.service import Service
 
 
 class Echo:
     """Repeats what it is given."""
 
-    def call_tool(
-        self,
-        name: str,
-        arguments: Message,
-        *,
-        request_id: str,
-        progress: Progress,
-        cancelled: Signal,
-        roots: Sequence[str] = (),
-    ) -> Message:
-        progress(1, 2, "half")
-        return {"echo": arguments}
+    def call_tool(self, invocation: Invocation) -> Message:
+        invocation.progress(1, 2, "half")
+        return {"echo": dict(invocation.arguments)}
 
-    def read_resource(
-        self,
-        uri: str,
-        *,
-        request_id: str,
-        progress: Progress,
-        cancelled: Signal,
-        roots: Sequence[str] = (),
-    ) -> Message:
-        return {"uri": uri}
+    def read_resource(self, invocation: Invocation) -> Message:
+        return {"uri": invocation.name}
 
     def close(self) -> None:
         pass
@@ -61,49 +44,14 @@ class Borrowed:
     def engine(self) -> Engine:
         raise NotImplementedError
 
-    def answer(
-        self,
-        operation: Operation,
-        arguments: Mapping[str, Any],
-        *,
-        caller: Caller,
-        request_id: str,
-        progress: Progress,
-        cancelled: Signal,
-        deadline: float,
-    ) -> Message:
+    def call_operation(self, invocation: Invocation) -> Message:
         raise NotImplementedError
 
-    def call_tool(
-        self,
-        name: str,
-        arguments: Mapping[str, Any],
-        *,
-        request_id: str,
-        progress: Progress,
-        cancelled: Signal,
-        roots: Sequence[str] = (),
-        caller: Caller = LOCAL_USER,
-        deadline: float | None = None,
-    ) -> Message:
-        return self._app.call_tool(
-            name, dict(arguments), request_id=request_id, progress=progress, cancelled=cancelled, roots=roots
-        )
+    def call_tool(self, invocation: Invocation) -> Message:
+        return self._app.call_tool(replace(invocation, deadline=None))  # its clock is the test's
 
-    def read_resource(
-        self,
-        uri: str,
-        *,
-        request_id: str,
-        progress: Progress,
-        cancelled: Signal,
-        roots: Sequence[str] = (),
-        caller: Caller = LOCAL_USER,
-        deadline: float | None = None,
-    ) -> Message:
-        return self._app.read_resource(
-            uri, request_id=request_id, progress=progress, cancelled=cancelled, roots=roots
-        )
+    def read_resource(self, invocation: Invocation) -> Message:
+        return self._app.read_resource(replace(invocation, deadline=None))
 
     def close(self) -> None:
         pass

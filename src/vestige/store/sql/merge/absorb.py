@@ -22,8 +22,8 @@ from vestige.store.merge.union import (
     two_events,
     united,
 )
-from vestige.store.sql.commit import pending
-from vestige.store.sql.commit.pending import PendingMemory
+from vestige.store.sql.commit import drafts
+from vestige.store.sql.commit.drafts import PendingMemory
 from vestige.store.sql.database import Database, Surfaces, Transactions
 from vestige.store.sql.merge import histories
 from vestige.store.sql.rows import (
@@ -181,10 +181,10 @@ def _write_memories(db: Database, plan: AbsorbPlan, prepared: Prepared, surfaces
             key += draft.is_new
             _revise(draft, one.after, one, prepared)
             changed.append(draft)
-    pending.write_endings(db, ended, surfaces)
+    drafts.write_endings(db, ended, surfaces)
     history.bury(db, buried)
     history.drop(db, [draft.key for draft in changed if not draft.is_new])
-    pending.write_texts(db, None, changed, surfaces)
+    drafts.write_texts(db, None, changed, surfaces)
 
 
 def _known(stored: memories.Stored) -> PendingMemory:
@@ -210,7 +210,7 @@ def _revise(draft: PendingMemory, memory: Memory, one: Meeting, prepared: Prepar
     before = draft.memory
     if draft.is_new or any(getattr(before, part) != getattr(memory, part) for part in thread_rows.MADE_FROM):
         draft.analysis = analysis
-    draft.row = pending.row_of(memory, analysis.fingerprints)
+    draft.row = drafts.row_of(memory, analysis.fingerprints)
     draft.lost_vectors = not draft.is_new and draft.row.text_hash != draft.text_hash
     draft.memory, draft.text_hash = memory, draft.row.text_hash
     draft.past = revisions(one.life)

@@ -1,389 +1,382 @@
-"""Connections whose clients keep us waiting, and those that are too many.
+"""Limits on connections: their number, slow headers, idle sockets, slow readers and floods of tiny pieces.
 
-uvicorn waits for ever: for headers that do not come, and for a client that takes nothing of its answer. What
-it closes stays open, with all that is unsent in memory, until that client has taken it. Here each wait ends.
+The web server accepts connections from the socket that it is given. `LimitedListener` is such a socket: it
+counts the connections, refuses those beyond the limit, and hands out sockets that count the bytes they
+receive. `ConnectionGuard` is ASGI middleware that records which of them serve a request. Both use public
+interfaces only: `socket.socket` and ASGI. Where the event loop does not call `accept` of the socket (on
+Windows), the limits of the other middleware remain.
 """
 
 import asyncio
 import logging
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+import socket
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
-import h11
-import uvicorn
-from uvicorn._types import ASGISendEvent
-from uvicorn.protocols.http.h11_impl import H11Protocol
-from uvicorn.protocols.utils import ClientDisconnected
-from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-from uvicorn.server import ServerState
+import anyio
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+KEEP_ALIVE_SECONDS = 30
+"""How long the web server keeps a connection open between two requests."""
 HEADER_SECONDS = 20.0
-"""How long headers may take to be there: from when a client connects, or begins with its next request."""
-MOST_UNSENT = 1 << 20
-"""Bytes that may wait for a WebSocket: its pings are answered whether it reads or not."""
-STUCK_SECONDS = 5.0
-"""After so long without taking anything it has to go when there is no room for others."""
+"""How long after it was accepted a connection must have sent the headers of its first request."""
+IDLE_SECONDS = KEEP_ALIVE_SECONDS + HEADER_SECONDS
+"""The same for every further request, counted from the end of the request before."""
 UNREAD_SECONDS = 60.0
-"""How long a client may take nothing of what waits for it."""
-COMPLAINT_SECONDS = 60.0
-"""How often the log tells at most that there are too many."""
+"""How long a client may take to read `SLICE_BYTES` of a response."""
+STUCK_SECONDS = 5.0
+"""After this time without reading a connection is closed when the server is full."""
+CHECK_SECONDS = 1.0
+"""How often these times are checked."""
+WARNING_SECONDS = 60.0
+"""How often the log says at most that the server is full."""
 
-DESCRIPTORS = 400
-"""What a process has open beside its connections: databases, indexes, logs, and who is being let in."""
-FEWEST_WAITING, MOST_WAITING = 10, 200
+RESERVED_DESCRIPTORS = 400
+"""File descriptors for everything but connections: databases, indexes, logs, clients being accepted."""
+MIN_BACKLOG, MAX_BACKLOG = 10, 200
 
-MOST_CRUMBS, CRUMB_BYTES = 2_000, 64
-"""So many pieces of a body may be smaller than this on average."""
-CRUMBS_TOLD = (
-    f"The body has more than {MOST_CRUMBS} pieces smaller than {CRUMB_BYTES} bytes: send larger ones."
+MAX_HEADER_BYTES = 16_384
+SLICE_BYTES = 1 << 16
+"""Responses are passed to the web server in slices of this size, so that little waits in its buffers."""
+RECEIVE_BYTES = 1 << 15
+"""Bytes taken from a connection at once, before other connections have their turn."""
+WEBSOCKET_BYTES, WEBSOCKET_BYTES_PER_SECOND = 80_000, 1_000
+"""What a WebSocket may send, at once and over time. Its clients have nothing to send but pings and pongs."""
+
+MAX_TINY_CHUNKS, TINY_CHUNK_BYTES = 2_000, 64
+CHUNK_OVERHEAD_BYTES = 6
+"""Framing bytes of a small chunk: two hexadecimal digits and two line ends."""
+TINY_CHUNKS = f"More than {MAX_TINY_CHUNKS} chunks have less than {TINY_CHUNK_BYTES} bytes. Send larger ones."
+REFUSED_SECONDS = 1.0
+"""How long a refused WebSocket handshake may take to be closed."""
+
+TOO_MANY = (
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nRetry-After: 5\r\nConnection: close\r\n"
+    b"Content-Length: 22\r\n\r\nToo many connections.\n"
 )
-MOST_HEADER = 16_384
-"""Bytes of headers."""
-MOST_FRAMES, FRAMES_PER_SECOND = 200, 10.0
-"""Messages of a WebSocket at once, and as it goes on."""
-SLICE_BYTES = 1_024
-"""Of what a WebSocket sends, before its messages are counted."""
-
-
-def _raw(status: str, body: str, *headers: str) -> bytes:
-    head = [f"HTTP/1.1 {status}", "Content-Type: text/plain", *headers, "Connection: close"]
-    return "\r\n".join([*head, f"Content-Length: {len(body)}", "", body]).encode("ascii")
-
-
-TOO_MANY = _raw("503 Service Unavailable", "Too many connections.\n", "Retry-After: 5")
-NO_WEBSOCKET = _raw("400 Bad Request", "This is no handshake of a WebSocket.\n")
+_RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class ConnectionLimits:
     """How many connections a server has at once, and how long each may keep it waiting."""
 
     most: int
     header_seconds: float = HEADER_SECONDS
+    idle_seconds: float = IDLE_SECONDS
     unread_seconds: float = UNREAD_SECONDS
     stuck_seconds: float = STUCK_SECONDS
+    check_seconds: float = CHECK_SECONDS
 
 
 def affordable(most: int) -> int:
-    """As many of these connections as the process may have descriptors for, after asking for more of them."""
+    """The number of connections, up to `most`, that the process has file descriptors for.
+
+    Raises the soft limit of descriptors as far as needed and allowed.
+    """
     if os.name != "posix":
         return most
     import resource  # on POSIX only
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = most + DESCRIPTORS
+    wanted = most + RESERVED_DESCRIPTORS
     if soft == resource.RLIM_INFINITY or soft >= wanted:
         return most
     given = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (given, hard))
     if given < wanted:
         logger.warning("This process may have only %d files open: ulimit -n", given)
-    return min(most, max(given - DESCRIPTORS, given // 2))
+    return min(most, max(given - RESERVED_DESCRIPTORS, given // 2))
 
 
-def waiting(most: int) -> int:
-    """How many clients may wait to be let in, of so many connections at most.
+def backlog(most: int) -> int:
+    """How many clients may wait to be accepted by a server with this limit of connections.
 
-    asyncio lets in all that wait at once, and that for a few turns before the first of them is closed. Where
-    descriptors are few there are as many left for that as for connections.
+    asyncio accepts all of them at once, before the first is closed: they need descriptors, too.
     """
-    return min(max(most // 5, FEWEST_WAITING), MOST_WAITING)
+    return min(max(most // 5, MIN_BACKLOG), MAX_BACKLOG)
 
 
-class Door:
-    """Lets so many connections in. When there are as many, the one that has been idle longest has to go, or
-    one that has not taken anything of its answer for a while."""
+class AcceptedSocket(socket.socket):
+    """The socket of one connection. It counts what it receives and knows whether it serves a request."""
 
-    def __init__(self, most: int, stuck_seconds: float) -> None:
-        self._most, self._stuck_seconds = most, stuck_seconds
-        self._idle: dict[object, Callable[[], None]] = {}  # the first has been idle longest
-        self._unread: dict[object, Unread] = {}
-        self._complained_at: float | None = None
+    def __init__(self, accepted: socket.socket, now: float, closed: Callable[[], None]) -> None:
+        super().__init__(accepted.family, accepted.type, accepted.proto, accepted.detach())
+        self._on_close = closed
+        self.closed = asyncio.Event()
+        self.requests, self.served, self.is_websocket = 0, False, False
+        self.since = now
+        """When the state of this connection changed last: accepted, request begun, request ended."""
+        self.sending_since: float | None = None
+        self.received = self.discarded_lines = 0
+        self.discards_chunks = False
 
-    def idle(self, connection: object, hang_up: Callable[[], None]) -> None:
-        """This one has no request under way; one that is idle already has been since it was first told."""
-        self._idle.setdefault(connection, hang_up)
-
-    def busy(self, connection: object) -> None:
-        """This one has a request under way, or is gone."""
-        self._idle.pop(connection, None)
-
-    def waits(self, connection: object, unread: "Unread") -> None:
-        """Something waits for this one to take it."""
-        self._unread[connection] = unread
-
-    def took(self, connection: object) -> None:
-        """It has taken all of it, or is gone."""
-        self._unread.pop(connection, None)
-
-    def admits(self, inside: int, now: float) -> bool:
-        """Whether there is room for another one, or has been made."""
-        if inside < self._most:
-            return True
-        if self._complained_at is None or now - self._complained_at >= COMPLAINT_SECONDS:
-            self._complained_at = now
-            logger.warning(
-                "%d connections are open, as many as may be (server.max_connections, ulimit -n); those "
-                "that are idle or do not read are closed for others, who are refused if there are none",
-                inside,
-            )
-        if self._idle:
-            self._idle.pop(next(iter(self._idle)))()
-            return True
-        connection, unread = max(
-            self._unread.items(), key=lambda one: one[1].stuck_seconds(), default=(None, None)
-        )
-        if unread is None or unread.stuck_seconds() < self._stuck_seconds:
-            return False
-        del self._unread[connection]
-        unread.cut_off()
-        return True
-
-
-class Timer:
-    """Does something after so many seconds, unless it is stopped before."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float, do: Callable[[], None]) -> None:
-        self._loop, self._seconds, self._do = loop, seconds, do
-        self._handle: asyncio.TimerHandle | None = None
-
-    def start(self, seconds: float | None = None) -> None:
-        """Begin to wait, so long if that is said; one that waits already goes on."""
-        if self._handle is None:
-            self._handle = self._loop.call_later(self._seconds if seconds is None else seconds, self._due)
-
-    def stop(self) -> None:
-        """Do nothing."""
-        if self._handle is not None:
-            self._handle.cancel()
-            self._handle = None
-
-    def _due(self) -> None:
-        self._handle = None
-        self._do()
-
-
-class Unread:
-    """Cuts a connection off whose client takes nothing of what waits for it."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, transport: asyncio.Transport, seconds: float) -> None:
-        # So that the protocol is told of every byte that waits, not only of many. Whoever sends waits then.
-        transport.set_write_buffer_limits(high=0)
-        self._loop, self._transport, self._seconds = loop, transport, seconds
-        self._timer = Timer(loop, seconds, self._look)
-        self._waiting, self._since = 0, 0.0
-
-    def begin(self) -> None:
-        """Something waits."""
-        self._waiting, self._since = self._transport.get_write_buffer_size(), self._loop.time()
-        self._timer.start()
-
-    def end(self) -> None:
-        """Everything was taken, or the client is gone."""
-        self._timer.stop()
-
-    def stuck_seconds(self) -> float:
-        """How long the client has not been seen to take anything."""
-        waiting, now = self._transport.get_write_buffer_size(), self._loop.time()
-        if waiting < self._waiting:
-            self._waiting, self._since = waiting, now
-        return now - self._since
-
-    def cut_off(self) -> None:
-        """End the connection, whatever waits."""
-        self._transport.abort()
-
-    def _look(self) -> None:
-        left = self._seconds - self.stuck_seconds()
-        if left <= 0:
-            self.cut_off()
+    def recv(self, size: int, flags: int = 0, /) -> bytes:
+        """Receive some bytes; b"", the end of the stream, for a client that sends too much."""
+        data = super().recv(min(size, RECEIVE_BYTES), flags)
+        self.received += len(data)
+        if self.is_websocket:
+            elapsed = asyncio.get_running_loop().time() - self.since
+            too_much = self.received > WEBSOCKET_BYTES + WEBSOCKET_BYTES_PER_SECOND * elapsed
+        elif self.discards_chunks:  # the rest of a body that was answered before it was complete
+            self.discarded_lines += data.count(b"\r\n")
+            too_much = self.discarded_lines > 2 * MAX_TINY_CHUNKS
         else:
-            self._timer.start(left)
+            too_much = False
+        if too_much:
+            self.reset()
+            return b""
+        return data
+
+    def begin(self, now: float, *, is_websocket: bool) -> None:
+        """A request has begun."""
+        self.requests, self.served, self.is_websocket = self.requests + 1, True, is_websocket
+        self.since, self.discards_chunks = now, False
+        if self.received > MAX_HEADER_BYTES + RECEIVE_BYTES:  # the rest of an earlier body is among it
+            self.received = 0
+
+    def end(self, now: float, *, discards_chunks: bool) -> None:
+        """A request has ended, with or without the whole of its body."""
+        self.requests, self.since, self.sending_since = self.requests - 1, now, None
+        self.received, self.discards_chunks, self.discarded_lines = 0, discards_chunks, 0
+
+    def hang_up(self) -> None:
+        """End the connection; what the system holds for the client is still sent."""
+        with suppress(OSError):
+            self.shutdown(socket.SHUT_RDWR)
+
+    def reset(self) -> None:
+        """End the connection and drop everything that waits for the client."""
+        with suppress(OSError):
+            self.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
+        self.hang_up()
+
+    def close(self) -> None:
+        """Close the socket, which the event loop does when the connection is lost."""
+        super().close()
+        self._on_close()
+        self.closed.set()
 
 
-class Impatient(asyncio.Protocol):
-    """A protocol whose client must take what waits for it. How long that may take its server says."""
+@dataclass(slots=True, kw_only=True)
+class Connections:
+    """All open connections of one server, by address and port of the client. Used on the loop's thread."""
 
-    patience: Patience
-    _unread: Unread
+    limits: ConnectionLimits
+    _open: dict[tuple[str, int], AcceptedSocket] = field(default_factory=dict, init=False)
+    _timer: asyncio.TimerHandle | None = field(default=None, init=False)
+    _warned_at: float | None = field(default=None, init=False)
 
-    def pause_writing(self) -> None:
-        """Something waits to be taken."""
-        super().pause_writing()
-        self._unread.begin()
-
-    def resume_writing(self) -> None:
-        """It was."""
-        super().resume_writing()
-        self._unread.end()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """The client is gone."""
-        self._unread.end()
-        super().connection_lost(exc)
-
-
-class Parser(h11.Connection):
-    """Reads requests, unless a body comes in crumbs: each costs as much as a large piece, and nobody else is
-    served meanwhile."""
-
-    crumbs = False
-    _pieces = _bytes = 0
-
-    def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
-        """What comes next."""
-        event = super().next_event()
-        if isinstance(event, h11.Request):
-            self._pieces = self._bytes = 0
-        elif isinstance(event, h11.Data):
-            self._pieces += 1
-            self._bytes += len(event.data)
-            if self._pieces > MOST_CRUMBS and self._bytes < CRUMB_BYTES * self._pieces:
-                self.crumbs = True
-                raise h11.RemoteProtocolError("A body in too many small pieces")
-        return event
-
-
-class HttpConnection(Impatient, H11Protocol):
-    """A connection of HTTP. Made by `http_protocol`."""
-
-    door: Door
-
-    def __init__(
-        self, config: uvicorn.Config, server_state: ServerState, app_state: dict[str, Any], **more: Any
-    ) -> None:
-        super().__init__(config, server_state, app_state, **more)
-        self.conn = self._parser = Parser(h11.SERVER, config.h11_max_incomplete_event_size or MOST_HEADER)
-
-    def connection_made(  # type: ignore[override]  # as uvicorn's: its transports are sockets
-        self, transport: asyncio.Transport
-    ) -> None:
-        """Let a client in, if there is room."""
-        self._unread = Unread(self.loop, transport, self.patience.unread_seconds)
-        self._headers = Timer(self.loop, self.patience.header_seconds, transport.close)
-        if self.door.admits(len(self.connections), self.loop.time()):
-            super().connection_made(transport)
-            self._headers.start()
-            self._tell_door()
-        else:
-            self.transport = transport
-            transport.write(TOO_MANY)
-            transport.close()
-
-    def data_received(self, data: bytes) -> None:
-        """Take what comes. While nothing is being answered it is headers, or a body that nobody wants."""
-        super().data_received(data)
-        if self._serves:
-            self._headers.stop()
-        else:
-            self._headers.start()
-        self._tell_door()
-
-    def send_400_response(self, msg: str) -> None:
-        """Tell a client that it is not understood; if it was told something else already, hang up. To whoever
-        works on its request it has left."""
-        if self._serves:
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
-        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            super().send_400_response(CRUMBS_TOLD if self._parser.crumbs else msg)
-        else:
-            self.transport.close()
-
-    def on_response_complete(self) -> None:
-        """An answer is written; the next request may be there already."""
-        super().on_response_complete()
-        self._tell_door()
-
-    def pause_writing(self) -> None:
-        """Something waits to be taken."""
-        super().pause_writing()
-        self.door.waits(self, self._unread)
-
-    def resume_writing(self) -> None:
-        """It was."""
-        super().resume_writing()
-        self.door.took(self)
-        self._tell_door()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """The client is gone."""
-        self._headers.stop()
-        self.door.busy(self)
-        self.door.took(self)
-        super().connection_lost(exc)
+    def __len__(self) -> int:
+        return len(self._open)
 
     @property
-    def _serves(self) -> bool:
-        upgraded = self.transport.get_protocol() is not self
-        return upgraded or (self.cycle is not None and not self.cycle.response_complete)
+    def requests(self) -> int:
+        """Requests under way, WebSockets included."""
+        return sum(one.requests for one in self._open.values())
 
-    def _tell_door(self) -> None:
-        """Idle is whoever waits for nothing of ours, and has taken what it asked for."""
-        if self._serves or self.transport.get_write_buffer_size():
-            self.door.busy(self)
-        else:
-            self.door.idle(self, self.transport.close)
+    @property
+    def websockets(self) -> int:
+        """WebSockets that the application has not ended."""
+        return sum(one.is_websocket and one.requests > 0 for one in self._open.values())
+
+    def of(self, scope: Scope) -> AcceptedSocket | None:
+        """The connection of a request; None if it was not accepted by our listener."""
+        client = scope.get("client")
+        return self._open.get((client[0], client[1])) if client else None
+
+    def admit(self, accepted: socket.socket, address: Any) -> AcceptedSocket | None:
+        """Register a connection; None if the server is full and none can be closed for it."""
+        loop = asyncio.get_running_loop()
+        if len(self._open) >= self.limits.most and not self._make_room(loop.time()):
+            return None
+        key = (str(address[0]), int(address[1]))
+        opened = AcceptedSocket(accepted, loop.time(), lambda: self._forget(key, opened))
+        self._open[key] = opened
+        if self._timer is None:
+            self._timer = loop.call_later(self.limits.check_seconds, self._check)
+        return opened
+
+    def _forget(self, key: tuple[str, int], closed: AcceptedSocket) -> None:
+        if self._open.get(key) is closed:  # else its place was given to another one already
+            del self._open[key]
+        if not self._open and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _make_room(self, now: float) -> bool:
+        """Close the connection that has been idle longest, or one that does not read."""
+        if self._warned_at is None or now - self._warned_at >= WARNING_SECONDS:
+            self._warned_at = now
+            logger.warning(
+                "%d connections are open, which is the limit (server.max_connections, ulimit -n). "
+                "Idle connections and those that do not read are closed for new ones, which are refused "
+                "if there are none.",
+                len(self._open),
+            )
+        idle = [(one.since, key) for key, one in self._open.items() if not one.requests]
+        if idle:
+            self._open.pop(min(idle)[1]).hang_up()
+            return True
+        stuck = [(one.sending_since, key) for key, one in self._open.items() if one.sending_since is not None]
+        since, key = min(stuck, default=(now, None))
+        if key is None or now - since < self.limits.stuck_seconds:
+            return False
+        self._open.pop(key).reset()
+        return True
+
+    def _check(self) -> None:
+        """End the connections whose time is up."""
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(self.limits.check_seconds, self._check)
+        now = loop.time()
+        for one in list(self._open.values()):
+            allowed = self.limits.idle_seconds if one.served else self.limits.header_seconds
+            if not one.requests and now - one.since >= allowed:
+                one.hang_up()
+            elif one.sending_since is not None and now - one.sending_since >= self.limits.unread_seconds:
+                one.reset()
 
 
-class SocketConnection(Impatient, WebSocketsSansIOProtocol):
-    """A WebSocket. Its pings find a client that is gone, but wait for one that does not read.
+class LimitedListener(socket.socket):
+    """A listening socket that accepts connections within the limits of `connections`, once that is set."""
 
-    Clients have nothing to say here but that they are there: one that sends many messages is cut off.
+    connections: Connections | None = None
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """Accept a connection; ConnectionAbortedError for one that is refused."""
+        accepted, address = super().accept()
+        if self.connections is None:
+            return accepted, address
+        opened = self.connections.admit(accepted, address)
+        if opened is None:
+            _refuse(accepted)
+            raise ConnectionAbortedError("The server is full.")
+        return opened, address
+
+
+def _refuse(accepted: socket.socket) -> None:
+    """Send a short 503 and close."""
+    with accepted, suppress(OSError):
+        accepted.setblocking(False)
+        accepted.send(TOO_MANY)
+        accepted.shutdown(socket.SHUT_WR)
+        accepted.recv(MAX_HEADER_BYTES)  # a request that nothing reads would make the system drop the answer
+
+
+class ConnectionGuard:
+    """Records which connections serve a request, and passes responses on in slices that the client must read.
+
+    Outermost layer: it needs the address of the connection, not the one that a proxy states.
     """
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Go on with a connection whose headers have come."""
-        super().connection_made(transport)
-        self._unread = Unread(self.loop, self.transport, self.patience.unread_seconds)
-        self._came, self._frames = self.loop.time(), 0
+    def __init__(self, app: ASGIApp, connections: Connections) -> None:
+        self._app, self._connections = app, connections
 
-    def data_received(self, data: bytes) -> None:
-        """Take what comes, a little at a time, unless it is too much, or too much of what was answered to it
-        is not read."""
-        for start in range(0, len(data), SLICE_BYTES):
-            super().data_received(data[start : start + SLICE_BYTES])
-            allowed = MOST_FRAMES + FRAMES_PER_SECOND * (self.loop.time() - self._came)
-            if self._frames > allowed or self.transport.get_write_buffer_size() > MOST_UNSENT:
-                self.transport.abort()
-                return
-        if not self.handshake_initiated:  # the whole request is there at once, but it was not understood
-            self.transport.write(NO_WEBSOCKET)
-            self.transport.close()
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        connection = None if scope["type"] == "lifespan" else self._connections.of(scope)
+        if connection is None:
+            await self._app(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await self._websocket(connection, scope, receive, send)
+        else:
+            await self._http(connection, scope, receive, send)
 
-    def handle_events(self) -> None:
-        """Count what came, and act upon it."""
-        self._frames += len(self.conn.events)
-        super().handle_events()
+    async def _http(self, connection: AcceptedSocket, scope: Scope, receive: Receive, send: Send) -> None:
+        is_chunked = "chunked" in Headers(scope=scope).get("transfer-encoding", "").lower()
+        body = _ChunkedBody(connection, scope, receive) if is_chunked else None
 
-    async def send(self, message: ASGISendEvent) -> None:
-        """Send something. uvicorn logs a refusal that was sent whole as a handshake that was forgotten, and
-        takes what comes after its own goodbye for a mistake."""
-        if self.close_sent and message["type"] == "websocket.send":
-            raise ClientDisconnected
-        await super().send(message)
-        if message["type"] == "websocket.http.response.body" and not message.get("more_body"):
-            self.handshake_complete = True
+        async def sending(message: Message) -> None:
+            if body and body.is_tiny and message["type"] == "http.response.start":
+                message = {**message, "headers": [*message["headers"], (b"connection", b"close")]}
+            for slice_ in _slices(message):
+                await _send(connection, send, slice_)
+
+        connection.begin(anyio.current_time(), is_websocket=False)
+        try:
+            await self._app(scope, body.receive if body else receive, sending)
+        finally:
+            connection.end(anyio.current_time(), discards_chunks=body is not None and not body.complete)
+
+    async def _websocket(
+        self, connection: AcceptedSocket, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        refused = False
+
+        async def sending(message: Message) -> None:
+            nonlocal refused
+            refused = refused or message["type"] == "websocket.http.response.start"
+            try:
+                await _send(connection, send, message)
+            except RuntimeError as exc:
+                if message["type"] != "websocket.send":
+                    raise
+                # uvicorn has closed this WebSocket itself, because no pong came.
+                raise ConnectionAbortedError("The WebSocket is closed.") from exc
+
+        connection.begin(anyio.current_time(), is_websocket=True)
+        try:
+            await self._app(scope, receive, sending)
+            if refused:  # uvicorn reports a handshake as incomplete if this returns before it is closed
+                with anyio.move_on_after(REFUSED_SECONDS):
+                    await connection.closed.wait()
+        finally:
+            connection.end(anyio.current_time(), discards_chunks=False)
 
 
-def http_protocol(given: Patience) -> type[HttpConnection]:
-    """What uvicorn makes of each connection, for one server."""
+class _ChunkedBody:
+    """The body of a request in chunks. A tiny one costs the parser as much as a large one: there is a limit.
 
-    class Patient(HttpConnection):
-        patience = given
-        door = Door(given.most, given.stuck_seconds)
+    The web server joins chunks before it passes them on. Their framing is what the connection received beyond
+    the headers and the bytes of the body.
+    """
 
-    return Patient
+    def __init__(self, connection: AcceptedSocket, scope: Scope, receive: Receive) -> None:
+        self._connection, self._receive, self._bytes = connection, receive, 0
+        self._header_bytes = len(scope["raw_path"]) + sum(len(a) + len(b) + 4 for a, b in scope["headers"])
+        self.complete = self.is_tiny = False
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        if self.complete or message["type"] != "http.request":
+            return message
+        self._bytes += len(message.get("body", b""))
+        framing = self._connection.received - self._header_bytes - self._bytes
+        chunks = framing // CHUNK_OVERHEAD_BYTES
+        if chunks > MAX_TINY_CHUNKS and self._bytes < chunks * TINY_CHUNK_BYTES:
+            self.is_tiny = True
+            raise HTTPException(status_code=400, detail=TINY_CHUNKS)
+        self.complete = not message.get("more_body", False)
+        return message
 
 
-def websocket_protocol(given: Patience) -> type[SocketConnection]:
-    """The same for those that become WebSockets."""
+def _slices(message: Message) -> Iterator[Message]:
+    """A message in parts that are small enough to wait for."""
+    body: bytes = message.get("body", b"")
+    if len(body) <= SLICE_BYTES or message["type"] != "http.response.body":
+        yield message
+        return
+    for start in range(0, len(body), SLICE_BYTES):
+        end = start + SLICE_BYTES
+        yield {
+            **message,
+            "body": body[start:end],
+            "more_body": end < len(body) or message.get("more_body", False),
+        }
 
-    class Patient(SocketConnection):
-        patience = given
 
-    return Patient
+async def _send(connection: AcceptedSocket, send: Send, message: Message) -> None:
+    connection.sending_since = anyio.current_time()
+    try:
+        await send(message)
+    finally:
+        connection.sending_since = None

@@ -17,6 +17,7 @@ from anyio.to_thread import run_sync
 
 from vestige.core.caller import Caller
 from vestige.core.errors import DeadlineExceeded, StoreError, TooLarge
+from vestige.core.invocation import Invocation
 from vestige.transports.http.context import Desk, ServerApplication
 from vestige.transports.http.limits.fair_queue import OVERLOADED, HeldShare
 from vestige.transports.http.limits.responses import NO_ROOM, SMALL_BYTES, check_size, check_texts, encoded
@@ -107,26 +108,17 @@ def run_job(app: ServerApplication, work: McpWork) -> Outcome:
         work.post(lambda connection: connection.progress(job, value, total, message))
 
     def call(job: Job) -> dict[str, object]:
-        if job.kind == TOOL:
-            return app.call_tool(
-                job.name,
-                job.arguments,
-                request_id=exchange.request_id,
-                progress=progress,
-                cancelled=work.cancelled,
-                roots=job.roots,
-                caller=exchange.caller,
-                deadline=work.deadline,
-            )
-        return app.read_resource(
-            job.name,
+        invocation = Invocation(
+            name=job.name,
+            arguments=job.arguments,
+            caller=exchange.caller,
             request_id=exchange.request_id,
             progress=progress,
             cancelled=work.cancelled,
-            roots=job.roots,
-            caller=exchange.caller,
             deadline=work.deadline,
+            roots=job.roots,
         )
+        return app.call_tool(invocation) if job.kind == TOOL else app.read_resource(invocation)
 
     return attempt(job, call)
 

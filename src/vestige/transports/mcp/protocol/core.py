@@ -11,9 +11,10 @@ from collections.abc import Callable
 from math import isfinite
 
 from vestige.transports.mcp.catalog import Catalog
-from vestige.transports.mcp.protocol import eras, prompts, results, roots
+from vestige.transports.mcp.protocol import eras, prompts, roots
 from vestige.transports.mcp.protocol import roots as holding
 from vestige.transports.mcp.protocol.jsonrpc import (
+    INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
@@ -23,6 +24,7 @@ from vestige.transports.mcp.protocol.jsonrpc import (
     RequestId,
     as_id,
     as_object,
+    dumps,
     error_reply,
     is_reply,
     notification,
@@ -35,12 +37,57 @@ from vestige.transports.mcp.protocol.messages import (
     RESOURCE,
     TOOL,
     Action,
+    Done,
+    Failed,
     HoldJobs,
     Job,
     Outcome,
     ReplyBatch,
     Send,
 )
+
+# -- What a job comes to, as the body of a result or as a JSON-RPC error. Pure.
+
+UNPRINTABLE: Message = {"code": "internal", "message": "The answer could not be written as JSON."}
+
+_CALLER_ERRORS = ("invalid_input", "unknown_argument", "too_large")
+
+
+def tool_body(outcome: Outcome) -> Message:
+    """The answer as text and as structure; a failure looks the same but for its mark."""
+    text, outcome = _written(outcome)
+    failed = isinstance(outcome, Failed)
+    structured = {"error": outcome.error} if isinstance(outcome, Failed) else outcome.value
+    return {"content": [{"type": "text", "text": text}], "structuredContent": structured, "isError": failed}
+
+
+def resource_body(job: Job, outcome: Outcome, media_type: str | None) -> Message:
+    """The content of a resource. These have no `isError`, so a failure raises ProtocolError."""
+    text, outcome = _written(outcome)
+    if isinstance(outcome, Failed):
+        raise _resource_error(job, outcome.error)
+    return {"contents": [{"uri": job.name, "mimeType": media_type, "text": text}]}
+
+
+def _written(outcome: Outcome) -> tuple[str, Outcome]:
+    """The outcome's JSON text; an outcome JSON cannot hold becomes a failure that it can."""
+    if isinstance(outcome, Done) and outcome.text is not None:
+        return outcome.text, outcome
+    try:
+        return dumps(outcome.value if isinstance(outcome, Done) else {"error": outcome.error}), outcome
+    except (ValueError, TypeError, RecursionError):
+        return dumps({"error": UNPRINTABLE}), Failed(UNPRINTABLE)
+
+
+def _resource_error(job: Job, error: Message) -> ProtocolError:
+    """The error value goes into the JSON-RPC error's data."""
+    if error.get("code") == "not_found":
+        return eras.resource_not_found(job.version, job.name, error)
+    code = INVALID_PARAMS if error.get("code") in _CALLER_ERRORS else INTERNAL_ERROR
+    return ProtocolError(code, str(error.get("message")), {"uri": job.name, "error": error})
+
+
+# -- core
 
 _ROOTS_MAY_BE_NEW = ("notifications/initialized", "notifications/roots/list_changed")
 
@@ -330,8 +377,8 @@ class ClientConversation:
     def result(self, job: Job, outcome: Outcome) -> Message:
         """The result of a job, in the form of its method and version."""
         if job.kind == TOOL:
-            return self._complete(job.version, results.tool_body(outcome))
-        body = results.resource_body(job, outcome, self._catalog.resource(job.name))
+            return self._complete(job.version, tool_body(outcome))
+        body = resource_body(job, outcome, self._catalog.resource(job.name))
         return self._complete(job.version, body, eras.PERSONAL)
 
     # -- Replies

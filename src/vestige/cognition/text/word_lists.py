@@ -1,0 +1,29 @@
+"""Word lists: text files in the `data` folder of a package.
+
+Every line is an entry. A line that starts with `#` is a comment; `[name]` on a line of its own starts the
+section of that name. The module that needs a list reads it once, when it is imported.
+"""
+
+import re
+from collections.abc import Iterable
+from importlib.resources import files
+
+_SECTION = re.compile(r"\[(\w+)\]")
+
+
+def sections(package: str, name: str) -> dict[str, list[str]]:
+    """The entries of `data/NAME.txt` in a package, by section; entries before the first are under ""."""
+    text = files(package).joinpath("data", f"{name}.txt").read_text(encoding="utf-8")
+    found: dict[str, list[str]] = {"": []}
+    current = found[""]
+    for line in text.splitlines():
+        if heading := _SECTION.fullmatch(line):
+            current = found.setdefault(heading[1], [])
+        elif line and not line.startswith("#"):
+            current.append(line)
+    return found
+
+
+def words(lines: Iterable[str]) -> frozenset[str]:
+    """The words of some entries."""
+    return frozenset(word for line in lines for word in line.split())

@@ -1,0 +1,23 @@
+"""The part of the store contract about care."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from vestige.store.contract.trouble import Trouble
+
+
+class StoreCare(Protocol):
+    """Looking after a store: backup, examination, repair, closing."""
+
+    def backup(self, destination: Path) -> None:
+        """Write a complete, verified copy to a path that does not exist yet, while others write."""
+
+    def examine(self, now: datetime, *, deep: bool = False) -> list[Trouble]:
+        """What is wrong here, of one moment; `deep` reads every page. Nothing is changed."""
+
+    def mend(self, repair: str, now: datetime) -> None:
+        """Do a repair that `examine` named, on derived data and files only; InvalidInput for any other."""
+
+    def close(self) -> None:
+        """Let go of everything this store opened. Safe to call twice."""

@@ -1,0 +1,83 @@
+"""A store that has everything the examples of operations are about. It is planted once, then copied."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testbed.world import HandClock, World, open_world
+from tests.transports.parity.intention_examples import intention_example
+from tests.transports.parity.key_examples import key_example
+from tests.transports.parity.merge_examples import merge_examples
+from vestige.core.models import EVERYTHING, Memory
+from vestige.engine.context import Call
+from vestige.engine.embedding import embed_memories
+from vestige.operations.memory.read import EXAMPLE_ID
+from vestige.store.contract.changes import Add
+
+Answer = dict[str, Any]
+
+
+@contextmanager
+def planted(
+    folder: Path, settings: Answer | None = None, *, clock: HandClock | None = None
+) -> Iterator[World]:
+    """A store that has the memories the examples are about, and two more."""
+    clock = clock or HandClock()
+    with open_world(folder, clock=clock, **(settings or {})) as world:
+        embedder = world.app.engine.embedders.get(10)
+        assert embedder is not None
+        memory = Memory(
+            id=EXAMPLE_ID,
+            content="Ada prefers TypeScript over JavaScript for the web.",
+            created_at=clock.now,
+            updated_at=clock.now,
+            tags=("preference", "draft"),
+        )
+        made = embed_memories(Call(engine=world.app.engine), embedder, [memory])[0]
+        world.app.engine.store.commit([Add(memory=memory, embedded=made)], access=EVERYTHING)
+        examples = [*merge_examples(clock.now), intention_example(clock.now)]
+        world.app.engine.store.commit(examples, access=EVERYTHING)
+        world.app.engine.store.put_key(key_example(clock.now))
+        clock.advance(days=2)
+        world.remember("Grace maintains the parser.", tags=["people"])
+        world.remember("The parser is written in Rust.")
+        clock.advance(days=1)
+        write_import(folder)
+        yield world
+
+
+def write_import(folder: Path) -> None:
+    """The file that the example of `import` reads."""
+    (folder / "exports").mkdir(parents=True, exist_ok=True)
+    (folder / "exports" / "memories.jsonl").write_text('{"content": "Ada drinks tea."}\n', encoding="utf-8")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planting:
+    """A planted store that was closed, and the clock as it was then: each copy goes on in the same way."""
+
+    folder: Path
+    clock: HandClock
+
+    @contextmanager
+    def copied(self, folder: Path, settings: Answer | None = None) -> Iterator[World]:
+        """A world on a copy of the store in `folder`, or on what `settings` name; one is at home in it."""
+        if settings is None:
+            shutil.copytree(self.folder, folder)
+        else:
+            write_import(folder)
+        clock = self.clock.copy()
+        # Some examples name a folder of the user's.
+        with open_world(folder, clock=clock, **(settings or {})) as world, chdir(folder):
+            yield world
+
+
+def without_folder(answer: Answer, folder: Path) -> Answer:
+    """An answer without the name of the folder, and without what this process has done so far."""
+    plain: Answer = json.loads(json.dumps(answer).replace(str(folder), "FOLDER"))
+    plain.pop("autopilot", None)
+    return plain
