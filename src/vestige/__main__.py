@@ -8,12 +8,12 @@ from typing import NoReturn
 from vestige import __version__
 
 INTERRUPTED = 130
-"""What a shell expects of a program that Ctrl-C ended."""
+"""Exit code after Ctrl-C, as shells expect."""
 
 
 def main() -> NoReturn:
     """Run `vestige`."""
-    if sys.argv[1:] in (["--version"], ["-V"]):  # needs none of what all other words do
+    if sys.argv[1:] in (["--version"], ["-V"]):  # avoids all other imports
         print(f"vestige {__version__}")  # noqa: T201 - click would have to be imported
         sys.exit()
     with _quiet():
@@ -32,7 +32,7 @@ def restore() -> NoReturn:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Ctrl-C ends the program without a traceback, also while things are imported, which takes a moment."""
+    """Exit without a traceback on Ctrl-C, also during imports, which take a moment."""
     try:
         from vestige.settings.settings import calm_blas
 

@@ -332,7 +332,7 @@ def test_bench_runs_the_benchmark_of_the_source_with_its_own_options(
 
 
 def test_bench_says_that_an_installed_package_has_no_benchmarks(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match="come with the source"):
+    with pytest.raises(NotFound, match="are in the source only"):
         bench.run("speed", [], project=tmp_path)
     with pytest.raises(InvalidInput) as refused:
         bench.run("qualty", [], project=tmp_path)

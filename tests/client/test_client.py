@@ -218,7 +218,7 @@ def test_an_answer_of_somebody_else_is_no_error_of_ours(body: bytes) -> None:
     for status in (502, 200):
         if status == 200 and body in (b"[]", b'{"error": "no"}'):
             continue  # JSON: as good as any answer
-        with pytest.raises(Unreachable, match=f"status {status}, is not one of Vestige's"):
+        with pytest.raises(Unreachable, match=f"status {status}, does not come from Vestige"):
             asking(Server(httpx.Response(status, content=body)), []).system_status()
 
 

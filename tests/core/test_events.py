@@ -39,7 +39,7 @@ from vestige.core.events import (
     StoreMerged,
     happening_from,
     preview,
-    told_fields,
+    sent_fields,
 )
 from vestige.core.models import EVERYTHING, Access
 
@@ -142,7 +142,7 @@ def test_every_event_comes_back_from_its_journey_as_it_was(kind: type[Happening]
 
 @pytest.mark.parametrize("kind", events.KINDS.values(), ids=events.KINDS.keys())
 def test_no_event_can_be_told_without_saying_where_it_happened(kind: type[Happening]) -> None:
-    told: dict[str, Any] = {field.name: EXAMPLES[field.type] for field in told_fields(kind) if field.init}
+    told: dict[str, Any] = {field.name: EXAMPLES[field.type] for field in sent_fields(kind) if field.init}
     with pytest.raises(TypeError, match="places"):
         kind(**told)
     event = kind(**told, places=(HOME,))
@@ -287,7 +287,7 @@ EXPECTED: dict[type[Happening], set[str]] = {
 
 @pytest.mark.parametrize("kind", EXPECTED)
 def test_an_event_has_the_fields_that_clients_know(kind: type[Happening]) -> None:
-    assert {field.name for field in told_fields(kind)} == EXPECTED[kind] | {"timestamp", "scope"}
+    assert {field.name for field in sent_fields(kind)} == EXPECTED[kind] | {"timestamp", "scope"}
 
 
 def test_every_event_is_expected_and_documented() -> None:

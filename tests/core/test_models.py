@@ -79,7 +79,7 @@ def test_a_time_that_is_not_utc_is_refused(name: str, moment: datetime) -> None:
 
 def test_validity_does_not_end_before_it_begins() -> None:
     assert with_fields(valid_from=NOON, valid_until=NOON)
-    with pytest.raises(InvalidInput, match="before it starts"):
+    with pytest.raises(InvalidInput, match="is before `valid_from`"):
         with_fields(valid_from=NOON, valid_until=NOON - timedelta(seconds=1))
 
 

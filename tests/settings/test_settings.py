@@ -237,7 +237,7 @@ def test_a_project_may_not_redirect_memories(tmp_path: Path, text: str) -> None:
     data_dir = tmp_path / "clone" / ".vestige"
     write(data_dir, text)
     error = refusal(data_dir)
-    assert "comes with a project" in error.message
+    assert "belongs to a project" in error.message
     assert len(error.details["settings"]) == 1
 
 
@@ -250,7 +250,7 @@ def test_a_directory_inside_a_work_tree_is_a_project_whatever_its_name(
     (clone / mark).mkdir(parents=True)
     data_dir = clone / inside
     write(data_dir, FORBIDDEN[0])
-    assert "comes with a project" in refusal(data_dir).message
+    assert "belongs to a project" in refusal(data_dir).message
 
 
 def test_a_worktree_whose_mark_is_a_file_is_a_project_too(tmp_path: Path) -> None:
@@ -369,7 +369,7 @@ def test_what_is_no_address_of_a_server_is_refused_without_repeating_it(data_dir
 def test_a_name_that_no_schema_can_have_is_refused_with_the_rule(data_dir: Path, name: str) -> None:
     with pytest.raises(ConfigError, match=r"storage\.postgres\.schema") as caught:
         load(data_dir, {"VESTIGE_STORAGE_POSTGRES_SCHEMA": name})
-    assert "small letters" in str(caught.value.hint)
+    assert "lower-case letters" in str(caught.value.hint)
     assert "63" in str(caught.value.hint)
     assert "pg_" in str(caught.value.hint)
     assert caught.value.details == {"setting": "storage.postgres.schema"}
@@ -511,7 +511,7 @@ def test_a_variable_that_sets_nothing_is_named_with_the_nearest_that_would() -> 
         "HOME": "/",
     }
     assert unknown_variables(environ) == [
-        "VESTIGE_EMBEDDING_PROVIDER is no setting; did you mean VESTIGE_EMBEDDINGS_PROVIDER?"
+        "VESTIGE_EMBEDDING_PROVIDER is not a setting; did you mean VESTIGE_EMBEDDINGS_PROVIDER?"
     ]
 
 

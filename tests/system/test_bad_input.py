@@ -41,7 +41,7 @@ NOBODY = 65534
             "smart_ingest",
             {"content": "a", "valid_from": "2026-02-02", "valid_until": "2026-01-15"},
             "invalid_input",
-            "before it starts",
+            "before `valid_from`",
         ),
         ("smart_ingest", {}, "invalid_input", "content"),
         ("smart_ingest", {"content": "a", "items": [{"content": "b"}]}, "invalid_input", "either"),

@@ -1,4 +1,4 @@
-"""The composition root: settings → engine → transports. Clocks and randomness enter here only."""
+"""The composition root: settings → engine → transports. Clocks and randomness are created only here."""
 
 import logging
 import os
@@ -51,11 +51,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CLOSE_SECONDS = 10.0
-"""How long closing waits for what runs in the background: texts being embedded, a reaction."""
+"""Seconds that closing waits for background work: embedding, a reaction."""
 
 
 def system_clock() -> Clock:
-    """The machine's own."""
+    """The clock, ids and randomness of the machine."""
     rng = random.SystemRandom()
 
     def now() -> datetime:
@@ -65,7 +65,7 @@ def system_clock() -> Clock:
 
 
 class App:
-    """A running Vestige: an engine with everything it owns. Close it, or use it as a context."""
+    """A running Vestige: an engine with everything it owns. Close it, or use it as a context manager."""
 
     def __init__(
         self, engine: Engine, *, folder: Path | None = None, close_seconds: float = CLOSE_SECONDS
@@ -86,32 +86,32 @@ class App:
         self.engine = replace(engine, background=self.autopilot.status)
 
     def call_tool(self, invocation: Invocation) -> dict[str, Any]:
-        """Run an MCP tool; the answer as JSON-able data."""
+        """Run an MCP tool; returns JSON-able data."""
         return self._answer(*registry.resolve(invocation.name, invocation.arguments), invocation)
 
     def read_resource(self, invocation: Invocation) -> dict[str, Any]:
-        """Read an MCP resource; its content as JSON-able data."""
+        """Read an MCP resource; returns JSON-able data."""
         return self._answer(*registry.match_resource(invocation.name), invocation)
 
     def call_operation(self, invocation: Invocation) -> dict[str, Any]:
-        """Run an operation; the answer as JSON-able data."""
+        """Run an operation; returns JSON-able data."""
         return self._answer(registry.operations[invocation.name], invocation.arguments, invocation)
 
     def run(self, operation: Operation, arguments: Mapping[str, Any], progress: Progress) -> Wire:
-        """Run an operation for the local user; the typed answer."""
-        asked = Invocation(name=operation.name, progress=progress, cancelled=self._closing)
-        return operation.answer(replace(self._call(asked), local=True), arguments)
+        """Run an operation for the local user; returns the typed answer."""
+        invocation = Invocation(name=operation.name, progress=progress, cancelled=self._closing)
+        return operation.answer(replace(self._call(invocation), local=True), arguments)
 
     def settle(self) -> None:
-        """Have the mechanisms react to everything that has happened so far."""
+        """Run the reactions to all events so far."""
         self.autopilot.settle()
 
     def exchange_news(self) -> None:
-        """Tell other processes what happens here, and those who listen everywhere what happens there."""
+        """Exchange events with other processes that use the store."""
         self._relay.start()
 
     def embed_missing_when_ready(self) -> threading.Event:
-        """Load the model, then embed what was written without it; the event is set when that is done."""
+        """Load the model, then embed memories without vectors; the event is set when that is done."""
         done = threading.Event()
 
         def work(embedder: Embedder) -> None:
@@ -121,7 +121,7 @@ class App:
                 done.set()
 
         def begin(embedder: Embedder) -> None:
-            # Its own thread: the loading thread has to finish for others to get the model.
+            # A separate thread: the loading thread must finish before others get the model.
             thread = threading.Thread(target=work, args=(embedder,), name="vestige-backfill", daemon=True)
             with self._background:
                 if not self._closing.is_set():
@@ -134,16 +134,16 @@ class App:
         return done
 
     def close(self) -> None:
-        """Stop what runs in the background, then let go of the model and the store."""
+        """Stop background work, then close the model and the store."""
         with self._background:
             self._closing.set()
             thread = self._backfill
         if thread is not None:
             thread.join(self._close_seconds)
             if thread.is_alive():
-                logger.warning("Closing without waiting any longer for texts that are being embedded")
+                logger.warning("Closing without waiting longer for texts that are being embedded")
         if not self.autopilot.close(self._close_seconds):
-            logger.warning("Closing without waiting any longer for a reaction that does not end")
+            logger.warning("Closing without waiting longer for a reaction that does not finish")
         self._relay.close(self._close_seconds)
         self.engine.reranker.close()
         self.engine.embedders.close()
@@ -169,9 +169,10 @@ class App:
             logger.debug("%s (request %s) took %.1f ms", operation.name, call.request_id, milliseconds)
 
     def _scope(self, roots: Sequence[str], caller: Caller = LOCAL_USER) -> str:
-        """Where a client is at home: what is set, else its first root in a project, else where we run.
+        """The default scope of a client: the setting, else its first root in a project, else the working
+        directory.
 
-        Where a server was started says nothing about those who come over the network.
+        The working directory of a server does not matter for network clients.
         """
         otherwise = self._home if caller is LOCAL_USER else ROOT_SCOPE
         if self.engine.settings.memory.scope:
@@ -222,8 +223,8 @@ def open_app(
 ) -> App:
     """Read the settings and open the store. The model is loaded when it is first needed.
 
-    `folder` is where the user is; the project around it is the scope of what he does. A `server`
-    stays: long enough to fetch a model that is absent, and as one of those that `storage.exclusive` is about.
+    `folder` is the user's working directory; the project around it is the default scope. A `server` runs long
+    enough to download a missing model, and `storage.exclusive` applies to it.
     """
     settings = load_settings(options, environ=environ)
     logging.basicConfig(
@@ -250,12 +251,12 @@ def open_app(
 
 
 def open_here(options: Mapping[str, Any]) -> App:
-    """An app for one command, at home in the project around the working directory."""
+    """An app for one command, with the project around the working directory as its default scope."""
     return open_app(options, folder=_here())
 
 
 def open_server(options: Mapping[str, Any]) -> App:
-    """An app that stays: it brings the model at once, and embeds what was written while there was none."""
+    """An app for a server: loads the model at once and embeds memories without vectors."""
     app = open_app(options, folder=_here(), server=True)
     app.embed_missing_when_ready()
     app.engine.reranker.start()
@@ -265,7 +266,7 @@ def open_server(options: Mapping[str, Any]) -> App:
 
 
 def _here() -> Path | None:
-    """The working directory, unless it is gone."""
+    """The working directory, or None if it was deleted."""
     try:
         return Path.cwd()
     except OSError:
@@ -273,7 +274,7 @@ def _here() -> Path | None:
 
 
 def open_store(settings: Settings, clock: Clock, *, server: bool = False) -> MemoryStore:
-    """The store the settings name."""
+    """The store that the settings select."""
     who = this_process(clock, server=server, exclusive=server and settings.storage.exclusive)
     match settings.storage.backend:
         case "memory":
@@ -290,7 +291,7 @@ def open_store(settings: Settings, clock: Clock, *, server: bool = False) -> Mem
 
 
 def transfer_ends(clock: Clock, who: Who) -> Ends:
-    """Names the stores that everything is carried between."""
+    """Resolves the stores of a transfer."""
     return Ends(
         rng=clock.rng,
         sleep=clock.sleep,
@@ -303,13 +304,13 @@ def transfer_ends(clock: Clock, who: Who) -> Ends:
 
 
 def this_process(clock: Clock, *, server: bool = False, exclusive: bool = False) -> Who:
-    """What other processes are told about this one."""
-    told = command_of(sys.argv)
-    return Who(pid=os.getpid(), command=told, since=clock.now(), server=server, exclusive=exclusive)
+    """This process as other processes see it."""
+    command = command_of(sys.argv)
+    return Who(pid=os.getpid(), command=command, since=clock.now(), server=server, exclusive=exclusive)
 
 
 def machine() -> str:
-    """What tells this machine from another, for the node id of its store."""
+    """An identifier of this machine, for the node id of its store."""
     for path in (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id")):
         try:
             return path.read_text(encoding="utf-8").strip()
@@ -319,7 +320,7 @@ def machine() -> str:
 
 
 def open_database(settings: Settings) -> "MaintainedDatabase":
-    """The database that the settings name, to be looked after without opening the store in it."""
+    """The database of the settings, for maintenance without opening the store."""
     clock = system_clock()
     match settings.storage.backend:
         case "memory":
@@ -337,7 +338,7 @@ def open_ends(settings: Settings, source: str, destination: str) -> "tuple[End, 
 
 
 def main(argv: Sequence[str] | None = None, *, alone: str | None = None) -> NoReturn:
-    """The command `vestige`, or a program that is one of its commands alone."""
+    """The command `vestige`, or a program that runs one of its commands."""
     from vestige.transports.cli import run
 
     sys.exit(run(open_here, open_server, open_database, open_ends, argv, alone=alone))

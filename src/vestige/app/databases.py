@@ -1,4 +1,4 @@
-"""The databases that memories are in: opening the store there, and looking after it. app.py picks one."""
+"""Databases: opening the store, and maintenance. app.py selects one."""
 
 import platform
 from collections.abc import Callable
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqliteDatabase:
-    """A file in the data directory."""
+    """The SQLite file in the data directory."""
 
     settings: Settings
     who: Who
     now: Callable[[], datetime]
 
     def status(self) -> DatabaseStatus:
-        """What can be seen of the file."""
+        """The status of the file."""
         from vestige.store.sqlite.status import status
 
         return status(self.settings.database)
@@ -49,13 +49,13 @@ class SqliteDatabase:
         return plan(self.settings.database)
 
     def remains(self) -> list[Trouble]:
-        """What can be seen of a store that cannot be opened."""
+        """Problems of a store that cannot be opened, read from its files."""
         from vestige.store.sqlite.file.damage import examine_file
 
         return examine_file(self.settings.database, self.now())
 
     def restorer(self) -> "SqliteRestorer":
-        """What replaces the store by a backup of it."""
+        """The restorer that replaces the store by a backup."""
         from vestige.store.sqlite.backup.restore import SqliteRestorer
 
         return SqliteRestorer(who=self.who)
@@ -63,40 +63,40 @@ class SqliteDatabase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostgresDatabase:
-    """A schema in a database of a server."""
+    """A schema in a PostgreSQL database."""
 
     settings: Settings
 
     def status(self) -> DatabaseStatus:
-        """What the server tells."""
-        place = self._place()
+        """The status that the server reports."""
+        address = self._address()
         from vestige.store.postgres.status import status
 
-        return status(place)
+        return status(address)
 
     def upgrade(self) -> Upgrade:
         """What opening the store would do to its schema."""
-        place = self._place()
+        address = self._address()
         from vestige.store.postgres.status import plan
 
-        return plan(place)
+        return plan(address)
 
     def remains(self) -> list[Trouble]:
-        """Nothing: what the server does not give cannot be looked at from here."""
+        """Always empty: without the server nothing can be examined."""
         return []
 
     def restorer(self) -> "SqliteRestorer":
-        """There is no file whose place a backup could take."""
+        """Always an error: a backup file cannot replace a database."""
         raise InvalidInput(
-            f"The store is in PostgreSQL ({self.settings.place}): a file cannot take its place.",
+            f"The store is in PostgreSQL ({self.settings.place}), which a file cannot replace.",
             hint="Copy a backup into an empty database or schema with `vestige migrate --from FILE --to "
-            "postgres`, or bring back the server's own backup (pg_restore). `vestige import FILE` unites an "
-            "export with this store.",
+            "postgres`, or restore the server's own backup (pg_restore). `vestige import FILE` merges "
+            "an export into this store.",
             details={"store": self.settings.place},
         )
 
-    def _place(self) -> "ServerAddress":
-        postgres_store()  # says what is missing where the driver is not installed
+    def _address(self) -> "ServerAddress":
+        postgres_store()  # raises MissingExtra if the driver is not installed
         from vestige.store.postgres.server.address import ServerAddress
 
         chosen = self.settings.storage.postgres
@@ -104,7 +104,7 @@ class PostgresDatabase:
 
 
 def open_sqlite(settings: Settings, clock: Clock, *, who: Who, machine: str) -> MemoryStore:
-    """The store in the file."""
+    """Open the store in the SQLite file."""
     from vestige.store.sqlite.store import SqliteStore
 
     prepare_directory(settings.data_dir)
@@ -125,11 +125,11 @@ def open_sqlite(settings: Settings, clock: Clock, *, who: Who, machine: str) -> 
 def open_postgres(
     settings: Settings, clock: Clock, *, who: Who, backup: Callable[[Path], tuple[End, End]]
 ) -> MemoryStore:
-    """The store on the server. `backup` names the ends of a transfer from there to a file."""
+    """Open the store on the server. `backup` returns the ends of a transfer from there to a file."""
     from vestige.store.transfer.copy import copy_into_file
 
     chosen = settings.storage.postgres
-    # Backups and exports go there. A machine without a place for them can do everything else.
+    # For backups and exports. A machine that cannot have them can do everything else.
     with suppress(StoreError):
         prepare_directory(settings.data_dir)
     return postgres_store().open(
@@ -148,9 +148,9 @@ def open_postgres(
 
 
 def no_database() -> InvalidInput:
-    """The refusal to look after a database where there is none."""
+    """The error for maintenance of the backend `memory`."""
     return InvalidInput(
-        "There is no database: this memory ends with the process.",
+        "There is no database: the backend `memory` is lost when the process ends.",
         hint="Set storage.backend to sqlite or postgres.",
     )
 
@@ -160,35 +160,35 @@ def postgres_store() -> "type[PostgresStore]":
     try:
         from vestige.store.postgres.store import PostgresStore
     except ImportError as exc:
-        if (exc.name or "").startswith("vestige"):  # our own mistake
+        if (exc.name or "").startswith("vestige"):  # a bug of ours
             raise
         raise MissingExtra.named("postgres", "The storage backend `postgres`") from exc
     return PostgresStore
 
 
 def postgres_url(settings: Settings) -> str:
-    """The address of the server, or ConfigError."""
+    """The URL of the server, or ConfigError."""
     url = settings.storage.postgres.url.get_secret_value()
     if not url:
         raise ConfigError(
-            "The storage backend is `postgres`, and `storage.postgres.url` is not set.",
-            hint="Set it in vestige.toml, or VESTIGE_DATABASE_URL: postgresql://user@host:5432/database.",
+            "The storage backend is `postgres`, but `storage.postgres.url` is not set.",
+            hint="Set it in vestige.toml or in VESTIGE_DATABASE_URL: postgresql://user@host:5432/database.",
             details={"setting": "storage.postgres.url"},
         )
     return url
 
 
 def prepare_directory(data_dir: Path) -> None:
-    """Make the data directory, private to the user; inside a project also invisible to git."""
+    """Create the data directory, private to the user; inside a project also ignored by git."""
     if is_repository(data_dir):
         raise ConfigError(
-            f"{data_dir} is the root of a repository.",
+            f"{data_dir} is the root of a repository, which cannot be a data directory.",
             hint="Give a directory inside it, such as --data-dir ./.vestige.",
         )
     if is_project_directory(data_dir) and (data_dir / DATABASE_NAME).is_symlink():
         raise ConfigError(
-            f"{data_dir / DATABASE_NAME} is a link to another place.",
-            hint="A project must not say where your memories go. Remove the link, or use another --data-dir.",
+            f"{data_dir / DATABASE_NAME} is a symbolic link, which a project may not have.",
+            hint="A project must not redirect your memories. Remove the link, or use another --data-dir.",
         )
     fresh = not data_dir.exists()
     try:
@@ -199,8 +199,8 @@ def prepare_directory(data_dir: Path) -> None:
             ignore.write_text("*\n", encoding="utf-8")
     except OSError as exc:
         if data_dir.is_dir():
-            return  # read-only media: the store decides what it can do
+            return  # read-only media: the store handles it
         raise StoreError(
-            f"The data directory {data_dir} cannot be made: {exc.strerror}.",
+            f"The data directory {data_dir} cannot be created: {exc.strerror}.",
             hint="Give another one with --data-dir or VESTIGE_DATA_DIR.",
         ) from exc

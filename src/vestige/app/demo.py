@@ -1,7 +1,7 @@
-"""What `make demo` shows: a scratch memory that is filled, asked, corrected and left to fade.
+"""The demo of `make demo`: a scratch memory that is filled, searched, corrected and left to fade.
 
-Everything goes through the tools an agent has. The scratch memory has a clock of its own, so that
-months can pass in a moment.
+It only uses the tools that agents have. The scratch memory has its own clock, so that months pass in a
+moment.
 """
 
 import json
@@ -50,27 +50,27 @@ Say = Callable[[str], None]
 
 
 class Scratch:
-    """A memory to play with: its tools, and its time."""
+    """A scratch memory: its tools and its clock."""
 
     def __init__(self, data_dir: Path, options: Mapping[str, Any]) -> None:
         self.time = BEGIN
         system = system_clock()
         clock: Clock = replace(system, now=self.now, new_id=Uuid7(self.now, system.rng))
-        # Whatever the environment names: what is made up here does not belong among anybody's memories.
+        # Never the store that the environment names: made-up texts do not belong among real memories.
         apart = {"data_dir": str(data_dir), "storage.backend": "sqlite"}
         self.app: App = open_app({**options, **apart}, clock=clock)
 
     def now(self) -> datetime:
-        """The time in the scratch memory."""
+        """The current time of the scratch memory."""
         return self.time
 
     def tool(self, name: str, **arguments: Any) -> dict[str, Any]:
-        """Call a tool as an agent would."""
+        """Call a tool like an agent."""
         return self.app.call_tool(Invocation(name=name, arguments=arguments, request_id="demo"))
 
 
 def main() -> int:
-    """Show the demo; the exit code."""
+    """Show the demo; returns the exit code."""
     options = {"embeddings.wait_seconds": 60.0, "log_level": "error"}
     try:
         with tempfile.TemporaryDirectory(prefix="vestige-demo-") as folder:
@@ -81,13 +81,13 @@ def main() -> int:
         click.echo(f"Error: {exc.message}" + (f"\nHint: {exc.hint}" if exc.hint else ""), err=True)
         return exc.exit_code
     except BrokenPipeError:
-        # The reader has seen enough; what is left in the buffer has nowhere to go either.
+        # The reader closed the pipe; the rest of the buffer is dropped too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 
 def show(say: Say, data_dir: Path, options: Mapping[str, Any]) -> None:
-    """Fill a memory in `data_dir`, ask it, correct it, and watch it fade."""
+    """Fill a memory in `data_dir`, search it, correct it, and watch it fade."""
     scratch = Scratch(data_dir, options)
     with scratch.app:
         _remember(scratch, say)
@@ -97,12 +97,12 @@ def show(say: Say, data_dir: Path, options: Mapping[str, Any]) -> None:
 
 
 def connecting(command: Path) -> list[str]:
-    """The lines that add this Vestige to an agent."""
+    """Instructions for adding this Vestige to an agent."""
     path = str(command)
     desktop = {"mcpServers": {"vestige": {"command": path}}}
     return [
-        *_heading("Give it to your agent"),
-        "This does it for many of them, and shows first what it would change:",
+        *_heading("Connect your agent"),
+        "This command configures many clients, and first shows what it would change:",
         f"  {own_command({})} connect",
         "",
         "By hand. Claude Code, in a terminal:",
@@ -124,7 +124,7 @@ def _remember(scratch: Scratch, say: Say) -> None:
     ready = model["state"] == "ready"
     state = f"Model: {model['name']}, on this machine." if ready else f"Words only: {model.get('detail')}"
     _say(say, wrap(state, WIDTH))
-    _say(say, _heading(f"{len(items)} things are remembered in one call; what each became"))
+    _say(say, _heading(f"{len(items)} facts stored in one call, and the decision about each"))
     groups: dict[tuple[str, str], list[str]] = {}
     for item, result in zip(items, answer["results"], strict=True):
         groups.setdefault((result["decision"], result["reason"]), []).append(item["content"])
@@ -134,13 +134,13 @@ def _remember(scratch: Scratch, say: Say) -> None:
 
 
 def _ask(scratch: Scratch, say: Say) -> None:
-    _say(say, _heading("Questions, and why each answer ranks where it does"))
+    _say(say, _heading("Questions, and why each answer has its rank"))
     for question, where in QUESTIONS:
         _answer(scratch, say, question, **where)
 
 
 def _answer(scratch: Scratch, say: Say, question: str, **where: Any) -> None:
-    """Ask, and show the two best answers with their explanation."""
+    """Search, and show the two best results with their explanation."""
     when = f"   (as of {where['as_of']})" if "as_of" in where else ""
     say("")
     say(f"? {question}{when}")
@@ -153,7 +153,7 @@ def _answer(scratch: Scratch, say: Say, question: str, **where: Any) -> None:
 
 
 def _reasons(why: Mapping[str, Any]) -> str:
-    """What adds up to a hit's relevance, and the stages that changed its score after that."""
+    """The signals that add up to a hit's relevance, and the stages that changed its score."""
     parts = " + ".join(f"{one['adds']:.2f} {one['signal']}" for one in why["signals"] if one["adds"])
     changes = [
         f" → {after['stage']} {after['score']:.3f}"
@@ -166,9 +166,9 @@ def _reasons(why: Mapping[str, Any]) -> str:
 def _correct(scratch: Scratch, say: Say) -> None:
     _say(say, _heading("Two months later: a correction, not an overwrite"))
     scratch.time = CORRECTED
-    told = "Harbour runs on PostgreSQL 16."
-    answer = scratch.tool("smart_ingest", content=told, tags=["database"], scope="/project/harbour")
-    say(f"+ {told}")
+    stored = "Harbour runs on PostgreSQL 16."
+    answer = scratch.tool("smart_ingest", content=stored, tags=["database"], scope="/project/harbour")
+    say(f"+ {stored}")
     say(f"  {answer['decision']}: {answer['reason']}")
     question = "Which PostgreSQL does Harbour run on?"
     for when in ("2026-04-01", f"{CORRECTED:%Y-%m-%dT%H:%M:%S}Z"):
@@ -180,11 +180,11 @@ def _correct(scratch: Scratch, say: Say) -> None:
 
 
 def _fade(scratch: Scratch, say: Say) -> None:
-    _say(say, _heading("Forgetting, on the FSRS-6 curve: how much is left after so many days"))
-    told = scratch.tool("smart_ingest", items=[{"content": text} for text in LESSONS])
-    helpful, other = (result["nodeId"] for result in told["results"])
+    _say(say, _heading("Forgetting, on the FSRS-6 curve: retention after a number of days"))
+    stored = scratch.tool("smart_ingest", items=[{"content": text} for text in LESSONS])
+    helpful, other = (result["nodeId"] for result in stored["results"])
     start = scratch.time
-    say(f"{'days':>5}   {'left alone':<{BAR + 6}}   promoted on the first day")
+    say(f"{'days':>5}   {'not used':<{BAR + 6}}   promoted on the first day")
     for days in FADING_DAYS:
         scratch.time = start + timedelta(days=days)
         if days == 1:
@@ -192,7 +192,7 @@ def _fade(scratch: Scratch, say: Say) -> None:
         kept = [_retention(scratch, memory_id) for memory_id in (other, helpful)]
         say(f"{days:>5}   " + "   ".join(_bar(share) for share in kept))
     say("")
-    say("What fades ranks lower; it is never deleted by itself.")
+    say("Faded memories rank lower; they are never deleted automatically.")
 
 
 def _retention(scratch: Scratch, memory_id: str) -> float:

@@ -1,4 +1,4 @@
-"""Which project a folder belongs to, as a scope: two repositories never share one by accident."""
+"""The scope of the project that a folder belongs to; two repositories never share one by accident."""
 
 import configparser
 import os
@@ -14,32 +14,33 @@ MARKS = (".git", ".hg", ".jj", ".svn")
 PROJECTS = "/project"
 MAX_CHARS = 1_000_000
 
-# https://host/owner/name.git, ssh://git@host:22/owner/name, and git@host:owner/name.git; a path is no remote.
+# https://host/owner/name.git, ssh://git@host:22/owner/name, and git@host:owner/name.git; a path is not a
+# remote.
 _REMOTES = (
     re.compile(r"^(?:https?|ssh|git)://(?:[^@/]*@)?(?P<host>[^:/@]+)(?::\d+)?/(?P<path>.+)$", re.IGNORECASE),
     re.compile(r"^(?:[^@/:]+@)?(?P<host>[^:/@\\]{2,}):(?P<path>(?!//)[^:\\]+)$"),
 )
 UNREADABLE = (OSError, ValueError, RuntimeError)
-"""What a path raises that is too long, holds a NUL or runs in circles."""
+"""Errors of paths that are too long, contain NUL or form a cycle of links."""
 
 
 def scope_of(folder: Path) -> str:
-    """The scope of the repository around a folder, or the root outside any.
+    """The scope of the repository around a folder, or the root scope outside any.
 
-    A repository with a remote `origin` is named by its path and host there, so that every clone of it on any
-    machine has the same scope. One without is named by its folder and a hash of where that is. Either name
-    ends in a part that no other repository's can go on from.
+    A repository with a remote `origin` is named by its path and host there, so that every clone on any
+    machine has the same scope. Without one it is named by its folder and a hash of the folder's path. No
+    scope of another repository can be below either name.
     """
     root = repository_of(folder)
     if root is None:
         return ROOT_SCOPE
-    # A folder's name need not be text.
+    # The name of a folder may not be valid text.
     here = blake2b(os.fsencode(root), digest_size=8).hexdigest()
     name = _remote_name(root) or f"{root.name}~{here[:8]}"
     try:
         return normal_scope(f"{PROJECTS}/{name}") if name.isprintable() else f"{PROJECTS}/{here}"
     except InvalidInput:
-        return f"{PROJECTS}/{here}"  # a name that no scope can have
+        return f"{PROJECTS}/{here}"  # a name that is not valid in a scope
 
 
 def repository_of(folder: Path) -> Path | None:
@@ -52,7 +53,7 @@ def repository_of(folder: Path) -> Path | None:
 
 
 def folder_of(uri: str) -> Path | None:
-    """The local folder a `file:` URI names, or None for anything else."""
+    """The local folder of a `file:` URI, or None for any other URI."""
     try:
         parts = urlsplit(uri)
     except ValueError:
@@ -69,7 +70,7 @@ def _marked(place: Path) -> bool:
 def _remote_name(root: Path) -> str | None:
     config = configparser.RawConfigParser(strict=False, allow_no_value=True)
     try:
-        # git indents its entries, which the parser would take for continued lines.
+        # git indents its entries, which the parser would read as continued lines.
         text = _text(_git_folder(root) / "config")
         config.read_string("\n".join(line.strip() for line in text.splitlines()))
         url = config.get('remote "origin"', "url", fallback=None)
@@ -81,7 +82,7 @@ def _remote_name(root: Path) -> str | None:
 
 
 def _git_folder(root: Path) -> Path:
-    """Where git keeps its settings; a worktree has a file that says where."""
+    """The folder of git's settings; in a worktree a file names it."""
     git = root / ".git"
     if git.is_dir():
         return git
@@ -91,8 +92,8 @@ def _git_folder(root: Path) -> Path:
 
 
 def _text(path: Path) -> str:
-    """What a small file says; a pipe or a device in its place would keep us waiting for ever."""
+    """The text of a small file; reading a pipe or a device would block."""
     if not path.is_file():
-        raise OSError(f"{path} is no file")
+        raise OSError(f"{path} is not a file")
     with path.open(encoding="utf-8") as file:
         return file.read(MAX_CHARS)

@@ -1,4 +1,4 @@
-"""The two ends of a transfer: which store a word names. app.py hands in clock, chance and process."""
+"""The two ends of a transfer: parses the store names. app.py passes clock, randomness and process."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from vestige.store.sqlite.connection import Randomness
 
 STATEMENT_SECONDS = 3_600.0
-"""A store is carried in small statements; counting its rows may take a while all the same."""
+"""Stores are copied in small statements, but counting rows may take long."""
 CONNECTIONS = 4
 SCHEMES = ("postgresql://", "postgres://")
 ELSEWHERE = {
     "sqlite": "`vestige backup` copies a file, and `vestige restore` puts it in another place.",
     "postgres": "pg_dump and pg_restore copy a database.",
 }
-"""What copies a store to another one of its kind."""
+"""How to copy a store to another one of the same kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ends:
-    """Knows every kind of store that can be carried."""
+    """Creates the ends of a transfer, for every kind of store."""
 
     rng: "Randomness"
     sleep: Callable[[float], None]
@@ -40,11 +40,11 @@ class Ends:
     who: Who
 
     def between(self, settings: Settings, source: str, destination: str) -> tuple[End, End]:
-        """Both ends of a transfer, each told by a kind of store, a path or a URL."""
+        """Both ends of a transfer, each given by a kind of store, a path or a URL."""
         kinds = (_kind(source), _kind(destination))
         if kinds[0] == kinds[1]:
             raise InvalidInput(
-                f"A transfer goes from one kind of store to the other; both of these are {kinds[0]}.",
+                f"`vestige migrate` copies between different kinds of stores; both of these are {kinds[0]}.",
                 hint=ELSEWHERE[kinds[0]],
             )
         made = {"sqlite": self._sqlite, "postgres": self._postgres}
@@ -74,11 +74,11 @@ class Ends:
             path=path,
             around=around,
             prepare=prepare_directory,
-            settings=('set [storage] backend = "sqlite"', *_way_to(path, settings)),
+            settings=('set [storage] backend = "sqlite"', *_steps_to_use(path, settings)),
         )
 
     def _postgres(self, settings: Settings, word: str) -> End:
-        postgres_store()  # says what is missing where the driver is not installed
+        postgres_store()  # raises MissingExtra if the driver is not installed
         from vestige.store.postgres.opening import PostgresDependencies
         from vestige.store.postgres.server.address import ServerAddress
         from vestige.store.postgres.transfer import PostgresEnd
@@ -107,7 +107,7 @@ KINDS = {"sqlite": "sqlite", "postgres": "postgres", "postgresql": "postgres"}
 
 
 def _kind(word: str) -> str:
-    """The kind of store that a word, a path or a URL means. A word that is neither is no file to be made."""
+    """The kind of store that a word, a path or a URL means. An unknown word is not a file to be created."""
     if word in KINDS:
         return KINDS[word]
     if word.startswith(SCHEMES):
@@ -117,7 +117,7 @@ def _kind(word: str) -> str:
     if "://" in word or not ("/" in word or "\\" in word or "." in word):
         close = nearest_name(word, KINDS)
         raise InvalidInput(
-            f"{word.partition('://')[0]!r} is no store.",
+            f"{word.partition('://')[0]!r} is not a store.",
             hint=f"Did you mean `{close}`?"
             if close
             else "Give sqlite, postgres, a path or a postgresql:// URL.",
@@ -132,13 +132,13 @@ def _file(word: str) -> Path:
     return path / DATABASE_NAME if is_folder else path
 
 
-def _way_to(path: Path, settings: Settings) -> tuple[str, ...]:
-    """How Vestige is brought to use a file, beside the backend."""
+def _steps_to_use(path: Path, settings: Settings) -> tuple[str, ...]:
+    """How to make Vestige use a file, besides the backend."""
     if path == settings.database:
         return ()
     if path.name == DATABASE_NAME:
         return (f'give --data-dir "{path.parent}"',)
     return (
-        f'run `vestige restore "{path}"`, which puts a copy of it into the data directory: a file is used '
-        f"under the name {DATABASE_NAME} only",
+        f'run `vestige restore "{path}"`, which copies it into the data directory: a database file is only '
+        f"used under the name {DATABASE_NAME}",
     )

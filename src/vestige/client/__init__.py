@@ -7,8 +7,8 @@
         for hit in client.search("What does Ada drink?")["results"]:
             print(hit["content"])
 
-Answers are plain dictionaries, typed in `vestige.client.values`. Errors are those of `vestige.errors`, told
-apart by the same codes as everywhere, and those of `vestige.client.failures`.
+Answers are plain dictionaries, typed in `vestige.client.values`. Errors are those of `vestige.core.errors`,
+with the same codes as everywhere, and those of `vestige.client.failures`.
 """
 
 from vestige.client.client import Client

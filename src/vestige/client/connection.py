@@ -1,4 +1,4 @@
-"""Requests to a server: what they look like, how long they may take, and when they are sent again."""
+"""HTTP requests to a server: format, timeouts and retries."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -22,11 +22,11 @@ _KEY = "idempotency_key"
 
 
 class Connection:
-    """A server, asked from any number of threads.
+    """A server connection, usable from any number of threads.
 
-    A request is sent again where that can do no harm: when no connection came about, and, if repeating it
-    changes nothing, when the server asks to come back later or the connection breaks. `pause` waits for some
-    seconds, and tells whether to give up.
+    A request is retried if that is safe: when no connection was made, and, if it is idempotent, when the
+    server asks to retry later or the connection breaks. `pause` waits a number of seconds and returns whether
+    to give up.
     """
 
     def __init__(
@@ -51,8 +51,8 @@ class Connection:
         *,
         repeatable: bool = False,
         long: bool = False,
-    ) -> Any:  # JSON; who asks knows its type
-        """The answer of an operation to those of the arguments that are not None."""
+    ) -> Any:  # JSON; the caller knows its type
+        """The answer of an operation; null arguments are not sent."""
         given = {name: value for name, value in arguments.items() if value is not None}
         request = self._request(method, path, given, self._timeouts[long])
         response = self._sent(request, repeatable=repeatable or _KEY in given)
@@ -107,16 +107,17 @@ class Connection:
             seconds = request.extensions["timeout"]["read"]
             return DeadlineExceeded(
                 f"The server at {self._url} did not answer within {seconds:g} seconds.",
-                hint="It may be done all the same. Give the client a longer timeout.",
+                hint="The operation may have succeeded. Check before repeating it, or give the client a "
+                "longer timeout.",
             )
         return Unreachable(
-            f"The server at {self._url} cannot be reached: {error} ({type(error).__name__}).",
+            f"The server at {self._url} is unreachable: {error} ({type(error).__name__}).",
             hint="Check the URL, and that `vestige serve` is running.",
         )
 
 
 class Part:
-    """Operations that are asked over a connection."""
+    """A group of operations of a connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -125,7 +126,7 @@ class Part:
 def open_http(
     url: str, headers: Mapping[str, str], transport: "httpx.BaseTransport | None" = None
 ) -> "httpx.Client":
-    """What sends requests to this URL."""
+    """The HTTP client for this URL."""
     try:
         import httpx
     except ImportError as error:
@@ -136,9 +137,9 @@ def open_http(
             "The URL of the server is not an http(s) URL.", hint="Give one such as http://127.0.0.1:3927"
         )
     if parts.username or parts.password:
-        # It would show up wherever a URL does, in logs and errors above all.
-        raise ConfigError("The URL of the server holds a password.", hint="Give the key as `key`.")
-    # A server on this machine is asked directly: a proxy would carry the texts away.
+        # It would appear wherever a URL does: in logs and errors.
+        raise ConfigError("The URL of the server contains a password.", hint="Pass the key as `key`.")
+    # Connect directly to a server on this machine: a proxy would see the texts.
     direct = parts.hostname in ("localhost", "127.0.0.1", "::1")
     # As text they would have to be ASCII; the server reads UTF-8.
     sent = {name.encode("ascii"): value.encode("utf-8") for name, value in headers.items()}
@@ -146,14 +147,14 @@ def open_http(
 
 
 def _segment(name: str, value: object) -> str:
-    """An argument as a part of a path. Some would make it another path, whatever they are written as."""
+    """An argument as a path segment. Some values would change the path however they are escaped."""
     if str(value) in ("", ".", ".."):
         raise InvalidInput(f"`{name}` cannot be {value!r}.", details={"argument": name})
     return quote(str(value), safe="")
 
 
 def _pairs(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Arguments as a query: a list by repeating its name."""
+    """Arguments as a query; a list repeats its name."""
     for name, value in given.items():
         for one in [value] if isinstance(value, str) or not isinstance(value, Sequence) else value:
             yield name, _text(one)
@@ -166,7 +167,7 @@ def _text(value: object) -> str:
 
 
 def _worth_another(outcome: "httpx.Response | httpx.TransportError", *, repeatable: bool) -> bool:
-    """Whether the same request again may succeed and cannot do what it asks for twice."""
+    """Whether a retry may succeed and cannot run the operation twice."""
     import httpx
 
     if isinstance(outcome, httpx.ConnectError | httpx.ConnectTimeout):
@@ -179,7 +180,7 @@ def _worth_another(outcome: "httpx.Response | httpx.TransportError", *, repeatab
 
 
 def _pause_seconds(outcome: "httpx.Response | httpx.TransportError", tries: int) -> float:
-    """What the server asks for, or else twice as long each time; never more than half a minute."""
+    """The pause that the server asks for, or twice as long each time; at most half a minute."""
     asked = getattr(outcome, "headers", {}).get("retry-after", "")
     pause = float(asked) if asked.isdecimal() else _FIRST_PAUSE_SECONDS * 2.0 ** (tries - 1)
     return min(pause, LONGEST_PAUSE_SECONDS)

@@ -14,10 +14,10 @@ Moment = str | datetime
 
 
 class MemoryView(TypedDict):
-    """A memory; what a detail level leaves out is absent.
+    """A memory; fields that the detail level leaves out are absent.
 
-    Where `content_length` is told, `content` is only the beginning of a text of so many characters: `memory`
-    with the action `get` shows all of it."""
+    If `content_length` is present, `content` is an excerpt of a text with that many characters: `memory` with
+    the action `get` returns all of it."""
     id: str; content: NotRequired[str]; contentLength: NotRequired[int]; nodeType: str; tags: list[str]
     scope: NotRequired[str]; retentionStrength: float; state: NotRequired[str]; source: NotRequired[str]
     author: NotRequired[str]; agentId: NotRequired[str]; sessionId: NotRequired[str]
@@ -37,39 +37,39 @@ class Applied(TypedDict):
     action: str; success: bool; mergedFrom: list[str]; node: MemoryView
 
 class ArchiveView(TypedDict):
-    """A run of `gc`: when, by which threshold, and which memories it took."""
+    """A run of `gc`: when, with which threshold, and which memories it archived."""
     id: str; archivedAt: str; scope: str; minRetention: float; maxAgeDays: NotRequired[float]; count: int
     ids: list[str]; restoredAt: NotRequired[str]
 
 class ArchivesView(TypedDict):
-    """Runs of `gc`, the latest first."""
+    """Runs of `gc`, newest first."""
     action: str; scope: str; archives: list[ArchiveView]
 
 class ConnectedView(TypedDict):
-    """A memory on the way, with its provenance."""
+    """A memory on a path, with its provenance."""
     id: str; preview: str; nodeType: str; scope: str; retention: float; createdAt: str
     source: NotRequired[str]; author: NotRequired[str]; supersededBy: NotRequired[str]
 
 class ConnectionsAssociationView(TypedDict):
-    """A link of a memory and what is at its other end; `direction` is seen from the memory asked about."""
+    """A link and the memory at its other end; `direction` is relative to the memory asked about."""
     type: str; weight: float; direction: Literal["outgoing", "incoming"]; memory: ConnectedView
 
 class AssociationsFound(TypedDict):
-    """The links of a memory, the strongest first."""
+    """The links of a memory, strongest first."""
     action: str; memory: ConnectedView; total: int; associations: list[ConnectionsAssociationView]
 
 class AutopilotView(TypedDict):
-    """What reacts to events in this process: how much it has done and left undone, and whether this process
-    is the `leader` that also does what is done from time to time."""
+    """The autopilot of this process: its counts, and whether this process is the `leader`, which also runs
+    the periodic tasks."""
     running: bool; leader: bool; waiting: int; handled: int; failed: int; dropped: int; restarts: int
     lastError: NotRequired[str]
 
 class BackedUp(TypedDict):
-    """Where the copy is, which older ones went for it, and what of the data directory is not in it."""
+    """The path of the backup, the older ones removed, and what it does not contain."""
     path: str; sizeBytes: int; timestamp: str; removed: list[str]; leftOut: list[str]
 
 class IngestedView(TypedDict):
-    """What became of one text."""
+    """The gate's decision about one text."""
     index: NotRequired[int]; status: str; decision: str; nodeId: str; scope: str; message: str; reason: str
     hasEmbedding: bool; similarity: NotRequired[float]; predictionError: NotRequired[float]
     importanceScore: NotRequired[float]; conflict: NotRequired[str]; conflictDetail: NotRequired[str]
@@ -83,35 +83,35 @@ class BatchIngested(TypedDict):
     success: bool; mode: str; summary: dict[str, int]; results: list[IngestedView]; replayed: bool
 
 class BridgeView(TypedDict):
-    """A memory on the ways between two others."""
+    """A memory on paths between two others."""
     memory: ConnectedView; paths: int; confidence: float
 
 class BridgesFound(TypedDict):
-    """The memories that connect two others, those on most ways first."""
+    """The memories that connect two others, those on most paths first."""
     action: str; bridges: list[BridgeView]
 
 class Bucket(TypedDict):
-    """How many memories have a retention in a range."""
+    """The number of memories in a range of retention."""
     bucket: str; count: int
 
 class ConnectionsStepView(TypedDict):
-    """A link on a way; it is gone against its direction where that is `incoming`."""
+    """A link on a path; `incoming` means that the path follows it backwards."""
     source: str; target: str; type: str; weight: float; direction: Literal["outgoing", "incoming"]
 
 class PathView(TypedDict):
-    """A way: ids in order, and the links between them. `confidence` is their weights' geometric mean."""
+    """A path: ids in order, and the links between them. `confidence` is the geometric mean of the weights."""
     path: list[str]; steps: list[ConnectionsStepView]; confidence: float; totalHops: int
 
 class Chain(TypedDict):
-    """The ways from one memory to another, best first, and every memory on them. No way: no paths."""
+    """The paths from one memory to another, best first, and every memory on them."""
     action: str; pathsFound: int; confidence: NotRequired[float]; totalHops: NotRequired[int]
     paths: list[PathView]; memories: list[ConnectedView]
 
 class ChangeView(TypedDict):
-    """One change, at its position in the log.
+    """One change, with its position in the log.
 
-    The log holds no text: `preview` is of the memory as it is now, while it can be read. `document` is the
-    kind of what was kept beside the memories: an insight, an intention, a run."""
+    The log holds no text: `preview` is the memory's current text, if it is readable. `document` is the kind
+    of a record that is not a memory: an insight, an intention, a run."""
     position: int; timestamp: str; change: str; memoryId: NotRequired[str]; fields: NotRequired[list[str]]
     reason: NotRequired[str]; evidence: NotRequired[str]; targetId: NotRequired[str]; link: NotRequired[str]
     weight: NotRequired[float]; fromState: NotRequired[str]; toState: NotRequired[str]
@@ -121,27 +121,27 @@ class ChangeView(TypedDict):
 class Changed(TypedDict):
     """A memory after a change.
 
-    `reconsolidated`: it had just been recalled, so that the new text corrects it and is remembered better.
-    `message` says what else there is to know: that it is archived."""
+    `reconsolidated`: the memory had just been recalled, so the edit counts as a correction and a review.
+    `message`: a note, such as that the memory is archived."""
     action: str; success: bool; changed: bool; reconsolidated: NotRequired[bool]; message: NotRequired[str]
     node: MemoryView
 
 class ChangelogFilter(TypedDict):
-    """What was asked for."""
+    """The filter of the request."""
     memoryId: NotRequired[str]; start: NotRequired[str]; end: NotRequired[str]; before: NotRequired[int]
 
 class Changelog(TypedDict):
-    """Changes, the last one logged here first: what came from another machine stands where it arrived. `more`
-    says that there are earlier ones, which `next` as `before` shows."""
+    """Changes by log position, latest first; changes from another machine are listed where they arrived.
+    `more` means that there are earlier ones: pass `next` as `before`."""
     shown: int; more: bool; next: NotRequired[int]; changes: list[ChangeView]; filter: ChangelogFilter
     scope: NotRequired[str]; supersededBy: NotRequired[str]
 
 class ChannelsView(TypedDict):
-    """The four signals, 0.05 to 1; 0.5 where nothing is known."""
+    """The four signals, 0.05 to 1; 0.5 if nothing is known."""
     novelty: float; arousal: float; reward: float; attention: float
 
 class CheckContext(TypedDict):
-    """What the caller is busy with, and what happened."""
+    """The caller's current work, and recent events."""
     codebase: NotRequired[str | None]; file: NotRequired[str | None]; topics: NotRequired[Sequence[str]]
     events: NotRequired[Sequence[str]]
 
@@ -151,9 +151,9 @@ class DuplicateView(TypedDict):
     similarityToAnchor: float; source: NotRequired[str]; author: NotRequired[str]
 
 class ClusterView(TypedDict):
-    """Memories of which every two are alike, the leading one (the anchor) first.
+    """Similar memories; every two of them are similar. The leading one (the anchor) is first.
 
-    `merge_score` is of the two that merge worst; `reasons` say why to look before merging."""
+    `merge_score` is the score of the least similar pair; `reasons` state why to review before merging."""
     clusterId: str; size: int; members: list[DuplicateView]; mergeScore: float; suggestedAction: str
     reasons: NotRequired[list[str]]
 
@@ -175,11 +175,11 @@ class NoteView(TypedDict):
     title: str; codebase: NotRequired[str]; files: list[str]
 
 class Notes(TypedDict):
-    """Some of the notes; `count` is of all there are."""
+    """A page of notes; `count` is the total."""
     count: int; items: list[NoteView]
 
 class SharedView(TypedDict):
-    """A pattern of other codebases: where it occurs, and how like one of this codebase it is."""
+    """A pattern of other codebases, the codebases that have it, and its similarity to a pattern here."""
     id: str; content: NotRequired[str]; contentLength: NotRequired[int]; nodeType: str; tags: list[str]
     scope: NotRequired[str]; retentionStrength: float; state: NotRequired[str]; source: NotRequired[str]
     author: NotRequired[str]; agentId: NotRequired[str]; sessionId: NotRequired[str]
@@ -197,21 +197,21 @@ class SharedView(TypedDict):
     similarity: NotRequired[float]
 
 class SharedNotes(TypedDict):
-    """Patterns of other codebases that matter here too."""
+    """Patterns of other codebases that apply here too."""
     count: int; items: list[SharedView]
 
 class CodebaseContext(TypedDict):
-    """What is known about a codebase."""
+    """Patterns and decisions of a codebase."""
     action: str; codebase: NotRequired[str]; scope: str; patterns: NotRequired[Notes]
     decisions: NotRequired[Notes]; crossProject: NotRequired[SharedNotes]
 
 class FadedView(TypedDict):
-    """A memory that would be put aside. The text of a suppressed one is not shown."""
+    """A memory that `gc` would archive. The text of a suppressed one is not shown."""
     id: str; contentPreview: NotRequired[str]; nodeType: str; tags: list[str]; source: NotRequired[str]
     author: NotRequired[str]; createdAt: str; retention: float; accessibility: float
 
 class Collected(TypedDict):
-    """What has faded, and what was put aside (`archive_id`). `left` is for another run."""
+    """Faded memories and those that were archived (`archive_id`). `left` memories need another run."""
     action: str; success: bool; dryRun: bool; scope: str; minRetention: float
     maxAgeDays: NotRequired[float]; memories: NotRequired[int]; candidateCount: int
     sample: NotRequired[list[FadedView]]; archived: int; archiveId: NotRequired[str]; left: NotRequired[int]
@@ -221,50 +221,50 @@ ConsolidationPriority = Literal["Critical", "High", "Normal", "Low"]
 """How soon a memory should be consolidated."""
 
 class SleepStepView(TypedDict):
-    """One step of a consolidation: what it counted, and what there is to say."""
+    """One step of a consolidation: its count and a note."""
     step: str; count: int; note: NotRequired[str]
 
 class InsightView(TypedDict):
-    """Something that a dream noticed, drawn from the memories it names.
+    """An insight that a dream drew from the memories it names.
 
-    Its names are those that clients of the reference system read."""
+    Its field names are those of the reference system."""
     id: str; insight_type: str; insight: str; source_memories: list[str]; confidence: float
     novelty_score: float; generated_at: str; scope: str
 
 class LinkView(TypedDict):
-    """A link that a dream made."""
+    """A link created by a dream."""
     source: str; target: str; type: str; weight: float
 
 class DreamStats(TypedDict):
-    """What a dream did beside its insights.
+    """Counts of a dream.
 
-    `strengthened` memories were replayed for the first time in a day; `by_words` says that there were no
+    `strengthened` memories were replayed for the first time in a day; `by_words` means that there were no
     vectors to compare."""
     newConnectionsFound: int; connectionsReinforced: int; connectionsPruned: int; memoriesStrengthened: int
     byWords: NotRequired[bool]; duration_ms: float
 
 class DreamView(TypedDict):
-    """What a dream has left. `connections` shows the heaviest of the new links."""
+    """The results of a dream. `connections` shows the strongest new links."""
     status: str; dreamId: str; scope: str; memoriesReplayed: int; wakingTagsProcessed: int
     insights: list[InsightView]; insightsPersisted: int; connectionsPersisted: int
     connections: list[LinkView]; stats: DreamStats
 
 class ConsolidationView(TypedDict):
-    """What a consolidation did.
+    """The effects of a consolidation.
 
-    `decay_applied` counts memories that were seen to have changed their state, `activations_computed` links
-    that have faded, `nodes_promoted` memories that a dream strengthened. Nothing is merged or removed by
-    itself, so `duplicates_merged` and `nodes_pruned` are always 0; `duplicates_found` are worth a look."""
+    `decay_applied` counts memories that changed their state, `activations_computed` faded links,
+    `nodes_promoted` memories that a dream strengthened. Nothing is merged or removed automatically, so
+    `duplicates_merged` and `nodes_pruned` are always 0; review the `duplicates_found`."""
     nodesProcessed: int; nodesPromoted: int; nodesPruned: int; decayApplied: int; embeddingsGenerated: int
     duplicatesFound: int; duplicatesMerged: int; activationsComputed: int; w20Optimized: bool
     durationMs: float; steps: list[SleepStepView]; dream: NotRequired[DreamView]
 
 class ExhibitView(TypedDict):
-    """A memory with its provenance and how far it is trusted."""
+    """A memory with its provenance and trust."""
     id: str; preview: str; trust: float; date: str; source: NotRequired[str]; author: NotRequired[str]
 
 class ContradictionView(TypedDict):
-    """Two memories that cannot both hold, and what they differ in."""
+    """Two contradicting memories, and how they differ."""
     stronger: ExhibitView; weaker: ExhibitView; newer: str; kind: str; detail: str; topic_overlap: float
 
 class SettledView(TypedDict):
@@ -273,10 +273,10 @@ class SettledView(TypedDict):
     settle: str
 
 class Contradictions(TypedDict):
-    """Pairs of memories that cannot both hold, the latest first, and how much was looked at.
+    """Pairs of contradicting memories, newest first, and how much was compared.
 
-    `total` counts all that were found, `left_out` the memories that were not compared because they are too
-    long or too many."""
+    `total` counts all pairs found; `left_out` counts memories not compared because they are too long or too
+    many."""
     topic: NotRequired[str]; scope: str; total: int; shown: int; contradictions: list[SettledView]
     memoriesAnalyzed: int; pairsChecked: int; leftOut: NotRequired[int]
 
@@ -285,58 +285,57 @@ class Day(TypedDict):
     date: str; count: int; memories: list[MemoryView]
 
 class Deleted(TypedDict):
-    """What was deleted.
+    """A deletion.
 
-    `revived` are memories that it had superseded or merged and that are true again; `still_in` those that
-    hold words of it because of merging: what it was merged into, and what it was merged from."""
+    `revived` are memories that the deleted one had superseded or merged and that are true again; `still_in`
+    are memories that hold its text because of merging: what it was merged into and from."""
     action: str; success: bool; id: str; deleted: bool; alsoDeleted: NotRequired[list[str]]
     revived: list[str]; stillIn: list[str]; message: str
 
 class Dismissed(TypedDict):
-    """An insight that is gone."""
+    """A dismissed insight."""
     id: str; insight_type: str; dismissed: bool
 
 class Duplicates(TypedDict):
-    """Clusters, those that merge best first, and how much was looked at.
+    """Clusters, best to merge first, and how much was compared.
 
-    `compared_by_words` memories have no vectors or are beyond the latest that are compared by them;
-    `left_out` ones were not compared at all."""
+    `compared_by_words` memories have no vectors or exceed the number compared by vectors; `left_out` ones
+    were not compared at all."""
     scope: str; totalClusters: int; clusters: list[ClusterView]; memoriesAnalyzed: int; pairsChecked: int
     comparedByWords: NotRequired[int]; leftOut: NotRequired[int]
 
 class EdgeView(TypedDict):
-    """A link of a memory."""
     source: str; target: str; type: str; weight: float
 
 class EmotionView(TypedDict):
-    """How the text feels; a flashbulb is both new and rousing."""
+    """Emotion of the text; a flashbulb memory is both new and arousing."""
     valence: float; arousal: float; category: str; flashbulb: bool
 
 class EncodedView(TypedDict):
-    """How a memory was judged when it was encoded; nothing is kept of what was unremarkable."""
+    """Importance of a memory when it was encoded; unremarkable ones have none."""
     composite: float; novelty: float; arousal: float; reward: float; attention: float; boost: float
     valence: NotRequired[float]; category: NotRequired[str]; flashbulb: bool
 
 class EventView(TypedDict):
-    """Something that happened to a memory."""
+    """A logged event of a memory."""
     at: str; kind: str; details: dict[str, Any]
 
 class EvidenceView(TypedDict):
-    """A memory and what it is to the answer."""
+    """A memory and its role in the answer."""
     id: str; preview: str; trust: float; date: str; source: NotRequired[str]; author: NotRequired[str]
     role: str
 
 class FindingView(TypedDict):
-    """Something that is not as it should be.
+    """A problem of the store.
 
-    `broken` means that answers are wrong or something is lost; a `warning` is worth knowing. `ids` are some
-    of the memories it is about, `count` says how many there are. `repair` names what `repair: true` does
-    about it; without one nothing here can put it right."""
+    `broken` means that answers are wrong or data is lost; a `warning` is worth knowing. `ids` are some of the
+    memories affected, `count` their number. `repair` names what `repair: true` does about it; without it
+    there is no automatic repair."""
     check: str; severity: Literal["warning", "broken"]; message: str; count: int; ids: list[str]
     repair: NotRequired[str]; repaired: bool
 
 class Examined(TypedDict):
-    """How the store is: what was found, what was looked at, what it runs on, and who else has it open."""
+    """The result of a check: findings, what was checked, versions, and processes that have the store open."""
     status: Literal["ok", "warnings", "broken"]; findings: list[FindingView]; checked: list[str]
     versions: dict[str, str]; processes: list[str]; message: str
 
@@ -345,21 +344,21 @@ class SignalView(TypedDict):
     signal: str; value: float; weight: float; adds: float
 
 class StageView(TypedDict):
-    """A hit's score and rank after a stage, and how many places the stage moved it up."""
+    """A hit's score and rank after a stage, and how many ranks the stage moved it up."""
     stage: str; score: float; rank: int; moved: int
 
 class Explanation(TypedDict):
-    """Why a hit ranks where it does."""
+    """Why a hit has its rank."""
     rank: int; signals: list[SignalView]; stages: list[StageView]; matchedText: NotRequired[str]
 
 class Explanations(TypedDict):
-    """What each signal was read from."""
+    """The basis of each signal."""
     novelty: str; arousal: str; reward: str; attention: str
 
 class Exported(TypedDict):
-    """Where the file is, and what is in it. Tombstones, edges and documents are in portable ones only.
+    """The file, and what is in it. Only portable files have tombstones, edges and documents.
 
-    `note` says what was left out because no `scope` was asked for."""
+    `note` states what was left out because no `scope` was given."""
     path: str; format: str; memoriesExported: int; totalMemories: int; deletedExported: NotRequired[int]
     edgesExported: NotRequired[int]; documentsExported: NotRequired[int]; sizeBytes: int; scope: str
     note: NotRequired[str]
@@ -369,20 +368,20 @@ class FileView(TypedDict):
     path: str; patterns: int; decisions: int
 
 class Provenance(TypedDict):
-    """Where a memory comes from: recalled text is data, to be weighed by this."""
+    """Origin and trust of a memory: recalled text is data, to be judged by this."""
     source: NotRequired[str]; author: NotRequired[str]; at: str; trust: float
 
 class FoundAssociationView(TypedDict):
-    """Which link brought a hit in that no arm found."""
+    """The link that added a hit which the search itself did not find."""
     via: NotRequired[str]; type: NotRequired[str]; activation: float
 
 class HitView(TypedDict):
     """A memory found.
 
-    `keyword_score` is its BM25: without an upper bound, and 0.0001, the least that is told, where the words
-    that match are in most memories, as in a store of a few. It is absent where no word matches, as is
-    `semantic_score`, a cosine, where there is no vector. `shortened` says what was left of the memory to fit
-    a token budget: its `summary`, its `brief` view, or that and the `beginning` of its text."""
+    `keyword_score` is its BM25 score; it has no upper bound, and its minimum is 0.0001, for words that most
+    memories contain. It is absent if no word matches. `semantic_score`, a cosine, is absent without a vector.
+    `shortened` says how a memory was cut to fit a token budget: to its `summary`, its `brief` view, or the
+    brief view with the `beginning` of its text."""
     id: str; content: NotRequired[str]; contentLength: NotRequired[int]; nodeType: str; tags: list[str]
     scope: NotRequired[str]; retentionStrength: float; state: NotRequired[str]; source: NotRequired[str]
     author: NotRequired[str]; agentId: NotRequired[str]; sessionId: NotRequired[str]
@@ -403,24 +402,24 @@ class HitView(TypedDict):
     explain: NotRequired[Explanation]
 
 class TimeView(TypedDict):
-    """The time that a query was read to ask about, up to but without `before`; an open end is absent.
+    """The time range that a query was understood to ask about, excluding `before`; an open end is absent.
 
-    `year_guessed`: the words name no year, and the latest such time was taken."""
+    `year_guessed`: the query names no year, so the latest such time was assumed."""
     words: str; since: NotRequired[str]; before: NotRequired[str]; yearGuessed: NotRequired[bool]
 
 class ReinstatementView(TypedDict):
-    """The context the best hit was learned in, as cues, and the ids of what else was learned in it."""
+    """The context in which the best hit was learned, as cues, and ids of other memories learned in it."""
     memoryId: str; temporalHint: str; topicalHint: NotRequired[str]; sessionHint: NotRequired[str]
     relatedMemories: list[str]
 
 class Found(TypedDict):
-    """The answer to a search.
+    """The answer of a search.
 
-    `confidence` is the chance that the answer is among the results. When it is too low there are none:
-    `abstained` is true and `rejected` is the best there was. `missing` are the names, versions, days, ids and
-    quoted texts of the query that must occur and occur in no memory that was searched.
-    `competition_suppressed` counts the hits that were put behind a rival, `left_out` those that did not fit
-    the token budget; `expandable` are the ids of the latter, as far as those fit."""
+    `confidence` is the probability that the answer is among the results. If it is too low, no results:
+    `abstained` is true and `rejected` is the best one. `missing` lists names, versions, days, ids and quoted
+    texts of the query that occur in no memory searched. `competition_suppressed` counts hits ranked behind a
+    rival, `left_out` those that did not fit the token budget; `expandable` holds their ids, as far as they
+    fit."""
     query: str; method: str; retrievalMode: str; detailLevel: str; scope: str; total: int; confidence: float
     abstained: bool; results: list[HitView]; rejected: NotRequired[list[HitView]]
     missing: NotRequired[list[str]]; time: NotRequired[TimeView]
@@ -429,92 +428,88 @@ class Found(TypedDict):
     tokenBudget: NotRequired[int]; tokensUsed: NotRequired[int]
 
 class Got(TypedDict):
-    """One memory with its links."""
     action: str; found: bool; node: MemoryView; edges: list[EdgeView]; importance: NotRequired[EncodedView]
 
 class GotBatch(TypedDict):
-    """Several memories."""
     action: str; requested: int; found: int; missing: list[str]; results: list[MemoryView]
 
 class NodeView(TypedDict):
-    """A memory in the graph: its label is the beginning of its text, `x` and `y` are of 800 by 600."""
+    """A memory in the graph: `label` is the beginning of its text, `x` and `y` are within 800 by 600."""
     id: str; label: str; type: str; retention: float; tags: list[str]; scope: str; createdAt: str
     source: NotRequired[str]; author: NotRequired[str]; supersededBy: NotRequired[str]; x: float; y: float
     isCenter: bool; suppression_count: int; suppressed_at: NotRequired[str]
 
 class GraphView(TypedDict):
-    """Memories and the links among them; `drawing` is the picture that was asked for."""
+    """Memories and the links between them; `drawing` is the requested picture."""
     center_id: NotRequired[str]; depth: int; nodeCount: int; edgeCount: int; nodes: list[NodeView]
     edges: list[EdgeView]; drawing: NotRequired[str]
 
 class SnapshotView(TypedDict):
-    """How well everything was kept when the memory was consolidated."""
+    """Average retention at a consolidation."""
     at: str; avgRetention: float; avgRetrievalStrength: NotRequired[float]; memories: int
 
 class HealthView(TypedDict):
-    """How strong all memories are, whether that meets the target, and where it is going.
+    """The strength of all memories, the target, and the trend.
 
-    The target is for `avg_retrieval_strength`, the average chance that a memory is recalled now: 1 for a new
-    one. Retention, which also counts how well a memory was learned, begins at 73 % and grows with use over
-    years. Where nothing is remembered, neither is told. `trend` compares the average retention of the last
-    two consolidations with that of the three before; `history` has these, the last one first."""
+    The target applies to `avg_retrieval_strength`, the average probability that a memory is recalled now: 1
+    for a new one. Retention also counts how well a memory was learned; it starts at 73 % and grows with use
+    over years. Both are absent without memories. `trend` compares the average retention of the last two
+    consolidations with the three before; `history` lists them, newest first."""
     avgRetention: str; avgRetentionRaw: float; avgRetrievalStrength: NotRequired[float]
     retentionTarget: float; meetsTarget: NotRequired[bool]; totalMemories: int; distribution: list[Bucket]
     trend: str; history: list[SnapshotView]; memoriesBelow30pct: int; memoriesBelow50pct: int
     recommendation: str
 
 class RevisionView(TypedDict):
-    """An earlier state of a memory."""
     revision: int; content: str; tags: list[str]; recordedAt: str; endedAt: str; endedBy: str
     validFrom: NotRequired[str]; validUntil: NotRequired[str]
 
 class History(TypedDict):
-    """A memory's past: earlier revisions and the latest things logged about it, oldest first."""
+    """A memory's earlier revisions and its latest logged events, oldest first."""
     action: str; id: str; currentRevision: int; totalEvents: int; revisions: list[RevisionView]
     events: list[EventView]
 
 class HoldingView(TypedDict):
-    """A record that came in with secrets: `memory` or the kind of another record, and what they are."""
+    """A record that came in with secrets: `memory` or the kind of another record, and their kinds."""
     entity: str; id: str; secrets: list[str]
 
 class HoldingsView(TypedDict):
-    """Secrets that came in with what another store told: how many records hold some, the first of them."""
+    """Secrets in records from another store: the number of records, and the first of them."""
     records: int; first: list[HoldingView]; message: str
 
 ImportFormat = Literal["portable", "reference", "server-memory", "json", "jsonl", "markdown"]
 """The formats that can be imported."""
 
 class Importance(TypedDict):
-    """How much a text would matter, and why."""
+    """The importance of a text, and why."""
     composite: float; channels: ChannelsView; encodingBoost: float
     consolidationPriority: ConsolidationPriority; weightsUsed: dict[str, float]; explanations: Explanations
     emotion: EmotionView; dominantSignal: str; summary: str; scope: str
 
 class TallyView(TypedDict):
-    """What became of the records of a kind: imported + present + left = read."""
+    """The outcome for records of a kind: imported + present + left = read."""
     read: int; imported: int; present: int; left: int
 
 class SaidView(TypedDict):
-    """What is said of so many records of a kind, and where the first of them stands."""
+    """A reason or note for a number of records of a kind, and where the first one is."""
     kind: str; what: str; count: int; place: str
 
 class Imported(TypedDict):
-    """What became of a file. `secrets` came in with a portable one, which is taken in as it is."""
+    """The outcome of an import. `secrets` came in with a portable file, which is imported unchanged."""
     path: str; format: str; scope: NotRequired[str]; dryRun: bool; memoriesImported: int; read: int
     imported: int; present: int; left: int; byKind: dict[str, TallyView]; reasons: list[SaidView]
     examples: list[SaidView]; notes: list[SaidView]; secrets: NotRequired[HoldingsView]; embedded: int
     note: NotRequired[str]
 
 class Insights(TypedDict):
-    """Insights, the latest first."""
+    """Insights, newest first."""
     scope: str; shown: int; insights: list[InsightView]
 
 class IntentionDeleted(TypedDict):
-    """That an intention is gone."""
     action: str; success: bool; intentionId: str
 
 class IntentionView(TypedDict):
-    """An intention. `priority` (1 to 4) is the one in force, which a deadline may have raised."""
+    """An intention. `priority` (1 to 4) is the effective one, which a deadline may have raised."""
     id: str; description: str; said: NotRequired[str]; status: str; priority: int; priorityName: str
     escalatedFrom: NotRequired[str]; trigger: dict[str, Any]; when: str; nextAt: NotRequired[str]
     deadline: NotRequired[str]; isOverdue: bool; snoozedUntil: NotRequired[str]
@@ -522,17 +517,15 @@ class IntentionView(TypedDict):
     reminders: NotRequired[int]; createdAt: str; closedAt: NotRequired[str]; scope: str
 
 class IntentionSet(TypedDict):
-    """An intention that was set, and how it was understood."""
+    """A new intention, and how it was understood."""
     action: str; success: bool; intentionId: str; priority: int; triggerAt: NotRequired[str]
     deadline: NotRequired[str]; understood: str; warning: NotRequired[str]; intention: IntentionView
 
 class IntentionUpdated(TypedDict):
-    """An intention after a change."""
     action: str; success: bool; intentionId: str; status: str; intention: IntentionView
 
 class ToldView(TypedDict):
-    """An intention that came up. `reminded`: this is a new reminder, not the last one shown again; `first`:
-    nobody was told before."""
+    """A triggered intention. `reminded`: a new reminder, not a repetition; `first`: the first reminder."""
     id: str; description: str; said: NotRequired[str]; status: str; priority: int; priorityName: str
     escalatedFrom: NotRequired[str]; trigger: dict[str, Any]; when: str; nextAt: NotRequired[str]
     deadline: NotRequired[str]; isOverdue: bool; snoozedUntil: NotRequired[str]
@@ -541,22 +534,22 @@ class ToldView(TypedDict):
     first: bool
 
 class IntentionsChecked(TypedDict):
-    """What comes up now, the most urgent first, and what waits, the soonest first."""
+    """Triggered intentions, most urgent first, and waiting ones, soonest first."""
     action: str; triggered: list[ToldView]; pending: list[IntentionView]; totalTriggered: int
     totalPending: int; checkedAt: str; scope: str
 
 class IntentionsListed(TypedDict):
-    """Intentions, the soonest first."""
+    """Intentions, soonest first."""
     action: str; filterStatus: str; total: int; intentions: list[IntentionView]; scope: str
 
 class Interest(TypedDict):
-    """A word that is asked for these days; the most frequent has the weight 1."""
+    """A word searched for recently; the most frequent one has the weight 1."""
     topic: str; weight: float
 
 JsonValue = Any
 
 class Item(TypedDict):
-    """One text to remember, with everything that can be said of it."""
+    """One text to remember, with its metadata."""
     content: str; tags: NotRequired[Sequence[str]]; node_type: NotRequired[str]
     source: NotRequired[str | None]; scope: NotRequired[str | None]; author: NotRequired[str | None]
     agent_id: NotRequired[str | None]; session_id: NotRequired[str | None]; thread: NotRequired[str | None]
@@ -566,46 +559,44 @@ class Item(TypedDict):
     metadata: NotRequired[dict[str, JsonValue]]; force_create: NotRequired[bool]
 
 class KeyMade(TypedDict):
-    """A new key. `key` is shown this once."""
+    """A new key. `key` is shown only once."""
     id: str; label: str; hash: str; status: Literal["active", "expired", "revoked"]; permissions: list[str]
     scopes: NotRequired[list[str]]; domains: NotRequired[list[str]]; createdAt: str
     expiresAt: NotRequired[str]; lastUsed: NotRequired[str]; revokedAt: NotRequired[str]; key: str
     replaces: NotRequired[str]; message: str
 
 class KeyRevoked(TypedDict):
-    """A key that opens nothing any more."""
+    """A revoked key."""
     id: str; label: str; hash: str; status: Literal["active", "expired", "revoked"]; permissions: list[str]
     scopes: NotRequired[list[str]]; domains: NotRequired[list[str]]; createdAt: str
     expiresAt: NotRequired[str]; lastUsed: NotRequired[str]; revokedAt: NotRequired[str]; message: str
 
 class KeyView(TypedDict):
-    """A key without its text, which is kept nowhere."""
+    """A key without its text, which is not stored."""
     id: str; label: str; hash: str; status: Literal["active", "expired", "revoked"]; permissions: list[str]
     scopes: NotRequired[list[str]]; domains: NotRequired[list[str]]; createdAt: str
     expiresAt: NotRequired[str]; lastUsed: NotRequired[str]; revokedAt: NotRequired[str]
 
 class KeysView(TypedDict):
-    """The keys, oldest first. `hidden` were revoked or have expired."""
+    """The keys, oldest first. `hidden` counts revoked and expired ones."""
     keys: list[KeyView]; hidden: NotRequired[int]
 
 class LikelyQueryView(TypedDict):
-    """A query that is likely to come, in the words it was asked in before, and what would answer it."""
+    """A query that is likely to come, in its earlier words, and the memories that answer it."""
     query: str; memoryIds: list[str]; confidence: float
 
 class LinkChanged(TypedDict):
-    """A link after a change."""
     action: str; success: bool; changed: bool; edge: EdgeView
 
 class LinksCut(TypedDict):
-    """The links that were there and are gone."""
+    """The links that were removed."""
     action: str; success: bool; changed: bool; edges: list[EdgeView]
 
 class Listed(TypedDict):
-    """A page of memories."""
     action: str; scope: str; total: int; offset: int; results: list[MemoryView]
 
 class MergeUndone(TypedDict):
-    """The parts, which live again, and the merged memory, which has ended."""
+    """The restored parts, and the merged memory, which has ended."""
     action: str; success: bool; restored: list[MemoryView]; node: MemoryView
 
 Mode = Literal["precise", "balanced", "exhaustive"]
@@ -617,7 +608,7 @@ class ModelView(TypedDict):
     progress: NotRequired[float]
 
 class Noted(TypedDict):
-    """What became of a note."""
+    """The decision of the ingest gate about a note."""
     index: NotRequired[int]; status: str; decision: str; nodeId: str; scope: str; message: str; reason: str
     hasEmbedding: bool; similarity: NotRequired[float]; predictionError: NotRequired[float]
     importanceScore: NotRequired[float]; conflict: NotRequired[str]; conflictDetail: NotRequired[str]
@@ -626,21 +617,21 @@ class Noted(TypedDict):
     validityWords: NotRequired[str]; success: bool; replayed: bool; action: str; codebase: NotRequired[str]
 
 Order = Literal["newest", "oldest", "due", "retention"]
-"""How a list is sorted; ties go by id, ascending."""
+"""Sort order of a list; ties are ordered by id, ascending."""
 
 class PartView(TypedDict):
-    """A memory that would end: its own text and provenance."""
+    """A memory that the merge would end, with its text and provenance."""
     id: str; content: str; tags: list[str]; createdAt: str; source: NotRequired[str]
     author: NotRequired[str]; validFrom: NotRequired[str]; revision: int; endsAt: NotRequired[str]
 
 class Planned(TypedDict):
-    """What merging would do. Nothing is stored; `plan_id` is what `apply` takes."""
+    """A preview of a merge. Nothing is stored; pass `plan_id` to `apply`."""
     action: str; planId: str; scope: str; content: str; phrasings: list[str]; tags: list[str]; nodeType: str
     validFrom: NotRequired[str]; validUntil: NotRequired[str]; parts: list[PartView]
     warning: NotRequired[str]
 
 class PredictionContext(TypedDict):
-    """What the caller is busy with."""
+    """The caller's current work."""
     current_file: NotRequired[str | None]; current_topics: NotRequired[Sequence[str]]
     codebase: NotRequired[str | None]
 
@@ -650,32 +641,32 @@ class PredictionView(TypedDict):
     source: NotRequired[str]; createdAt: str
 
 class Predictions(TypedDict):
-    """What is likely to be needed next.
+    """Predictions of what is needed next.
 
     `prediction_accuracy` is the share of the last `predictions_measured` predictions of which something was
-    needed within the hour. `predict_degraded` says why these are no real predictions, when they are not."""
+    needed within an hour. `predict_degraded` states why these are not real predictions, if so."""
     predictions: list[PredictionView]; suggestions: list[PredictionView]; speculative: list[LikelyQueryView]
     topInterests: list[Interest]; predictionAccuracy: NotRequired[float]; predictionsMeasured: int
     predictDegraded: NotRequired[str]; scope: str
 
 class ProcessView(TypedDict):
-    """A process that has the store open, and whether it stays to serve."""
+    """A process that has the store open, and whether it is a server."""
     pid: int; command: str; since: str; server: bool
 
 class Purged(TypedDict):
-    """What was removed. `still_in` hold words of it because of merging, `copies` are files of your own that
-    may hold it: backups and exports. `lingers_in` is a file of the store that holds it until somebody who
-    reads the store as it was before has ended."""
+    """A purge. `still_in` are memories that hold its text because of merging. `copies` are your own files
+    that may hold it: backups and exports. `lingers_in` is a store file that holds it until a reader of an
+    older snapshot of the store finishes."""
     action: str; success: bool; id: str; alsoPurged: NotRequired[list[str]]; revived: list[str]
     stillIn: list[str]; copies: list[str]; lingersIn: NotRequired[str]; message: str
 
 class Recommended(TypedDict):
-    """The best answer there is, as data. Its names are those that clients of the reference system read."""
+    """The best answer, as data. Its field names are those of the reference system."""
     answer_preview: str; memory_id: str; trust_score: float; date: str; source: NotRequired[str]
     author: NotRequired[str]
 
 class SupersededView(TypedDict):
-    """A memory that holds no more: since when, and what has taken its place."""
+    """A superseded memory: since when, and by which other one."""
     id: str; preview: str; trust: float; date: str; source: NotRequired[str]; author: NotRequired[str]
     supersededBy: NotRequired[str]; until: NotRequired[str]; detail: NotRequired[str]
 
@@ -684,7 +675,7 @@ class ReferencedStepView(TypedDict):
     date: str; id: str; preview: str; change: str
 
 class Referenced(TypedDict):
-    """What the memories say together about a question. `missing` is what it names and no memory tells of."""
+    """What memories say together about a question. `missing` lists what no memory mentions."""
     query: str; intent: str; status: str; confidence: float; abstained: bool; reasoning: str; guidance: str
     scope: str; memoriesAnalyzed: int; activationExpanded: int; recommended: NotRequired[Recommended]
     evidence: list[EvidenceView]; contradictions: list[ContradictionView]; superseded: list[SupersededView]
@@ -692,35 +683,34 @@ class Referenced(TypedDict):
     note: NotRequired[str]; tokenBudget: NotRequired[int]; tokensUsed: NotRequired[int]
 
 class Renamed(TypedDict):
-    """A renamed tag."""
     action: str; success: bool; tag: str; renamedTo: str; memories: int; scope: str
 
 class RestoredView(TypedDict):
-    """What came back. `missing` of the run were deleted or had come back before.
+    """Restored memories. `missing` memories of the run were deleted or restored before.
 
-    `duplicates` names, for what was told again meanwhile, the other memory with exactly the same text."""
+    `duplicates` maps a restored memory to another one with exactly the same text, stored in the meantime."""
     action: str; success: bool; archiveId: NotRequired[str]; restored: list[str]; missing: NotRequired[int]
     duplicates: NotRequired[dict[str, str]]; message: str
 
 class RunView(TypedDict):
-    """A dream or a consolidation that was: what it counted."""
+    """A past dream or consolidation with its counts."""
     id: str; kind: str; at: str; scope: str; counts: dict[str, int]; durationMs: NotRequired[float]
 
 class Runs(TypedDict):
-    """Runs, the last one first."""
+    """Runs, newest first."""
     shown: int; runs: list[RunView]
 
 class Triggers(TypedDict):
-    """What the memory needs."""
+    """Maintenance that is due."""
     needsDream: bool; needsBackup: bool; needsGc: bool; needsReview: bool
 
 class Session(TypedDict):
-    """What to know at the start of a session, and the ids of what had no room."""
+    """The context of a session, and ids of memories that did not fit."""
     context: str; tokensUsed: int; tokenBudget: int; expandable: list[str]; automationTriggers: Triggers
     scope: str
 
 class SessionContext(TypedDict):
-    """What the caller is busy with."""
+    """The caller's current work."""
     codebase: NotRequired[str | None]; topics: NotRequired[Sequence[str]]; file: NotRequired[str | None]
 
 @final
@@ -734,16 +724,16 @@ class SmartIngested(TypedDict):
     validityWords: NotRequired[str]; success: bool; replayed: bool
 
 class TransitionView(TypedDict):
-    """A change of a memory's state, and why."""
+    """A change of a memory's state, with its reason."""
     at: str; before: str; after: str; reason: str
 
 class StateView(TypedDict):
-    """How easily a memory comes to mind."""
+    """How accessible a memory is."""
     action: str; id: str; state: str; accessibility: float; description: str; components: dict[str, float]
     thresholds: dict[str, float]; transitions: list[TransitionView]
 
 class Status(TypedDict):
-    """How the memory is doing."""
+    """The status of the memory."""
     status: str; version: str; node: NotRequired[str]; dataDir: NotRequired[str]; store: NotRequired[str]
     readOnly: bool; totalMemories: int; averageRetention: float; stateDistribution: dict[str, int]
     dueForReview: int; pinned: int; suppressed: int; superseded: int; archived: int; connections: int
@@ -753,7 +743,6 @@ class Status(TypedDict):
     warnings: list[str]; recommendations: list[str]
 
 class Strengthened(TypedDict):
-    """A memory's strength before and after."""
     action: str; success: bool; id: str; before: dict[str, float]; after: dict[str, float]; nextReview: str
     message: str
 
@@ -762,10 +751,10 @@ class Structure(TypedDict):
     action: str; codebase: NotRequired[str]; scope: str; total: int; files: list[FileView]
 
 class SuppressedView(TypedDict):
-    """How far a memory is out of mind, and until when the last suppression can be taken back.
+    """How far a memory is suppressed, and until when the last suppression can be reversed.
 
-    `retrieval_penalty` is the share of its score that it loses in a search. The neighbours are weakened when
-    the window has closed."""
+    `retrieval_penalty` is the share of its search score that it loses. Its neighbours are weakened when the
+    reversal window closes."""
     action: str; success: bool; id: str; suppressionCount: int; priorCount: int; retrievalPenalty: float
     state: str; accessibility: float; retention: float; retrieval: float; stability: float
     estimatedCascadeNeighbors: NotRequired[int]; reversibleUntil: NotRequired[str]; labileWindowHours: int
@@ -777,21 +766,20 @@ class Timeline(TypedDict):
 
 @final
 class ToolDescribed(TypedDict):
-    """One tool in full."""
+    """One tool with its arguments, actions and examples."""
     name: str; description: str; inputSchema: dict[str, Any]; actions: NotRequired[dict[str, str]]
     examples: list[dict[str, Any]]
 
 class ToolLine(TypedDict):
-    """A tool in one line."""
     name: str; summary: str
 
 @final
 class ToolsListed(TypedDict):
-    """Every tool there is."""
+    """All tools."""
     tools: list[ToolLine]; hint: str
 
 class TriggerArguments(TypedDict):
-    """What brings an intention up. The type may be left out: the fields tell it."""
+    """A trigger. The type may be omitted: it follows from the fields."""
     type: NotRequired[
         Literal["time", "duration", "context", "event", "recurring", "all", "any", "manual"] | None
     ]; at: NotRequired[str | None]; in_minutes: NotRequired[float | None]; codebase: NotRequired[str | None]

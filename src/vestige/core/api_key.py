@@ -1,4 +1,4 @@
-"""API keys: what is kept of one, how one is written, and what it allows."""
+"""API keys: the stored form, the text form, and permissions."""
 
 import re
 from base64 import urlsafe_b64encode
@@ -14,7 +14,7 @@ from vestige.core.models import normal_scope
 PREFIX = "vst_"
 RANDOM_BYTES = 22
 SHOWN_HASH_CHARS = 12
-"""How much of a hash people see; enough to name a key by."""
+"""Characters of a hash that are shown; enough to identify a key."""
 MAX_FILTERS = 100
 
 _TEXT = re.compile(r"vst_[A-Za-z0-9_-]{30}")
@@ -23,10 +23,9 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKey:
-    """A key as the store keeps it: never its text, only the hash of it.
+    """An API key as the store keeps it: its hash, never its text.
 
-    `scopes` and `domains` are all that it reaches; None is everything. It works until it was revoked or has
-    expired.
+    `scopes` and `domains` limit its access; None is everything. It works until it is revoked or expires.
     """
 
     id: str
@@ -44,7 +43,7 @@ class ApiKey:
         check_name("id", self.id)
         check_label("label", self.label)
         if not _HASH.fullmatch(self.hash):
-            raise InvalidInput("The hash of a key has 64 hexadecimal digits.")
+            raise InvalidInput("The hash of a key must have 64 hexadecimal digits.")
         if self.permissions != permissions_of(self.permissions):
             raise InvalidInput(f"The permissions {list(self.permissions)} of a key are not in normal form.")
         _check_filters(self.scopes, self.domains)
@@ -57,17 +56,17 @@ class ApiKey:
         return self.hash[:SHOWN_HASH_CHARS]
 
     def works_at(self, moment: datetime) -> bool:
-        """Whether it opens anything then."""
+        """Whether the key is valid at that time."""
         return self.revoked_at is None and (self.expires_at is None or moment < self.expires_at)
 
 
 def permissions_of(names: Iterable[str]) -> tuple[str, ...]:
-    """Permissions from least to most. Each brings those below it: who may write may read."""
+    """Permissions from least to most. Each includes those below it: `write` includes `read`."""
     wanted = {name.strip().lower() for name in names}
     unknown = sorted(wanted - set(PERMISSIONS))
     if unknown or not wanted:
         raise InvalidInput(
-            f"There is no permission {unknown[0]!r}." if unknown else "A key needs a permission.",
+            f"There is no permission {unknown[0]!r}." if unknown else "A key needs at least one permission.",
             hint=f"Choose from {', '.join(PERMISSIONS)}.",
             details={"argument": "permissions"},
         )
@@ -76,7 +75,7 @@ def permissions_of(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def key_text(randomness: bytes) -> str:
-    """A new key as its owner gets it, once."""
+    """The text of a new key, which its owner gets once."""
     return PREFIX + urlsafe_b64encode(randomness).decode("ascii").rstrip("=")
 
 
@@ -86,7 +85,7 @@ def looks_like_a_key(text: str) -> bool:
 
 
 def hash_of(text: str) -> str:
-    """What is kept of a key. It is random, so no slow hash is needed to keep it from being guessed."""
+    """The stored hash of a key. A key is random, so a fast hash is safe against guessing."""
     try:
         from blake3 import blake3
     except ImportError as error:
@@ -98,8 +97,8 @@ def _check_filters(scopes: tuple[str, ...] | None, domains: tuple[str, ...] | No
     for name, filters in (("scopes", scopes), ("domains", domains)):
         if filters is not None and not 0 < len(filters) <= MAX_FILTERS:
             raise InvalidInput(
-                f"A key that is limited to {name} has 1 to {MAX_FILTERS} of them.",
-                hint=f"Leave `{name}` out for a key that reaches all of them.",
+                f"A key limited to {name} needs 1 to {MAX_FILTERS} of them.",
+                hint=f"Omit `{name}` for a key with access to all of them.",
                 details={"argument": name},
             )
     for scope in scopes or ():

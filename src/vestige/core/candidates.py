@@ -1,7 +1,7 @@
-"""The candidates of a search as a store hands them out: parallel arrays, one entry per memory.
+"""Candidates of a search as a store returns them: parallel arrays, one entry per memory.
 
-A pool is one snapshot of the store. Nothing in it is ranked: that is done by pure functions
-(cognition/ranking.py), so that every store ranks alike.
+A pool is one snapshot of the store and is not ranked. Pure functions (cognition/ranking) rank it, so that
+every store ranks alike.
 """
 
 from collections.abc import Mapping
@@ -17,23 +17,24 @@ Bits = NDArray[np.uint8]
 Vectors = NDArray[np.float32]
 
 NEARBY = 1_000
-"""So many memories make a neighbourhood in which words are counted."""
+"""Number of nearest memories in which words are counted."""
 
 MOST_TOKENS = 300_000
 LONGEST_TOKENS = 2_048
 LEAST_TOKENS = 64
-"""A sketch holds so many tokens in all and of one memory, its first ones. Where owners have more together,
-each keeps fewer, but so many at least: comparing words must not take longer the longer the texts are."""
+"""Limits of tokens in a sketch: in total, per memory (the first ones), and the minimum per memory when the
+total is exceeded. They bound the time of comparing long texts.
+"""
 
 OFFSETS = (0, -1, 1, -2, 2)
-"""Where the neighbours of a memory stand that `Sketch.around` names: itself, the one before, …"""
+"""Positions of the neighbours that `Sketch.around` lists: the memory itself, the one before, …"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LexicalScores:
-    """A memory with its BM25: of its own terms, with its neighbours', and of its thread as a whole.
+    """BM25 scores of a memory: of its own terms, with its neighbours', and of its whole thread.
 
-    Outside any thread `window` is `own` and `thread` is 0.
+    Outside any thread `window` equals `own` and `thread` is 0.
     """
 
     memory_id: str
@@ -44,8 +45,9 @@ class LexicalScores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TermStatistics:
-    """How common the terms of a query are in a store: in how many of its `memories`, which have so many
-    `words` in all, each one is. Terms that a search leaves out as too common are left out here too."""
+    """How common the terms of a query are in a store: the number of `memories` that contain each, and the
+    total number of memories and `words`. Terms too common for a search are left out.
+    """
 
     frequencies: Mapping[str, int]
     memories: int
@@ -54,7 +56,7 @@ class TermStatistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Voices:
-    """Who speaks in the talks of a store, of those asked for, and whether it also holds notes."""
+    """The speakers in a store's conversations, among those asked for, and whether it also holds notes."""
 
     speakers: frozenset[int]
     notes: bool
@@ -62,10 +64,10 @@ class Voices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traits:
-    """What the stages need to know about each candidate; times are seconds since 1970.
+    """Properties of each candidate that the stages need; times are seconds since 1970.
 
-    `happened` is NaN where it was not told. `thread` is a number that members of one thread share (-1
-    outside any). `form`, `first_person`, `asks`, `timed` and `speaker` come from `cognition.form`.
+    `happened` is NaN if unknown. `thread` is a number shared by members of a thread (-1 outside any). `form`,
+    `first_person`, `asks`, `timed` and `speaker` come from `cognition.form`.
     """
 
     created: Floats
@@ -91,9 +93,8 @@ class Sketch:
     """The token bits of candidates and of their neighbours.
 
     Owner o has the tokens `starts[o]` to `starts[o] + lengths[o]` of `bits` (one sign bit per dimension,
-    packed) and `asked` (the token stands in a question). `around[i]` are the owners at `OFFSETS` of
-    candidate i, -1 where there is none or it has no tokens. Of long texts it holds the
-    beginning (`tokens_kept`).
+    packed) and `asked` (the token is in a question). `around[i]` are the owners at `OFFSETS` of candidate i,
+    -1 without a neighbour or without tokens. Of long texts it holds the beginning (`tokens_kept`).
     """
 
     bits: Bits
@@ -113,21 +114,20 @@ def tokens_kept(lengths: Integers) -> Integers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidatePool:
-    """The candidates of all arms, in the order of their ids.
+    """The candidates of all search arms, ordered by id.
 
-    `own`, `window`, `thread` are BM25 (0 where no term matches), `cosine` is of the best piece, which is
-    the characters `starts`..`ends` and has the row in `vectors` (NaN and 0 without vectors; rows of no
-    length when the probe has none), `literals` how many of the literals it holds; all of them for every
-    candidate, whichever arm found it. `by_words`, `by_meaning`, `by_literal` say which did. `covered` is
-    the share of the query that a candidate's window holds: the weight of the distinct terms in it over that
-    of all (`cognition.rarity`). `dated` is its window's BM25 for the probe's date terms alone. `present`
-    says that somebody the probe names speaks in its thread. `sketch` is None when the probe has no vector
-    or nothing has token bits.
+    `own`, `window`, `thread` are BM25 scores (0 if no term matches). `cosine` is that of the best piece,
+    which is the characters `starts`..`ends` and has the row in `vectors` (NaN and 0 without vectors; empty
+    rows if the probe has none). `literals` is the number of matching literals. All are set for every
+    candidate, whichever arm found it; `by_words`, `by_meaning`, `by_literal` say which did. `covered` is the
+    share of the query in a candidate's window: the weight of its distinct terms over that of all
+    (`cognition.rarity`). `dated` is its window's BM25 for the probe's date terms alone. `present` means that
+    a speaker named by the probe speaks in its thread. `sketch` is missing if the probe has no vector or no
+    candidate has token bits.
 
-    `frequencies` is the number of memories with each distinct term that counts, among so many `memories`:
-    those of the store, or the NEARBY that are nearest to the query and pass the filter, where more than
-    that do. A word that is common in its field is not rare only because the store holds other things as
-    well.
+    `frequencies` is the number of memories with each distinct term, among `memories`: those of the store, or
+    the NEARBY ones nearest to the query that pass the filter, if more do. So a word that is common in its
+    field is not rare only because the store holds other things as well.
     """
 
     ids: tuple[str, ...]

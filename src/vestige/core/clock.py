@@ -1,4 +1,4 @@
-"""Time, sleep, ids and randomness as one value. app.py makes the machine's own; tests bring theirs."""
+"""Time, sleep, ids and randomness as one value. app.py creates the machine's own; tests pass theirs."""
 
 import random
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clock:
-    """What differs each time it is asked."""
+    """Sources of values that differ on each call."""
 
     now: Callable[[], datetime]
     monotonic: Callable[[], float]

@@ -1,4 +1,4 @@
-"""What a mechanism keeps beside the memories: an intention, an insight, a pattern, a run."""
+"""Documents: records that are not memories, such as an intention, an insight, a pattern or a run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,15 +10,15 @@ from vestige.core.errors import InvalidInput
 from vestige.core.models import NO_METADATA, ROOT_SCOPE, normal_scope
 
 LOCAL = frozenset({"running", "peer", "backup"})
-"""Kinds that an installation keeps for itself: who is at work here, whom it has met, its last backup."""
+"""Kinds that never leave an installation: running processes, sync peers, the last backup."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
     """A value of some kind under an id, in a scope, kept until it is dropped.
 
-    `cites` are the memories it speaks about: it goes when one of them is deleted, so that no text outlives
-    its source. What is not cited must not be quoted. `version` counts its changes, from 1.
+    `cites` are the memories it refers to: it is deleted with any of them, so that no text outlives its
+    source. A document must not quote memories that it does not cite. `version` counts its changes, from 1.
     """
 
     kind: str
@@ -39,6 +39,6 @@ class Document:
         if self.scope != normal_scope(self.scope):
             raise InvalidInput(f"The scope {self.scope!r} is not in normal form.")
         if self.version < 1:
-            raise InvalidInput("A document begins with version 1.", details={"version": self.version})
+            raise InvalidInput("The version of a document starts at 1.", details={"version": self.version})
         check_moment("created_at", self.created_at)
         check_moment("updated_at", self.updated_at)

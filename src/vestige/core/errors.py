@@ -1,22 +1,22 @@
 """Every error Vestige raises on purpose, with one stable code each.
 
     VestigeError
-    ├── InvalidInput            the caller sent something we cannot take
+    ├── InvalidInput            the request is invalid
     │   ├── UnknownArgument     … an argument that does not exist
     │   ├── TooLarge            … more than a limit allows
-    │   └── SecretFound         … a text that holds a key, a token or a password
-    ├── NotFound                no such memory (or not within the caller's access)
+    │   └── SecretFound         … a text with a key, a token or a password
+    ├── NotFound                no such memory (or no access to it)
     ├── Forbidden               the caller may not do this, or not in this scope
-    ├── Conflict                somebody else changed the same thing first
+    ├── Conflict                another writer changed the same thing first
     │   ├── IdempotencyConflict … the same key with another request
     │   └── ModelMismatch       … vectors of another embedding model
-    ├── Cancelled               the caller took the request back
+    ├── Cancelled               the caller cancelled the request
     ├── DeadlineExceeded        the request ran out of time
     ├── MissingExtra            an optional dependency is not installed
-    ├── ConfigError             the settings cannot be used
+    ├── ConfigError             the settings are invalid
     ├── EmbedderError           the embedding model failed
     │   ├── ModelUnavailable    … is not installed (yet)
-    │   └── ModelDamaged        … is not what it should be on disk
+    │   └── ModelDamaged        … is damaged on disk
     └── StoreError              the database failed
         ├── StoreBusy           … another writer held it too long
         ├── StoreUnavailable    … cannot be reached
@@ -25,8 +25,8 @@
         ├── StoreReadOnly       … cannot be written
         └── StoreFull           … has no room left on its disk
 
-The docstring of a class is its default message. An error travels as one value, `{code, message,
-hint, details}`, in whatever clothes a transport has for it.
+The docstring of a class is its default message. Every transport sends an error as one value, `{code,
+message, hint, details}`.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ from typing import Any, ClassVar
 
 
 class VestigeError(Exception):
-    """Something went wrong inside Vestige."""
+    """Vestige had an internal error."""
 
     code: ClassVar[str] = "internal"
     status: ClassVar[int] = 500
@@ -53,7 +53,7 @@ class VestigeError(Exception):
         super().__init__(self.message)
 
     def value(self) -> dict[str, Any]:
-        """The error as every transport shows it."""
+        """The error as every transport sends it."""
         shown: dict[str, Any] = {"code": self.code, "message": self.message}
         if self.hint:
             shown["hint"] = self.hint
@@ -63,7 +63,7 @@ class VestigeError(Exception):
 
 
 class InvalidInput(VestigeError):
-    """The request cannot be taken as it is."""
+    """The request is invalid."""
 
     code = "invalid_input"
     status = 400
@@ -71,20 +71,20 @@ class InvalidInput(VestigeError):
 
 
 class UnknownArgument(InvalidInput):
-    """There is no argument of that name."""
+    """There is no argument with this name."""
 
     code = "unknown_argument"
 
 
 class TooLarge(InvalidInput):
-    """The request is larger than the limit."""
+    """The request exceeds a size limit."""
 
     code = "too_large"
     status = 413
 
 
 class SecretFound(InvalidInput):
-    """The text holds a secret."""
+    """The text contains a secret."""
 
     code = "secret_found"
 
@@ -97,14 +97,14 @@ class NotFound(VestigeError):
 
 
 class Forbidden(VestigeError):
-    """This caller may not do that."""
+    """This caller has no permission for this."""
 
     code = "forbidden"
     status = 403
 
 
 class Conflict(VestigeError):
-    """The memory was changed by somebody else in the meantime."""
+    """Another writer changed the memory in the meantime."""
 
     code = "conflict"
     status = 409
@@ -117,7 +117,7 @@ class IdempotencyConflict(Conflict):
 
 
 class ModelMismatch(Conflict):
-    """This store holds vectors of another embedding model."""
+    """The store has vectors of another embedding model."""
 
     code = "model_mismatch"
 
@@ -130,7 +130,7 @@ class Cancelled(VestigeError):
 
 
 class DeadlineExceeded(VestigeError):
-    """The request took longer than it was allowed to."""
+    """The request exceeded its time limit."""
 
     code = "deadline_exceeded"
     status = 504
@@ -144,7 +144,7 @@ class MissingExtra(VestigeError):
 
     @classmethod
     def named(cls, extra: str, what: str) -> "MissingExtra":
-        """The error for a feature `what` that the extra `extra` would bring."""
+        """The error for a feature `what` that needs the extra `extra`."""
         return cls(
             f"{what} needs the extra '{extra}', which is not installed.",
             hint=_installing(extra),
@@ -153,11 +153,11 @@ class MissingExtra(VestigeError):
 
 
 def _installing(extra: str) -> str:
-    """The command that brings an extra to this installation, whatever it was made from.
+    """The command that installs an extra into this installation.
 
-    It names the packages, because a checkout or a wheel of Vestige is no package of an index.
+    It lists the packages, because a checkout or a wheel of Vestige is not in a package index.
     """
-    # Imported here: who starts within milliseconds imports this module and never gets here.
+    # Imported here: programs that start within milliseconds import this module.
     import shlex
     import sys
     from importlib.metadata import PackageNotFoundError, requires
@@ -173,7 +173,7 @@ def _installing(extra: str) -> str:
 
 
 class ConfigError(VestigeError):
-    """The settings cannot be used."""
+    """The settings are invalid."""
 
     code = "config"
     exit_code = 2
@@ -246,5 +246,6 @@ class StoreFull(StoreError):
 
 
 INSIDE = (StoreError, EmbedderError, ConfigError, MissingExtra)
-"""Errors that may name files, addresses, users and processes of the installation: their message is for who
-may know of those, their docstring for everybody."""
+"""Errors that may name files, addresses, users and processes of the installation. Their message is only for
+callers that may see those; the docstring of the class is for everyone.
+"""

@@ -1,8 +1,8 @@
-"""What happened, told to whoever listens: the dashboard, autopilot, tests.
+"""Events of the memory, sent to listeners: the dashboard, the autopilot, tests.
 
-The bus is not the log. The log (`models.LogEvent`) is the store's durable truth; the bus carries
-live news after a commit and may lose some for a listener that does not keep up. What happens in other
-processes at work on the same store comes in through `engine.relay`.
+The bus is not the log. The log (`models.LogEvent`) is the store's durable record; the bus carries live events
+after a commit and may drop some for a slow listener. Events of other processes that use the same store arrive
+through `engine.reactions.relay`.
 """
 
 import logging
@@ -22,32 +22,34 @@ PREVIEW_CHARS = 120
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventScope:
-    """Where something happened: in a scope; to a memory, then with the domains it had."""
+    """Scope of an event; for an event of a memory, also the domains of the memory."""
 
     scope: str
     domains: tuple[str, ...] = ()
 
     def reached_by(self, access: Access) -> bool:
-        """Whether this access reaches what is there; one limited by domains reaches no scope as such."""
+        """Whether this access includes it; an access limited to domains includes no scope as such."""
         if access.scopes is not None and not any(covers(scope, self.scope) for scope in access.scopes):
             return False
         return access.domains is None or not set(access.domains).isdisjoint(self.domains)
 
 
 def places_of(*memories: Memory) -> tuple[EventScope, ...]:
-    """Where these memories are, each place once."""
+    """The scopes and domains of these memories, without repeats."""
     return tuple(dict.fromkeys(EventScope(scope=one.scope, domains=one.domains) for one in memories))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Happening:
-    """Something that happened, when, and where."""
+    """An event: what happened, when, and in which scopes."""
 
     timestamp: datetime
     places: tuple[EventScope, ...] | None
-    """Of everything it is about; None is the whole store. They decide who is told, and are not told."""
+    """Scopes of everything it concerns; None is the whole store. They decide who receives it, and are not
+    sent.
+    """
     scope: str | None = field(default=None, init=False)
-    """Where all of it lies in one scope, that. Whoever is told reaches it."""
+    """The scope, if there is only one. Receivers have access to it."""
 
     def __post_init__(self) -> None:
         scopes = {place.scope for place in self.places or ()}
@@ -55,17 +57,17 @@ class Happening:
             object.__setattr__(self, "scope", *scopes)
 
     def within(self, access: Access) -> bool:
-        """Whether all of it lies in reach. What concerns the whole store does only for who reaches that."""
+        """Whether the access includes all of it. An event of the whole store needs access to everything."""
         if access == EVERYTHING:
             return True
         return bool(self.places) and all(place.reached_by(access) for place in self.places or ())
 
     def details(self) -> dict[str, Any]:
-        """What listeners are told of it, by name."""
-        return {one.name: getattr(self, one.name) for one in told_fields(type(self))}
+        """The fields that listeners receive, by name."""
+        return {one.name: getattr(self, one.name) for one in sent_fields(type(self))}
 
     def message(self) -> dict[str, Any]:
-        """The event as listeners outside this process get it: `{type, data}`."""
+        """The event for listeners outside this process: `{type, data}`."""
         data = {
             name: value.isoformat() if isinstance(value, datetime) else value
             for name, value in self.details().items()
@@ -73,8 +75,8 @@ class Happening:
         return {"type": type(self).__name__, "data": data}
 
 
-def told_fields(kind: type[Happening]) -> tuple[Field[Any], ...]:
-    """The fields of an event that listeners are told."""
+def sent_fields(kind: type[Happening]) -> tuple[Field[Any], ...]:
+    """The fields of an event that listeners receive."""
     return tuple(one for one in fields(kind) if one.name != "places")
 
 
@@ -106,7 +108,7 @@ class MemoryDeleted(Happening):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryPromoted(Happening):
-    """Somebody said a memory was right or helpful."""
+    """A memory was rated right or helpful."""
 
     id: str
     new_retention: float
@@ -114,7 +116,7 @@ class MemoryPromoted(Happening):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryDemoted(Happening):
-    """Somebody said a memory was wrong or unhelpful."""
+    """A memory was rated wrong or unhelpful."""
 
     id: str
     new_retention: float
@@ -129,10 +131,10 @@ class SearchPerformed(Happening):
     result_ids: tuple[str, ...]
     duration_ms: float
     scope: str = "/"
-    """That was searched; what was found may lie in others."""
+    """The scope that was searched; results may be in others."""
     topics: tuple[str, ...] = ()
     recorded: bool = True
-    """Whether it may leave a trace."""
+    """Whether it may be recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +149,7 @@ class ConnectionDiscovered(Happening):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySuppressed(Happening):
-    """A memory was suppressed; until then it can be taken back."""
+    """A memory was suppressed; it can be reversed until the given time."""
 
     id: str
     suppression_count: int
@@ -157,7 +159,7 @@ class MemorySuppressed(Happening):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryUnsuppressed(Happening):
-    """A suppression was taken back."""
+    """A suppression was reversed."""
 
     id: str
     remaining_count: int
@@ -165,7 +167,7 @@ class MemoryUnsuppressed(Happening):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rac1CascadeSwept(Happening):
-    """Suppressions that are final have weakened what is linked to them."""
+    """Final suppressions weakened their linked memories."""
 
     seeds: int
     neighbors_affected: int
@@ -173,7 +175,7 @@ class Rac1CascadeSwept(Happening):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoriesArchived(Happening):
-    """Memories that had faded were put into the archive."""
+    """Faded memories were archived."""
 
     ids: tuple[str, ...]
     archive_id: str
@@ -181,7 +183,7 @@ class MemoriesArchived(Happening):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoriesRestored(Happening):
-    """Memories came back from the archive."""
+    """Memories were restored from the archive."""
 
     ids: tuple[str, ...]
     archive_id: str
@@ -196,7 +198,7 @@ class DreamStarted(Happening):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DreamProgress(Happening):
-    """How far a dream is."""
+    """Progress of a dream."""
 
     phase: str
     progress_pct: float
@@ -204,7 +206,7 @@ class DreamProgress(Happening):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DreamCompleted(Happening):
-    """A dream ended; what it found is stored."""
+    """A dream ended; its results are stored."""
 
     memories_replayed: int
     connections_found: int
@@ -229,7 +231,7 @@ class ConsolidationCompleted(Happening):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionDecayed(Happening):
-    """A memory was seen to have faded into another state."""
+    """A memory has faded into another state."""
 
     id: str
     old_retention: float
@@ -238,7 +240,7 @@ class RetentionDecayed(Happening):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActivationSpread(Happening):
-    """Activation went from a memory to those linked to it."""
+    """Activation spread from a memory to its linked memories."""
 
     source_id: str
     activated_ids: tuple[str, ...]
@@ -246,7 +248,7 @@ class ActivationSpread(Happening):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportanceScored(Happening):
-    """A text was judged; `memory_id` is None when it was not stored."""
+    """A text was scored; `memory_id` is null if it was not stored."""
 
     memory_id: str | None
     content_preview: str
@@ -259,7 +261,7 @@ class ImportanceScored(Happening):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntentionTriggered(Happening):
-    """Something that was to be remembered is due now."""
+    """An intention is due now."""
 
     id: str
     description: str
@@ -268,7 +270,7 @@ class IntentionTriggered(Happening):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreMerged(Happening):
-    """Another store's memories were united with this one's."""
+    """Memories of another store were merged into this one."""
 
     source: str
     added: int
@@ -278,10 +280,10 @@ class StoreMerged(Happening):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupCompleted(Happening):
-    """A backup was made and checked. A rotated one takes its turn with others."""
+    """A backup was made and verified. `rotated`: it is one of the rotating backups."""
 
     file: str
-    """Its name; where it lies is not for everybody who listens."""
+    """Its file name; not every listener may know its folder."""
     size_bytes: int
     rotated: bool
 
@@ -291,33 +293,32 @@ KINDS: Mapping[str, type[Happening]] = {
     for name, kind in list(globals().items())
     if isinstance(kind, type) and issubclass(kind, Happening) and kind is not Happening
 }
-"""Every event by the name it travels under."""
+"""Every event by its type name."""
 
 
 def happening_from(message: Mapping[str, Any]) -> Happening | None:
-    """The event that `Happening.message` told, with the `places` beside it; None for one that this version
-    does not know.
+    """The event of a `Happening.message` with its `places`; None for a type that this version does not know.
 
-    Fields that a newer version added are left out. An older one told no places: that concerns the whole
-    store as far as anybody knows.
+    Unknown fields of newer versions are ignored. A message of an older version without places concerns the
+    whole store.
     """
     kind, data = KINDS.get(message.get("type", "")), message.get("data", {})
-    if kind is None or any(one.name not in data and one.default is MISSING for one in told_fields(kind)):
+    if kind is None or any(one.name not in data and one.default is MISSING for one in sent_fields(kind)):
         return None
-    given = [one for one in told_fields(kind) if one.init and one.name in data]
-    told = {one.name: _read(one.type, data[one.name]) for one in given}
-    return kind(**told, places=_places(message.get("places")))
+    given = [one for one in sent_fields(kind) if one.init and one.name in data]
+    stated = {one.name: _read(one.type, data[one.name]) for one in given}
+    return kind(**stated, places=_places(message.get("places")))
 
 
-def _places(told: Any) -> tuple[EventScope, ...] | None:
-    """Places from what JSON made of them: pairs of a scope and its domains."""
-    if told is None:
+def _places(stated: Any) -> tuple[EventScope, ...] | None:
+    """Scopes from JSON: pairs of a scope and its domains."""
+    if stated is None:
         return None
-    return tuple(EventScope(scope=scope, domains=tuple(domains)) for scope, domains in told)
+    return tuple(EventScope(scope=scope, domains=tuple(domains)) for scope, domains in stated)
 
 
 def _read(kind: object, value: Any) -> Any:
-    """A field's value from what JSON made of it."""
+    """The value of a field from JSON."""
     if kind is datetime:
         return datetime.fromisoformat(value)
     return tuple(value) if get_origin(kind) is tuple else value
@@ -327,10 +328,10 @@ Listener = Callable[[Happening], None]
 
 
 class EventBus:
-    """Hands every event to every listener, in order, on the thread that emits it.
+    """Sends every event to every listener, in order, on the emitting thread.
 
-    A listener that raises is logged and does not disturb the others or the emitter: what it was
-    told has already been committed.
+    An error of a listener is logged and does not affect other listeners or the emitter: the change is already
+    committed.
     """
 
     def __init__(self) -> None:
@@ -340,18 +341,18 @@ class EventBus:
 
     @property
     def followed(self) -> bool:
-        """Whether anybody wants to hear of other processes."""
+        """Whether a listener wants events of other processes."""
         return any(everywhere for _, everywhere in self._listeners)
 
-    def on_followed(self, told: Callable[[], None]) -> None:
-        """Have this called when somebody begins to want that and nobody did before."""
-        self._on_followed = told
+    def on_followed(self, stated: Callable[[], None]) -> None:
+        """Set the callback for the first listener that wants events of other processes."""
+        self._on_followed = stated
 
     @contextmanager
     def listening(self, listener: Listener, *, everywhere: bool = False) -> Iterator[None]:
-        """Subscribe for as long as the block runs: to what happens here, or `everywhere` on this store.
+        """Subscribe while the block runs: to events of this process, or `everywhere` on this store.
 
-        What reacts listens here only: the other process has its own reactions.
+        Reactions listen to this process only: other processes have their own reactions.
         """
         subscribed = (listener, everywhere)
         with self._lock:
@@ -363,27 +364,27 @@ class EventBus:
             yield
         finally:
             with self._lock:
-                # Only one of them goes, should somebody listen twice.
+                # Only one subscription ends if a listener has several.
                 at = self._listeners.index(subscribed)
                 self._listeners = (*self._listeners[:at], *self._listeners[at + 1 :])
 
     def emit(self, *happenings: Happening) -> None:
-        """Tell every listener what happened here."""
+        """Send events of this process to every listener."""
         for happening in happenings:
             for listener, _ in self._listeners:
-                _tell(listener, happening)
+                _send(listener, happening)
 
     def pass_on(self, happening: Happening) -> None:
-        """Tell those who listen everywhere what happened in another process."""
+        """Send an event of another process to listeners of events everywhere."""
         for listener, everywhere in self._listeners:
             if everywhere:
-                _tell(listener, happening)
+                _send(listener, happening)
 
 
-def _tell(listener: Listener, happening: Happening) -> None:
+def _send(listener: Listener, happening: Happening) -> None:
     try:
         listener(happening)
-    except Exception:  # a listener is foreign code; what it hears is already committed
+    except Exception:  # a listener is foreign code; the change is already committed
         logger.exception("A listener failed on %s", type(happening).__name__)
 
 

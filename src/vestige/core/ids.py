@@ -11,10 +11,10 @@ _RANDOM_BITS = 56
 
 
 class Uuid7:
-    """Makes ids whose text order is the order they were made in, from a given clock and randomness.
+    """Generates ids that sort in order of creation, from a given clock and randomness.
 
-    RFC 9562 §6.2, method 1: after the milliseconds comes a counter that is seeded at random in every
-    new millisecond and counted up within one; a clock that runs backwards is waited out by counting.
+    RFC 9562 §6.2, method 1: a counter follows the milliseconds. It is seeded at random in every new
+    millisecond and incremented within one; if the clock runs backwards, counting continues.
     """
 
     def __init__(self, now: Callable[[], datetime], rng: random.Random) -> None:
@@ -30,7 +30,7 @@ class Uuid7:
             milliseconds = int(self._now().timestamp() * 1000)
             if milliseconds > self._milliseconds:
                 self._milliseconds = milliseconds
-                # The top bit stays free, so that counting up has room.
+                # The top bit is left free, so that the counter has room.
                 self._counter = self._rng.getrandbits(_COUNTER_BITS - 1)
             else:
                 self._counter += 1

@@ -1,7 +1,7 @@
-"""The values everything else speaks in: frozen, checked when made, free of IO.
+"""Core values: frozen, checked when created, without IO.
 
-A `Memory` is canonical: what somebody told us, with where and when. A `Strength` is derived: how
-well it is remembered, folded from the event log. A `Record` is the two together.
+A `Memory` is canonical: the text, with its origin and times. A `Strength` is derived: how well it is
+remembered, folded from the event log. A `Record` is the two together.
 """
 
 import enum
@@ -23,7 +23,7 @@ from vestige.core.errors import InvalidInput, TooLarge
 MAX_TAGS = 100
 ROOT_SCOPE = "/"
 SHARED_SCOPE = "/user"
-"""What is known of the user holds in every project."""
+"""Facts about the user, which every project inherits."""
 
 LABELS = (
     "id", "node_type", "source", "author", "agent_id", "session_id", "thread", "superseded_by",
@@ -37,7 +37,7 @@ NO_METADATA: Mapping[str, Any] = MappingProxyType({})
 
 
 class LearningState(enum.StrEnum):
-    """Where a memory stands in FSRS."""
+    """The FSRS learning state of a memory."""
 
     NEW = "new"
     REVIEW = "review"
@@ -45,7 +45,7 @@ class LearningState(enum.StrEnum):
 
 
 class Evidence(enum.StrEnum):
-    """What happened to a memory that changes how strongly it is remembered."""
+    """Events that change the strength of a memory."""
 
     ENCODED = "encoded"
     EXPOSED = "exposed"
@@ -65,7 +65,7 @@ class Evidence(enum.StrEnum):
 
 
 class MemoryState(enum.StrEnum):
-    """How easily a memory comes to mind, from its accessibility (cognition/strength.py)."""
+    """How easily a memory is recalled, from its accessibility (cognition/fsrs/strength.py)."""
 
     ACTIVE = "active"
     DORMANT = "dormant"
@@ -77,11 +77,10 @@ class MemoryState(enum.StrEnum):
 class Memory:
     """One thing remembered.
 
-    `created_at`/`updated_at` are transaction time (when the store learned it), `valid_from`/
-    `valid_until` valid time (when it was true; the end is exclusive, None is open), `occurred_at`
-    when it happened. `revision` counts every change of any field here; earlier revisions are kept.
-    `phrasings` are other wordings of the same thing that were offered later. One that is archived is found
-    by nothing and read by its id only.
+    `created_at`/`updated_at` are transaction time (when the store learned it), `valid_from`/ `valid_until`
+    valid time (when it was true; the end is exclusive, None is open), `occurred_at` when it happened.
+    `revision` counts every change of any field here; earlier revisions are kept. `phrasings` are other
+    wordings of the same fact, stored later. No search finds an archived memory; it can be read by its id.
     """
 
     id: str
@@ -140,12 +139,12 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strength:
-    """How strongly a memory is held. Derived: a fold over its evidence in the event log.
+    """The strength of a memory. Derived: a fold over its evidence in the event log.
 
-    Retrievability decays on the FSRS-6 curve from `decay_from` with `stability` (days); `retrieval`
-    is the level it decays from (1 unless demoted), `storage` (0..10) only grows. `due_at` is the
-    next review. `retention` is a snapshot of the blend of the two taken at `retention_at`. `curve` is the
-    w20 of the curve, the same for all memories of a store.
+    Retrievability decays on the FSRS-6 curve from `decay_from` with `stability` (days); `retrieval` is the
+    level it decays from (1 unless demoted), `storage` (0..10) only grows. `due_at` is the next review.
+    `retention` is a snapshot of the blend of the two taken at `retention_at`. `curve` is the w20 of the
+    curve, the same for all memories of a store.
     """
 
     stability: float
@@ -168,7 +167,7 @@ class Strength:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """A memory with its strength, as a store hands it out."""
+    """A memory with its strength, as a store returns it."""
 
     memory: Memory
     strength: Strength
@@ -177,7 +176,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
-    """An earlier state of a memory: what the store knew from `recorded_at` until `ended_at`."""
+    """An earlier state of a memory, as stored from `recorded_at` until `ended_at`."""
 
     memory: Memory
     recorded_at: datetime
@@ -187,7 +186,7 @@ class Revision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tombstone:
-    """What is left of a deleted memory: nothing of its content."""
+    """The mark of a deleted memory, without content."""
 
     memory_id: str
     deleted_at: datetime
@@ -225,35 +224,35 @@ class LogEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """What a call may see and touch. None means everything; a scope covers what is below it."""
+    """The memories that a call may see and change. None means everything; a scope covers scopes below it."""
 
     scopes: tuple[str, ...] | None = None
     domains: tuple[str, ...] | None = None
 
     def allows(self, memory: Memory) -> bool:
-        """Whether this access reaches `memory`."""
+        """Whether this access includes `memory`."""
         if self.scopes is not None and not any(covers(s, memory.scope) for s in self.scopes):
             return False
         return self.domains is None or bool(set(self.domains) & set(memory.domains))
 
 
 EVERYTHING = Access()
-"""The access of the local user: the CLI and a stdio server on one's own machine."""
+"""The access of the local user: the CLI and a stdio server on the user's own machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
     """Which memories a search, list or count is about. Unset fields do not filter.
 
-    `scope` covers what is below it, unless `scope_only` is set; `inherited` adds what holds there from
-    above: memories of exactly an enclosing scope, and everything under SHARED_SCOPE. `tags_any`/`tags_all`
-    compare exactly. `created_from` is inclusive, `created_to` exclusive. `valid_at` keeps what was true
-    then (and drops what was superseded by then). `known_at` judges each memory as the store knew it then,
-    by the revision of that moment, and drops what came later; its strength is today's. `due_by` keeps what
-    is due then or before. `min_retention` and `max_retention` (both inclusive) are judged at `now`, which
-    they need. `include_suppressed` lets suppressed memories through; `suppressed_by` keeps only those whose
-    last suppression was then or before. `archived` keeps only what is archived, or not; None does not ask.
-    What is suppressed or archived now counts as such whatever `known_at` says: somebody wants it out of mind.
+    `scope` covers what is below it, unless `scope_only` is set; `inherited` adds what the scope inherits:
+    memories of exactly an enclosing scope, and everything under SHARED_SCOPE. `tags_any`/`tags_all` compare
+    exactly. `created_from` is inclusive, `created_to` exclusive. `valid_at` keeps what was true then (and
+    drops what was superseded by then). `known_at` filters each memory by the revision stored at that time,
+    and drops later memories; strengths are today's. `due_by` keeps what is due then or before.
+    `min_retention` and `max_retention` (both inclusive) are computed at `now`, which is then required.
+    `include_suppressed` includes suppressed memories; `suppressed_by` keeps only those whose last suppression
+    was then or before. `archived` keeps only what is archived, or not; None does not filter. What is
+    suppressed or archived now stays hidden whatever `known_at` is.
     """
 
     scope: str | None = None
@@ -285,11 +284,11 @@ class Filter:
 
 
 ANYTHING = Filter(archived=None)
-"""Every memory there is, those in the archive too."""
+"""Every memory, including archived ones."""
 
 
 class Order(enum.StrEnum):
-    """How a list is sorted; ties go by id, ascending."""
+    """Sort order of a list; ties are ordered by id, ascending."""
 
     NEWEST = "newest"
     OLDEST = "oldest"
@@ -299,10 +298,10 @@ class Order(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreStats:
-    """Counts over what an access reaches and is not archived; `archived` counts the rest.
+    """Counts over the memories of an access that are not archived; `archived` counts the others.
 
-    `retentions`, `retrievals` (the chance that it is recalled now) and `accessibilities` (retention less what
-    suppression takes from it, which decides a memory's state) hold one number per memory, each ascending.
+    `retentions`, `retrievals` (the probability of recall now) and `accessibilities` (retention reduced by
+    suppression, which decides a memory's state) hold one number per memory, each ascending.
     """
 
     memories: int
@@ -328,7 +327,7 @@ def covers(scope: str, other: str) -> bool:
 
 
 def scope_filter(scopes: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """Scopes as the filter of an access: with the root among them they are none."""
+    """Scopes as the filter of an access: None if the root is among them."""
     return None if scopes is None or ROOT_SCOPE in scopes else scopes
 
 

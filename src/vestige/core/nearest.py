@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 
 def nearest_name(wrong: str, known: Iterable[str]) -> str | None:
-    """The known name most like `wrong`, or None when none is close."""
-    # Imported late: difflib is only needed once something went wrong.
+    """The known name most similar to `wrong`, or None if none is close."""
+    # Imported late: difflib is only needed after an error.
     from difflib import get_close_matches
 
     plain = {name.replace("_", "").lower(): name for name in known}

@@ -1,6 +1,6 @@
-"""Where memories are when nobody says: the platform's place for data.
+"""The default data directory of the platform.
 
-Paths as text: who starts within milliseconds has no time to import pathlib.
+Paths are text: programs that start within milliseconds cannot import pathlib.
 """
 
 import os
@@ -17,6 +17,6 @@ def default_data_directory(environ: Mapping[str, str], platform: str) -> str:
         parts = [*([roaming] if roaming else [home, "AppData", "Roaming"]), "vestige", "core"]
     else:
         data = environ.get("XDG_DATA_HOME", "")
-        # The XDG standard says that a relative one is to be ignored.
+        # The XDG standard requires ignoring a relative path.
         parts = [*([data] if data.startswith("/") else [home, ".local", "share"]), "vestige", "core"]
     return os.path.join(*parts)  # noqa: PTH118 - see above

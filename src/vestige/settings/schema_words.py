@@ -1,4 +1,4 @@
-"""What may stand at a place of a JSON schema, in words: the hint of errors about arguments and settings."""
+"""Values allowed by a JSON schema, in words: the hint of errors about arguments and settings."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,58 +7,58 @@ Schema = Mapping[str, Any]
 
 
 def in_words(whole: Schema, where: Sequence[int | str]) -> str | None:
-    """What may stand at a place, such as ("items", 3, "tags"); None for no such place."""
-    place = _plain(whole, whole)
+    """The values allowed at a path, such as ("items", 3, "tags"); None for an unknown path."""
+    schema = _plain(whole, whole)
     for part in where:
-        inner = _inside(place, part)
+        inner = _inside(schema, part)
         if inner is None:
             return None
-        place = _plain(inner, whole)
-    return _said(place)
+        schema = _plain(inner, whole)
+    return _words(schema)
 
 
-def _plain(place: Schema, whole: Schema) -> Schema:
-    """The schema without references, and without that nothing may be given."""
-    if "$ref" in place:
-        return _plain(whole["$defs"][place["$ref"].rpartition("/")[2]], whole)
-    if "anyOf" in place:
-        given = [one for one in place["anyOf"] if one.get("type") != "null"]
-        return _plain(given[0], whole) if len(given) == 1 else place
-    return place
+def _plain(schema: Schema, whole: Schema) -> Schema:
+    """The schema without references and without the null branch."""
+    if "$ref" in schema:
+        return _plain(whole["$defs"][schema["$ref"].rpartition("/")[2]], whole)
+    if "anyOf" in schema:
+        given = [one for one in schema["anyOf"] if one.get("type") != "null"]
+        return _plain(given[0], whole) if len(given) == 1 else schema
+    return schema
 
 
-def _inside(place: Schema, part: int | str) -> Schema | None:
+def _inside(schema: Schema, part: int | str) -> Schema | None:
     inner: Schema | None = (
-        place.get("items") if isinstance(part, int) else place.get("properties", {}).get(part)
+        schema.get("items") if isinstance(part, int) else schema.get("properties", {}).get(part)
     )
     return inner
 
 
-def _said(place: Schema) -> str | None:
-    if "enum" in place:
-        return f"One of: {', '.join(map(str, place['enum']))}."
-    if place.get("format") == "date-time":
+def _words(schema: Schema) -> str | None:
+    if "enum" in schema:
+        return f"One of: {', '.join(map(str, schema['enum']))}."
+    if schema.get("format") == "date-time":
         return "A date (2026-03-01) or a time (2026-03-01T14:05:00Z)."
-    match place.get("type"):
+    match schema.get("type"):
         case "integer":
-            return f"A whole number{_range(place, 'minimum', 'maximum')}."
+            return f"A whole number{_range(schema, 'minimum', 'maximum')}."
         case "number":
-            return f"A number{_range(place, 'minimum', 'maximum')}."
+            return f"A number{_range(schema, 'minimum', 'maximum')}."
         case "boolean":
             return "true or false."
         case "string":
-            return f"A text{_range(place, 'minLength', 'maxLength', ' of', ' characters')}."
+            return f"A text{_range(schema, 'minLength', 'maxLength', ' of', ' characters')}."
         case "array":
-            return f"A list{_range(place, 'minItems', 'maxItems', ' of', ' entries')}."
+            return f"A list{_range(schema, 'minItems', 'maxItems', ' of', ' entries')}."
         case "object":
-            names = ", ".join(place.get("properties", ()))
+            names = ", ".join(schema.get("properties", ()))
             return f"An object with {names}." if names else "An object."
         case _:
             return None
 
 
-def _range(place: Schema, least: str, most: str, of: str = "", unit: str = "") -> str:
-    low, high, above = place.get(least), place.get(most), place.get("exclusiveMinimum")
+def _range(schema: Schema, least: str, most: str, of: str = "", unit: str = "") -> str:
+    low, high, above = schema.get(least), schema.get(most), schema.get("exclusiveMinimum")
     if above is not None and high is not None:
         return f" above {above:,}, at most {high:,}"
     if low is not None and high is not None:

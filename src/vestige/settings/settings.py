@@ -1,8 +1,8 @@
 """Settings: built-in defaults, then `vestige.toml`, then `VESTIGE_*`, then flags; the last one wins.
 
-This is the only module that reads the environment. A `vestige.toml` that comes with a project (a
-data directory called `.vestige`, or any inside a version-controlled tree) may only set what cannot
-send memories elsewhere or run anything: a cloned repository must not redirect anybody's memories.
+Only this module reads the environment. A `vestige.toml` that comes with a project (in a data directory called
+`.vestige`, or anywhere inside a version-controlled tree) may only set what cannot send memories elsewhere or
+run a program: a cloned repository must not redirect a user's memories.
 """
 
 import os
@@ -42,7 +42,7 @@ CONFIG_NAME = "vestige.toml"
 DATABASE_NAME = "vestige.db"
 PROJECT_DIRECTORY = ".vestige"
 NOT_SETTINGS = ("VESTIGE_TEST_", "VESTIGE_MODEL_DIR", "VESTIGE_KEY")
-"""Variables of the test suite and of clients; they share the prefix and set nothing here."""
+"""Variables of the test suite and of clients: they share the prefix but are not settings."""
 
 OLD_NAMES = {
     "VESTIGE_SYSTEM_PROMPT_MODE": "mcp.instructions",
@@ -56,28 +56,30 @@ OLD_NAMES = {
     "VESTIGE_BINARY": "bridge.binary",
     "VESTIGE_REQUEST_TIMEOUT": "bridge.request_timeout",
 }
-"""Variables of the reference that set the same thing; ours wins where both are there."""
+"""Variables of the reference system with the same meaning; ours win if both are set."""
 DATABASE_URL = "VESTIGE_DATABASE_URL"
-"""Sets `storage.postgres.url`, and the backend where nobody says which one."""
+"""Sets `storage.postgres.url`, and selects the backend `postgres` if none is set."""
 OTHERS = 0o077
-"""What the mode of a file gives to others than its owner."""
+"""Permission bits of users other than the owner."""
 OTHER_NAMES = {**OLD_NAMES, DATABASE_URL: "storage.postgres.url"}
 
-# Up to the last @: who forgets to write %40 for one in a password must not see half of it told.
+# Matches up to the last @: a password with an unescaped @ must not be shown in part.
 _CREDENTIALS = re.compile(r"(?<=://)([^:@/?]*):.*@|(?<=://)([^:@/?\[]*):(?!\d*(?:[,/?]|$)).*", re.DOTALL)
 _PASS_PARAMETER = re.compile(r"([?&][^=&]*pass[^=&]*=)[^&]*", re.IGNORECASE)
 
 
 class Settings(Section):
-    """Everything that can be set. Frozen; built once, in app.py."""
+    """All settings. Frozen; created once, in app.py."""
 
-    data_dir: Path = Field(description="The data directory: the database, backups and `vestige.toml`.")
+    data_dir: Path = Field(description="The data directory: database, backups and `vestige.toml`.")
     offline: bool = Field(
         False,
-        description="Never use the network: nothing is fetched, only local endpoints are asked.",
+        description="Never use the network: nothing is downloaded, only local endpoints are used.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "warning", description="What is logged to standard error.", json_schema_extra=FROM_PROJECT
+        "warning",
+        description="Minimum level of log messages on standard error.",
+        json_schema_extra=FROM_PROJECT,
     )
     memory: MemorySettings = MemorySettings()
     mcp: McpSettings = McpSettings()
@@ -99,16 +101,15 @@ class Settings(Section):
 
     @property
     def place(self) -> str | None:
-        """Where memories are, for people; None where they end with the process."""
+        """Where memories are stored, for display; None for the backend `memory`."""
         server = self.storage.postgres
-        there = _server_place(server.url.get_secret_value(), server.schema_name)
+        there = _server_location(server.url.get_secret_value(), server.schema_name)
         places = {"sqlite": str(self.database), "postgres": there}
         return places.get(self.storage.backend)
 
     @property
     def exposed_file(self) -> Path | None:
-        """The file these settings were read from, if it holds a secret and others than its owner may read
-        it."""
+        """The settings file, if it contains a secret and users other than its owner can read it."""
         url = self.storage.postgres.url.get_secret_value()
         secrets = [
             self.embeddings.api_key,
@@ -116,7 +117,7 @@ class Settings(Section):
             self.auth.token.get_secret_value(),
             self.auth.session_secret.get_secret_value(),
         ]
-        if self._file is None or os.name == "nt":  # there are no such permissions
+        if self._file is None or os.name == "nt":  # Windows has no such permissions
             return None
         with suppress(OSError, UnicodeDecodeError):
             if self._file.stat().st_mode & OTHERS:
@@ -126,14 +127,14 @@ class Settings(Section):
 
     @property
     def model_cache(self) -> Path:
-        """Where embedding models are kept, outside any memory directory."""
+        """The folder of embedding models, outside any data directory."""
         return Path(self.embeddings.cache_dir)
 
 
 def load_settings(
     flags: Mapping[str, Any] | None = None, *, environ: Mapping[str, str] | None = None
 ) -> Settings:
-    """The settings in force. `flags` are `data_dir`, `config` and dotted names such as `memory.scope`."""
+    """The effective settings. `flags` are `data_dir`, `config` and dotted names such as `memory.scope`."""
     environ = os.environ if environ is None else environ
     flags = {name: value for name, value in (flags or {}).items() if value is not None}
     data_dir = _directory(flags.pop("data_dir", environ.get("VESTIGE_DATA_DIR")), environ)
@@ -157,61 +158,61 @@ def load_settings(
     try:
         settings = Settings.model_validate(merged)
     except ValidationError as exc:
-        raise _refusal(exc) from exc
+        raise _invalid_settings(exc) from exc
     except InvalidInput as exc:
-        raise ConfigError(f"The setting `memory.scope` cannot be used: {exc.message}", hint=exc.hint) from exc
+        raise ConfigError(f"The setting `memory.scope` is invalid: {exc.message}", hint=exc.hint) from exc
     settings._file = path
     return settings
 
 
 def without_password(url: str) -> str:
-    """The address of a server as it may be shown."""
+    """The URL of a server without its password."""
     bare = _CREDENTIALS.sub(lambda found: f"{found[1]}@" if found[1] is not None else f"{found[2]}", url)
     return _PASS_PARAMETER.sub(r"\1***", bare)
 
 
-def _server_place(url: str, schema: str) -> str:
-    """A store on a server, spelt as the store itself does, with the user. This works without the driver."""
+def _server_location(url: str, schema: str) -> str:
+    """The location of a server's store, formatted as the store does. Works without the driver."""
     address, _, query = without_password(url).partition("?")
     where, _, database = address.partition("://")[2].partition("/")
     named, _, hosts = where.rpartition("@")
-    told = dict(parse_qsl(query))
-    user = told.get("user") or unquote(named)
-    host = told.get("host") or told.get("hostaddr") or hosts or "local"
-    port = f":{told['port']}" if "port" in told else ""
+    parameters = dict(parse_qsl(query))
+    user = parameters.get("user") or unquote(named)
+    host = parameters.get("host") or parameters.get("hostaddr") or hosts or "local"
+    port = f":{parameters['port']}" if "port" in parameters else ""
     who = f"{user}@" if user else ""
-    return f"postgresql://{who}{host}{port}/{told.get('dbname') or unquote(database)}, schema {schema}"
+    return f"postgresql://{who}{host}{port}/{parameters.get('dbname') or unquote(database)}, schema {schema}"
 
 
 def forget_own_store() -> None:
-    """Keep what makes up memories, such as a benchmark, out of the store that the environment names."""
+    """Keep generated memories, such as a benchmark's, out of the store that the environment names."""
     stores = [name for name in os.environ if name.startswith("VESTIGE_STORAGE_")]
     for name in (DATABASE_URL, "VESTIGE_CONFIG", *stores):
         os.environ.pop(name, None)
 
 
 def forbid_telemetry() -> None:
-    """Keep libraries from reporting home. To be called before they are imported.
+    """Disable telemetry of libraries. Call it before they are imported.
 
-    onnxruntime makes a device id and queues usage reports as soon as it is imported; nobody asked for that.
+    onnxruntime creates a device id and queues usage reports as soon as it is imported.
     """
     for name in ("ORT_DISABLE_TELEMETRY", "HF_HUB_DISABLE_TELEMETRY", "DO_NOT_TRACK"):
         os.environ[name] = "1"
 
 
 def calm_blas() -> None:
-    """Keep numpy's matrix library to one thread. To be called before numpy is imported.
+    """Limit numpy's matrix library to one thread. Call it before numpy is imported.
 
-    Its helper threads spin while they wait for work, which costs more than they save on matrices of our
-    size and takes the cores from the embedding model. Only our own processes do this; a program that
-    uses Vestige as a library keeps its settings.
+    Its worker threads spin while they wait, which costs more than they save on small matrices and takes cores
+    from the embedding model. Only our own processes do this; a program that uses Vestige as a library keeps
+    its settings.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def is_project_directory(data_dir: Path) -> bool:
     """Whether a data directory belongs to a project rather than to the user."""
-    # A link must not hide where the directory really is.
+    # Resolve links, which could hide where the directory really is.
     real = data_dir.resolve()
     if PROJECT_DIRECTORY in real.parts:
         return True
@@ -236,26 +237,28 @@ def documented_fields(
 
 
 def unknown_variables(environ: Mapping[str, str] | None = None) -> list[str]:
-    """Complaints about `VESTIGE_*` variables that set nothing, each with the nearest one that would."""
+    """Warnings about `VESTIGE_*` variables that are not settings, each with the nearest known one."""
     environ = os.environ if environ is None else environ
     known = {environment_name(name) for name, _ in documented_fields()} | {"VESTIGE_CONFIG", *OTHER_NAMES}
     complaints = []
     if not environ.get(DATABASE_URL, "x").strip():
-        complaints.append(f"{DATABASE_URL} is blank: unless other settings say so, memories are in SQLite.")
+        complaints.append(
+            f"{DATABASE_URL} is blank: memories are in SQLite unless other settings say otherwise."
+        )
     for name in sorted(environ):
         if name.startswith("VESTIGE_") and name not in known and not name.startswith(NOT_SETTINGS):
             close = nearest_name(name, known)
-            complaints.append(f"{name} is no setting" + (f"; did you mean {close}?" if close else "."))
+            complaints.append(f"{name}  is not a setting" + (f"; did you mean {close}?" if close else "."))
     return complaints
 
 
 def is_empty_variable(name: str) -> bool:
-    """Whether a variable is set to nothing, which counts as not set everywhere else."""
+    """Whether a variable is set but blank, which counts as not set everywhere else."""
     return not os.environ.get(name, "x").strip()
 
 
 def is_set(name: str) -> bool:
-    """Whether a variable holds anything: for what another program takes from it."""
+    """Whether a variable has a value: for variables of other programs."""
     return bool(os.environ.get(name, "").strip())
 
 
@@ -265,7 +268,7 @@ def environment_name(dotted: str) -> str:
 
 
 def variables_of(dotted: str) -> list[str]:
-    """Every environment variable of a setting; the first one that is there wins."""
+    """Every environment variable of a setting; the first one that is set wins."""
     return [environment_name(dotted), *(name for name, setting in OTHER_NAMES.items() if setting == dotted)]
 
 
@@ -276,17 +279,19 @@ def allowed_in_project(field: FieldInfo) -> bool:
 
 
 def _expanded(path: str) -> Path:
-    """The path with its tilde expanded: MCP clients start us without a shell, so nobody else does."""
+    """The path with its tilde expanded: MCP clients start Vestige without a shell."""
     try:
         return Path(path).expanduser()
     except RuntimeError as exc:
-        raise ConfigError(f"The home directory in {path} cannot be found.", hint="Write it out.") from exc
+        raise ConfigError(
+            f"The home directory in {path} cannot be determined.", hint="Give the full path."
+        ) from exc
 
 
 def _directory(given: str | None, environ: Mapping[str, str]) -> Path:
     if given is not None:
         if not str(given).strip():
-            raise ConfigError("The data directory is empty.", hint="Leave --data-dir out, or name one.")
+            raise ConfigError("The data directory is empty.", hint="Omit --data-dir, or give a directory.")
         return _expanded(given).absolute()
     return Path(default_data_directory(environ, sys.platform))
 
@@ -301,7 +306,7 @@ def _cache_root(environ: Mapping[str, str]) -> Path:
 
 
 def _absolute(given: str | None, otherwise: Path) -> Path:
-    """A directory of the XDG standard, which says that a relative one is to be ignored."""
+    """A directory of the XDG standard, which requires ignoring a relative path."""
     return Path(given) if given and Path(given).is_absolute() else otherwise
 
 
@@ -324,7 +329,7 @@ def _from_file(path: Path, data_dir: Path, *, named: bool) -> dict[str, Any]:
         raise ConfigError(f"{path} is not valid TOML: {exc}.") from exc
     if "data_dir" in values:
         raise ConfigError(
-            f"{path} sets `data_dir`, but it is found by way of it.",
+            f"{path} sets `data_dir`, but the settings file itself is in the data directory.",
             hint="Use --data-dir or VESTIGE_DATA_DIR.",
         )
     if not named and is_project_directory(data_dir):
@@ -337,9 +342,9 @@ def _check_project_file(path: Path, values: Mapping[str, Any]) -> None:
     forbidden = sorted(name for name in _dotted(values) if name not in allowed)
     if forbidden:
         raise ConfigError(
-            f"{path} comes with a project and may not set {', '.join(forbidden)}.",
-            hint=f"A project may set {', '.join(sorted(allowed))}. Set the others with --config, "
-            "VESTIGE_* or in your own data directory.",
+            f"{path} belongs to a project and may not set {', '.join(forbidden)}.",
+            hint=f"A project may set {', '.join(sorted(allowed))}. Set the others with --config, VESTIGE_* "
+            "or in your own data directory.",
             details={"settings": forbidden},
         )
 
@@ -357,7 +362,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     for name, field in documented_fields():
         text = next(filter(None, (environ.get(one, "").strip() for one in variables_of(name))), "")
         if text and name != "data_dir":
-            # A choice between words is taken in any case.
+            # Words of a choice are accepted in any case.
             found[name] = text.lower() if get_args(field.annotation) else text
     return _nested(found)
 
@@ -381,7 +386,7 @@ def _merge(into: dict[str, Any], layer: Mapping[str, Any]) -> None:
             into[name] = dict(value) if isinstance(value, Mapping) else value
 
 
-def _refusal(exc: ValidationError) -> ConfigError:
+def _invalid_settings(exc: ValidationError) -> ConfigError:
     first = exc.errors()[0]
     name = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
@@ -391,10 +396,10 @@ def _refusal(exc: ValidationError) -> ConfigError:
             hint=f"Did you mean `{close}`?" if close else "See `vestige docs settings`.",
             details={"setting": name},
         )
-    # The value is not repeated: it could be a key.
+    # The value is not repeated: it may be a key.
     hint = (in_words(Settings.model_json_schema(), first["loc"]) or "").replace("An object", "A section")
     return ConfigError(
-        f"The setting `{name}` has a value that cannot be used.",
+        f"The setting `{name}` has an invalid value.",
         hint=hint or f"{first['msg'].rstrip('.')}.",
         details={"setting": name},
     )

@@ -1,7 +1,7 @@
-"""The arguments of an operation as the command line sees them: a kind, limits, and text in and out.
+"""Command-line form of operation arguments: kind, limits, parsing and formatting.
 
-An `Argument` is read from the operation's JSON schema. Numbers, times and choices stay text: the
-registry checks them, so a wrong value is refused in the same words everywhere.
+An `Argument` is read from the operation's JSON schema. Numbers, times and choices stay text: the registry
+checks them, so that errors are the same on every transport.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,23 +37,23 @@ class Argument:
 
     @property
     def flag(self) -> str:
-        """Its name on the command line."""
+        """Its option name on the command line."""
         return "--" + self.name.replace("_", "-")
 
     @property
     def two_sided(self) -> bool:
-        """Whether `--no-…` says something that leaving it out does not."""
+        """Whether `--no-…` differs from leaving it out."""
         return self.kind == "boolean" and self.default is not False
 
 
 def arguments_of(operation: Operation) -> list[Argument]:
-    """The arguments of an operation: positional ones first, in their order, then the others."""
+    """The arguments of an operation: positional ones first, in order, then the others."""
     return list(_arguments(operation.arguments, operation.positional))
 
 
 @cache
 def _arguments(model: type[Arguments], positional: tuple[str, ...]) -> tuple[Argument, ...]:
-    # Making a schema is most of the work of building the command line, which asks for each one twice.
+    # Cached: schemas take most of the time of building the command line, which needs each one twice.
     schema = model.model_json_schema(by_alias=False)
     definitions = schema.get("$defs", {})
     needed = schema.get("required", [])
@@ -86,7 +86,7 @@ def _argument(name: str, field: Mapping[str, Any], *, positional: bool, required
 
 
 def _resolved(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """A field's schema without its reference and without the null that means it may be left out."""
+    """A field's schema without references and without the null branch of an optional field."""
     branches = [branch for branch in field.get("anyOf", []) if branch != {"type": "null"}]
     if len(branches) == 1:
         field = {**branches[0], **{key: value for key, value in field.items() if key != "anyOf"}}
@@ -109,7 +109,7 @@ def _kind(field: Mapping[str, Any]) -> Kind:
 
 
 def _limits(field: Mapping[str, Any]) -> str:
-    """The range of a number or the size of a text or list, for people."""
+    """The range of a number or the size of a text or list, as text."""
     for low, high, unit in (
         ("minimum", "maximum", ""),
         ("minLength", "maxLength", " characters"),
@@ -125,18 +125,18 @@ def _limits(field: Mapping[str, Any]) -> str:
     return ""
 
 
-# -- text in -------------------------------------------------------------------------------------------
+# -- Parsing
 
 
 class ArgumentReader:
-    """Turns the words of a command line into arguments; `-` is read from standard input, once."""
+    """Parses the words of a command line as arguments; `-` is read from standard input, once."""
 
     def __init__(self, read_stdin: Callable[[], bytes]) -> None:
         self._read_stdin = read_stdin
         self._taken_by: str | None = None
 
     def values(self, arguments: Sequence[Argument], given: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments that were given, ready for `Operation.parse`."""
+        """The given arguments, ready for `Operation.parse`."""
         return {
             one.name: self._value(one, given[one.name])
             for one in arguments
@@ -149,7 +149,7 @@ class ArgumentReader:
         if argument.kind == "json":
             return self._json(argument, given)
         if argument.positional and given == STDIN:
-            # As `$(…)` does in a shell: the last line's end is not part of the text.
+            # Like `$(…)` in a shell: the final newline is not part of the text.
             return _decoded(self._stdin(argument), argument.name).rstrip("\r\n")
         return given
 
@@ -172,8 +172,8 @@ class ArgumentReader:
     def _stdin(self, argument: Argument) -> bytes:
         if self._taken_by is not None:
             raise InvalidInput(
-                f"Both `{self._taken_by}` and `{argument.name}` want standard input.",
-                hint="Give `-` only once.",
+                f"`{self._taken_by}` and `{argument.name}` are both read from standard input.",
+                hint="Use `-` only once.",
                 details={"argument": argument.name},
             )
         self._taken_by = argument.name
@@ -200,7 +200,7 @@ def _file(path: Path, argument: Argument) -> bytes:
         ) from exc
 
 
-# -- text out ------------------------------------------------------------------------------------------
+# -- Formatting
 
 
 def words_of(operation: Operation, values: Mapping[str, Any]) -> list[str]:
@@ -209,13 +209,15 @@ def words_of(operation: Operation, values: Mapping[str, Any]) -> list[str]:
     options = [
         word for one in arguments if not one.positional for word in _option_words(one, values[one.name])
     ]
-    places = [word for one in arguments if one.positional for word in _place_words(one, values[one.name])]
-    if any(word.startswith("-") for word in places):
-        return [*operation.command, *options, "--", *places]
-    return [*operation.command, *places, *options]
+    positionals = [
+        word for one in arguments if one.positional for word in _positional_words(one, values[one.name])
+    ]
+    if any(word.startswith("-") for word in positionals):
+        return [*operation.command, *options, "--", *positionals]
+    return [*operation.command, *positionals, *options]
 
 
-def _place_words(argument: Argument, value: Any) -> Iterator[str]:
+def _positional_words(argument: Argument, value: Any) -> Iterator[str]:
     if argument.kind == "list":
         yield from value
     else:

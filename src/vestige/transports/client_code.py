@@ -33,7 +33,7 @@ def files(registry: Registry) -> dict[str, bytes]:
     }
 
 
-# -- values --------------------------------------------------------------------------------------------
+# -- Types
 
 
 def _values(shown: Shapes) -> str:
@@ -120,7 +120,7 @@ def _in_order(named: Mapping[str, Schema]) -> list[str]:
 
 
 def _reached(named: Mapping[str, Schema], schemas: Iterable[Schema]) -> set[str]:
-    """All names that some schemas lead to."""
+    """All names that some schemas refer to, directly or not."""
     reached: set[str] = set()
     waiting = [name for schema in schemas for name in _references(schema)]
     while waiting:
@@ -142,7 +142,7 @@ def _references(schema: Any) -> Iterator[str]:
 
 
 def _type(schema: Schema, *, given: bool, inside: str = "", module: str = "") -> str:
-    """A schema as a type; names that are defined in a module are written with it."""
+    """A schema as a type; names defined in a module are qualified with it."""
 
     def inner(one: Schema) -> str:
         return _type(one, given=given, inside=inside, module=module)
@@ -158,7 +158,7 @@ def _type(schema: Schema, *, given: bool, inside: str = "", module: str = "") ->
         return f"Literal[{', '.join(_quoted(one) for one in schema['enum'])}]"
     match schema.get("type"):
         case "array":
-            # In a class with a method `list` the type of that name cannot be written.
+            # A class with a method `list` cannot use the type of that name.
             return f"{'Sequence' if given else 'list'}[{inner(schema['items'])}]"
         case "object":
             values = schema.get("additionalProperties")
@@ -173,7 +173,7 @@ def _quoted(text: str) -> str:
     return f'"{text}"'
 
 
-# -- operations ----------------------------------------------------------------------------------------
+# -- Operations
 
 
 def _operations(registry: Registry, shown: Shapes) -> str:
@@ -267,7 +267,7 @@ def _parameter(name: str, schema: Schema, *, needed: bool) -> str:
 
 
 def _name(name: str) -> str:
-    """A name as it can be written: one that is a word of the language ends in `_`."""
+    """A valid Python name: a keyword gets a trailing `_`."""
     return f"{name}_" if keyword.iskeyword(name) else name
 
 
@@ -277,7 +277,7 @@ def _about(operation: Operation, fields: Mapping[str, Schema]) -> str:
 
 
 def _docstring(text: str, indent: int) -> str:
-    """A docstring, filled to the width."""
+    """A docstring, wrapped to the width."""
     margin = " " * indent
     lines = [
         line

@@ -299,7 +299,7 @@ def test_links_without_an_end_are_left_and_come_to_life_with_it(world: World, tm
     assert first["byKind"]["connection"] == {"read": 2, "imported": 1, "present": 0, "left": 1}
     assert again["byKind"]["connection"] == {"read": 2, "imported": 0, "present": 1, "left": 1}
     assert [(one["kind"], one["what"], one["count"]) for one in again["reasons"]] == [
-        ("connection", "a memory at its end is not here", 1)
+        ("connection", "the memory at one end is not here", 1)
     ]
     assert rest["byKind"]["connection"] == {"read": 0, "imported": 0, "present": 0, "left": 0}
     assert len(world.app.engine.store.edges([tea], access=EVERYTHING)) == 2

@@ -28,7 +28,7 @@ from vestige.embed.protocol import Encoded, Reranker
 from vestige.embed.rerank import RerankerSource
 from vestige.engine.context import Call, Engine
 from vestige.operations.registry.groups import registry
-from vestige.operations.registry.privacy import discretion
+from vestige.operations.registry.privacy import hide_installation_errors
 from vestige.store.contract.changes import Add
 
 READER = Caller(name="reader", permissions=frozenset({"read", "write"}))
@@ -116,14 +116,14 @@ def test_of_an_error_inside_only_its_kind_is_told_to_who_may_not_do_everything(
 ) -> None:
     error = kind(f"{TELLING} is wrong.", hint=f"Look at {TELLING}.", details={"path": TELLING})
 
-    with pytest.raises(kind) as told, discretion(called(world.app.engine, caller)):
+    with pytest.raises(kind) as told, hide_installation_errors(called(world.app.engine, caller)):
         raise error
     assert told.value.message == kind.__doc__
     assert TELLING not in str(told.value.value())
     assert "request r7" in str(told.value.hint)
     assert TELLING in caplog.text
 
-    with pytest.raises(kind) as whole, discretion(called(world.app.engine, LOCAL_USER)):
+    with pytest.raises(kind) as whole, hide_installation_errors(called(world.app.engine, LOCAL_USER)):
         raise error
     assert whole.value is error
 

@@ -89,7 +89,7 @@ def test_a_store_that_was_used_in_every_way_is_well(world: World) -> None:
     answer = looked(world, deep=True)
     assert answer["findings"] == []
     assert answer["status"] == "ok"
-    assert answer["message"] == "Everything is as it should be."
+    assert answer["message"] == "No problems left."
     assert answer["checked"] == NAMES
     assert {"python", "vestige"} <= answer["versions"].keys()
 
@@ -294,7 +294,7 @@ def test_nothing_is_derived_from_a_log_that_is_not_whole(lived: World, folder: P
     broken(folder, LOSE_EVIDENCE)
     answer = looked(lived, repair=True)
     assert named(answer) == [("log", "broken", None, False), ("strengths", "broken", "strengths", False)]
-    assert "What would be derived from what is broken was left as it is." in answer["message"]
+    assert "Data derived from broken records was left unchanged." in answer["message"]
 
 
 def test_a_document_that_cites_what_is_not_there_is_told(lived: World, folder: Path) -> None:
@@ -335,14 +335,14 @@ def test_stored_values_that_cannot_be_read_are_findings_not_errors(lived: World,
 def test_the_exit_code_and_the_words_follow_from_what_is_left(lived: World, folder: Path) -> None:
     call = Call(engine=lived.app.engine)
     well = view(doctor(call))
-    assert (well.exit_code, render_doctor(well).splitlines()[-1]) == (0, "Everything is as it should be.")
+    assert (well.exit_code, render_doctor(well).splitlines()[-1]) == (0, "No problems left.")
     broken(folder, "UPDATE curve SET w20 = 0.3")
     ill = view(doctor(call))
     assert ill.exit_code == 1
     assert "broken: curve: The forgetting curve in use is 0.3" in render_doctor(ill)
     mended = view(doctor(call, repair=True))
     assert mended.exit_code == 0
-    assert "mended: curve: " in render_doctor(mended)
+    assert "repaired: curve: " in render_doctor(mended)
 
 
 def test_every_check_tells_how_far_it_is(lived: World) -> None:

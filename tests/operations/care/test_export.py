@@ -205,7 +205,8 @@ def test_what_an_export_leaves_out_is_counted_within_the_callers_reach(world: Wo
 
     assert note("/project/a") is None
     assert note("/project") == (
-        '1 memory of other scopes was left out. Pass scope "/" (--scope /) to export everything you reach.'
+        "1 memory of other scopes was left out. "
+        'Pass scope "/" (--scope /) to export everything you have access to.'
     )
 
 

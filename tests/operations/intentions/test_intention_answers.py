@@ -29,7 +29,7 @@ def listed(world: World, which: str = "open") -> list[dict[str, Any]]:
 def test_words_for_when_that_were_not_understood_are_named_with_a_way_out(world: World, words: str) -> None:
     made = intend(world, f"Remind me to call Bob {words}")
 
-    assert made["understood"] == "Nothing brings it up by itself. Priority normal."
+    assert made["understood"] == "No trigger: it is never due by itself. Priority normal."
     assert made["intention"]["when"] == "not by itself"
     assert words in made["warning"]
     assert "trigger" in made["warning"]
@@ -43,7 +43,7 @@ def test_a_time_that_has_passed_is_named_too(world: World) -> None:
 def test_without_words_for_when_there_is_nothing_to_warn_of(world: World) -> None:
     made = intend(world, "Read the paper.")
 
-    assert made["understood"] == "Nothing brings it up by itself. Priority normal."
+    assert made["understood"] == "No trigger: it is never due by itself. Priority normal."
     assert "warning" not in made
     assert "warning" not in intend(world, "Call Bob tomorrow at 9")
     assert "warning" not in intend(world, "Call Bob at 7.30", trigger={"type": "manual"})
@@ -52,10 +52,7 @@ def test_without_words_for_when_there_is_nothing_to_warn_of(world: World) -> Non
 def test_a_deadline_alone_brings_it_up_when_it_passes(world: World) -> None:
     made = intend(world, "Send the report by friday")
 
-    assert (
-        made["understood"]
-        == "Comes up when it is overdue; to be done by 2026-03-07 00:00 UTC. Priority normal."
-    )
+    assert made["understood"] == "Due when it is overdue; deadline 2026-03-07 00:00 UTC. Priority normal."
 
 
 @pytest.mark.parametrize("words", ["in 9999 weeks", f"when the {'very ' * 70}long tests pass", "in 1 second"])

@@ -48,9 +48,7 @@ def later(world: World, **time: float) -> None:
 def test_what_was_understood_is_told_back(world: World) -> None:
     made = intend(world, "Remind me to rotate the keys every monday at 10:00, it's urgent")
 
-    assert made["understood"] == (
-        "Comes up every Monday at 10:00 UTC, next 2026-03-02 10:00 UTC. Priority high."
-    )
+    assert made["understood"] == ("Due every Monday at 10:00 UTC, next 2026-03-02 10:00 UTC. Priority high.")
     assert (made["priority"], made["triggerAt"]) == (3, "2026-03-02T10:00:00Z")
     one = made["intention"]
     assert one["description"] == "rotate the keys"
@@ -275,7 +273,7 @@ def test_what_older_clients_call_goes_on_working(world: World) -> None:
         ({"file_patern": "*.sql"}, "file_pattern"),
         ({"type": "context", "context": {"codebase": "shop"}}, "context"),
         ({"all": [{"codebse": "shop"}, {"topic": "x"}]}, "codebase"),
-        ({}, "says nothing"),
+        ({}, "is empty"),
         ({"type": "context"}, "codebase"),
         ({"type": "time", "codebase": "shop"}, "codebase"),
         ({"at": "2026-03-05", "codebase": "shop"}, "all"),
@@ -290,18 +288,18 @@ def test_what_older_clients_call_goes_on_working(world: World) -> None:
         ({"any": [{"topic": "x"}, {"type": "manual"}]}, "manual"),
         ({"any": [{"topic": "x"}, {"every": "day"}]}, "two intentions"),
         ({"all": [{"topic": "x"}, {"all": [{"topic": "y"}, {"all": [{"topic": "z"}] * 2}]}]}, "nested"),
-        ({"any": [{"all": [{"topic": "x"}] * 11}] * 2}, "at most 20"),
+        ({"any": [{"all": [{"topic": "x"}] * 11}] * 2}, "the limit is 20"),
         ({"every": "week"}, "days"),
-        ({"every": "week", "days": []}, "never comes up"),
+        ({"every": "week", "days": []}, "never fires"),
         ({"every": "week", "days": ["someday"]}, "someday"),
         ({"every": "month"}, "day"),
         ({"every": "month", "day": 32}, "day"),
-        ({"every": "month", "day": 30, "months": [2]}, "never comes up"),
-        ({"every": "month", "day": 31, "months": [4, 6]}, "never comes up"),
-        ({"every": "month", "day": 1, "months": []}, "never comes up"),
-        ({"every": "day", "until": "2026-02-01"}, "never comes up"),
-        ({"every": "day", "start": "2026-05-01", "until": "2026-04-01"}, "never comes up"),
-        ({"every": "hour", "interval": 5, "until": "2026-03-01T10:00:00Z"}, "never comes up"),
+        ({"every": "month", "day": 30, "months": [2]}, "never fires"),
+        ({"every": "month", "day": 31, "months": [4, 6]}, "never fires"),
+        ({"every": "month", "day": 1, "months": []}, "never fires"),
+        ({"every": "day", "until": "2026-02-01"}, "never fires"),
+        ({"every": "day", "start": "2026-05-01", "until": "2026-04-01"}, "never fires"),
+        ({"every": "hour", "interval": 5, "until": "2026-03-01T10:00:00Z"}, "never fires"),
         ({"every": "day", "at": "25:00"}, "clock time"),
         ({"every": "hour", "at": "09:00"}, "at"),
         ({"every": "day", "days": ["monday"]}, "days"),
@@ -322,10 +320,10 @@ def test_a_trigger_that_cannot_be_meant_is_refused_and_nothing_is_kept(
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        ({}, "nothing to change"),
+        ({}, "No change is given"),
         ({"snooze_minutes": 5}, "snooze"),
         ({"status": "snooze", "snooze_minutes": 5, "snooze_until": "2027-01-01"}, "both"),
-        ({"status": "snooze", "snooze_until": "2026-02-01"}, "over"),
+        ({"status": "snooze", "snooze_until": "2026-02-01"}, "in the past"),
         ({"status": "snooze", "snooze_minutes": 0}, "snooze_minutes"),
         ({"status": "done"}, "complete"),
         ({"description": "  "}, "blank"),
@@ -386,8 +384,8 @@ def test_people_get_tables(world: World) -> None:
         operation = registry.operations[f"intention.{name}"]
         return operation.render(operation.answer(Call(engine=world.app.engine), arguments))
 
-    assert shown("list") == "There are none.\n\n0 of 0 intentions in /."
-    assert "Nothing comes up now." in shown("check")
+    assert shown("list") == "No intentions.\n\n0 of 0 intentions in /."
+    assert "No intention is due now." in shown("check")
     made = shown("set", description="Call Bob in 5 minutes")
     assert made.startswith("Call Bob\n")
     assert "2026-03-01 09:05 UTC" in made

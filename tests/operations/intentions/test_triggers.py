@@ -23,9 +23,9 @@ from testbed.world import World
         ({"type": "event"}, "condition", '{"condition": "deploy finished"}'),
         ({"every": "hour", "at": "09:00"}, "`at`", '"every": "day"'),
         ({"every": "day", "days": ["monday"]}, "`days`", '"every": "week"'),
-        ({"topic": "?!"}, "holds no word", "word"),
-        ({"condition": "..."}, "holds no word", "word"),
-        ({"any": [{"all": [{"topic": "x"}] * 11}] * 2}, "at most 20", "several"),
+        ({"topic": "?!"}, "has no meaningful word", "word"),
+        ({"condition": "..."}, "has no meaningful word", "word"),
+        ({"any": [{"all": [{"topic": "x"}] * 11}] * 2}, "the limit is 20", "several"),
         (
             {"all": [{"topic": "x"}, {"all": [{"topic": "y"}, {"all": [{"topic": "z"}] * 2}]}]},
             "deeper than 3",

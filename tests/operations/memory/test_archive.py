@@ -228,8 +228,8 @@ def test_promoting_an_archived_memory_brings_it_back(
 
     answer = world.call("memory", action="promote", id=memory_id)
 
-    assert "back from the archive" in answer["message"]
-    assert ("not suppressed any more" in answer["message"]) == suppressed
+    assert "restored from the archive" in answer["message"]
+    assert ("no longer suppressed" in answer["message"]) == suppressed
     assert memory_id in living(world)
     (told,) = [one for one in world.heard if isinstance(one, MemoriesRestored)]
     assert told.ids == (memory_id,)
@@ -260,7 +260,7 @@ def test_whoever_changes_an_archived_memory_is_told_so(
 def test_runs_speak_of_one_memory_and_of_none_as_people_do(world: World) -> None:
     for number in range(4):
         world.remember(f"Note {number}.", force_create=True)
-    assert "there is nothing to do" in gc(world)["message"]
+    assert "there is nothing to archive" in gc(world)["message"]
     memory_id = world.remember("The faded one.")
     fade(world, memory_id)
     world.clock.advance(days=35)
@@ -268,7 +268,7 @@ def test_runs_speak_of_one_memory_and_of_none_as_people_do(world: World) -> None
     shown, done = gc(world), gc(world, dry_run=False)
 
     assert "`dry_run: false`" in shown["message"]
-    assert "brings it back" in done["message"]
+    assert "restores it" in done["message"]
 
 
 def test_a_fact_that_is_true_again_comes_out_of_the_archive(world: World) -> None:

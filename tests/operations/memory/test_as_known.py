@@ -62,7 +62,7 @@ def test_lists_and_timelines_stay_in_the_callers_scope_and_name_it(tmp_path: Pat
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"start": "2027-01-01"}, "`start` is in the future: nothing is remembered yet."),
+        ({"start": "2027-01-01"}, "`start` is in the future, where there are no memories."),
         ({"start": "2026-02-02", "end": "2026-02-01T00:00:00Z"}, "`start` is not before `end`."),
         ({"start": "2026-02-02", "known_at": "2026-02-01"}, "`start` is not before `known_at`."),
         ({"node_type": ""}, "node_type"),

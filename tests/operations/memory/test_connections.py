@@ -236,5 +236,5 @@ def test_people_can_read_the_answers(world: World, people: dict[str, str]) -> No
 
     assert "1 of 1 link" in shown("associations")
     assert "→ user_defined (0.50)" in shown("chain", to=people["B"])
-    assert shown("bridges", to=people["B"]) == "No memory lies between them."
-    assert shown("chain", to=people["C"]) == "No way leads from one to the other."
+    assert shown("bridges", to=people["B"]) == "No memory connects them."
+    assert shown("chain", to=people["C"]) == "No path connects them."

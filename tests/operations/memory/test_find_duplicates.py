@@ -216,6 +216,6 @@ def test_a_person_reads_the_clusters(world: World) -> None:
     text = render_duplicates(Duplicates.model_validate(world.call("find_duplicates")))
 
     assert f"“{TEA}”" in text
-    assert "merge: 2 alike" in text
+    assert "merge: 2 similar" in text
     assert "wiki" in text
     assert "1 of 1 cluster in /." in text

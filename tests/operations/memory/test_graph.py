@@ -124,7 +124,7 @@ def test_an_empty_memory_has_an_empty_graph(world: World) -> None:
     assert "center_id" not in answer
     operation = registry.operations["memory_graph"]
     shown = operation.render(operation.answer(Call(engine=world.app.engine), {}))
-    assert shown == "Nothing is remembered here yet."
+    assert shown == "No memories here yet."
 
 
 @pytest.mark.parametrize(

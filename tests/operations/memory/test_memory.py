@@ -132,7 +132,7 @@ def test_a_validity_that_covers_no_moment_is_refused(world: World) -> None:
     ]
 
     assert {error["message"] for error in errors} == {
-        "`valid_from` and `valid_until` are the same: it would be true at no time."
+        "`valid_from` and `valid_until` are equal, so the fact would never be valid."
     }
     assert world.get(memory_id) == before
     assert world.call("memory", action="list")["total"] == 1

@@ -53,7 +53,7 @@ def test_what_must_occur_as_it_is_and_occurs_nowhere_is_named(
 
     assert answer["missing"] == missing
     assert answer["results"][0]["content"] == held
-    assert f'"{missing[0]}" occurs nowhere' in read(world, query)
+    assert f'"{missing[0]}" occurs in no memory' in read(world, query)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_nothing_is_missing_where_everything_occurs(world: World, held: str, que
     world.remember(held)
 
     assert "missing" not in ask(world, query)
-    assert "nowhere" not in read(world, query)
+    assert "in no memory" not in read(world, query)
 
 
 def test_an_id_that_occurs_nowhere_makes_the_answer_unsure_and_a_precise_search_refuses(world: World) -> None:
@@ -129,7 +129,7 @@ def test_what_the_caller_cannot_reach_occurs_nowhere(world: World) -> None:
     world.remember("ticket 50000 is about the scanner", scope="/public")
 
     assert ask(world, "ticket 48213", scope="/public")["missing"] == ["48213"]
-    assert '"48213" occurs nowhere' in read(world, "ticket 48213", access=Access(scopes=("/public",)))
+    assert '"48213" occurs in no memory' in read(world, "ticket 48213", access=Access(scopes=("/public",)))
     assert "missing" not in ask(world, "ticket 48213")
 
 
@@ -147,7 +147,7 @@ def test_what_the_caller_cannot_reach_occurs_nowhere(world: World) -> None:
                 "before": "2025-08-01T00:00:00Z",
                 "yearGuessed": True,
             },
-            '"July" is read as from 2025-07-01 00:00 until 2025-08-01 00:00; the year is a guess.',
+            '"July" is read as from 2025-07-01 00:00 until 2025-08-01 00:00; the year is assumed.',
         ),
         (
             "which tea before March 2025",
@@ -218,8 +218,11 @@ def test_an_empty_answer_names_the_filters_that_were_on(
         (EVERYTHING, ' Pass scope "/" (--scope /) to search everything.'),
         (Access(scopes=("/x",)), ""),
         (Access(scopes=("/x/deeper",)), ""),
-        (Access(scopes=("/x", "/home")), ' Pass scope "/" (--scope /) to search everything you reach.'),
-        (Access(domains=("birds",)), ' Pass scope "/" (--scope /) to search everything you reach.'),
+        (
+            Access(scopes=("/x", "/home")),
+            ' Pass scope "/" (--scope /) to search everything you have access to.',
+        ),
+        (Access(domains=("birds",)), ' Pass scope "/" (--scope /) to search everything you have access to.'),
     ],
 )
 def test_an_empty_answer_advises_only_what_can_find_more(world: World, access: Access, advice: str) -> None:

@@ -139,8 +139,8 @@ def test_only_what_nothing_else_happened_to_is_told_to_be_as_it_was(world: World
         one: suppress(world, one, reverse=True)["message"] for one in (alone, edited, voted, told, shown)
     }
 
-    assert [one for one, said in messages.items() if "as it was" in said] == [alone]
-    assert [one for one, said in messages.items() if "meanwhile stays" in said] == [
+    assert [one for one, said in messages.items() if "unchanged" in said] == [alone]
+    assert [one for one, said in messages.items() if "Other changes since then stay" in said] == [
         edited,
         voted,
         told,

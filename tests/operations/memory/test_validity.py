@@ -129,7 +129,7 @@ def test_a_batch_is_read_text_by_text_and_a_retry_tells_the_same(world: World) -
 def test_prose_says_until_when_and_by_which_words(world: World) -> None:
     told = SmartIngested.model_validate(world.call("smart_ingest", content=FREEZE))
 
-    assert "True until 2026-03-07 00:00 (“until Friday”)." in render_ingested(told)
+    assert "Valid until 2026-03-07 00:00 (“until Friday”)." in render_ingested(told)
 
 
 def test_a_window_survives_a_restart(tmp_path: Path) -> None:

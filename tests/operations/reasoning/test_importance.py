@@ -44,10 +44,10 @@ def test_a_plain_text_is_nothing_out_of_the_ordinary(world: World) -> None:
     assert answer["composite"] < 0.5
     assert answer["consolidationPriority"] == "Normal"
     assert answer["explanations"] == {
-        "novelty": "Nothing like it is known here.",
-        "arousal": "No word or sign of feeling.",
-        "reward": "Nothing is known of how memories like it did.",
-        "attention": "Nothing was asked lately.",
+        "novelty": "No similar memory is known here.",
+        "arousal": "No emotional word or sign.",
+        "reward": "No ratings of similar memories are known.",
+        "attention": "No recent searches.",
     }
 
 

@@ -189,4 +189,4 @@ def test_predictions_are_told_to_a_person_too(world: World) -> None:
     operation = registry.operations["predict"]
     text = operation.render(operation.answer(Call(engine=world.app.engine), {}))
     assert "Zygmunt repairs ovens." in text
-    assert "Likely to be asked: zygmunt" in text
+    assert "Likely queries: zygmunt" in text

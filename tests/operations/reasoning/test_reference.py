@@ -226,7 +226,7 @@ def test_the_reasoning_quotes_memories_as_data_with_their_ids(world: World) -> N
         ({"query": "tea", "depth": 0}, "depth"),
         ({"query": "tea", "depth": 51}, "depth"),
         ({"query": "   "}, "blank"),
-        ({"query": "?!"}, "nothing to look for"),
+        ({"query": "?!"}, "no searchable word"),
         ({"query": "tea", "scope": "/project/harbor"}, "/project/harbor"),
         ({"query": "tea", "token_budget": -5}, "token_budget"),
         ({"query": "tea", "dept": 10}, "dept"),
@@ -302,7 +302,7 @@ def test_what_was_never_told_of_is_named_and_nothing_is_answered(world: World) -
         answer = refer(world, query)
         assert (answer["missing"], answer["abstained"]) == ([untold], True)
         assert "recommended" not in answer
-        assert f"NOTHING IS KNOWN OF “{untold}”" in answer["reasoning"]
+        assert f"NO MEMORY MENTIONS “{untold}”" in answer["reasoning"]
 
 
 def test_what_is_only_about_the_same_is_not_said_to_support_the_answer(world: World) -> None:

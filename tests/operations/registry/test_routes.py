@@ -84,10 +84,10 @@ def test_an_address_that_was_given_takes_the_place_of_the_default(small: Registr
 @pytest.mark.parametrize(
     ("operation", "method", "path", "why"),
     [
-        ("thing.make_one", "GET", "/things", "GET changes nothing, but thing.make_one may."),
+        ("thing.make_one", "GET", "/things", "GET must not change anything, but thing.make_one may."),
         ("thing.look", "GET", "/things/{name}", "thing.look has no required argument name."),
         ("thing.look", "GET", "/things/{limit}", "thing.look has no required argument limit."),
-        ("thing.look", "POST", "/taken/{id}", "POST /taken/{id} is thing.make_one already."),
+        ("thing.look", "POST", "/taken/{id}", "POST /taken/{id} already belongs to thing.make_one."),
     ],
 )
 def test_an_address_that_cannot_be_is_refused_when_it_is_declared(

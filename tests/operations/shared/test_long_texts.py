@@ -51,7 +51,7 @@ def test_a_search_shows_the_piece_that_matched_and_says_how_to_read_all(world: W
 
     assert "zanzibar" not in answer["results"][0]["content"]
     assert "zanzibar" in answer["results"][0]["matchedText"]
-    assert "`get` shows them whole" in answer["note"]
+    assert "`get` returns the whole text" in answer["note"]
     assert "note" not in world.call("search", query=NEEDLE, detail_level="full")
 
 

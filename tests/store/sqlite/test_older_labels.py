@@ -36,7 +36,7 @@ def test_they_are_found_remarked_and_deleted_and_made_shorter_when_they_are_revi
         assert ids(store.find(Filter(thread=LONGER), access=EVERYTHING, limit=5)) == ["a"]
         remark(store, "a", Evidence.GOOD, T0)
         memory = replace(held(store, "a").memory, revision=2)
-        with pytest.raises(TooLarge, match=f"`thread` .* at most {MAX_LABEL_BYTES:,}"):
+        with pytest.raises(TooLarge, match=f"`thread` .* limit is {MAX_LABEL_BYTES:,}"):
             revise(store, memory)
         revise(store, replace(memory, thread="shorter"))
         forget(store, "a")

@@ -247,8 +247,8 @@ def test_people_are_told_of_switches_and_of_nothing_to_show(data_dir: str) -> No
     def told(*words: str) -> str:
         return invoke([*words, "--data-dir", data_dir, "--table"]).stdout
 
-    assert told("archive", "list") == "There are none.\n"
-    assert "nothing to do" in told("gc")
+    assert told("archive", "list") == "Nothing is archived.\n"
+    assert "nothing to archive" in told("gc")
     rows = Collected(dry_run=True, scope="/", min_retention=0.1, memories=9, candidate_count=1, archived=0,
                      message="")  # fmt: skip
     assert "--no-dry-run" in registry.operations["gc"].render(rows)
@@ -257,9 +257,9 @@ def test_people_are_told_of_switches_and_of_nothing_to_show(data_dir: str) -> No
 @pytest.mark.parametrize(
     ("group", "purpose"),
     [
-        ("archive", "What `gc` has put aside."),
+        ("archive", "Memories archived by `gc`."),
         ("connections", "Follow the links between memories."),
-        ("insights", "What dreams found."),
+        ("insights", "Insights from dreams."),
         ("index", "The index: rebuild, status."),
         ("memory", "Work with memories by id."),
     ],

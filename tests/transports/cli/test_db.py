@@ -89,7 +89,7 @@ def test_status_tells_what_is_there_in_the_same_shape_on_every_store(environ: di
 
 def test_migrate_says_that_there_is_nothing_to_do(environ: dict[str, str]) -> None:
     refused = invoke(["db", "migrate"], environ=environ)
-    assert (refused.exit_code, error(refused)["hint"]) == (1, "`vestige db init` makes one.")
+    assert (refused.exit_code, error(refused)["hint"]) == (1, "Create one with `vestige db init`.")
     invoke(["db", "init"], environ=environ)
 
     done = answer(invoke(["db", "migrate"], environ=environ))

@@ -125,7 +125,7 @@ def test_standard_input_that_is_not_utf8_is_refused_and_nothing_is_stored(data_d
 
 def test_standard_input_is_given_to_one_argument_only(data_dir: str) -> None:
     refused = invoke(["ingest", "-", "--metadata", "-", "--data-dir", data_dir], stdin="{}")
-    assert "want standard input" in error(refused)["message"]
+    assert "both read from standard input" in error(refused)["message"]
 
 
 def test_lists_take_commas_and_repeats(data_dir: str) -> None:
@@ -166,7 +166,7 @@ def test_what_deletes_needs_a_yes_where_nobody_can_be_asked(data_dir: str) -> No
 def test_either_word_purges_and_without_one_the_error_names_one(word: str, data_dir: str) -> None:
     stored = json.loads(invoke(["ingest", "Ada prefers tea.", "--data-dir", data_dir]).stdout)["nodeId"]
     refused = invoke(["purge", stored, "--data-dir", data_dir])
-    assert (refused.exit_code, error(refused)["hint"]) == (2, "Say --yes.")
+    assert (refused.exit_code, error(refused)["hint"]) == (2, "Pass --yes to confirm.")
     assert len(contents(data_dir)) == 1
     assert invoke(["purge", stored, word, "--data-dir", data_dir]).exit_code == 0
     assert contents(data_dir) == []

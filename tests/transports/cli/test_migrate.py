@@ -61,7 +61,7 @@ def test_migrating_applies_the_steps_after_a_backup(old: Path) -> None:
     assert query(old / "vestige.db", "SELECT max(version) FROM schema_migrations") == [(len(schema()),)]
     assert len(list((old / "backups").glob("*.db"))) == 1
     assert said(migrate(old))["steps"] == []
-    assert "as it should be" in migrate(old, "--table").stdout
+    assert "the current one" in migrate(old, "--table").stdout
     assert "nothing to do" in migrate(old, "--dry-run", "--table").stdout
 
 
@@ -151,7 +151,7 @@ def test_a_dry_run_of_reembedding_tells_what_it_would_take_and_changes_nothing(o
 
 def test_a_dry_run_does_not_upgrade_the_store_to_see_what_reembedding_would_take(old: Path) -> None:
     before = (old / "vestige.db").read_bytes()
-    assert "the schema of this version" in refused(migrate(old, "--reembed", "--dry-run"))["message"]
+    assert "a dry run needs the current one" in refused(migrate(old, "--reembed", "--dry-run"))["message"]
     assert (old / "vestige.db").read_bytes() == before
 
 
@@ -163,7 +163,7 @@ def test_rolling_back_puts_the_model_before_in_use_again_and_needs_none_for_it(o
     told = said(migrate(outdated, "--rollback", VESTIGE_EMBEDDINGS_PROVIDER="off"))
     assert (told["embedded"], states(told)) == (0, [("in use", memories), ("former", memories)])
     assert told["profiles"][1]["profile"] == planned["profiles"][0]["profile"]
-    assert "go by words" in told["note"]
+    assert "by words only" in told["note"]
 
 
 def test_rolling_back_to_the_model_of_the_settings_asks_for_no_other_settings(outdated: Path) -> None:
@@ -192,21 +192,21 @@ def test_dropping_the_old_vectors_leaves_no_way_back(outdated: Path) -> None:
     assert (told["former"]["memories"], states(told)) == (memories, [("in use", memories)])
     assert query(outdated / "vestige.db", "SELECT count(DISTINCT profile) FROM vectors") == [(1,)]
     assert query(outdated / "vestige.db", "SELECT count(DISTINCT profile) FROM token_bits") == [(1,)]
-    assert "There is no former model." in migrate(outdated, "--drop-old", "--table").stdout
+    assert "There is no previous model." in migrate(outdated, "--drop-old", "--table").stdout
     assert "no former model" in refused(migrate(outdated, "--rollback"))["message"]
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--to", "postgresql://localhost/x"), "--from and --to go together"),
-        (("--from", "sqlite"), "--from and --to go together"),
+        (("--to", "postgresql://localhost/x"), "--from and --to must be given together"),
+        (("--from", "sqlite"), "--from and --to must be given together"),
         (("--model", "x"), "--reembed"),
-        (("--drop-old", "--provider", "fastembed"), "--provider goes with --reembed"),
-        (("--reembed", "--model", "x"), "one model only"),
-        (("--reembed", "--provider", "local", "--model", "x"), "local has one model only"),
-        (("--reembed", "--rollback"), "do not go together"),
-        (("--rollback", "--drop-old", "--dry-run"), "do not go together"),
+        (("--drop-old", "--provider", "fastembed"), "--provider needs --reembed"),
+        (("--reembed", "--model", "x"), "only one model"),
+        (("--reembed", "--provider", "local", "--model", "x"), "local has only one model"),
+        (("--reembed", "--rollback"), "cannot be combined"),
+        (("--rollback", "--drop-old", "--dry-run"), "cannot be combined"),
         (("--reembed", "--provider", "nobody"), "provider"),
     ],
 )
@@ -256,4 +256,4 @@ def test_whoever_interrupts_is_told_whether_it_goes_on_where_it_was(
 
     done = invoke(["migrate", *words, "--data-dir", str(outdated)], open_app=interrupted)
     assert done.exit_code == 130
-    assert ("Interrupted. The same command goes on where it was." in done.stderr) == goes_on
+    assert ("Interrupted. Run the same command again to continue." in done.stderr) == goes_on

@@ -68,7 +68,7 @@ def test_who_listens_for_other_machines_gets_lines_that_work_there_and_one_for_t
 
 
 def test_that_a_model_has_to_be_fetched_is_told_in_one_line(tmp_path: Path) -> None:
-    assert "The model is being fetched" in Greeting(url=URL, fetching=True).lines()
+    assert "The model is being downloaded" in Greeting(url=URL, fetching=True).lines()
     assert "model" not in Greeting(url=URL).lines()
     usual = {"data_dir": str(tmp_path), "embeddings.cache_dir": str(tmp_path / "models")}
     assert fetches_model(load_settings(usual, environ={}))
@@ -125,7 +125,7 @@ def test_a_place_of_a_vestige_is_told_with_the_line_that_connects_to_it() -> Non
 def test_a_place_that_something_else_has_is_told_with_every_way_to_another(body: bytes) -> None:
     with answering(body) as place:
         told = occupied(place)
-    assert told.message == f"Something else listens on {place} already."
+    assert told.message == f"Another program already listens on {place} already."
     assert told.hint is not None
     assert "--bind" in told.hint
     assert "VESTIGE_SERVER_BIND" in told.hint
@@ -172,7 +172,7 @@ def test_a_second_server_at_one_place_is_told_that_a_vestige_is_there(tmp_path: 
         assert "No key is needed" in server.log()
     assert done.returncode == 1
     told = json.loads(done.stderr)["error"]
-    assert told["message"] == f"A Vestige listens on {bind} already."
+    assert told["message"] == f"A Vestige server already listens on {bind} already."
     assert f"--data-dir {tmp_path} connect CLIENT --http http://{bind}`" in told["hint"]
 
 
@@ -184,7 +184,7 @@ def test_the_first_start_at_a_terminal_makes_a_key_also_beside_the_token_of_the_
     shown = KEY.findall(screen)
     assert len(shown) == 3  # alone, and in the two lines that are copied
     assert len(set(shown)) == 1
-    assert "VESTIGE_AUTH_TOKEN opens this server too" in screen
+    assert "VESTIGE_AUTH_TOKEN is accepted by this server too" in screen
     assert "only where `vestige bridge` starts" in screen
     assert "unset" not in screen
 

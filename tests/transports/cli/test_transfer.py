@@ -70,8 +70,8 @@ def refused(done: Outcome) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--from", "sqlite"), "--from and --to go together"),
-        (("--to", "postgres"), "--from and --to go together"),
+        (("--from", "sqlite"), "--from and --to must be given together"),
+        (("--to", "postgres"), "--from and --to must be given together"),
         (("--from", "sqlite", "--to", "./other"), "both of these are sqlite"),
         (("--from", "postgres", "--to", "postgresql://h/d"), "both of these are postgres"),
         (("--from", "sqlite", "--to", "postgrse"), "'postgrse' is no store"),
@@ -164,7 +164,7 @@ def test_a_server_that_stops_in_the_middle_is_told_with_how_it_goes_on(home: Pat
     stopped = Stopped(path=goal.path, around=goal.around, prepare=goal.prepare)
     done = between(home, in_file(home / "vestige.db"), stopped)
     assert done.exit_code == 3
-    assert "Run the same command again: it goes on where it was." in done.stderr
+    assert "Run the same command again to continue." in done.stderr
     assert "half-written" not in done.stderr
     assert between(home, in_file(home / "vestige.db"), goal).exit_code == 0
 
@@ -172,15 +172,15 @@ def test_a_server_that_stops_in_the_middle_is_told_with_how_it_goes_on(home: Pat
 def test_a_server_that_was_not_there_to_begin_with_keeps_its_own_hint(home: Path) -> None:
     done = cut_off(home, StoreUnavailable(hint="Check the address."))
     assert "Hint: Check the address.\n" in done.stderr
-    assert "goes on" not in done.stderr
+    assert "to continue" not in done.stderr
 
 
 def test_an_interrupted_transfer_says_how_it_goes_on(home: Path) -> None:
     done = cut_off(home, KeyboardInterrupt())
     assert (done.exit_code, done.stdout) == (130, "")
-    assert done.stderr == "Interrupted. The same command goes on where it was.\n"
+    assert done.stderr == "Interrupted. Run the same command again to continue.\n"
     for words in ("--dry-run", "--verify-only"):
-        assert "goes on" not in cut_off(home, KeyboardInterrupt(), words).stderr
+        assert "to continue" not in cut_off(home, KeyboardInterrupt(), words).stderr
 
 
 # -- there and back ---------------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ def test_what_is_not_carried_is_told_and_the_exit_code_says_so(home: Path, url: 
     assert len(said(migrate(home, *words, "--dry-run"), code=1)["notCarried"]) > 5
     done = migrate(home, *words, "--table")
     assert done.exit_code == 1
-    assert "! 20 rows were not carried" in done.stdout
+    assert "! 20 rows were not copied" in done.stdout
     assert "vector is no vector" in done.stdout
     told = said(migrate(home, *words), code=1)
     assert (told["added"], told["whole"], len(told["notCarried"])) == (0, False, 20)

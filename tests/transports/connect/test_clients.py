@@ -131,7 +131,7 @@ def test_an_unknown_client_names_the_nearest() -> None:
 def test_what_a_client_cannot_do_is_said_with_what_it_can() -> None:
     with pytest.raises(InvalidInput) as caught:
         CLIENTS["claude-desktop"].entry(Http(url=URL))
-    assert "Leave --http out" in str(caught.value.hint)
+    assert "Omit --http" in str(caught.value.hint)
     with pytest.raises(InvalidInput) as caught:
         CLIENTS["zed"].entry(Http(url=URL, key=Named(variable="VESTIGE_KEY")))
     assert "--key" in str(caught.value.hint)

@@ -65,7 +65,7 @@ def test_without_a_terminal_and_without_yes_it_only_says_what_it_would_do(home: 
     assert undone.exit_code == 1
     told = json.loads(undone.stdout)
     assert not told["changed"]
-    assert "Say --yes" in told["message"]
+    assert "Pass --yes" in told["message"]
     assert '+    "vestige": {' in told["diff"]
     assert written(home) == []
 
@@ -111,8 +111,8 @@ def test_what_the_entry_alone_does_not_bring_is_told(home: Path) -> None:
     assert (told["changed"], told["message"]) == (True, "The entry is written.")
     notes = "\n".join(told["notes"])
     assert "Cursor was not found on this machine." in notes
-    assert f"No Vestige answers at {NOBODY} now." in notes
-    assert " keys create --label NAME` makes a key; `export VESTIGE_KEY=vst_…`" in notes
+    assert f"No Vestige server answers at {NOBODY} now." in notes
+    assert " keys create --label NAME`, and set it with `export VESTIGE_KEY=vst_…`" in notes
     run(home, "cursor", "--undo", "--yes")
     (home / ".cursor").mkdir()
     notes = "\n".join(answer(run(home, "cursor", "--http", NOBODY, "--yes", VESTIGE_KEY=SECRET))["notes"])
@@ -123,16 +123,16 @@ def test_what_the_entry_alone_does_not_bring_is_told(home: Path) -> None:
 def test_a_server_that_answers_is_not_complained_about(home: Path) -> None:
     with answering(b'{"status": "ok", "version": "1"}') as place:
         told = answer(run(home, "cursor", "--http", f"http://{place}/behind/mcp/", "--yes"))
-    assert not any("No Vestige answers" in note for note in told["notes"])
+    assert not any("No Vestige server answers" in note for note in told["notes"])
     with answering(b'{"status": "ok"}') as place:
         told = answer(run(home, "cursor", "--http", f"http://{place}", "--yes"))
-    assert f"No Vestige answers at http://{place} now." in told["notes"]
+    assert f"No Vestige server answers at http://{place} now." in told["notes"]
 
 
 def test_a_server_on_another_machine_is_not_asked_offline_and_its_keys_are_made_there(home: Path) -> None:
     notes = " ".join(answer(run(home, "cursor", "--http", "https://memory.example", "--yes"))["notes"])
-    assert "No Vestige answers" not in notes
-    assert "`vestige keys create --label NAME`, on the machine of the server, makes a key" in notes
+    assert "No Vestige server answers" not in notes
+    assert "`vestige keys create --label NAME`, on the machine of the server" in notes
 
 
 def test_an_address_gets_the_path_of_mcp_and_another_variable_if_told(home: Path) -> None:
@@ -153,7 +153,7 @@ def test_a_key_is_in_the_users_file_and_never_on_the_screen(form: str, home: Pat
         assert outcome.exit_code == 0, outcome.stderr
         assert SECRET not in outcome.stdout + outcome.stderr
         assert "Bearer other" not in outcome.stdout
-    assert "without encryption" in first.stdout
+    assert "unencrypted" in first.stdout
     assert written(home) == []
 
 
@@ -210,17 +210,17 @@ def test_the_word_behind_http_may_be_the_client(home: Path) -> None:
     [
         (("vscod",), "Did you mean `vscode`?"),
         (("--undo",), "needs a CLIENT"),
-        (("cursor", "--key", "x"), "say --http as well"),
+        (("cursor", "--key", "x"), "need --http"),
         (("cursor", "--http", "--key", "x", "--key-env", "Y"), "not both"),
-        (("cursor", "--http", "ftp://a"), "no address of a server"),
-        (("cursor", "--http", "http://ada:secret@a"), "no address of a server"),
-        (("cursor", "--http", "--key-env", "A B"), "no name of a variable"),
-        (("cursor", "--name", "a b"), "cannot be a name"),
+        (("cursor", "--http", "ftp://a"), "not the URL of a server"),
+        (("cursor", "--http", "http://ada:secret@a"), "not the URL of a server"),
+        (("cursor", "--http", "--key-env", "A B"), "not a valid variable name"),
+        (("cursor", "--name", "a b"), "not a valid name"),
         (("cursor", "--scope", "usr"), "Did you mean 'user'?"),
-        (("zed", "--http"), "needs the key in its settings file"),
-        (("zed", "--http", "--key-env", "A"), "reads no environment variables"),
+        (("zed", "--http"), "can only take the key from its settings file"),
+        (("zed", "--http", "--key-env", "A"), "does not read environment variables"),
         (("zed", "--scope", "project"), "no settings file for a project"),
-        (("claude-desktop", "--http"), "takes no HTTP server"),
+        (("claude-desktop", "--http"), "does not support HTTP servers"),
     ],
 )
 def test_what_cannot_be_done_is_refused_with_a_way_out(words: tuple[str, ...], said: str, home: Path) -> None:

@@ -160,7 +160,7 @@ def test_what_people_added_to_the_entry_stays(client: AgentClient, tmp_path: Pat
     text = path.read_text(encoding="utf-8")
     assert entry_in(client, text) == {"command": "new", **kept}
     assert comment in text
-    assert "again that it had before" in undo(client, where).outcome
+    assert "Restored the previous entry" in undo(client, where).outcome
     assert "old" in path.read_text(encoding="utf-8")
 
 
@@ -197,7 +197,7 @@ def test_codex_gets_no_key_of_the_other_kind_of_server_because_it_refuses_the_wh
 @pytest.mark.parametrize("client", [one for one in CLIENTS.values() if one.project], ids=lambda one: one.name)
 def test_no_key_ever_gets_into_a_file_of_a_project(client: AgentClient, tmp_path: Path) -> None:
     where = machine(tmp_path)
-    with pytest.raises(InvalidInput, match="does not belong in a file of a project"):
+    with pytest.raises(InvalidInput, match="must not be in a file of a project"):
         connect(client, where, Http(url=URL, key=InlineKey(text=SECRET)), "project")
     assert list(where.project.rglob("*")) == []
     if client.reference:

@@ -77,7 +77,7 @@ def following(folder: Path, *options: str) -> Iterator[Follower]:
     ) as process:
         try:
             follower = Follower(process)
-            assert follower.stderr.readline() == "Following; Ctrl-C ends it.\n"
+            assert follower.stderr.readline() == "Listening for events; press Ctrl-C to stop.\n"
             yield follower
         finally:
             process.kill()

@@ -1,8 +1,8 @@
 """Sync through a shared folder: merges the files that other installations left there, then writes our own.
 
 Each installation has one file, which only it writes. Merging a file again changes nothing, so all that is
-stored about the others is the digest of their file (docs/adr/0017-two-machines.md). Our own names are stored
-too: a restored store is a new installation, and removes the file of its former name.
+stored about the others is the digest of their file (docs/adr/0017-sync-through-a-folder.md). Our own names
+are stored too: a restored store is a new installation, and removes the file of its former name.
 """
 
 import logging

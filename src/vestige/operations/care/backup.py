@@ -1,4 +1,4 @@
-"""Copies of the store: `backup`."""
+"""Backups of the store: `backup`."""
 
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +14,7 @@ from vestige.operations.shared.text import count
 
 
 class BackedUp(Wire):
-    """Where the copy is, which older ones went for it, and what of the data directory is not in it."""
+    """The path of the backup, the older ones removed, and what it does not contain."""
 
     path: str
     size_bytes: int
@@ -24,11 +24,11 @@ class BackedUp(Wire):
 
 
 def render_backup(made: BackedUp) -> str:
-    """The backup for a person."""
+    """The backup as text."""
     lines = [f"{made.path} ({made.size_bytes:,} bytes), checked by opening it."]
     if made.removed:
         lines.append(f"{count(len(made.removed), 'older backup')} removed.")
-    lines += [f"! Not in it: {name}" for name in made.left_out]
+    lines += [f"! Not in the backup: {name}" for name in made.left_out]
     return "\n".join(lines)
 
 
@@ -45,25 +45,25 @@ def backup_store(
     call: Call,
     path: Annotated[
         str | None,
-        Field(description="A file name in backups/ (any path on the command line); default: a dated one."),
+        Field(description="File name in backups/ (any path on the command line). Default: a dated name."),
     ] = None,
     rotate: Annotated[
         bool,
         Field(
-            description="Make one of those that take turns in backups/: of them the last `backup.keep` stay."
+            description="Make a rotating backup in backups/; only the last `backup.keep` of them are kept."
         ),
     ] = False,
     snapshot: Annotated[
         bool,
         Field(
-            description="Pack the whole data directory, settings and exports included, into one .tar.gz. "
-            "A path that ends so does the same."
+            description="Pack the whole data directory, with settings and exports, into one .tar.gz. A "
+            "path with that ending does the same."
         ),
     ] = False,
 ) -> BackedUp:
-    """Copy the whole store to a file while it is in use, and check the copy by opening it.
+    """Copy the whole store to a file while it is in use, and verify the copy by opening it.
 
-    Nothing is overwritten. Only `rotate` removes older backups, and only when the new one was checked.
+    Nothing is overwritten. Only `rotate` removes older backups, and only after the new one was verified.
     """
     made = backup(call, BackupRequest(path=Path(path) if path else None, rotate=rotate, snapshot=snapshot))
     return BackedUp(

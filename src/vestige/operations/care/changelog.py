@@ -1,4 +1,4 @@
-"""What changed, from the event log: `memory_changelog`."""
+"""The event log of changes: `memory_changelog`."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -41,37 +41,41 @@ CHANGES = {
     DROPPED: "dropped",
     TUNED: "tuned",
 }
-"""What a kind of event is called here; a revision is told apart by its reason."""
+"""Names of event kinds in answers; revisions are named by their reason."""
 SHOWN = Filter(include_suppressed=False)
-"""Of what else stands aside no text is told."""
+"""Hidden memories have no preview."""
 RUNS = {DREAM: "dreamed", CONSOLIDATION: "consolidated"}
-"""What it is called that a document of these kinds was kept."""
+"""Names of documents of these kinds."""
 
 
 class ChangelogArguments(Arguments):
-    """Whose changes, and when."""
+    """Memory, scope and time range."""
 
     memory_id: Annotated[
-        str | None, Field(min_length=1, max_length=64, description="Only this memory; it may be deleted.")
+        str | None, Field(min_length=1, max_length=64, description="Only this memory, even if deleted.")
     ] = None
-    start: Annotated[Moment | None, Field(description="Not before this.")] = None
-    end: Annotated[EndMoment | None, Field(description="Before this; a date includes that day.")] = None
+    start: Annotated[Moment | None, Field(description="Only changes at or after this time.")] = None
+    end: Annotated[
+        EndMoment | None, Field(description="Only changes before this time; a bare date includes that day.")
+    ] = None
     before: Annotated[
         int | None,
-        Field(ge=1, le=2**63 - 1, description="Only what was logged before this position: `next`."),
+        Field(
+            ge=1, le=2**63 - 1, description="Only changes before this log position: the `next` of an answer."
+        ),
     ] = None
-    limit: Annotated[int, Field(ge=1, le=100, description="Most changes to return: the latest ones.")] = 20
+    limit: Annotated[int, Field(ge=1, le=100, description="Maximum number of changes, the latest ones.")] = 20
     scope: Annotated[
         Scope | None,
-        Field(description="Where to look; default is the caller's own scope and what it inherits."),
+        Field(description="Only this scope. Default: the current scope and what it inherits."),
     ] = None
 
 
 class ChangeView(Wire):
-    """One change, at its position in the log.
+    """One change, with its position in the log.
 
-    The log holds no text: `preview` is of the memory as it is now, while it can be read. `document` is the
-    kind of what was kept beside the memories: an insight, an intention, a run.
+    The log holds no text: `preview` is the memory's current text, if it is readable. `document` is the kind
+    of a record that is not a memory: an insight, an intention, a run.
     """
 
     position: int
@@ -93,7 +97,7 @@ class ChangeView(Wire):
 
 
 class ChangelogFilter(Wire):
-    """What was asked for."""
+    """The filter of the request."""
 
     memory_id: str | None = None
     start: datetime | None = None
@@ -102,8 +106,9 @@ class ChangelogFilter(Wire):
 
 
 class Changelog(Wire):
-    """Changes, the last one logged here first: what came from another machine stands where it arrived. `more`
-    says that there are earlier ones, which `next` as `before` shows."""
+    """Changes by log position, latest first; changes from another machine are listed where they arrived.
+    `more` means that there are earlier ones: pass `next` as `before`.
+    """
 
     shown: int
     more: bool
@@ -115,10 +120,10 @@ class Changelog(Wire):
 
 
 def render_changelog(log: Changelog) -> str:
-    """Changes for a person."""
+    """Changes as text."""
     rows = ((day(one.timestamp), one.change, one.memory_id, _what(one), one.preview) for one in log.changes)
-    text = table(("at", "change", "memory", "what", "text"), rows) if log.changes else "Nothing changed."
-    return f"{text}\n\nThere are earlier changes: before {log.next}." if log.more else text
+    text = table(("at", "change", "memory", "what", "text"), rows) if log.changes else "No changes."
+    return f"{text}\n\nThere are earlier changes: pass --before {log.next}." if log.more else text
 
 
 @registry.operation(
@@ -128,33 +133,33 @@ def render_changelog(log: Changelog) -> str:
     example={"limit": 5},
     positional=("memory_id",),
     command="changelog",
-    title="What changed",
+    title="List changes",
     render=render_changelog,
 )
 def memory_changelog(call: Call, asked: ChangelogArguments) -> Changelog:
-    """Show what changed and why, newest first: in one memory, or everywhere in the scope.
+    """List changes with their reasons, newest first: of one memory, or of the scope.
 
-    Memories created, revised (with the fields and the reason), superseded, remarked on, linked, unlinked and
-    deleted; their changes of state; dreams and consolidations. `next`, given as `before`, shows the earlier
-    ones. That a memory was merely shown by a search is told for one memory only. Use `memory` with the action
-    `history` for earlier texts.
+    Covers memories created, revised (with fields and reason), superseded, rated, linked, unlinked and
+    deleted; changes of state; dreams and consolidations. Pass `next` as `before` for earlier ones. That a
+    search merely showed a memory is listed only with `memory_id`. For earlier texts, use `memory` with action
+    `history`.
     """
     if asked.start and asked.end and asked.start >= asked.end:
         raise InvalidInput("`start` is not before `end`.", hint="Give an earlier `start`.")
     if asked.memory_id is not None and asked.scope is not None:
-        raise InvalidInput("`memory_id` and `scope` exclude each other.", hint="Give one of them.")
+        raise InvalidInput("`memory_id` and `scope` cannot be combined.", hint="Give one of them.")
     store, one = call.engine.store, asked.memory_id
     if one is not None and store.tombstone(one, access=call.access) is None:
         load(call, one)
     events = store.latest(_query(call, asked), access=call.access, limit=asked.limit + 1)
-    told = events[: asked.limit]
-    names = dict.fromkeys(event.memory_id for event in told if event.memory_id)
+    listed = events[: asked.limit]
+    names = dict.fromkeys(event.memory_id for event in listed if event.memory_id)
     known = {record.memory.id: record for record in store.get_many(list(names), access=call.access)}
     return Changelog(
-        shown=len(told),
-        more=len(events) > len(told),
-        next=told[-1].position if len(events) > len(told) else None,
-        changes=[_view(event, known.get(event.memory_id or "")) for event in told],
+        shown=len(listed),
+        more=len(events) > len(listed),
+        next=listed[-1].position if len(events) > len(listed) else None,
+        changes=[_view(event, known.get(event.memory_id or "")) for event in listed],
         filter=ChangelogFilter(memory_id=one, start=asked.start, end=asked.end, before=asked.before),
         scope=used(call, asked.scope) if one is None else None,
         superseded_by=known[one].memory.superseded_by if one in known else None,
@@ -175,7 +180,7 @@ def _query(call: Call, asked: ChangelogArguments) -> LogQuery:
 
 
 def _view(event: LogEvent, record: Record | None) -> ChangeView:
-    told = event.payload
+    payload = event.payload
     before, after = _states(event)
     is_link = event.kind in (LINKED, UNLINKED)
     is_document = event.kind in (PUT, DROPPED)
@@ -184,17 +189,17 @@ def _view(event: LogEvent, record: Record | None) -> ChangeView:
         timestamp=event.at,
         change=_change(event),
         memory_id=event.memory_id,
-        fields=told.get("fields"),
-        reason=told.get("reason"),
-        evidence=told.get("evidence"),
-        target_id=told.get("target"),
-        link=told.get("kind") if is_link else None,
-        weight=told.get("weight"),
+        fields=payload.get("fields"),
+        reason=payload.get("reason"),
+        evidence=payload.get("evidence"),
+        target_id=payload.get("target"),
+        link=payload.get("kind") if is_link else None,
+        weight=payload.get("weight"),
         from_state=before,
         to_state=after,
-        document=told.get("kind") if is_document else None,
-        document_id=told.get("id") if is_document else None,
-        details=told.get("details") or None,
+        document=payload.get("kind") if is_document else None,
+        document_id=payload.get("id") if is_document else None,
+        details=payload.get("details") or None,
         preview=preview(record.memory.content) if record and stands(record.memory, SHOWN) else None,
     )
 
@@ -209,7 +214,7 @@ def _change(event: LogEvent) -> str:
 
 
 def _states(event: LogEvent) -> tuple[str | None, str | None]:
-    """From which state to which a memory went; evidence tells it along with itself."""
+    """The states before and after; evidence events include them."""
     if event.kind == STATE:
         return event.payload["from"], event.payload["to"]
     before, after = event.payload.get("state", (None, None))

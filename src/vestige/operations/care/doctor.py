@@ -1,4 +1,4 @@
-"""Whether the store is well, and mending it: `doctor`."""
+"""Checking and repairing the store: `doctor`."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal
@@ -23,11 +23,11 @@ from vestige.store.contract.trouble import Trouble
 
 
 class FindingView(Wire):
-    """Something that is not as it should be.
+    """A problem of the store.
 
-    `broken` means that answers are wrong or something is lost; a `warning` is worth knowing. `ids` are some
-    of the memories it is about, `count` says how many there are. `repair` names what `repair: true` does
-    about it; without one nothing here can put it right.
+    `broken` means that answers are wrong or data is lost; a `warning` is worth knowing. `ids` are some of the
+    memories affected, `count` their number. `repair` names what `repair: true` does about it; without it
+    there is no automatic repair.
     """
 
     check: str
@@ -40,7 +40,7 @@ class FindingView(Wire):
 
 
 class Examined(Wire):
-    """How the store is: what was found, what was looked at, what it runs on, and who else has it open."""
+    """The result of a check: findings, what was checked, versions, and processes that have the store open."""
 
     status: Literal["ok", "warnings", "broken"]
     findings: list[FindingView]
@@ -51,28 +51,28 @@ class Examined(Wire):
 
     @property
     def exit_code(self) -> int:
-        """1 while something is broken, for scripts."""
+        """1 if something is broken, for scripts."""
         return 1 if self.status == "broken" else 0
 
 
 def render_doctor(result: Examined) -> str:
-    """What was found, for a person."""
+    """The result as text."""
     lines = [_line(one) for one in result.findings]
     if len(result.processes) > 1:
-        lines.append(f"At work on this store: {'; '.join(result.processes)}.")
+        lines.append(f"Processes using this store: {'; '.join(result.processes)}.")
     runs_on = ", ".join(f"{name} {version}" for name, version in result.versions.items())
-    return "\n".join([*lines, f"Looked at: {', '.join(result.checked)}. ({runs_on})", result.message])
+    return "\n".join([*lines, f"Checked: {', '.join(result.checked)}. ({runs_on})", result.message])
 
 
 def _line(one: FindingView) -> str:
-    mark = "mended" if one.repaired else one.severity
+    mark = "repaired" if one.repaired else one.severity
     some = f" ({one.count:,})" if one.count > 1 else ""
     named = f"\n    {', '.join(one.ids)}" if one.ids and not one.repaired else ""
     return f"{mark}: {one.check}: {one.message}{some}{named}"
 
 
 def without_store(why: StoreError, troubles: Sequence[Trouble]) -> Examined:
-    """The answer where the store cannot be opened."""
+    """The result if the store cannot be opened."""
     return view(post_mortem(why, troubles))
 
 
@@ -82,42 +82,44 @@ def without_store(why: StoreError, troubles: Sequence[Trouble]) -> Examined:
     effect="write",
     example={},
     lane="long",
-    title="Examine the store",
+    title="Check the store",
     render=render_doctor,
     without_store=without_store,
 )
 def examine_store(
     call: Call,
-    repair: Annotated[Switch, Field(description="Put right what is derived, then look again.")] = False,
+    repair: Annotated[
+        Switch, Field(description="Rebuild derived data that is wrong, then check again.")
+    ] = False,
     deep: Annotated[Switch, Field(description="Read every page and index of the file; slower.")] = False,
 ) -> Examined:
-    """Look whether everything in the store is whole, and say what is not.
+    """Check the integrity of the store and report problems.
 
-    The file, the log, texts against what they are found by, vectors, links, strengths, files around it, the
-    model and the last backup are looked at. `repair` makes again what is derived: words, strengths, links,
-    vectors, index files, rows without a memory, permissions, files left behind. Memories and the log are
-    never changed. On the command line the exit code is 1 while something is broken.
+    Checks the file, the log, the search index against the texts, vectors, links, strengths, other files, the
+    model and the last backup. `repair` rebuilds derived data: words, strengths, links, vectors, index files,
+    orphaned rows, permissions, leftover files. Memories and the log are never changed. On the command line
+    the exit code is 1 if something is broken.
     """
     report = doctor(call, repair=repair, deep=deep)
     return view(report, SALVAGE[call.engine.settings.storage.backend])
 
 
 FROM_FILE = (
-    "restore a backup (`vestige restore FILE`), or carry what can be read to a server with `vestige migrate "
-    "--from sqlite --to postgresql://…`, which names what it leaves out."
+    "restore a backup (`vestige restore FILE`), or copy what can be read to a server with `vestige migrate "
+    "--from sqlite --to postgresql://…`, which reports what it leaves out."
 )
 SALVAGE = {
-    "postgres": "bring back the server's own backup, or carry what can be read into a file with `vestige "
-    "migrate --from postgres --to PATH`, which names what it leaves out; the way back into an empty schema "
-    "is the same.",
+    "postgres": "restore the server's own backup, or copy what can be read into a file with `vestige "
+    "migrate --from postgres --to PATH`, which reports what it leaves out; copy it back into "
+    "an empty schema the same way.",
     "sqlite": FROM_FILE,
     "memory": "import an export of it into a new store.",
 }
-"""What helps where something is lost, by what memories are kept in."""
+"""How to recover lost data, by storage backend."""
 
 
 def view(report: DoctorReport, salvage: str = FROM_FILE) -> Examined:
-    """The report as it is answered; `salvage` says what to do about what is lost."""
+    """The report as an answer; `salvage` states how to recover lost data."""
     worst = severity_of(report)
     status: Literal["ok", "warnings", "broken"] = (
         "ok" if worst is None else "warnings" if worst == "warning" else "broken"
@@ -147,16 +149,16 @@ def _view(one: DoctorFinding) -> FindingView:
 
 def _message(report: DoctorReport, salvage: str) -> str:
     left = [one.trouble for one in report.findings if not one.repaired]
-    mended = len(report.findings) - len(left)
-    sentences = [f"{count(mended, 'trouble')} mended."] if mended else []
+    repaired = len(report.findings) - len(left)
+    sentences = [f"{count(repaired, 'problem')} repaired."] if repaired else []
     if not left:
-        return " ".join([*sentences, "Everything is as it should be."])
-    sentences.append(f"{count(len(left), 'trouble')} found.")
-    mendable = repairs(left)
-    if mendable:
-        sentences.append("`vestige doctor --repair` mends what is derived.")
-    if {one.repair for one in left} - {None, *mendable}:
-        sentences.append("What would be derived from what is broken was left as it is.")
+        return " ".join([*sentences, "No problems left."])
+    sentences.append(f"{count(len(left), 'problem')} found.")
+    repairable = repairs(left)
+    if repairable:
+        sentences.append("`vestige doctor --repair` repairs derived data.")
+    if {one.repair for one in left} - {None, *repairable}:
+        sentences.append("Data derived from broken records was left unchanged.")
     if any(one.severity == "broken" and one.repair is None and one.check != OPENING for one in left):
-        sentences.append(f"What is broken and has no repair is not derived: {salvage}")
+        sentences.append(f"Broken data without a repair is original data: {salvage}")
     return " ".join(sentences)

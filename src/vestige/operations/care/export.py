@@ -1,4 +1,4 @@
-"""Memories as a file: `export`."""
+"""Exporting memories to a file: `export`."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,7 +12,7 @@ from vestige.core.models import ANYTHING, ROOT_SCOPE, Filter, Record
 from vestige.engine.context import Call
 from vestige.engine.exchange.export import export, export_portable
 from vestige.operations.registry.arguments import Arguments, EndMoment, Moment, Scope, Switch, Tags, Wire
-from vestige.operations.registry.privacy import discreet
+from vestige.operations.registry.privacy import without_inaccessible_ids
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.filters import scoped, used, widening
 from vestige.operations.shared.memory_view import MemoryView, view_fields
@@ -26,54 +26,58 @@ ENDINGS: tuple[tuple[str, Format], ...] = (
     (".jsonl", "jsonl"),
     (".ndjson", "jsonl"),
 )
-"""The formats that the ending of a name tells; the first that fits."""
+"""Formats by file ending; the first match counts."""
 
 
 class ExportArguments(Arguments):
-    """Which memories, and into which file."""
+    """Which memories, and the file."""
 
     format: Annotated[
         Format | None,
         Field(
             description="json: one array; jsonl: one memory a line; portable: everything, for `import`. "
-            "Default: as `path` ends (.vestige.jsonl and .gz are portable), else json."
+            "Default: by the ending of `path` (.vestige.jsonl and .gz are portable), else json."
         ),
     ] = None
     tags: Annotated[Tags, Field(description="Only memories with all of these tags.")] = []
-    since: Annotated[Moment | None, Field(description="Only what was stored at or after this.")] = None
+    since: Annotated[Moment | None, Field(description="Only memories stored at or after this time.")] = None
     until: Annotated[
-        EndMoment | None, Field(description="Only what was stored before this; a date includes that day.")
+        EndMoment | None,
+        Field(description="Only memories stored before this time; a bare date includes that day."),
     ] = None
-    as_of: Annotated[Moment | None, Field(description="Only what was true then.")] = None
+    as_of: Annotated[Moment | None, Field(description="Only memories that were true at this time.")] = None
     known_at: Annotated[
-        Moment | None, Field(description="As this memory knew it then. Not for portable, which has it all.")
+        Moment | None,
+        Field(description="As stored at this time. Not for portable, which includes all history."),
     ] = None
     scope: Annotated[
         Scope | None,
-        Field(description="Only this scope and what is below it; / is everything. Default is your own."),
+        Field(
+            description="Only this scope and scopes below it; / is everything. Default: the current scope."
+        ),
     ] = None
-    vectors: Annotated[Switch, Field(description="For portable: vectors too, so that none need be made.")] = (
-        False
-    )
+    vectors: Annotated[
+        Switch, Field(description="portable: include vectors, so that an import need not compute them.")
+    ] = False
     path: Annotated[
         str | None,
         Field(
             max_length=4096,
-            description="A file name in exports/ (any path on the command line); default: a dated one.",
+            description="File name in exports/ (any path on the command line). Default: a dated name.",
         ),
     ] = None
 
 
 class ExportedMemory(MemoryView):
-    """A memory with every field it has, without vectors."""
+    """A memory with all its fields, without vectors."""
 
     domain_scores: Mapping[str, float] | None = None
 
 
 class Exported(Wire):
-    """Where the file is, and what is in it. Tombstones, edges and documents are in portable ones only.
+    """The file, and what is in it. Only portable files have tombstones, edges and documents.
 
-    `note` says what was left out because no `scope` was asked for.
+    `note` states what was left out because no `scope` was given.
     """
 
     path: str
@@ -89,7 +93,7 @@ class Exported(Wire):
 
 
 def render_exported(done: Exported) -> str:
-    """The export for a person."""
+    """The export as text."""
     what = f"{count(done.memories_exported, 'memory')} of {done.total_memories:,} from {done.scope}"
     beside = [
         count(number, noun)
@@ -100,7 +104,7 @@ def render_exported(done: Exported) -> str:
         )
         if number
     ]
-    nothing = "" if done.memories_exported else "No memory matched; the file is without any.\n"
+    nothing = "" if done.memories_exported else "No memory matched; the file is empty.\n"
     note = f"\n{done.note}" if done.note else ""
     return f"{nothing}{', '.join([what, *beside])}\n{done.path} ({done.size_bytes:,} bytes){note}"
 
@@ -116,13 +120,13 @@ def render_exported(done: Exported) -> str:
     render=render_exported,
 )
 def export_memories(call: Call, asked: ExportArguments) -> Exported:
-    """Write memories to a new file; without a path, in the folder `exports` of the data directory.
+    """Write memories to a new file; without `path`, in the folder `exports` of the data directory.
 
-    json and jsonl are for reading: every field with the names `memory` shows, without vectors and history.
-    portable is for `import`: memories with their history, evidence, edges, documents and tombstones. The file
-    is readable by its owner only, and nothing is overwritten. Superseded, expired, suppressed and archived
-    memories are written too; `as_of` leaves out what was not true then. Without a `scope`, the caller's own
-    and what it inherits is exported.
+    json and jsonl are for reading: every field with the names `memory` uses, without vectors and history.
+    portable is for `import`: memories with history, evidence, edges, documents and tombstones. Only the
+    file's owner can read it, and nothing is overwritten. Superseded, expired, suppressed and archived
+    memories are included; `as_of` leaves out what was not true then. Without `scope`, the current scope and
+    what it inherits is exported.
     """
     form = _format(asked)
     where = Filter(
@@ -137,7 +141,8 @@ def export_memories(call: Call, asked: ExportArguments) -> Exported:
         return _portable(call, asked, where)
     if asked.vectors:
         raise InvalidInput(
-            f"`vectors` are written to portable files only, not to {form}.", details={"argument": "vectors"}
+            f"`vectors` can only be written to portable files, not to {form}.",
+            details={"argument": "vectors"},
         )
     path, done = export(
         call,
@@ -147,7 +152,7 @@ def export_memories(call: Call, asked: ExportArguments) -> Exported:
         write=_written(call),
     )
     return Exported(
-        path=_place(call, path),
+        path=_shown_path(call, path),
         format=form,
         memories_exported=done,
         total_memories=call.engine.store.count(ANYTHING, access=call.access),
@@ -157,16 +162,16 @@ def export_memories(call: Call, asked: ExportArguments) -> Exported:
     )
 
 
-def _place(call: Call, path: Path) -> str:
-    """Where the file is: in full for who may know where the data directory is."""
+def _shown_path(call: Call, path: Path) -> str:
+    """The path of the file; the full one for callers that may know the data directory."""
     return str(path) if call.sees_installation else f"{path.parent.name}/{path.name}"
 
 
 def _portable(call: Call, asked: ExportArguments, where: Filter) -> Exported:
     if asked.known_at is not None:
         raise InvalidInput(
-            "A portable file holds what was known at every time; `known_at` does not go with it.",
-            hint="Leave `known_at` out, or choose json or jsonl.",
+            "A portable file includes all history, so `known_at` does not apply.",
+            hint="Omit `known_at`, or choose json or jsonl.",
             details={"argument": "known_at"},
         )
     scope = used(call, asked.scope)
@@ -174,7 +179,7 @@ def _portable(call: Call, asked: ExportArguments, where: Filter) -> Exported:
     chosen = None if whole else scoped(call, where, asked.scope)
     path, done = export_portable(call, chosen, name=asked.path, vectors=asked.vectors)
     return Exported(
-        path=_place(call, path),
+        path=_shown_path(call, path),
         format="portable",
         memories_exported=done.memories,
         total_memories=call.engine.store.count(ANYTHING, access=call.access),
@@ -188,7 +193,7 @@ def _portable(call: Call, asked: ExportArguments, where: Filter) -> Exported:
 
 
 def _left_out(call: Call, asked: ExportArguments, where: Filter) -> str | None:
-    """How many memories in reach a caller did not get who did not say which scope he wants."""
+    """How many accessible memories of other scopes were left out because no scope was given."""
     wider = widening(call, call.scope, "export") if asked.scope is None else None
     if wider is None:
         return None
@@ -201,16 +206,21 @@ def _left_out(call: Call, asked: ExportArguments, where: Filter) -> str | None:
 
 
 def _format(asked: ExportArguments) -> Format:
-    """The format asked for, or else what the name of the file tells; InvalidInput when they differ."""
+    """The given format, or the one implied by the file name; InvalidInput if they differ."""
     name = (asked.path or "").lower()
-    told = next((form for ending, form in ENDINGS if name.endswith(ending)), None)
-    if asked.format and told and asked.format != told and (asked.format, told) != ("portable", "jsonl"):
+    implied = next((form for ending, form in ENDINGS if name.endswith(ending)), None)
+    if (
+        asked.format
+        and implied
+        and asked.format != implied
+        and (asked.format, implied) != ("portable", "jsonl")
+    ):
         raise InvalidInput(
-            f"`{asked.path}` is the name of a {told} file, but the format asked for is {asked.format}.",
-            hint="Leave `format` out, or give a name that ends like it.",
+            f"`{asked.path}` is the name of a {implied} file, but `format` is {asked.format}.",
+            hint="Omit `format`, or give a file name with the matching ending.",
             details={"argument": "format"},
         )
-    return asked.format or told or "json"
+    return asked.format or implied or "json"
 
 
 def _written(call: Call) -> Callable[[Record], bytes]:
@@ -219,6 +229,6 @@ def _written(call: Call) -> Callable[[Record], bytes]:
     def write(record: Record) -> bytes:
         shown = view_fields(record, now, "full")
         whole = ExportedMemory(domain_scores=record.memory.domain_scores, **shown).wire()
-        return orjson.dumps(discreet(call, whole))
+        return orjson.dumps(without_inaccessible_ids(call, whole))
 
     return write

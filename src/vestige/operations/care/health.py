@@ -1,4 +1,4 @@
-"""How well everything is kept: `memory_health`."""
+"""Retention of all memories: `memory_health`."""
 
 from datetime import datetime
 from typing import Annotated
@@ -15,14 +15,14 @@ from vestige.operations.shared.text import fields, percent
 
 
 class Bucket(Wire):
-    """How many memories have a retention in a range."""
+    """The number of memories in a range of retention."""
 
     bucket: str
     count: int
 
 
 class SnapshotView(Wire):
-    """How well everything was kept when the memory was consolidated."""
+    """Average retention at a consolidation."""
 
     at: datetime
     avg_retention: float
@@ -31,12 +31,12 @@ class SnapshotView(Wire):
 
 
 class HealthView(Wire):
-    """How strong all memories are, whether that meets the target, and where it is going.
+    """The strength of all memories, the target, and the trend.
 
-    The target is for `avg_retrieval_strength`, the average chance that a memory is recalled now: 1 for a new
-    one. Retention, which also counts how well a memory was learned, begins at 73 % and grows with use over
-    years. Where nothing is remembered, neither is told. `trend` compares the average retention of the last
-    two consolidations with that of the three before; `history` has these, the last one first.
+    The target applies to `avg_retrieval_strength`, the average probability that a memory is recalled now: 1
+    for a new one. Retention also counts how well a memory was learned; it starts at 73 % and grows with use
+    over years. Both are absent without memories. `trend` compares the average retention of the last two
+    consolidations with the three before; `history` lists them, newest first.
     """
 
     avg_retention: str
@@ -54,12 +54,12 @@ class HealthView(Wire):
 
 
 def render_health(health: HealthView) -> str:
-    """The health of the memory for a person."""
+    """The health of the memory as text."""
     numbers = fields(
         (
             ("average retention", health.avg_retention),
-            ("average chance of recall", percent(health.avg_retrieval_strength)),
-            ("target for that", f"{percent(health.retention_target)}{_met(health)}"),
+            ("average recall probability", percent(health.avg_retrieval_strength)),
+            ("target", f"{percent(health.retention_target)}{_met(health)}"),
             ("trend", health.trend.replace("_", " ")),
             ("memories", f"{health.total_memories:,}"),
             *((f"at {one.bucket}", f"{one.count:,}") for one in health.distribution),
@@ -80,14 +80,15 @@ def _met(health: HealthView) -> str:
     effect="none",
     example={},
     command="health",
-    title="Retention of the memory",
+    title="Retention of memories",
     render=render_health,
 )
 def memory_health(call: Call) -> HealthView:
-    """Say how well all memories in reach are kept, against the target, and what would help.
+    """Show how well all accessible memories are retained, the target, and a recommendation.
 
-    The target for the average chance of recall is the setting `memory.retention_target`. Every consolidation
-    takes a snapshot, from which the trend comes. `system_status` tells about the store and the model.
+    The target for the average recall probability is the setting `memory.retention_target`. Every
+    consolidation takes a snapshot, which the trend is computed from. For the store and the model, use
+    `system_status`.
     """
     engine, history = call.engine, snapshots(call)
     stats = engine.store.stats(access=call.access, now=engine.now())

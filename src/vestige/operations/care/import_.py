@@ -1,4 +1,4 @@
-"""Memories from a file: `import`."""
+"""Importing memories from a file: `import`."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -17,17 +17,17 @@ from vestige.engine.exchange.import_foreign import import_foreign
 from vestige.engine.exchange.import_portable import ImportedPortable, check_portable, import_portable
 from vestige.engine.exchange.import_secrets import Holding
 from vestige.exchange.importers.recognition import ImportFormat, recognise
-from vestige.operations.care.scan import HoldingsView, told_holdings, view_holdings
+from vestige.operations.care.scan import HoldingsView, holdings_lines, view_holdings
 from vestige.operations.registry.arguments import Scope, Switch, Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.text import count, table
 
 SHOWN = 20
-"""Reasons and notes that are shown; the counts are of all."""
+"""Limit of reasons and notes shown; the counts include all."""
 
 
 class TallyView(Wire):
-    """What became of the records of a kind: imported + present + left = read."""
+    """The outcome for records of a kind: imported + present + left = read."""
 
     read: int
     imported: int
@@ -36,7 +36,7 @@ class TallyView(Wire):
 
 
 class SaidView(Wire):
-    """What is said of so many records of a kind, and where the first of them stands."""
+    """A reason or note for a number of records of a kind, and where the first one is."""
 
     kind: str
     what: str
@@ -45,7 +45,7 @@ class SaidView(Wire):
 
 
 class Imported(Wire):
-    """What became of a file. `secrets` came in with a portable one, which is taken in as it is."""
+    """The outcome of an import. `secrets` came in with a portable file, which is imported unchanged."""
 
     path: str
     format: str
@@ -66,7 +66,7 @@ class Imported(Wire):
 
 
 def render_imported(done: Imported) -> str:
-    """The import for a person."""
+    """The import as text."""
     rows = [(kind, one.read, one.imported, one.present, one.left) for kind, one in done.by_kind.items()]
     what = "would be imported" if done.dry_run else "imported"
     text = [
@@ -75,10 +75,10 @@ def render_imported(done: Imported) -> str:
     ]
     if done.embedded:
         text.append(f"{count(done.embedded, 'memory')} embedded.")
-    for title, said in (("Left:", done.reasons), ("Changed on the way:", done.notes)):
+    for title, said in (("Left:", done.reasons), ("Changed during import:", done.notes)):
         if said:
             text += [title, *(f"  {one.count:,} × {one.kind}: {one.what} ({one.place})" for one in said)]
-    text += told_holdings(done.secrets)
+    text += holdings_lines(done.secrets)
     if done.note:
         text.append(f"! {done.note}")
     return "\n".join(text)
@@ -101,18 +101,21 @@ def import_memories(
         Field(
             min_length=1,
             max_length=4096,
-            description="A file in exports/ or backups/ (any file or folder on the command line).",
+            description="File in exports/ or backups/ (any file or folder on the command line).",
         ),
     ],
     from_: Annotated[
-        ImportFormat | None, Field(description="Its format; default: recognised by what is in it.")
+        ImportFormat | None, Field(description="Format. Default: recognised from the content.")
     ] = None,
     scope: Annotated[
-        Scope | None, Field(description="Where its memories go; default is your own. Portable files know.")
+        Scope | None,
+        Field(
+            description="Scope for the memories. Default: the current scope. Portable files have their own."
+        ),
     ] = None,
-    dry_run: Annotated[Switch, Field(description="Say what would happen, and write nothing.")] = False,
+    dry_run: Annotated[Switch, Field(description="Report what would happen without writing.")] = False,
 ) -> Imported:
-    """Take in the memories of a file: an export, another memory system's store, or notes.
+    """Import the memories of a file: an export, another memory system's store, or notes.
 
     Formats: portable (`vestige.portable.v1`), reference (a database of the original Vestige), its JSON
     exports, server-memory (the official MCP memory server), jsonl (objects with `content` or `text`),
@@ -124,26 +127,26 @@ def import_memories(
         return _portable(call, file, scope, dry_run=dry_run)
     where = scope or call.scope
     done = import_foreign(call, file, form, where, dry_run=dry_run)
-    return _told(
+    return _imported(
         done.outcome, file, form, scope=where, dry_run=dry_run, embedded=done.embedded, note=done.note
     )
 
 
 def _file(call: Call, path: str) -> Path:
-    """The file that is meant; a plain name may also be one in the folders of exports and backups."""
+    """The file to import; a plain name may also be in the folders of exports and backups."""
     folders = [call.engine.settings.data_dir / name for name in (EXPORTS, BACKUPS)]
-    reach = f"{EXPORTS}/ or {BACKUPS}/ of the data directory"
+    allowed_folders = f"{EXPORTS}/ or {BACKUPS}/ of the data directory"
     if not call.local:
-        check_file_name(path, place=f"the file must be in {reach}", example="memories.json")
-    places = [folder / path for folder in folders if path == Path(path).name]
+        check_file_name(path, place=f"the file must be in {allowed_folders}", example="memories.json")
+    candidates = [folder / path for folder in folders if path == Path(path).name]
     if call.local:
-        places.insert(0, _given(path))
-    for place in places:
-        if place.is_file() or (call.local and place.is_dir()):
-            return place.absolute()
+        candidates.insert(0, _given(path))
+    for candidate in candidates:
+        if candidate.is_file() or (call.local and candidate.is_dir()):
+            return candidate.absolute()
     raise NotFound(
         f"There is no file {path}.",
-        hint=None if call.local else f"It must be in {reach}.",
+        hint=None if call.local else f"It must be in {allowed_folders}.",
         details={"argument": "path"},
     )
 
@@ -152,7 +155,7 @@ def _given(path: str) -> Path:
     try:
         return Path(path).expanduser()
     except RuntimeError as exc:
-        raise InvalidInput(f"The home directory in {path} cannot be found.") from exc
+        raise InvalidInput(f"The home directory in {path} cannot be determined.") from exc
 
 
 def _recognised(file: Path) -> ImportFormat:
@@ -165,8 +168,8 @@ def _recognised(file: Path) -> ImportFormat:
 def _portable(call: Call, file: Path, scope: str | None, *, dry_run: bool) -> Imported:
     if scope is not None:
         raise InvalidInput(
-            "A portable file says itself which scopes its memories belong to.",
-            hint="Leave `scope` out.",
+            "A portable file contains the scopes of its memories.",
+            hint="Omit `scope`.",
             details={"argument": "scope"},
         )
     if dry_run:
@@ -179,8 +182,8 @@ def _portable(call: Call, file: Path, scope: str | None, *, dry_run: bool) -> Im
                 ("document", holds.documents),
             )
         }
-        note = "The file is sound. How much of it is here already is seen when it is imported."
-        return _told(
+        note = "The file is valid. How much of it is already here is only known after importing it."
+        return _imported(
             ImportOutcome(tallies=tallies),
             file,
             ImportFormat.PORTABLE,
@@ -189,8 +192,8 @@ def _portable(call: Call, file: Path, scope: str | None, *, dry_run: bool) -> Im
             note=note,
         )
     done = import_portable(call, file)
-    return _told(
-        _united(done),
+    return _imported(
+        _merged_outcome(done),
         file,
         ImportFormat.PORTABLE,
         holdings=done.holdings,
@@ -199,14 +202,14 @@ def _portable(call: Call, file: Path, scope: str | None, *, dry_run: bool) -> Im
     )
 
 
-def _united(done: ImportedPortable) -> ImportOutcome:
+def _merged_outcome(done: ImportedPortable) -> ImportOutcome:
     holds, waiting, dangling = done.contents, len(done.waiting), done.dangling
     memories = done.added + done.changed + done.ended
-    # A memory that comes in also brings links to life that an earlier file told of: not this one's.
+    # An imported memory also activates links from an earlier file; they do not count here.
     linked = min(done.edges, holds.edges - dangling)
     left = (
-        ImportNote(kind="connection", place="", what="a memory at its end is not here", count=dangling),
-        ImportNote(kind="document", place="", what="a memory it speaks of is not here", count=waiting),
+        ImportNote(kind="connection", place="", what="the memory at one end is not here", count=dangling),
+        ImportNote(kind="document", place="", what="the memory it refers to is not here", count=waiting),
     )
     return ImportOutcome(
         tallies={
@@ -230,7 +233,7 @@ def _united(done: ImportedPortable) -> ImportOutcome:
     )
 
 
-def _told(
+def _imported(
     outcome: ImportOutcome,
     file: Path,
     form: ImportFormat,

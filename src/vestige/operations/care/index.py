@@ -1,4 +1,4 @@
-"""What vectors are searched in: `index.status`, `index.rebuild`."""
+"""Vector index files: `index.status`, `index.rebuild`."""
 
 from dataclasses import asdict
 
@@ -10,7 +10,7 @@ from vestige.store.contract.answers import IndexStatus
 
 
 class IndexView(Wire):
-    """What is in index files; what is not is read from the store itself."""
+    """The vectors in index files; others are read from the store itself."""
 
     path: str | None = None
     vectors: int
@@ -22,7 +22,7 @@ class IndexView(Wire):
 
 
 def render_index(view: IndexView) -> str:
-    """The index files for a person."""
+    """The index as text."""
     text = fields(
         (
             ("vectors", f"{view.vectors:,}"),
@@ -35,8 +35,8 @@ def render_index(view: IndexView) -> str:
         )
     )
     notes = [f"! {name} is not used: {problem}." for name, problem in view.problems.items()]
-    mend = ["→ Run `vestige index rebuild` to write it again."] if notes else []
-    return "\n".join([text, *notes, *mend])
+    advice = ["→ Run `vestige index rebuild` to write it again."] if notes else []
+    return "\n".join([text, *notes, *advice])
 
 
 def _view(status: IndexStatus) -> IndexView:
@@ -54,10 +54,10 @@ def _view(status: IndexStatus) -> IndexView:
     render=render_index,
 )
 def index_status(call: Call) -> IndexView:
-    """Check the index files and say what they hold.
+    """Check the index files and report what they hold.
 
-    A small store has none. Files only save time and memory: searches give the same answers without them. A
-    store in PostgreSQL has an index of the server's instead.
+    A small store has none. Index files only save time and memory: searches return the same results without
+    them. PostgreSQL has its own index instead.
     """
     return _view(call.engine.store.index_status())
 
@@ -73,8 +73,8 @@ def index_status(call: Call) -> IndexView:
     render=render_index,
 )
 def index_rebuild(call: Call) -> IndexView:
-    """Write the index files again that are damaged, missing or mostly dead.
+    """Rewrite index files that are damaged, missing or mostly dead.
 
-    Files that are whole stay as they are; memories and vectors are only read.
+    Intact files stay; memories and vectors are only read.
     """
     return _view(call.engine.store.rebuild_index())

@@ -1,4 +1,4 @@
-"""API keys for those who come over the network: `keys`."""
+"""API keys for network clients: `keys`."""
 
 import re
 from datetime import datetime, timedelta
@@ -33,9 +33,11 @@ Which = Annotated[
 
 
 class CreateKeyArguments(Arguments):
-    """Whom the key is for, and what it allows."""
+    """Label, permissions, filters and expiry of a new key."""
 
-    label: Annotated[str, Field(min_length=1, max_length=200, description="Whom or what it is for.")]
+    label: Annotated[
+        str, Field(min_length=1, max_length=200, description="Name of the user or client it is for.")
+    ]
     permissions: Annotated[
         Names,
         Field(
@@ -45,17 +47,17 @@ class CreateKeyArguments(Arguments):
     ] = list(DEFAULT_PERMISSIONS)
     scopes: Annotated[
         list[Scope] | None,
-        Field(description="Only these scopes and what is below them.", max_length=MAX_FILTERS),
+        Field(description="Only these scopes and scopes below them.", max_length=MAX_FILTERS),
     ] = None
     domains: Annotated[Names | None, Field(description="Only memories of these domains.")] = None
     expires: Annotated[
         str | None,
-        Field(max_length=50, description="When it stops working: 12h, 30d, 8w, or a date or time."),
+        Field(max_length=50, description="Expiry: 12h, 30d, 8w, or a date or time."),
     ] = None
 
 
 class KeyView(Wire):
-    """A key without its text, which is kept nowhere."""
+    """A key without its text, which is not stored."""
 
     id: str
     label: str
@@ -71,7 +73,7 @@ class KeyView(Wire):
 
 
 class KeyMade(KeyView):
-    """A new key. `key` is shown this once."""
+    """A new key. `key` is shown only once."""
 
     key: str
     replaces: str | None = None
@@ -79,29 +81,31 @@ class KeyMade(KeyView):
 
 
 class KeyRevoked(KeyView):
-    """A key that opens nothing any more."""
+    """A revoked key."""
 
     message: str
 
 
 class KeysView(Wire):
-    """The keys, oldest first. `hidden` were revoked or have expired."""
+    """The keys, oldest first. `hidden` counts revoked and expired ones."""
 
     keys: list[KeyView]
     hidden: int | None = None
 
 
 def render_made(made: KeyMade) -> str:
-    """The key on a line of its own, then what it is good for and what to do with it."""
-    return f"{made.key}\n\n{_reach(made)}\n{made.message}"
+    """The key on its own line, then its permissions and how to use it."""
+    return f"{made.key}\n\n{_access_text(made)}\n{made.message}"
 
 
 def render_keys(answer: KeysView) -> str:
-    """The keys for a person."""
-    hidden = f"\n\n--all shows {count(answer.hidden, 'key')} that are over." if answer.hidden else ""
+    """The keys as text."""
+    hidden = (
+        (f"\n\n--all also shows {count(answer.hidden, 'revoked or expired key')}.") if answer.hidden else ""
+    )
     if not answer.keys:
-        return f"There are none.{hidden}"
-    # By its hash, which is short and names it too; the id is in the JSON.
+        return f"No keys.{hidden}"
+    # The short hash identifies the key; the id is in the JSON.
     heads = ("hash", "label", "may", "scopes", "domains", "last used", "expires", "status")
     return table(heads, (_cells(key) for key in answer.keys)) + hidden
 
@@ -119,10 +123,10 @@ def render_keys(answer: KeysView) -> str:
     render=render_made,
 )
 def create_key(call: Call, wanted: CreateKeyArguments) -> KeyMade:
-    """Make a key for somebody who comes over the network. It is shown this once and kept nowhere.
+    """Create an API key for a network client. It is shown only once and not stored.
 
-    It may `read` and `write` unless `permissions` says otherwise. With `scopes` or `domains` everything else
-    is to its owner as if it were not there. A label names one key that works: `keys rotate` replaces that.
+    It may `read` and `write` unless `permissions` is given. With `scopes` or `domains`, all other memories
+    are invisible to it. A label belongs to one active key; `keys rotate` replaces it.
     """
     keys.require_free_label(call, wanted.label)
     made, text = keys.mint(
@@ -133,19 +137,19 @@ def create_key(call: Call, wanted: CreateKeyArguments) -> KeyMade:
         domains=wanted.domains,
         expires_at=None if wanted.expires is None else _expiry(call.engine.now(), wanted.expires),
     )
-    return KeyMade(key=text, message=_KEEP_IT, **_told(made, made.created_at))
+    return KeyMade(key=text, message=_KEEP_IT, **_key_fields(made, made.created_at))
 
 
 @registry.operation("keys.list", permission="admin", effect="none", example={}, render=render_keys)
 def list_keys(
     call: Call,
-    all: Annotated[bool, Field(description="Those that were revoked or have expired too.")] = False,
+    all: Annotated[bool, Field(description="Also list revoked and expired keys.")] = False,
 ) -> KeysView:
-    """List the keys that work, with what each may do and when it was last used."""
+    """List active keys with their permissions and last use."""
     now, known = call.engine.now(), call.engine.store.list_keys()
     shown = [key for key in known if all or key.works_at(now)]
     return KeysView(
-        keys=[KeyView(**_told(key, now)) for key in shown], hidden=len(known) - len(shown) or None
+        keys=[KeyView(**_key_fields(key, now)) for key in shown], hidden=len(known) - len(shown) or None
     )
 
 
@@ -158,11 +162,11 @@ def list_keys(
     render=lambda done: done.message,
 )
 def revoke_key(call: Call, id: Which) -> KeyRevoked:
-    """Let a key open nothing from now on. There is no way back; make a new one instead."""
+    """Revoke a key at once. This cannot be undone; create a new key instead."""
     revoked = keys.revoke(call, id)
     return KeyRevoked(
-        message=f"The key “{revoked.label}” ({revoked.shown_hash}) opens nothing any more.",
-        **_told(revoked, call.engine.now()),
+        message=f"The key “{revoked.label}” ({revoked.shown_hash}) is revoked.",
+        **_key_fields(revoked, call.engine.now()),
     )
 
 
@@ -175,33 +179,34 @@ def revoke_key(call: Call, id: Which) -> KeyRevoked:
     render=render_made,
 )
 def rotate_key(call: Call, id: Which) -> KeyMade:
-    """Replace a key by a new one with the same label, rights and filters; the old one is revoked at once.
+    """Replace a key by a new one with the same label, permissions and filters; the old one is revoked at
+    once.
 
-    One that expires lives as long again.
+    An expiring key gets the same lifetime again.
     """
     old, made, text = keys.rotate(call, id)
     message = f"{_KEEP_IT} The key {old.shown_hash} was revoked."
-    return KeyMade(key=text, replaces=old.id, message=message, **_told(made, made.created_at))
+    return KeyMade(key=text, replaces=old.id, message=message, **_key_fields(made, made.created_at))
 
 
-_KEEP_IT = "Keep it now: it is not shown again. Send it as `Authorization: Bearer` or `X-API-Key`."
+_KEEP_IT = "Save it now: it is not shown again. Send it as `Authorization: Bearer` or `X-API-Key`."
 
 
-def _expiry(now: datetime, told: str) -> datetime:
-    found = _LIFE.fullmatch(told.strip().lower())
+def _expiry(now: datetime, text: str) -> datetime:
+    found = _LIFE.fullmatch(text.strip().lower())
     if found:
         return keys.expiry_after(now, timedelta(**{_UNITS[found[2]]: int(found[1])}))
     try:
-        return _MOMENT.validate_python(told)
+        return _MOMENT.validate_python(text)
     except ValidationError as exc:
         raise InvalidInput(
-            "`expires` is neither a length of time nor a time.",
-            hint="Such as 12h, 30d, 8w, 2027-01-01 or 2027-01-01T08:00:00Z.",
+            "`expires` is neither a duration nor a time.",
+            hint="Give a value such as 12h, 30d, 8w, 2027-01-01 or 2027-01-01T08:00:00Z.",
             details={"argument": "expires"},
         ) from exc
 
 
-def _told(key: ApiKey, now: datetime) -> dict[str, Any]:  # fields of KeyView, which checks them
+def _key_fields(key: ApiKey, now: datetime) -> dict[str, Any]:  # fields of KeyView, which checks them
     scopes = scope_filter(key.scopes)
     return {
         "id": key.id,
@@ -221,8 +226,8 @@ def _told(key: ApiKey, now: datetime) -> dict[str, Any]:  # fields of KeyView, w
 _VERBS = {"read": "read", "write": "write", "admin": "administer"}
 
 
-def _reach(key: KeyView) -> str:
-    """What a key may do and where, in a sentence: scopes as they were understood."""
+def _access_text(key: KeyView) -> str:
+    """The permissions and filters of a key in a sentence."""
     *verbs, last = (_VERBS[one] for one in key.permissions)
     may = f"{', '.join(verbs)} and {last}" if verbs else last
     where = "everywhere" if key.scopes is None else f"in {', '.join(key.scopes)} and below"
@@ -235,6 +240,6 @@ def _reach(key: KeyView) -> str:
 
 
 def _cells(key: KeyView) -> tuple[object, ...]:
-    reach = [", ".join(one) if one else "all" for one in (key.scopes, key.domains)]
+    filters = [", ".join(one) if one else "all" for one in (key.scopes, key.domains)]
     may = key.permissions[-1]
-    return (key.hash, key.label, may, *reach, day(key.last_used), day(key.expires_at), key.status)
+    return (key.hash, key.label, may, *filters, day(key.last_used), day(key.expires_at), key.status)

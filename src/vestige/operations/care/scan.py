@@ -1,4 +1,4 @@
-"""Looking for secrets in what is stored: `scan`; and what to say of those that came in by a merge."""
+"""Scanning the store for secrets: `scan`; and reports of secrets that an import or sync brought in."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -14,16 +14,16 @@ from vestige.operations.registry.registry import registry
 from vestige.operations.shared.text import count, table
 
 MOST_COPIES = 50
-"""How many backups and exports an answer names."""
+"""Maximum number of backups and exports that an answer names."""
 MOST_HOLDINGS = 20
-"""How many of the records that came in with secrets an answer names."""
+"""Maximum number of records with secrets that an answer names."""
 
 
 class SecretFindingView(Wire):
-    """A secret that is stored: what it is, where, and as much of it as may be shown.
+    """A stored secret: its kind, where it is, and a masked excerpt.
 
-    `entity` is `memory`, or the kind of another record. `revisions` are those of a memory that hold it;
-    `present` is false where only its history does.
+    `entity` is `memory`, or the kind of another record. `revisions` are those of a memory that contain it;
+    `present` is false if only its history does.
     """
 
     entity: str
@@ -38,10 +38,10 @@ class SecretFindingView(Wire):
 
 
 class ScanResult(Wire):
-    """What was looked through and found.
+    """The result of a scan.
 
-    `replaced` names for each memory that was blacked out the one that took its place. `copies` are backups
-    and exports of your own that may hold the same secrets.
+    `replaced` maps each redacted memory to the one that replaced it. `copies` are your own backups and
+    exports that may contain the same secrets.
     """
 
     memories: int
@@ -60,14 +60,14 @@ class ScanResult(Wire):
 
 
 def render_scan(result: ScanResult) -> str:
-    """What was found, for a person."""
+    """The result as text."""
     if not result.findings:
         return result.message
-    rows = ((one.id, one.entity, one.secret, _place(one), one.excerpt) for one in result.findings)
+    rows = ((one.id, one.entity, one.secret, _location(one), one.excerpt) for one in result.findings)
     return f"{table(('id', 'in', 'secret', 'place', 'excerpt'), rows)}\n\n{result.message}"
 
 
-def _place(one: SecretFindingView) -> str:
+def _location(one: SecretFindingView) -> str:
     place = f"{one.field} {one.line}:{one.column}"
     if one.present:
         return place
@@ -75,7 +75,7 @@ def _place(one: SecretFindingView) -> str:
 
 
 class HoldingView(Wire):
-    """A record that came in with secrets: `memory` or the kind of another record, and what they are."""
+    """A record that came in with secrets: `memory` or the kind of another record, and their kinds."""
 
     entity: str
     id: str
@@ -83,7 +83,7 @@ class HoldingView(Wire):
 
 
 class HoldingsView(Wire):
-    """Secrets that came in with what another store told: how many records hold some, the first of them."""
+    """Secrets in records from another store: the number of records, and the first of them."""
 
     records: int
     first: list[HoldingView]
@@ -91,7 +91,7 @@ class HoldingsView(Wire):
 
 
 def view_holdings(holdings: Sequence[Holding]) -> HoldingsView | None:
-    """What to say of records that came in with secrets; None if there are none."""
+    """A report of records that came in with secrets; None without any."""
     if not holdings:
         return None
     first = [
@@ -99,14 +99,14 @@ def view_holdings(holdings: Sequence[Holding]) -> HoldingsView | None:
         for one in holdings[:MOST_HOLDINGS]
     ]
     message = (
-        f"Secrets in {count(len(holdings), 'record')}: a merge takes in what the other side holds."
-        " `vestige scan --redact` blacks them out, here and wherever you synchronise."
+        f"Secrets in {count(len(holdings), 'record')}: a merge keeps what the other side contains. `vestige "
+        "scan --redact` redacts them, here and on every machine you synchronise with."
     )
     return HoldingsView(records=len(holdings), first=first, message=message)
 
 
-def told_holdings(seen: HoldingsView | None) -> list[str]:
-    """The same as lines for a person."""
+def holdings_lines(seen: HoldingsView | None) -> list[str]:
+    """The report as lines of text."""
     if seen is None:
         return []
     rows = ((one.id, one.entity, ", ".join(one.secrets)) for one in seen.first)
@@ -120,23 +120,23 @@ def told_holdings(seen: HoldingsView | None) -> list[str]:
     example={},
     lane="long",
     command_only=True,
-    title="Look for secrets",
+    title="Scan for secrets",
     render=render_scan,
 )
 def scan_store(
     call: Call,
     redact: Annotated[
         Switch,
-        Field(description="Black out what is found. The memory gets a new id and loses its history."),
+        Field(description="Redact secrets. An affected memory gets a new id and loses its history."),
     ] = False,
 ) -> ScanResult:
-    """Look for keys, tokens and passwords in everything that is stored.
+    """Scan everything in the store for keys, tokens and passwords.
 
-    Memories are looked through with their wordings, tags, sources, metadata and earlier revisions, and so is
-    everything kept beside them. With `redact`, a memory that holds a secret is replaced by one that says
-    `[redacted: …]` instead, with its strength and links; the old one is purged with its history, on every
-    machine it is synchronised with. Backups and exports stay as they are (`copies`): a secret that was in
-    them should be changed. On the command line the exit code is 1 while secrets are stored.
+    Scans memories with their wordings, tags, sources, metadata and earlier revisions, and all other records.
+    With `redact`, a memory with a secret is replaced by one with `[redacted: …]` in its place, with the same
+    strength and links; the old one is purged with its history, on every synchronised machine. Backups and
+    exports stay unchanged (`copies`): change a secret that was in them. On the command line the exit code is
+    1 while secrets are stored.
     """
     seen = scan(call, redact=redact)
     kept = file_copies(call) if seen.findings else []
@@ -167,16 +167,16 @@ def _view(one: SecretFinding) -> SecretFindingView:
 
 
 def _message(seen: Scanned, redact: bool, kept: int) -> str:
-    looked = f"{count(seen.memories, 'memory')} and {count(seen.documents, 'other record')} looked through"
+    looked = f"{count(seen.memories, 'memory')} and {count(seen.documents, 'other record')} scanned"
     if not seen.findings:
         return f"{looked}: no secrets."
     sentences = [f"{looked}: {count(len(seen.findings), 'secret')}."]
     if redact:
         done = len(seen.replaced) + seen.redacted_documents
-        sentences.append(f"Blacked out in {count(done, 'record')}.")
+        sentences.append(f"Redacted in {count(done, 'record')}.")
     else:
-        sentences.append("`vestige scan --redact` blacks them out.")
+        sentences.append("`vestige scan --redact` redacts them.")
     if kept:
-        sentences.append(f"Not touched: {kept} of your backups and exports, which may hold them too.")
-    sentences.append("Change every secret that was stored: others may have read it.")
+        sentences.append(f"Not touched: {kept} of your backups and exports, which may contain them too.")
+    sentences.append("Change every secret that was stored: someone may have read it.")
     return " ".join(sentences)

@@ -1,4 +1,4 @@
-"""Looking after the store: `system_status`, `rebuild`."""
+"""Status of the store and rebuilding derived data: `system_status`, `rebuild`."""
 
 from dataclasses import asdict
 from datetime import datetime
@@ -28,8 +28,9 @@ class ModelView(Wire):
 
 
 class AutopilotView(Wire):
-    """What reacts to events in this process: how much it has done and left undone, and whether this process
-    is the `leader` that also does what is done from time to time."""
+    """The autopilot of this process: its counts, and whether this process is the `leader`, which also runs
+    the periodic tasks.
+    """
 
     running: bool
     leader: bool
@@ -42,7 +43,7 @@ class AutopilotView(Wire):
 
 
 class ProcessView(Wire):
-    """A process that has the store open, and whether it stays to serve."""
+    """A process that has the store open, and whether it is a server."""
 
     pid: int
     command: str
@@ -51,7 +52,7 @@ class ProcessView(Wire):
 
 
 class Status(Wire):
-    """How the memory is doing."""
+    """The status of the memory."""
 
     status: str
     version: str
@@ -83,7 +84,7 @@ class Status(Wire):
 
 
 class RebuiltView(Wire):
-    """What was derived again; the note tells what was left out, and why."""
+    """What was rebuilt; the note states what was left out, and why."""
 
     success: bool = True
     strengths: int
@@ -94,7 +95,7 @@ class RebuiltView(Wire):
 
 
 def render_status(status: Status) -> str:
-    """The state of the memory for a person."""
+    """The status as text."""
     text = fields(
         (
             ("status", status.status),
@@ -105,7 +106,7 @@ def render_status(status: Status) -> str:
             ("pinned", status.pinned),
             ("archived", status.archived),
             ("connections", status.connections),
-            ("found by meaning", percent(status.embedding_coverage)),
+            ("with vectors", percent(status.embedding_coverage)),
             ("model", f"{status.embedding_model.name or '–'} ({status.embedding_model.state})"),
             ("scopes", ", ".join(f"{name} {n}" for name, n in status.by_scope.items())),
             ("newest", day(status.newest)),
@@ -138,10 +139,10 @@ def _autopilot(seen: AutopilotView) -> str:
     render=render_status,
 )
 def system_status(call: Call) -> Status:
-    """Say how the memory is doing: counts, retention, the model, and what would help.
+    """Show the status of the memory: counts, retention, the model, and recommendations.
 
-    Who reaches a part of the store is told of that part. Where and how it runs, only those are told who may
-    do everything.
+    Counts cover the memories that the caller has access to. Only callers with full access see details of the
+    installation.
     """
     seen = health(call)
     stats = seen.stats
@@ -198,10 +199,10 @@ def _model(seen: EmbedderStatus) -> ModelView:
 
 
 def render_rebuilt(done: RebuiltView) -> str:
-    """What was derived again for a person."""
+    """The rebuild as text."""
     text = (
         f"{count(done.strengths, 'strength')} replayed from the log ({done.drifted} had drifted), "
-        f"{count(done.words, 'memory')} indexed again, {count(done.vectors, 'memory')} embedded."
+        f"{count(done.words, 'memory')} reindexed, {count(done.vectors, 'memory')} embedded."
     )
     return f"{text}\n! {done.note}" if done.note else text
 
@@ -218,13 +219,15 @@ def render_rebuilt(done: RebuiltView) -> str:
 def rebuild_derived(
     call: Call,
     strengths: Annotated[bool, Field(description="Replay strengths from the event log.")] = False,
-    words: Annotated[bool, Field(description="Derive the lexical index again from the text.")] = False,
-    vectors: Annotated[bool, Field(description="Embed what has no vectors of the configured model.")] = False,
+    words: Annotated[bool, Field(description="Rebuild the lexical index from the texts.")] = False,
+    vectors: Annotated[
+        bool, Field(description="Embed memories without vectors of the configured model.")
+    ] = False,
 ) -> RebuiltView:
-    """Derive again what is derived from the log and the texts; without a choice, all of it.
+    """Rebuild data derived from the log and the texts; without options, all of it.
 
-    Memories themselves are only read. After a change of embedding model, `vectors` moves the store
-    over to the new one. Without a choice and without a model, vectors are left out.
+    Memories themselves are only read. After a change of embedding model, `vectors` moves the store over to
+    the new one. Without options and without a model, vectors are left out.
     """
     done = rebuild(call, strengths=strengths, words=words, vectors=vectors)
     return RebuiltView(

@@ -1,4 +1,4 @@
-"""Two machines, one memory: `sync`."""
+"""Synchronising stores through a shared folder: `sync`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,7 +7,7 @@ from pydantic import Field
 
 from vestige.engine.context import Call
 from vestige.engine.exchange.sync import sync
-from vestige.operations.care.scan import HoldingsView, told_holdings, view_holdings
+from vestige.operations.care.scan import HoldingsView, holdings_lines, view_holdings
 from vestige.operations.registry.arguments import Wire
 from vestige.operations.registry.registry import registry
 from vestige.operations.shared.text import count, table
@@ -25,10 +25,10 @@ class MetView(Wire):
 
 
 class SyncedView(Wire):
-    """Whom we met in the folder, and what we left there.
+    """The files merged from the folder, and the file written to it.
 
-    `removed` are files that this installation had left under a former name, before it was restored or copied.
-    `secrets` came in with what others left.
+    `removed` are files that this installation wrote under a former name, before it was restored or copied.
+    `secrets` came in with files of others.
     """
 
     success: bool = True
@@ -44,17 +44,17 @@ class SyncedView(Wire):
 
 
 def render_synced(done: SyncedView) -> str:
-    """The meeting for a person."""
+    """The result as text."""
     lines = []
     if done.met:
         rows = ((m.file, m.state, m.added, m.changed, m.ended, m.reason or "") for m in done.met)
         lines += [table(("file", "state", "added", "changed", "ended", ""), rows), ""]
     else:
-        lines.append("Nobody else has left anything here yet.")
+        lines.append("No other installation has written a file here yet.")
     own = f"{done.file}: {count(done.memories, 'memory')}"
     lines.append(own if done.written else f"{own}, unchanged")
-    lines += [f"{name}: our own former file, removed" for name in done.removed]
-    lines += told_holdings(done.secrets)
+    lines += [f"{name}: a former file of this installation, removed" for name in done.removed]
+    lines += holdings_lines(done.secrets)
     return "\n".join([*lines, f"! {done.note}"] if done.note else lines)
 
 
@@ -70,14 +70,14 @@ def render_synced(done: SyncedView) -> str:
 )
 def sync_stores(
     call: Call,
-    folder: Annotated[str, Field(min_length=1, description="A folder that the other machines see too.")],
+    folder: Annotated[str, Field(min_length=1, description="Folder that the other machines can access too.")],
 ) -> SyncedView:
-    """Share memories with other machines through a folder.
+    """Synchronise memories with other machines through a shared folder.
 
-    Takes in what each other installation has left there, then leaves everything of this one. Both may have
-    changed the same memory: different fields are united, of the same one the later change holds and the
-    other stays in its history, and what either deleted is deleted. The order of meetings does not matter.
-    Any folder will do that others can see: a synchronised one, a network share, a stick.
+    Merges the file that each other installation wrote there, then writes its own. If both changed a memory,
+    changes to different fields are merged; for the same field the later change wins and the other stays in
+    the history; a deletion on either side deletes. The order does not matter. Any shared folder works: a
+    synchronised one, a network share, a USB stick.
     """
     done = sync(call, Path(folder))
     return SyncedView(

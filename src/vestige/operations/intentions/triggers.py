@@ -1,4 +1,4 @@
-"""What brings an intention up, as a caller gives it: read, checked and refused."""
+"""Triggers of intentions as callers give them: parsing and validation."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -33,12 +33,12 @@ from vestige.cognition.time.calendar import WEEKDAYS
 from vestige.core.checks import check_label, utc
 from vestige.core.errors import InvalidInput
 from vestige.operations.registry.arguments import Arguments, EndMoment, Moment
-from vestige.operations.registry.errors import refusal
+from vestige.operations.registry.errors import validation_error
 
 DEEPEST = 3
-"""How deep `all` and `any` may be nested."""
+"""Maximum nesting of `all` and `any`."""
 MOST_PARTS = 20
-"""How many simple triggers one may be made of."""
+"""Maximum number of simple triggers in one."""
 MOST_STEPS = 10_000
 
 Words = Annotated[str, Field(min_length=1, max_length=300)]
@@ -62,8 +62,8 @@ _EXAMPLES = {
     "all": '{"all": [{"every": "day"}, {"codebase": "shop"}]}',
     "any": '{"any": [{"condition": "deploy finished"}, {"at": "2026-03-01T14:00Z"}]}',
 }
-_WORDS = "Give at least one word that means something: letters or digits, and not only `the` or `is`."
-_DAYS = f"Some of: {', '.join(WEEKDAYS).casefold()}."
+_WORDS = "Give at least one meaningful word: letters or digits, and not only `the` or `is`."
+_DAYS = f"Allowed: {', '.join(WEEKDAYS).casefold()}."
 _SPLIT = "Set several intentions instead."
 _ONLY: dict[str, tuple[str, ...]] = {
     "minute": (),
@@ -75,86 +75,86 @@ _ONLY: dict[str, tuple[str, ...]] = {
 
 
 def _unit(value: Any) -> Any:
-    """`hours` and `weekly` are units too."""
+    """Accept `hours` and `weekly` as units too."""
     plain = value.strip().casefold() if isinstance(value, str) else value
     return _UNITS.get(plain, plain.removesuffix("s")) if isinstance(plain, str) else plain
 
 
 class TriggerArguments(Arguments):
-    """What brings an intention up. The type may be left out: the fields tell it."""
+    """A trigger. The type may be omitted: it follows from the fields."""
 
-    # A misspelt trigger would never come up: nothing is dropped in silence.
+    # Unknown names are rejected here: a misspelt trigger would never fire.
     tolerated: ClassVar[tuple[str, ...]] = ()
 
-    type: Annotated[Kind | None, Field(description="Told by the other fields when left out.")] = None
+    type: Annotated[Kind | None, Field(description="Omit it: it follows from the other fields.")] = None
     at: Annotated[
         str | None,
         Field(
             max_length=40,
-            description="time: 2026-03-01T14:00Z. recurring: a clock time, 09:00 or 09:00+02:00, UTC unless "
-            "said (default 09:00).",
+            description="time: 2026-03-01T14:00Z. recurring: a clock time, 09:00 or 09:00+02:00, UTC by "
+            "default (default 09:00).",
         ),
     ] = None
     in_minutes: Annotated[
-        float | None, Field(gt=0, le=MOST_MINUTES, description="time: so long from now.")
+        float | None, Field(gt=0, le=MOST_MINUTES, description="time: minutes from now.")
     ] = None
     codebase: Annotated[Words | None, Field(description="context: name of the codebase.")] = None
     file_pattern: Annotated[
-        Words | None, Field(description="context: the file at hand, such as auth.py, *.sql or src/**/*.ts.")
+        Words | None, Field(description="context: current file, such as auth.py, *.sql or src/**/*.ts.")
     ] = None
-    topic: Annotated[Words | None, Field(description="context: what it is about.")] = None
+    topic: Annotated[Words | None, Field(description="context: current topic.")] = None
     condition: Annotated[
-        Words | None, Field(description="event: words that tell of it, all of which must be told.")
+        Words | None, Field(description="event: words that must all occur in the event.")
     ] = None
     every: Annotated[
         Literal["minute", "hour", "day", "week", "month"] | None,
         BeforeValidator(_unit),
         Field(description="recurring: the unit."),
     ] = None
-    interval: Annotated[int | None, Field(ge=1, le=MOST_STEPS, description="recurring: every so many.")] = (
+    interval: Annotated[int | None, Field(ge=1, le=MOST_STEPS, description="recurring: every N units.")] = (
         None
     )
     days: Annotated[
         list[str] | None, Field(max_length=7, description="recurring by week: monday, tuesday …")
     ] = None
     day: Annotated[
-        int | None, Field(ge=-1, le=31, description="recurring by month: its day, -1 for the last.")
+        int | None, Field(ge=-1, le=31, description="recurring by month: day of the month, -1 for the last.")
     ] = None
     months: Annotated[
         list[Annotated[int, Field(ge=1, le=12)]] | None,
-        Field(max_length=12, description="recurring by month: only in these, 1 to 12."),
+        Field(max_length=12, description="recurring by month: only these, 1 to 12."),
     ] = None
-    start: Annotated[Moment | None, Field(description="recurring: not before; default now.")] = None
-    until: Annotated[EndMoment | None, Field(description="recurring: until then; a date includes it.")] = None
+    start: Annotated[Moment | None, Field(description="recurring: first time. Default: now.")] = None
+    until: Annotated[
+        EndMoment | None, Field(description="recurring: last time; a bare date includes that day.")
+    ] = None
     all: Annotated[
         list[dict[str, Any]] | None,
-        Field(min_length=2, max_length=MOST_PARTS, description="Triggers like this one: all of them."),
+        Field(min_length=2, max_length=MOST_PARTS, description="Nested triggers: all must match."),
     ] = None
     any: Annotated[
         list[dict[str, Any]] | None,
-        Field(min_length=2, max_length=MOST_PARTS, description="Triggers like this one: any of them."),
+        Field(min_length=2, max_length=MOST_PARTS, description="Nested triggers: any must match."),
     ] = None
 
 
 def trigger_from(given: TriggerArguments, now: datetime) -> Trigger:
-    """The trigger that a caller gives; InvalidInput for one that could never come up."""
+    """The trigger a caller gives; InvalidInput for one that can never fire."""
     trigger = _trigger(given, now, "trigger", 1)
     parts = list(leaves(trigger))
     if len(parts) > MOST_PARTS:
-        raise _refused(
-            "trigger", f"is made of {len(parts)} triggers; at most {MOST_PARTS} are taken", hint=_SPLIT
-        )
+        raise _invalid("trigger", f"has {len(parts)} triggers; the limit is {MOST_PARTS}", hint=_SPLIT)
     return trigger
 
 
 def shown(trigger: Trigger) -> dict[str, Any]:
-    """A trigger as an answer shows it, in the names that are taken too."""
+    """A trigger as an answer shows it, with the names that arguments take."""
     return _shown(form_of(trigger))
 
 
 def _shown(form: Mapping[str, Any]) -> dict[str, Any]:
     inner = {mode: [_shown(part) for part in form[mode]] for mode in ("all", "any") if mode in form}
-    # How long from now says it all: who gives this back must not be told that it says two things.
+    # `in_minutes` already implies `at`: returning both would be rejected when sent back.
     outer = {name: value for name, value in form.items() if name != "at" or "in_minutes" not in form}
     return {**TriggerArguments.model_validate(outer).wire(), **inner}
 
@@ -178,20 +178,20 @@ def _trigger(given: TriggerArguments, now: datetime, place: str, depth: int) -> 
 
 
 def _kind(given: TriggerArguments, place: str) -> str:
-    """The type that is told or that the fields tell; fields of two types are refused."""
+    """The given type or the one that the fields imply; fields of two types are rejected."""
     fields = [name for name in TriggerArguments.model_fields if name != "type" and _has(given, name)]
-    kind = _ALSO.get(given.type, given.type) if given.type else _told_by(fields)
+    kind = _ALSO.get(given.type, given.type) if given.type else _implied_by(fields)
     if kind is None:
-        raise _refused(place, "says nothing", hint=f"Give a type: {', '.join(_FIELDS)}.")
+        raise _invalid(place, "is empty", hint=f"Give a type: {', '.join(_FIELDS)}.")
     foreign = [name for name in fields if name not in _FIELDS[kind]]
     if foreign:
-        raise _refused(
+        raise _invalid(
             place,
-            f"is of the type {kind}, to which `{foreign[0]}` does not belong",
-            hint="Put two triggers that must both be there into `all`.",
+            f"has the type {kind}, which does not take `{foreign[0]}`",
+            hint="Combine two triggers with `all`.",
         )
     if _FIELDS[kind] and not fields:
-        raise _refused(
+        raise _invalid(
             place,
             f"of the type {kind} needs one of: {', '.join(_FIELDS[kind])}",
             hint=f"For example {_EXAMPLES[kind]}.",
@@ -199,8 +199,8 @@ def _kind(given: TriggerArguments, place: str) -> str:
     return kind
 
 
-def _told_by(fields: Sequence[str]) -> str | None:
-    """The type that has such a field; `at` belongs to a rule only where there is one."""
+def _implied_by(fields: Sequence[str]) -> str | None:
+    """The type with such a field; `at` belongs to a rule only if there is one."""
     return next((kind for kind, own in _FIELDS.items() if {*own} & {*fields} - {"at"}), None) or (
         "time" if "at" in fields else None
     )
@@ -212,24 +212,24 @@ def _has(given: TriggerArguments, name: str) -> bool:
 
 def _time(given: TriggerArguments, now: datetime, place: str) -> Time:
     if given.in_minutes is not None and given.at is not None:
-        raise _refused(place, "has both `at` and `in_minutes`", hint="Give one of them.")
+        raise _invalid(place, "has both `at` and `in_minutes`", hint="Give one of them.")
     if given.in_minutes is not None:
         return Time(at=now + timedelta(minutes=given.in_minutes), minutes=given.in_minutes)
     try:
         return Time(at=utc(datetime.fromisoformat((given.at or "").strip())))
     except (ValueError, OverflowError) as exc:
-        raise _refused(
-            f"{place}.at", "is no time", hint="A date (2026-03-01) or a time (2026-03-01T14:05:00Z)."
+        raise _invalid(
+            f"{place}.at", "is not a time", hint="Give a date (2026-03-01) or a time (2026-03-01T14:05:00Z)."
         ) from exc
 
 
 def _context(given: TriggerArguments, place: str) -> ContextTrigger:
     for name in ("codebase", "file_pattern", "topic"):
-        told = getattr(given, name)
-        if told is not None:
-            check_label(name, told)
+        text = getattr(given, name)
+        if text is not None:
+            check_label(name, text)
     if given.topic is not None and not words_of(given.topic):
-        raise _refused(f"{place}.topic", "holds no word to go by", hint=_WORDS)
+        raise _invalid(f"{place}.topic", "has no meaningful word", hint=_WORDS)
     return ContextTrigger(codebase=given.codebase, file_pattern=given.file_pattern, topic=given.topic)
 
 
@@ -237,7 +237,7 @@ def _event(given: TriggerArguments, place: str) -> EventTrigger:
     condition = given.condition or ""
     check_label("condition", condition)
     if not words_of(condition):
-        raise _refused(f"{place}.condition", "holds no word to go by", hint=_WORDS)
+        raise _invalid(f"{place}.condition", "has no meaningful word", hint=_WORDS)
     return EventTrigger(condition=condition)
 
 
@@ -245,33 +245,37 @@ def _compound(
     mode: Literal["all", "any"], parts: Sequence[Mapping[str, Any]], now: datetime, place: str, depth: int
 ) -> Compound:
     if depth >= DEEPEST:
-        raise _refused(place, f"is nested deeper than {DEEPEST} levels", hint=_SPLIT)
+        raise _invalid(place, f"is nested deeper than {DEEPEST} levels", hint=_SPLIT)
     made = []
     for number, part in enumerate(parts):
         inside = f"{place}.{mode}.{number}"
         try:
             given = TriggerArguments.model_validate(part)
         except ValidationError as exc:
-            raise refusal(inside, TriggerArguments, exc) from exc
+            raise validation_error(inside, TriggerArguments, exc) from exc
         made.append(_trigger(given, now, inside, depth + 1))
     if any(isinstance(part, Manual) for part in made):
-        raise _refused(place, "has a part that nothing brings up", hint="Leave out the part of type manual.")
+        raise _invalid(
+            place,
+            "contains a trigger of type manual, which never fires",
+            hint="Remove the trigger of type manual.",
+        )
     kinds = {type(leaf) for part in made for _, leaf in leaves(part)}
     if mode == "any" and {Recurring, ContextTrigger} <= kinds:
-        raise _refused(
+        raise _invalid(
             place,
-            "has a rule or else a context, so that it would come up all the time in that context",
+            "combines a rule and a context with `any`, so it would fire all the time in that context",
             hint="Set two intentions, or use `all`.",
         )
     return Compound(mode=mode, parts=tuple(made))
 
 
-# -- rules ---------------------------------------------------------------------------------------
+# -- Recurrence rules
 
 
 def _recurring(given: TriggerArguments, now: datetime, place: str) -> Recurring:
     if given.every is None:
-        raise _refused(place, "needs `every`", hint="One of: minute, hour, day, week, month.")
+        raise _invalid(place, "needs `every`", hint="One of: minute, hour, day, week, month.")
     foreign = [
         name
         for name in ("at", "days", "day", "months")
@@ -279,15 +283,15 @@ def _recurring(given: TriggerArguments, now: datetime, place: str) -> Recurring:
     ]
     if foreign:
         unit = next(unit for unit, own in _ONLY.items() if foreign[0] in own)
-        raise _refused(
+        raise _invalid(
             place,
-            f"recurs by {given.every}, to which `{foreign[0]}` does not belong",
-            hint=f'`{foreign[0]}` goes with "every": "{unit}"; leave it out, or change `every`.',
+            f"recurs by {given.every}, which does not take `{foreign[0]}`",
+            hint=f'`{foreign[0]}` needs "every": "{unit}"; remove it, or change `every`.',
         )
     at, offset = _clock(given.at, place) if given.every in ("day", "week", "month") else (0, 0)
     if given.start is not None and given.until is not None and given.until <= given.start:
-        raise _refused(
-            f"{place}.until", "is not after `start`: the rule never comes up", hint="Give a later `until`."
+        raise _invalid(
+            f"{place}.until", "is not after `start`, so the rule never fires", hint="Give a later `until`."
         )
     rule = Recurrence(
         pattern=_pattern(given, place),
@@ -296,11 +300,13 @@ def _recurring(given: TriggerArguments, now: datetime, place: str) -> Recurring:
         at=at,
         offset=offset,
     )
-    # What begins at a moment that was named may come up in that very moment.
+    # A rule with a given start may fire at that very moment.
     begun = beginning(rule, now if given.start is None else given.start - timedelta.resolution)
     if begun is None or next_after(begun, now) is None:
-        raise _refused(
-            place, "never comes up", hint="No day fits, or it ends before its first time: see `until`, `day`."
+        raise _invalid(
+            place,
+            "never fires",
+            hint="No day matches, or it ends before its first time: check `until` and `day`.",
         )
     return Recurring(rule=begun)
 
@@ -318,34 +324,36 @@ def _pattern(given: TriggerArguments, place: str) -> Pattern:
             return Weekly(every=every, weekdays=_weekdays(given.days, place))
         case _:
             if not given.day:
-                raise _refused(place, "needs the `day` of the month", hint="1 to 31, or -1 for the last.")
+                raise _invalid(
+                    place, "needs the `day` of the month", hint="Give 1 to 31, or -1 for the last day."
+                )
             if given.months == []:
-                raise _refused(
+                raise _invalid(
                     f"{place}.months",
-                    "is empty: the rule never comes up",
-                    hint="Give some of 1 to 12, or leave it out.",
+                    "is empty, so the rule never fires",
+                    hint="Give some of 1 to 12, or omit it.",
                 )
             return Monthly(every=every, day=given.day, months=tuple(sorted(set(given.months or ()))))
 
 
 def _weekdays(names: Sequence[str] | None, place: str) -> tuple[int, ...]:
     if not names:
-        raise _refused(f"{place}.days", "names no day: the rule never comes up", hint=_DAYS)
+        raise _invalid(f"{place}.days", "names no day, so the rule never fires", hint=_DAYS)
     numbers: set[int] = set()
     for name in names:
         number = weekday_number(name)
         if number is None:
-            raise _refused(f"{place}.days", f"names {name!r}, which is no day of the week", hint=_DAYS)
+            raise _invalid(f"{place}.days", f"contains {name!r}, which is not a day of the week", hint=_DAYS)
         numbers.add(number)
     return tuple(sorted(numbers))
 
 
-def _clock(told: str | None, place: str) -> tuple[int, int]:
-    clock = (MORNING, 0) if told is None else clock_in(told)
+def _clock(text: str | None, place: str) -> tuple[int, int]:
+    clock = (MORNING, 0) if text is None else clock_in(text)
     if clock is None:
-        raise _refused(f"{place}.at", "is no clock time", hint="09:00 or 09:00+02:00.")
+        raise _invalid(f"{place}.at", "is not a clock time", hint="Give a time such as 09:00 or 09:00+02:00.")
     return clock
 
 
-def _refused(place: str, why: str, *, hint: str) -> InvalidInput:
+def _invalid(place: str, why: str, *, hint: str) -> InvalidInput:
     return InvalidInput(f"`{place}` {why}.", hint=hint, details={"argument": place})

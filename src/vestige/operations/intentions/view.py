@@ -1,4 +1,4 @@
-"""Intentions as they are shown: after a check, in lists, to programs and to people."""
+"""Intentions as answers and as text."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,7 +13,7 @@ from vestige.operations.shared.text import clip, count, day, table
 
 
 class IntentionView(Wire):
-    """An intention. `priority` (1 to 4) is the one in force, which a deadline may have raised."""
+    """An intention. `priority` (1 to 4) is the effective one, which a deadline may have raised."""
 
     id: str
     description: str
@@ -38,15 +38,14 @@ class IntentionView(Wire):
 
 
 class ToldView(IntentionView):
-    """An intention that came up. `reminded`: this is a new reminder, not the last one shown again; `first`:
-    nobody was told before."""
+    """A triggered intention. `reminded`: a new reminder, not a repetition; `first`: the first reminder."""
 
     reminded: bool
     first: bool
 
 
 class IntentionSet(Wire):
-    """An intention that was set, and how it was understood."""
+    """A new intention, and how it was understood."""
 
     action: str = "set"
     success: bool = True
@@ -60,7 +59,7 @@ class IntentionSet(Wire):
 
 
 class IntentionsChecked(Wire):
-    """What comes up now, the most urgent first, and what waits, the soonest first."""
+    """Triggered intentions, most urgent first, and waiting ones, soonest first."""
 
     action: str = "check"
     triggered: list[ToldView]
@@ -72,8 +71,6 @@ class IntentionsChecked(Wire):
 
 
 class IntentionUpdated(Wire):
-    """An intention after a change."""
-
     action: str = "update"
     success: bool = True
     intention_id: str
@@ -82,15 +79,13 @@ class IntentionUpdated(Wire):
 
 
 class IntentionDeleted(Wire):
-    """That an intention is gone."""
-
     action: str = "delete"
     success: bool = True
     intention_id: str
 
 
 class IntentionsListed(Wire):
-    """Intentions, the soonest first."""
+    """Intentions, soonest first."""
 
     action: str = "list"
     filter_status: str
@@ -100,51 +95,51 @@ class IntentionsListed(Wire):
 
 
 def render_set(made: IntentionSet) -> str:
-    """What was understood, for a person."""
+    """The new intention as text."""
     warning = f"\n  {made.warning}" if made.warning else ""
     return f"{made.intention.description}\n  {made.intention_id}\n  {made.understood}{warning}"
 
 
 def render_checked(checked: IntentionsChecked) -> str:
-    """What comes up, for a person."""
+    """Triggered intentions as text."""
     if not checked.triggered:
-        told = "Nothing comes up now."
+        text = "No intention is due now."
     else:
         rows = (
             (one.description, one.priority_name, day(one.due_at), one.missed or "", one.id)
             for one in checked.triggered
         )
-        told = table(("to do", "priority", "since", "missed", "id"), rows)
-    return f"{told}\n\n{count(checked.total_pending, 'intention')} waiting in {checked.scope}."
+        text = table(("to do", "priority", "since", "missed", "id"), rows)
+    return f"{text}\n\n{count(checked.total_pending, 'intention')} waiting in {checked.scope}."
 
 
 def render_listed(found: IntentionsListed) -> str:
     """Intentions as a table."""
     rows = ((one.description, one.when, one.priority_name, one.status, one.id) for one in found.intentions)
     shown_rows = (
-        table(("to do", "when", "priority", "status", "id"), rows) if found.intentions else "There are none."
+        table(("to do", "when", "priority", "status", "id"), rows) if found.intentions else "No intentions."
     )
     return f"{shown_rows}\n\n{len(found.intentions)} of {count(found.total, 'intention')} in {found.scope}."
 
 
 def render_updated(done: IntentionUpdated) -> str:
-    """One intention for a person."""
+    """One intention as text."""
     return f"{done.intention.description}\n  {done.intention_id}  {done.status}, {done.intention.when}"
 
 
 def view(intention: Intention, now: datetime) -> IntentionView:
-    """An intention as it stands now."""
+    """An intention in its current state."""
     return IntentionView(**_fields(intention, now))
 
 
-def told_view(looked: Looked, now: datetime) -> ToldView:
-    """An intention that is told now."""
+def triggered_view(looked: Looked, now: datetime) -> ToldView:
+    """A triggered intention."""
     first = looked.counted and looked.fresh
     return ToldView(**_fields(looked.after, now), reminded=looked.counted, first=first)
 
 
 def intention_line(looked: Looked, now: datetime) -> str:
-    """An intention on one line, as `session_context` tells it."""
+    """An intention on one line, for `session_context`."""
     intention = looked.after
     facts = [intention.priority_at(now).name.casefold()]
     if intention.overdue(now):
@@ -186,25 +181,27 @@ def _fields(intention: Intention, now: datetime) -> dict[str, Any]:
 
 
 def understood(intention: Intention, now: datetime) -> str:
-    """How an intention was understood, for whoever set it."""
-    said = f"Comes up {in_words(intention.trigger)}"
+    """How an intention was understood, as a sentence."""
+    said = f"Due {in_words(intention.trigger)}"
     if isinstance(intention.trigger, Manual):
         said = (
-            "Nothing brings it up by itself" if intention.deadline is None else "Comes up when it is overdue"
+            "No trigger: it is never due by itself"
+            if intention.deadline is None
+            else "Due when it is overdue"
         )
     then = intention.next_at(now)
     if repeats(intention.trigger) and then is not None:
         said += f", next {moment_text(then)}"
     if intention.deadline is not None:
-        said += f"; to be done by {moment_text(intention.deadline)}"
+        said += f"; deadline {moment_text(intention.deadline)}"
     return f"{said}. Priority {intention.priority_at(now).name.casefold()}."
 
 
 def not_understood(words: str, now: datetime) -> str:
-    """What to do about words that look like a time and were not read as one."""
+    """What to do about words that look like a time but were not understood."""
     example = f"{now + timedelta(days=1):%Y-%m-%d}T09:00:00Z"
     return (
-        f"Not understood as a time to come: \u201c{words}\u201d. Update it with a `trigger`, such as "
-        f'{{"at": "{example}"}} or {{"every": "week", "days": ["monday"], "at": "09:00"}}, or set it anew in '
-        "words such as `tomorrow at 9:00`, `in 2 hours` or `every monday at 10:00`."
+        f"Not understood as a future time: \u201c{words}\u201d. Update it with a `trigger`, such as "
+        f'{{"at": "{example}"}} or {{"every": "week", "days": ["monday"], "at": "09:00"}}, or set it again '
+        "with a time such as `tomorrow at 9:00`, `in 2 hours` or `every monday at 10:00`."
     )

@@ -1,4 +1,4 @@
-"""Putting aside what has faded: `gc`, and the archive it goes to."""
+"""Garbage collection: `gc` archives faded memories, `archive` lists and restores them."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -29,11 +29,11 @@ from vestige.operations.shared.text import clip, count, day, percent, table
 SAMPLE = 10
 PREVIEW_CHARS = 120
 EXAMPLE_ARCHIVED = "01890000-0000-7000-8000-0000000000a1"
-"""The id of an archived memory that examples bring back; the parity tests put it there."""
+"""Id of the archived memory that examples restore; the parity tests create it."""
 
 
 class FadedView(Wire):
-    """A memory that would be put aside. The text of a suppressed one is not shown."""
+    """A memory that `gc` would archive. The text of a suppressed one is not shown."""
 
     id: str
     content_preview: str | None = None
@@ -47,7 +47,7 @@ class FadedView(Wire):
 
 
 class Collected(Wire):
-    """What has faded, and what was put aside (`archive_id`). `left` is for another run."""
+    """Faded memories and those that were archived (`archive_id`). `left` memories need another run."""
 
     action: str = "gc"
     success: bool = True
@@ -65,7 +65,7 @@ class Collected(Wire):
 
 
 class ArchiveView(Wire):
-    """A run of `gc`: when, by which threshold, and which memories it took."""
+    """A run of `gc`: when, with which threshold, and which memories it archived."""
 
     id: str
     archived_at: datetime
@@ -78,7 +78,7 @@ class ArchiveView(Wire):
 
 
 class ArchivesView(Wire):
-    """Runs of `gc`, the latest first."""
+    """Runs of `gc`, newest first."""
 
     action: str = "list"
     scope: str
@@ -86,9 +86,9 @@ class ArchivesView(Wire):
 
 
 class RestoredView(Wire):
-    """What came back. `missing` of the run were deleted or had come back before.
+    """Restored memories. `missing` memories of the run were deleted or restored before.
 
-    `duplicates` names, for what was told again meanwhile, the other memory with exactly the same text.
+    `duplicates` maps a restored memory to another one with exactly the same text, stored in the meantime.
     """
 
     action: str = "undo"
@@ -101,28 +101,36 @@ class RestoredView(Wire):
 
 
 class GcArguments(Arguments):
-    """What to put aside, and whether to do it."""
+    """Which memories to archive, and whether to do it."""
 
     min_retention: Annotated[
         float,
-        Field(ge=0, le=1, description="What is less accessible than this: retention less suppression."),
+        Field(
+            ge=0,
+            le=1,
+            description="Archive memories with an accessibility below this: retention "
+            "reduced by suppression.",
+        ),
     ] = LEAST
     max_age_days: Annotated[
-        float | None, Field(ge=0, le=100_000, description="Only what is older than so many days.")
+        float | None, Field(ge=0, le=100_000, description="Only memories older than this many days.")
     ] = None
-    dry_run: Annotated[Switch, Field(description="Only show what would be put aside (default true).")] = True
+    dry_run: Annotated[Switch, Field(description="Only show what would be archived (default true).")] = True
     scope: Annotated[
-        Scope | None, Field(description="This scope and what is below it; / is everything. Default: yours.")
+        Scope | None,
+        Field(
+            description="Only this scope and scopes below it; / is everything. Default: the current scope."
+        ),
     ] = None
     even_most: Annotated[
-        Switch, Field(description="Even if it is more than half of what is remembered there.")
+        Switch, Field(description="Proceed even if it would archive more than half of the memories there.")
     ] = False
 
 
 def _render_collected(done: Collected) -> str:
     message = done.message
     if done.dry_run:
-        # A person has switches, not arguments.
+        # On the command line it is an option, not an argument.
         message = _found(done.candidate_count, done.memories or 0, done.scope, by="--no-dry-run")
     if not done.sample:
         return message
@@ -130,12 +138,12 @@ def _render_collected(done: Collected) -> str:
         (one.id, percent(one.accessibility), day(one.created_at), clip(one.content_preview or "(suppressed)"))
         for one in done.sample
     )
-    return f"{table(('memory', 'reach', 'stored', 'text'), rows)}\n\n{message}"
+    return f"{table(('memory', 'accessibility', 'stored', 'text'), rows)}\n\n{message}"
 
 
 def _render_archives(answer: ArchivesView) -> str:
     if not answer.archives:
-        return "There are none."
+        return "Nothing is archived."
     rows = ((one.id, day(one.archived_at), one.count, day(one.restored_at) or "") for one in answer.archives)
     return table(("archive", "archived", "memories", "undone"), rows)
 
@@ -146,15 +154,15 @@ def _render_archives(answer: ArchivesView) -> str:
     effect="write",
     example={"min_retention": 0.1, "dry_run": True},
     lane="long",
-    title="Put faded memories aside",
+    title="Archive faded memories",
     render=_render_collected,
 )
 def gc(call: Call, asked: GcArguments) -> Collected:
-    """Put aside what has faded as good as away. Nothing is deleted: `archive undo` brings it back.
+    """Archive memories that have faded below a threshold. Nothing is deleted: `archive undo` restores them.
 
-    Without `dry_run: false` it only shows what it would take. Never taken are pinned memories, those asked
-    for in the last 30 days or not due for review yet, and those whose suppression can be taken back. What is
-    archived comes back by its id only.
+    With `dry_run` (the default) it only shows the candidates. It never archives pinned memories, memories
+    retrieved in the last 30 days or not yet due for review, or memories whose suppression can still be
+    reversed. An archived memory can only be read by its id.
     """
     wanted = GcQuery(
         scope=used(call, asked.scope),
@@ -182,14 +190,16 @@ def _shown(call: Call, asked: GcQuery, there: FadedMemories) -> Collected:
 
 def _found(found: int, memories: int, scope: str, *, by: str = "dry_run: false") -> str:
     if not found:
-        return f"Nothing in {scope} has faded so far; there is nothing to do."
-    return f"{found} of {count(memories, 'memory')} in {scope} could be put aside; `{by}` does it."
+        return f"No memory in {scope} has faded enough; there is nothing to archive."
+    return f"{found} of {count(memories, 'memory')} in {scope} can be archived; `{by}` archives them."
 
 
 def _collected(asked: GcQuery, run: ArchiveRun) -> Collected:
     taken = len(run.taken)
-    back = f"`archive undo {run.archive_id}` brings {'it' if taken == 1 else 'them'} back"
-    more = f" {run.left} more {'has' if run.left == 1 else 'have'} faded: run it again." if run.left else ""
+    back = f"`archive undo {run.archive_id}` restores {'it' if taken == 1 else 'them'}"
+    more = (
+        (f" {run.left}  more {'has' if run.left == 1 else 'have'} faded: run `gc` again.") if run.left else ""
+    )
     return Collected(
         dry_run=False,
         **_asked(asked),
@@ -197,7 +207,7 @@ def _collected(asked: GcQuery, run: ArchiveRun) -> Collected:
         archived=len(run.taken),
         archive_id=run.archive_id,
         left=run.left or None,
-        message=f"Put aside {count(taken, 'memory')}; {back}.{more}" if taken else _found(0, 0, asked.scope),
+        message=f"Archived {count(taken, 'memory')}; {back}.{more}" if taken else _found(0, 0, asked.scope),
     )
 
 
@@ -230,14 +240,17 @@ def _faded_view(record: Record, now: datetime) -> FadedView:
 def archive_list(
     call: Call,
     scope: Annotated[
-        Scope | None, Field(description="This scope and what is below it; / is everything. Default: yours.")
+        Scope | None,
+        Field(
+            description="Only this scope and scopes below it; / is everything. Default: the current scope."
+        ),
     ] = None,
-    limit: Annotated[int, Field(ge=1, le=100, description="Most runs to return.")] = 20,
+    limit: Annotated[int, Field(ge=1, le=100, description="Maximum number of runs.")] = 20,
 ) -> ArchivesView:
-    """List the runs of `gc` with the ids of what they put aside; `memory get` shows one of these."""
-    place = used(call, scope)
-    runs = archives(call, place, limit=limit)
-    return ArchivesView(scope=place, archives=[_archive_view(run) for run in runs])
+    """List the runs of `gc` with the ids they archived; read one with `memory get`."""
+    in_scope = used(call, scope)
+    runs = archives(call, in_scope, limit=limit)
+    return ArchivesView(scope=in_scope, archives=[_archive_view(run) for run in runs])
 
 
 def _archive_view(run: Document) -> ArchiveView:
@@ -264,11 +277,13 @@ def _archive_view(run: Document) -> ArchiveView:
 )
 def archive_undo(
     call: Call,
-    id: Annotated[str, Field(min_length=1, max_length=64, description="Id of an archive, or of a memory.")],
+    id: Annotated[
+        str, Field(min_length=1, max_length=64, description="Id of a gc run (archive) or of a memory.")
+    ],
 ) -> RestoredView:
-    """Bring back everything a run of `gc` put aside, or one memory, as it was.
+    """Restore everything that a run of `gc` archived, or one memory.
 
-    What was told again meanwhile is then there twice: the answer names both (`duplicates`).
+    A text that was stored again in the meantime then exists twice; `duplicates` in the answer names both ids.
     """
     done = undo(call, id)
     return RestoredView(
@@ -276,15 +291,17 @@ def archive_undo(
         restored=list(done.ids),
         missing=done.missing or None,
         duplicates=dict(done.duplicates) or None,
-        message=f"{count(len(done.ids), 'memory')} brought back from the archive.{_told_again(done)}",
+        message=f"{count(len(done.ids), 'memory')} restored from the archive.{_duplicates_note(done)}",
     )
 
 
-def _told_again(done: RestoredMemories) -> str:
+def _duplicates_note(done: RestoredMemories) -> str:
     twice = len(done.duplicates)
     if not twice:
         return ""
     there = (
-        "was told again meanwhile and is there twice" if twice == 1 else "were told again and are there twice"
+        "was stored again in the meantime and exists twice"
+        if twice == 1
+        else "were stored again in the meantime and exist twice"
     )
     return f" {twice} of them {there}: `find_duplicates` shows them, `dedup` merges them."

@@ -1,4 +1,4 @@
-"""Changing memories: the writing half of the tool `memory`, and `mark_reviewed`."""
+"""Operations that change a memory: the writing actions of the tool `memory`, and `mark_reviewed`."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -39,8 +39,8 @@ GRADES = {1: Evidence.AGAIN, 2: Evidence.HARD, 3: Evidence.GOOD, 4: Evidence.EAS
 class Changed(Wire):
     """A memory after a change.
 
-    `reconsolidated`: it had just been recalled, so that the new text corrects it and is remembered better.
-    `message` says what else there is to know: that it is archived.
+    `reconsolidated`: the memory had just been recalled, so the edit counts as a correction and a review.
+    `message`: a note, such as that the memory is archived.
     """
 
     action: str
@@ -52,8 +52,6 @@ class Changed(Wire):
 
 
 class Strengthened(Wire):
-    """A memory's strength before and after."""
-
     action: str
     success: bool = True
     id: str
@@ -64,8 +62,6 @@ class Strengthened(Wire):
 
 
 class Renamed(Wire):
-    """A renamed tag."""
-
     action: str = "rename_tag"
     success: bool = True
     tag: str
@@ -75,17 +71,17 @@ class Renamed(Wire):
 
 
 def _render_changed(result: Changed) -> str:
-    head = "Changed." if result.changed else "Nothing to change: it was so already."
+    head = "Changed." if result.changed else "No change: it was already so."
     if result.reconsolidated:
-        head = "Corrected, and remembered better: it had just been recalled."
+        head = "Corrected and strengthened: it had just been recalled."
     return f"{' '.join(filter(None, (head, result.message)))}\n\n{memory_card(result.node)}"
 
 
 def archived_note(memory: Memory) -> str | None:
-    """What to say to whoever changes a memory that nothing finds."""
+    """A note for callers that change an archived memory."""
     if memory.archived_at is None:
         return None
-    return f"It is archived, so that nothing finds it: `archive undo {memory.id}` brings it back."
+    return f"It is archived and no search finds it; `archive undo {memory.id}` restores it."
 
 
 def _render_strengthened(result: Strengthened) -> str:
@@ -108,9 +104,9 @@ def memory_edit(
 ) -> Changed:
     """Replace a memory's text; the old text stays in its history as a revision.
 
-    Links and other wordings are kept. A window that the old words gave ends with them. Within five minutes
-    after the memory was recalled (found, reviewed, promoted, called useful) an edit is a correction:
-    `reconsolidated` is true, and it counts as a successful review. At any other time its strength is kept.
+    Links and other wordings are kept. A validity window that came from the old text is dropped. An edit
+    within five minutes after the memory was recalled (found, reviewed, promoted, marked useful) is a
+    correction: `reconsolidated` is true and it counts as a successful review. Otherwise its strength is kept.
     """
     record, changed, reconsolidated = edit(call, id, screen_text(call, content, policy=secrets))
     return Changed(
@@ -137,9 +133,9 @@ def memory_tag(
     remove: Annotated[Tags, Field(description="Tags to remove.")] = [],  # noqa: B006  pydantic copies defaults
     secrets: Secrets = None,
 ) -> Changed:
-    """Add tags to a memory, or take them off."""
+    """Add or remove tags of a memory."""
     if not add and not remove:
-        raise InvalidInput("Neither `add` nor `remove` is given.", hint="Say which tags to change.")
+        raise InvalidInput("Neither `add` nor `remove` is given.", hint="Give the tags to add or remove.")
     both = [tag for tag in add if tag in remove]
     if both:
         raise InvalidInput(
@@ -167,14 +163,17 @@ def memory_tag(
 )
 def memory_rename_tag(
     call: Call,
-    tag: Annotated[str, Field(min_length=1, description="The tag as it is.")],
-    to: Annotated[str, Field(min_length=1, description="What it shall be called.")],
+    tag: Annotated[str, Field(min_length=1, description="Current name of the tag.")],
+    to: Annotated[str, Field(min_length=1, description="New name of the tag.")],
     scope: Annotated[
-        Scope | None, Field(description="This scope and what is below it; / is everything. Default: yours.")
+        Scope | None,
+        Field(
+            description="Only this scope and scopes below it; / is everything. Default: the current scope."
+        ),
     ] = None,
     secrets: Secrets = None,
 ) -> Renamed:
-    """Rename a tag on every memory here that carries it; a tag that exists already is joined."""
+    """Rename a tag on every memory in the scope; if the new name exists, the two tags are merged."""
     place = used(call, scope)
     name = str(screen_fields(call, {"to": to}, secrets).get("to", to)).strip()
     changed = rename_tag(call, tag, name, Filter(scope=place, archived=None))
@@ -190,7 +189,7 @@ def memory_rename_tag(
     render=_render_changed,
 )
 def memory_pin(call: Call, id: MemoryId) -> Changed:
-    """Pin a memory: no automatic path changes, supersedes or removes it."""
+    """Pin a memory: no automatic process changes, supersedes or archives it."""
     return _revised(call, "pin", id, lambda memory: replace(memory, pinned=True), reason="pin")
 
 
@@ -211,12 +210,10 @@ class ValidityArguments(Arguments):
     """A memory, and the ends of its validity to change."""
 
     id: MemoryId
-    valid_from: Annotated[Moment | None, Field(description="From when on it is true; null: always was.")] = (
-        None
-    )
+    valid_from: Annotated[Moment | None, Field(description="Start of validity; null: no start.")] = None
     valid_until: Annotated[
         EndMoment | None,
-        Field(description="Until when it is true (a date includes that day); null: still is."),
+        Field(description="End of validity (a bare date includes that day); null: no end."),
     ] = None
 
 
@@ -228,22 +225,22 @@ class ValidityArguments(Arguments):
     positional=("id",),
     render=_render_changed,
 )
-def memory_set_validity(call: Call, told: ValidityArguments) -> Changed:
-    """Say from when until when a memory is true.
+def memory_set_validity(call: Call, arguments: ValidityArguments) -> Changed:
+    """Set the time range in which a memory is true.
 
-    An end that is left out stays as it is, and null opens it; with neither, both are open: it holds again.
+    An omitted end stays as it is; null removes it. With neither, both ends are removed and it is true again.
     """
     ends = ("valid_from", "valid_until")
-    given = {name: getattr(told, name) for name in ends if name in told.model_fields_set}
+    given = {name: getattr(arguments, name) for name in ends if name in arguments.model_fields_set}
     given = given or dict.fromkeys(ends)
 
     def limited(memory: Memory) -> Memory:
         until = given.get("valid_until", memory.valid_until)
         check_some_time(given.get("valid_from", memory.valid_from), until)
-        # A memory that is true again is not superseded any more.
+        # A memory that is true again is no longer superseded.
         return replace(memory, **given, superseded_by=memory.superseded_by if until is not None else None)
 
-    return _revised(call, "set_validity", told.id, limited, reason="validity")
+    return _revised(call, "set_validity", arguments.id, limited, reason="validity")
 
 
 def _revised(
@@ -263,9 +260,9 @@ def _revised(
     render=_render_strengthened,
 )
 def memory_promote(call: Call, id: MemoryId, reason: Reason = None) -> Strengthened:
-    """Say that a memory was right or helpful: it is remembered longer and ranks higher.
+    """Rate a memory as right or helpful: it is kept longer and ranks higher.
 
-    That ends its suppression and brings it back from the archive.
+    This also ends its suppression and restores it from the archive.
     """
     return _strengthened(call, id, Evidence.PROMOTED)
 
@@ -279,7 +276,7 @@ def memory_promote(call: Call, id: MemoryId, reason: Reason = None) -> Strengthe
     render=_render_strengthened,
 )
 def memory_demote(call: Call, id: MemoryId, reason: Reason = None) -> Strengthened:
-    """Say that a memory was wrong or unhelpful: it fades sooner and ranks lower. It is not deleted."""
+    """Rate a memory as wrong or unhelpful: it fades sooner and ranks lower. It is not deleted."""
     return _strengthened(call, id, Evidence.DEMOTED)
 
 
@@ -292,7 +289,7 @@ def memory_demote(call: Call, id: MemoryId, reason: Reason = None) -> Strengthen
     render=_render_strengthened,
 )
 def memory_useful(call: Call, id: MemoryId) -> Strengthened:
-    """Say that a memory that was shown was used."""
+    """Record that a memory shown in an answer was used."""
     return _strengthened(call, id, Evidence.USEFUL)
 
 
@@ -311,13 +308,13 @@ def mark_reviewed(
     id: MemoryId,
     rating: Annotated[int, Field(ge=1, le=4, description="1 again, 2 hard, 3 good, 4 easy.")],
 ) -> Strengthened:
-    """Record a review: how well a memory was recalled. The next one is scheduled by FSRS-6."""
+    """Record a review: how well a memory was recalled. FSRS-6 schedules the next one."""
     return _strengthened(call, id, GRADES[rating])
 
 
 def _strengthened(call: Call, memory_id: str, evidence: Evidence) -> Strengthened:
     result = give_feedback(call, memory_id, evidence)
-    told = (
+    numbers = (
         f"Retention {percent(result.retention_before)} → {percent(result.retention_after)}, "
         f"stability {result.before.strength.stability:.1f} → {result.after.strength.stability:.1f} days."
     )
@@ -327,17 +324,17 @@ def _strengthened(call: Call, memory_id: str, evidence: Evidence) -> Strengthene
         before=_numbers(result.before, result.retention_before),
         after=_numbers(result.after, result.retention_after),
         next_review=result.after.strength.due_at,
-        message=" ".join([told, *_standing(result)]),
+        message=" ".join([numbers, *_visibility_notes(result)]),
     )
 
 
-def _standing(result: FeedbackResult) -> Iterator[str]:
-    """What a vote did to whether a memory comes to mind."""
+def _visibility_notes(result: FeedbackResult) -> Iterator[str]:
+    """How a rating changed suppression and archiving."""
     before, after = result.before.memory, result.after.memory
     if before.suppression_count and not after.suppression_count:
-        yield "It is not suppressed any more."
+        yield "It is no longer suppressed."
     if before.archived_at is not None and after.archived_at is None:
-        yield "It is back from the archive."
+        yield "It was restored from the archive."
     note = archived_note(after)
     if note:
         yield note

@@ -1,4 +1,4 @@
-"""What is known about a codebase: the tool `codebase`."""
+"""Notes about a codebase: the tool `codebase`."""
 
 from typing import Annotated, Literal
 
@@ -43,71 +43,65 @@ def _plain_name(name: str) -> str:
     return name
 
 
-Told = Annotated[str, AfterValidator(_not_blank), Field(max_length=100_000)]
+Text = Annotated[str, AfterValidator(_not_blank), Field(max_length=100_000)]
 Line = Annotated[str, AfterValidator(_not_blank), Field(max_length=1000)]
 Name = Annotated[str, AfterValidator(_plain_name), Field(max_length=200)]
 Part = Literal["patterns", "decisions", "cross_project"]
 
 
 class NoteArguments(Arguments):
-    """What every note says of itself."""
+    """Arguments of every note."""
 
-    files: Annotated[list[Line], Field(max_length=MAX_ITEMS, description="Files it is about.")] = []
-    codebase: Annotated[
-        Name | None, Field(description="Name of the codebase; default is the caller's own.")
-    ] = None
-    scope: Annotated[
-        Scope | None, Field(description="Where it belongs; default is the caller's own scope.")
-    ] = None
+    files: Annotated[list[Line], Field(max_length=MAX_ITEMS, description="Files the note is about.")] = []
+    codebase: Annotated[Name | None, Field(description="Name of the codebase. Default: the current one.")] = (
+        None
+    )
+    scope: Annotated[Scope | None, Field(description="Scope of the note. Default: the current scope.")] = None
     secrets: Secrets = None
 
 
 class PatternArguments(NoteArguments):
-    """A pattern to remember."""
-
-    name: Annotated[Line, Field(description="What the pattern is called.")]
-    description: Annotated[Told, Field(description="What is done, and when.")]
+    name: Annotated[Line, Field(description="Name of the pattern.")]
+    description: Annotated[Text, Field(description="What is done, and when.")]
 
 
 class DecisionArguments(NoteArguments):
-    """A decision to remember."""
-
-    decision: Annotated[Told, Field(description="What was decided.")]
-    rationale: Annotated[Told, Field(description="Why.")]
+    decision: Annotated[Text, Field(description="What was decided.")]
+    rationale: Annotated[Text, Field(description="Why.")]
     alternatives: Annotated[
-        list[Line], Field(max_length=MAX_ITEMS, description="What else was considered.")
+        list[Line], Field(max_length=MAX_ITEMS, description="Other options that were considered.")
     ] = []
 
 
 class AboutArguments(Arguments):
-    """Which codebase, and where to look."""
+    """Codebase and scope of a query."""
 
-    codebase: Annotated[
-        Name | None, Field(description="Name of the codebase; default is the caller's own.")
-    ] = None
+    codebase: Annotated[Name | None, Field(description="Name of the codebase. Default: the current one.")] = (
+        None
+    )
     scope: Annotated[
         Scope | None,
-        Field(description="Where to look; default is the caller's own scope and what it inherits."),
+        Field(description="Only this scope. Default: the current scope and what it inherits."),
     ] = None
 
 
 class ContextArguments(AboutArguments):
-    """How much of what is known."""
+    """Which notes to list, and how many."""
 
-    limit: Annotated[int, Field(ge=1, le=50, description="Most notes of each kind.")] = 10
+    limit: Annotated[int, Field(ge=1, le=50, description="Maximum number of notes of each kind.")] = 10
     include: Annotated[
-        list[Part], Field(min_length=1, description="patterns, decisions, cross_project; default all.")
+        list[Part], Field(min_length=1, description="patterns, decisions, cross_project. Default: all.")
     ] = ["patterns", "decisions", "cross_project"]
 
 
 class StructureArguments(AboutArguments):
-    """How many files."""
+    """How many files to list."""
 
-    limit: Annotated[int, Field(ge=1, le=1000, description="Most files to return.")] = 100
+    limit: Annotated[int, Field(ge=1, le=1000, description="Maximum number of files.")] = 100
 
 
 class Noted(SmartIngested):
-    """What became of a note."""
+    """The decision of the ingest gate about a note."""
 
     action: str
     codebase: str | None = None
@@ -122,28 +116,28 @@ class NoteView(MemoryView):
 
 
 class SharedView(NoteView):
-    """A pattern of other codebases: where it occurs, and how like one of this codebase it is."""
+    """A pattern of other codebases, the codebases that have it, and its similarity to a pattern here."""
 
     codebases: list[str]
     similarity: float | None = None
 
 
 class Notes(Wire):
-    """Some of the notes; `count` is of all there are."""
+    """A page of notes; `count` is the total."""
 
     count: int
     items: list[NoteView]
 
 
 class SharedNotes(Wire):
-    """Patterns of other codebases that matter here too."""
+    """Patterns of other codebases that apply here too."""
 
     count: int
     items: list[SharedView]
 
 
 class CodebaseContext(Wire):
-    """What is known about a codebase."""
+    """Patterns and decisions of a codebase."""
 
     action: str = "get_context"
     codebase: str | None = None
@@ -172,7 +166,7 @@ class Structure(Wire):
 
 
 def render_context(context: CodebaseContext) -> str:
-    """What is known about a codebase, for a person."""
+    """The notes of a codebase as text."""
     parts = [
         f"{title} ({part.count})\n{_note_table(part.items)}"
         for title, part in (("Patterns", context.patterns), ("Decisions", context.decisions))
@@ -181,8 +175,8 @@ def render_context(context: CodebaseContext) -> str:
     shared = context.cross_project.items if context.cross_project else []
     if shared:
         rows = ((one.title, ", ".join(one.codebases), one.similarity, one.id) for one in shared)
-        parts.append(f"In other codebases\n{table(('pattern', 'codebases', 'like ours', 'id'), rows)}")
-    return "\n\n".join(parts) or "Nothing is noted."
+        parts.append(f"In other codebases\n{table(('pattern', 'codebases', 'similarity', 'id'), rows)}")
+    return "\n\n".join(parts) or "No notes."
 
 
 def _note_table(items: list[NoteView]) -> str:
@@ -190,7 +184,7 @@ def _note_table(items: list[NoteView]) -> str:
 
 
 def render_structure(structure: Structure) -> str:
-    """The files for a person."""
+    """The files as text."""
     rows = ((one.path, one.patterns, one.decisions) for one in structure.files)
     shown = table(("file", "patterns", "decisions"), rows) if structure.files else "No note names a file."
     return f"{shown}\n\n{len(structure.files)} of {count(structure.total, 'file')}."
@@ -209,14 +203,14 @@ def render_structure(structure: Structure) -> str:
     positional=("name", "description"),
     render=render_ingested,
 )
-def remember_pattern(call: Call, told: PatternArguments) -> Noted:
-    """Remember a way things are done in a codebase.
+def remember_pattern(call: Call, arguments: PatternArguments) -> Noted:
+    """Remember a pattern: how something is done in a codebase.
 
-    It passes the same gate as with `smart_ingest`: told again it is strengthened, corrected it is superseded.
+    It passes the same gate as `smart_ingest`: a repeated pattern is strengthened, a corrected one superseded.
     """
-    told = cleaned(call, told, _TEXTS, told.secrets)
-    note = Pattern(name=told.name, description=told.description, files=tuple(told.files))
-    return _remember(call, note, told)
+    arguments = cleaned(call, arguments, _TEXTS, arguments.secrets)
+    note = Pattern(name=arguments.name, description=arguments.description, files=tuple(arguments.files))
+    return _remember(call, note, arguments)
 
 
 @registry.operation(
@@ -232,19 +226,20 @@ def remember_pattern(call: Call, told: PatternArguments) -> Noted:
     positional=("decision", "rationale"),
     render=render_ingested,
 )
-def remember_decision(call: Call, told: DecisionArguments) -> Noted:
-    """Remember a decision about a codebase, why it was taken, and what else was considered.
+def remember_decision(call: Call, arguments: DecisionArguments) -> Noted:
+    """Remember a decision about a codebase, with its reason and the alternatives considered.
 
-    It passes the same gate as with `smart_ingest`: told again it is strengthened, corrected it is superseded.
+    It passes the same gate as `smart_ingest`: a repeated decision is strengthened, a corrected one
+    superseded.
     """
-    told = cleaned(call, told, _TEXTS, told.secrets)
+    arguments = cleaned(call, arguments, _TEXTS, arguments.secrets)
     note = CodebaseDecision(
-        decision=told.decision,
-        rationale=told.rationale,
-        alternatives=tuple(told.alternatives),
-        files=tuple(told.files),
+        decision=arguments.decision,
+        rationale=arguments.rationale,
+        alternatives=tuple(arguments.alternatives),
+        files=tuple(arguments.files),
     )
-    return _remember(call, note, told)
+    return _remember(call, note, arguments)
 
 
 @registry.operation(
@@ -256,11 +251,11 @@ def remember_decision(call: Call, told: DecisionArguments) -> Noted:
     render=render_context,
 )
 def get_context(call: Call, asked: ContextArguments) -> CodebaseContext:
-    """Show the patterns and decisions of a codebase that hold now, the best kept first.
+    """List the current patterns and decisions of a codebase, strongest first.
 
-    `crossProject` shows patterns of other codebases that matter here too, each with the codebases it occurs
-    in: those like one of this codebase, and those that at least two others have. Outside a project, and with
-    no codebase given, the notes of all codebases are shown.
+    `crossProject` lists patterns of other codebases that apply here too, with the codebases that have them:
+    patterns similar to one of this codebase, and patterns that at least two others share. Outside a project,
+    and without `codebase`, it lists the notes of all codebases.
     """
     name, within = _name(call, asked), scoped(call, Filter(), asked.scope)
     wanted = set(asked.include)
@@ -285,7 +280,7 @@ def get_context(call: Call, asked: ContextArguments) -> CodebaseContext:
     render=render_structure,
 )
 def codebase_structure(call: Call, asked: StructureArguments) -> Structure:
-    """Show which files the patterns and decisions of a codebase name, those named most often first."""
+    """List the files named by the patterns and decisions of a codebase, most named first."""
     name = _name(call, asked)
     files = structure(call, name, scoped(call, Filter(), asked.scope))
     return Structure(
@@ -306,8 +301,8 @@ def _name(call: Call, asked: NoteArguments | AboutArguments) -> str | None:
     return asked.codebase or codebase_at(used(call, asked.scope))
 
 
-def _remember(call: Call, note: Pattern | CodebaseDecision, told: NoteArguments) -> Noted:
-    name = _name(call, told)
+def _remember(call: Call, note: Pattern | CodebaseDecision, arguments: NoteArguments) -> Noted:
+    name = _name(call, arguments)
     kind = PATTERN if isinstance(note, Pattern) else DECISION
     done = smart_ingest(
         call,
@@ -316,8 +311,8 @@ def _remember(call: Call, note: Pattern | CodebaseDecision, told: NoteArguments)
             tags=list(tags_of(note, name)),
             node_type=kind,
             source=name,
-            scope=used(call, told.scope),
-            secrets=told.secrets,
+            scope=used(call, arguments.scope),
+            secrets=arguments.secrets,
         ),
     )
     return Noted(action=f"remember_{kind}", codebase=name, **done.model_dump())

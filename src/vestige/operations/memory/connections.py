@@ -1,4 +1,4 @@
-"""How memories are connected: the tool `explore_connections`, and the links people make with `memory`."""
+"""Links between memories: the tool `explore_connections`, and the `link` and `unlink` actions of `memory`."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -21,17 +21,17 @@ from vestige.operations.shared.text import clip, count, percent, table
 
 PREVIEW_CHARS = 120
 EXAMPLE_PART = "01890000-0000-7000-8000-0000000000d3"
-"""The id of a memory that the one of the undo example was merged from."""
+"""Id of a memory that was merged into the one of the undo example."""
 
 Direction = Literal["outgoing", "incoming"]
-Limit = Annotated[int, Field(ge=1, le=100, description="Most results to return.")]
-From = Annotated[MemoryId, Field(description="Id of the memory to begin with.")]
-To = Annotated[MemoryId, Field(description="Id of the memory to get to.")]
+Limit = Annotated[int, Field(ge=1, le=100, description="Maximum number of results.")]
+From = Annotated[MemoryId, Field(description="Id of the first memory.")]
+To = Annotated[MemoryId, Field(description="Id of the last memory.")]
 LinkType = Literal["user_defined", "causal", "part_of", "spatial", "contradicts"]
 
 
 class ConnectedView(Wire):
-    """A memory on the way, with its provenance."""
+    """A memory on a path, with its provenance."""
 
     id: str
     preview: str
@@ -45,7 +45,7 @@ class ConnectedView(Wire):
 
 
 class ConnectionsAssociationView(Wire):
-    """A link of a memory and what is at its other end; `direction` is seen from the memory asked about."""
+    """A link and the memory at its other end; `direction` is relative to the memory asked about."""
 
     type: str
     weight: float
@@ -54,13 +54,13 @@ class ConnectionsAssociationView(Wire):
 
 
 class ConnectionsStepView(EdgeView):
-    """A link on a way; it is gone against its direction where that is `incoming`."""
+    """A link on a path; `incoming` means that the path follows it backwards."""
 
     direction: Direction
 
 
 class PathView(Wire):
-    """A way: ids in order, and the links between them. `confidence` is their weights' geometric mean."""
+    """A path: ids in order, and the links between them. `confidence` is the geometric mean of the weights."""
 
     path: list[str]
     steps: list[ConnectionsStepView]
@@ -69,7 +69,7 @@ class PathView(Wire):
 
 
 class BridgeView(Wire):
-    """A memory on the ways between two others."""
+    """A memory on paths between two others."""
 
     memory: ConnectedView
     paths: int
@@ -77,7 +77,7 @@ class BridgeView(Wire):
 
 
 class AssociationsFound(Wire):
-    """The links of a memory, the strongest first."""
+    """The links of a memory, strongest first."""
 
     action: str = "associations"
     memory: ConnectedView
@@ -86,7 +86,7 @@ class AssociationsFound(Wire):
 
 
 class Chain(Wire):
-    """The ways from one memory to another, best first, and every memory on them. No way: no paths."""
+    """The paths from one memory to another, best first, and every memory on them."""
 
     action: str = "chain"
     paths_found: int
@@ -97,15 +97,13 @@ class Chain(Wire):
 
 
 class BridgesFound(Wire):
-    """The memories that connect two others, those on most ways first."""
+    """The memories that connect two others, those on most paths first."""
 
     action: str = "bridges"
     bridges: list[BridgeView]
 
 
 class LinkChanged(Wire):
-    """A link after a change."""
-
     action: str = "link"
     success: bool = True
     changed: bool
@@ -113,7 +111,7 @@ class LinkChanged(Wire):
 
 
 class LinksCut(Wire):
-    """The links that were there and are gone."""
+    """The links that were removed."""
 
     action: str = "unlink"
     success: bool = True
@@ -122,20 +120,20 @@ class LinksCut(Wire):
 
 
 def render_associations(answer: AssociationsFound) -> str:
-    """Links for a person."""
+    """Links as text."""
     rows = (
         ("→" if one.direction == "outgoing" else "←", one.type, f"{one.weight:.2f}", one.memory.id,
          clip(one.memory.preview, 50))
         for one in answer.associations
     )  # fmt: skip
     shown = f"{len(answer.associations)} of {count(answer.total, 'link')} of {answer.memory.id}."
-    return f"{table(('', 'link', 'weight', 'memory', 'what it says'), rows)}\n\n{shown}"
+    return f"{table(('', 'link', 'weight', 'memory', 'text'), rows)}\n\n{shown}"
 
 
 def render_chain(answer: Chain) -> str:
-    """Ways for a person, one memory a line."""
+    """Paths as text, one memory a line."""
     if not answer.paths:
-        return "No way leads from one to the other."
+        return "No path connects them."
     texts = {one.id: one.preview for one in answer.memories}
     blocks = []
     for path in answer.paths:
@@ -151,9 +149,9 @@ def render_chain(answer: Chain) -> str:
 
 
 def render_bridges(answer: BridgesFound) -> str:
-    """Bridges for a person."""
+    """Bridges as text."""
     if not answer.bridges:
-        return "No memory lies between them."
+        return "No memory connects them."
     rows = (
         (one.paths, percent(one.confidence), one.memory.id, clip(one.memory.preview, 50))
         for one in answer.bridges
@@ -162,12 +160,12 @@ def render_bridges(answer: BridgesFound) -> str:
 
 
 def _render_cut(result: LinksCut) -> str:
-    return f"{count(len(result.edges), 'link')} cut." if result.changed else "They were not linked."
+    return f"{count(len(result.edges), 'link')} removed." if result.changed else "They were not linked."
 
 
 def _render_linked(result: LinkChanged) -> str:
     edge = result.edge
-    head = "Linked" if result.changed else "Linked already"
+    head = "Linked" if result.changed else "Already linked"
     return f"{head}: {edge.source} → {edge.target} ({edge.type}, {edge.weight:.2f})."
 
 
@@ -179,9 +177,9 @@ def _render_linked(result: LinkChanged) -> str:
     render=render_associations,
 )
 def connections_associations(call: Call, from_: From, limit: Limit = 10) -> AssociationsFound:
-    """Show what a memory is linked with, the strongest links first.
+    """List the links of a memory, strongest first.
 
-    What was suppressed is left out; `memory` with the action `get` shows every link by its ids.
+    Suppressed memories are left out; `memory` with action `get` lists every link with its ids.
     """
     now = call.engine.now()
     found = explore.associations(call, from_, limit)
@@ -208,10 +206,10 @@ def connections_associations(call: Call, from_: From, limit: Limit = 10) -> Asso
     render=render_chain,
 )
 def connections_chain(call: Call, from_: From, to: To, limit: Limit = 10) -> Chain:
-    """Show how one memory is connected with another: the ways over links, best first, at most five.
+    """Find the paths of links between two memories, best first, at most five.
 
-    Links are gone either way. Up to three hops around each end are looked at, links weaker than 0.1 and
-    suppressed memories are not.
+    Links are followed in both directions, up to three hops from each end. Links weaker than 0.1 and
+    suppressed memories are ignored.
     """
     now = call.engine.now()
     found = explore.connection(call, from_, to, limit)
@@ -233,7 +231,7 @@ def connections_chain(call: Call, from_: From, to: To, limit: Limit = 10) -> Cha
     render=render_bridges,
 )
 def connections_bridges(call: Call, from_: From, to: To, limit: Limit = 10) -> BridgesFound:
-    """Show the memories that connect two others: those that most of the ten best ways lead through."""
+    """Find the memories that connect two others: those on most of the ten best paths."""
     now = call.engine.now()
     return BridgesFound(
         bridges=[
@@ -257,12 +255,14 @@ def memory_link(
     call: Call,
     id: MemoryId,
     target: Annotated[MemoryId, Field(description="Id of the other memory.")],
-    type: Annotated[LinkType, Field(description="What the first is to the other.")] = "user_defined",
-    weight: Annotated[float, Field(gt=0, le=1, description="How strong the link is.")] = 1.0,
+    type: Annotated[
+        LinkType, Field(description="Type of the link from the first memory to the other.")
+    ] = "user_defined",
+    weight: Annotated[float, Field(gt=0, le=1, description="Strength of the link.")] = 1.0,
 ) -> LinkChanged:
-    """Link two memories: a search that finds one may bring the other, and ways lead over it.
+    """Link two memories: a search that finds one may also return the other.
 
-    A link made by hand never fades. Linking again sets the weight.
+    A link made this way never fades. Linking again sets the weight.
     """
     made = link.link(call, id, target, type, weight)
     return LinkChanged(changed=made.changed, edge=edge_view(made.edge))
@@ -281,12 +281,12 @@ def memory_unlink(
     id: MemoryId,
     target: Annotated[MemoryId, Field(description="Id of the other memory.")],
     type: Annotated[
-        str | None, Field(min_length=1, max_length=64, description="Only links of this type; default all.")
+        str | None, Field(min_length=1, max_length=64, description="Only links of this type. Default: all.")
     ] = None,
 ) -> LinksCut:
-    """Cut the links between two memories, in both directions.
+    """Remove the links between two memories, in both directions.
 
-    What says that one superseded the other or was merged from it stays: that is history.
+    Links that record a supersession or a merge stay: they are history.
     """
     cut = link.unlink(call, id, target, type)
     return LinksCut(changed=bool(cut), edges=[edge_view(edge) for edge in cut])

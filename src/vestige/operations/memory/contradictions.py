@@ -1,4 +1,4 @@
-"""What cannot all be true: `contradictions`."""
+"""Finds contradicting memories: `contradictions`."""
 
 from typing import Annotated
 
@@ -23,10 +23,10 @@ class SettledView(ContradictionView):
 
 
 class Contradictions(Wire):
-    """Pairs of memories that cannot both hold, the latest first, and how much was looked at.
+    """Pairs of contradicting memories, newest first, and how much was compared.
 
-    `total` counts all that were found, `left_out` the memories that were not compared because they are too
-    long or too many.
+    `total` counts all pairs found; `left_out` counts memories not compared because they are too long or too
+    many.
     """
 
     topic: str | None = None
@@ -40,30 +40,34 @@ class Contradictions(Wire):
 
 
 class ContradictionsArguments(Arguments):
-    """Where to look."""
+    """Topic, scope and time to check."""
 
     topic: Annotated[
         str | None,
-        Field(min_length=1, max_length=MAX_QUERY_CHARS, description="Only about this; default everything."),
+        Field(
+            min_length=1,
+            max_length=MAX_QUERY_CHARS,
+            description="Only memories about this topic. Default: all.",
+        ),
     ] = None
     scope: Annotated[
-        Scope | None, Field(description="Only this scope and what is below it; default is where you are.")
+        Scope | None, Field(description="Only this scope and scopes below it. Default: the current scope.")
     ] = None
-    as_of: Annotated[Moment | None, Field(description="Among what was true then; default is now.")] = None
-    limit: Annotated[int, Field(ge=1, le=1000, description="Most pairs to show.")] = 20
+    as_of: Annotated[
+        Moment | None, Field(description="Check memories that were true at this time. Default: now.")
+    ] = None
+    limit: Annotated[int, Field(ge=1, le=1000, description="Maximum number of pairs.")] = 20
 
 
 def render_contradictions(answer: Contradictions) -> str:
-    """Pairs for a person."""
+    """Contradictions as text."""
     lines = []
     for one in answer.contradictions:
         lines.append(f"{one.kind}: {one.detail}")
         lines += [_line(one.stronger, "stronger"), _line(one.weaker, "weaker"), f"  {one.settle}", ""]
     about = f" about {quoted(answer.topic)}" if answer.topic else ""
     lines.append(f"{answer.shown} of {count(answer.total, 'contradiction')}{about} in {answer.scope}.")
-    looked = (
-        f"{count(answer.memories_analyzed, 'memory')} and {count(answer.pairs_checked, 'pair')} looked at"
-    )
+    looked = f"{count(answer.memories_analyzed, 'memory')} and {count(answer.pairs_checked, 'pair')} checked"
     left_out = f"; {answer.left_out:,} not compared" if answer.left_out else ""
     lines.append(f"{looked}{left_out}.")
     return "\n".join(lines)
@@ -86,10 +90,10 @@ def _line(side: ExhibitView, which: str) -> str:
     render=render_contradictions,
 )
 def find_contradictions(call: Call, asked: ContradictionsArguments) -> Contradictions:
-    """List pairs of memories that are both held to be true and contradict each other.
+    """List pairs of memories that contradict each other and are both considered true.
 
-    Looks through what is true now, about a `topic` or in the whole scope, and says for each pair what the
-    two differ in, which is newer, which is stronger, and how to settle it. Nothing is changed.
+    Checks the memories that are true now, about a `topic` or in the whole scope. For each pair it states how
+    the two differ, which is newer, which is stronger, and how to settle it. Changes nothing.
     """
     if asked.topic is not None:
         check_query("topic", asked.topic)
@@ -127,14 +131,14 @@ def _view(one: Contradiction) -> SettledView:
 
 
 def _settle(one: Contradiction, stronger: str, weaker: str) -> str:
-    """What to do about it, as far as that can be told from outside."""
+    """What to do about a contradiction."""
     if one.older.memory.pinned:
-        return f"{one.older.memory.id} is pinned: ask whether it still holds, and unpin it if not."
+        return f"{one.older.memory.id} is pinned: check whether it is still true, and unpin it if not."
     newer, older = one.newer.memory.id, one.older.memory.id
     if one.corrects or stronger == newer:
         return (
-            f"If {newer} is right, end the older one: memory set_validity id={older} with valid_until; if it "
-            f"never was true: memory demote id={older}."
+            f"If {newer} is right, end the older one: memory set_validity id={older} with valid_until; if "
+            f"the older one was never true: memory demote id={older}."
         )
     return (
         f"The older one is better supported. If it is right: memory demote id={weaker}; if things have "

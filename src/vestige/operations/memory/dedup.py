@@ -1,4 +1,4 @@
-"""Memories that say the same: `find_duplicates`, and merging them by choice with `dedup`."""
+"""Duplicates: `find_duplicates`, and merging them with `dedup`."""
 
 from datetime import datetime
 from hashlib import blake2b
@@ -21,11 +21,11 @@ from vestige.operations.shared.text import clip, count, day, fields, percent
 
 PREVIEW_CHARS = 120
 EXAMPLE_PARTS = ["01890000-0000-7000-8000-0000000000d1", "01890000-0000-7000-8000-0000000000d2"]
-"""The ids of two memories that examples merge …"""
+"""Ids of two memories that examples merge …"""
 EXAMPLE_PLAN = "1bcf202bda40de732bcf1c98"
-"""… the plan for that …"""
+"""… the plan of that merge …"""
 EXAMPLE_MERGED = "01890000-0000-7000-8000-0000000000d5"
-"""… and of a merge that examples undo; the parity tests put them there."""
+"""… and the id of a merge that examples undo; the parity tests create them."""
 
 Ids = Annotated[list[MemoryId], Field(min_length=2, max_length=MOST_MEMBERS)]
 
@@ -44,9 +44,9 @@ class DuplicateView(Wire):
 
 
 class ClusterView(Wire):
-    """Memories of which every two are alike, the leading one (the anchor) first.
+    """Similar memories; every two of them are similar. The leading one (the anchor) is first.
 
-    `merge_score` is of the two that merge worst; `reasons` say why to look before merging.
+    `merge_score` is the score of the least similar pair; `reasons` state why to review before merging.
     """
 
     cluster_id: str
@@ -58,10 +58,10 @@ class ClusterView(Wire):
 
 
 class Duplicates(Wire):
-    """Clusters, those that merge best first, and how much was looked at.
+    """Clusters, best to merge first, and how much was compared.
 
-    `compared_by_words` memories have no vectors or are beyond the latest that are compared by them;
-    `left_out` ones were not compared at all.
+    `compared_by_words` memories have no vectors or exceed the number compared by vectors; `left_out` ones
+    were not compared at all.
     """
 
     scope: str
@@ -74,20 +74,20 @@ class Duplicates(Wire):
 
 
 class DuplicatesArguments(Arguments):
-    """Where to look, and how alike duplicates are."""
+    """Where to look, and the similarity of duplicates."""
 
     similarity_threshold: Annotated[
-        float, Field(ge=0.5, le=1, description="How similar any two of a cluster are at least.")
+        float, Field(ge=0.5, le=1, description="Minimum similarity of any two memories in a cluster.")
     ] = 0.80
-    limit: Annotated[int, Field(ge=1, le=100, description="Most clusters to return.")] = 20
+    limit: Annotated[int, Field(ge=1, le=100, description="Maximum number of clusters.")] = 20
     tags: Annotated[Tags, Field(description="Only memories with any of these tags.")] = []
     scope: Annotated[
-        Scope | None, Field(description="Only this scope and what is below it; default is where you are.")
+        Scope | None, Field(description="Only this scope and scopes below it. Default: the current scope.")
     ] = None
 
 
 class PartView(Wire):
-    """A memory that would end: its own text and provenance."""
+    """A memory that the merge would end, with its text and provenance."""
 
     id: str
     content: str
@@ -101,7 +101,7 @@ class PartView(Wire):
 
 
 class Planned(Wire):
-    """What merging would do. Nothing is stored; `plan_id` is what `apply` takes."""
+    """A preview of a merge. Nothing is stored; pass `plan_id` to `apply`."""
 
     action: str = "plan"
     plan_id: str
@@ -126,7 +126,7 @@ class Applied(Wire):
 
 
 class MergeUndone(Wire):
-    """The parts, which live again, and the merged memory, which has ended."""
+    """The restored parts, and the merged memory, which has ended."""
 
     action: str = "undo"
     success: bool = True
@@ -135,19 +135,17 @@ class MergeUndone(Wire):
 
 
 def render_duplicates(answer: Duplicates) -> str:
-    """Clusters for a person."""
+    """Clusters as text."""
     lines = []
     for cluster in answer.clusters:
         lines.append(
-            f"{cluster.suggested_action}: {cluster.size} alike, score {percent(cluster.merge_score)}"
+            f"{cluster.suggested_action}: {cluster.size} similar, score {percent(cluster.merge_score)}"
         )
         lines += [_member_line(member) for member in cluster.members]
         lines += [f"  {clip(reason, 200)}" for reason in cluster.reasons or []]
         lines.append("")
     shown = f"{len(answer.clusters)} of {count(answer.total_clusters, 'cluster')} in {answer.scope}."
-    looked = (
-        f"{count(answer.memories_analyzed, 'memory')} and {count(answer.pairs_checked, 'pair')} looked at"
-    )
+    looked = f"{count(answer.memories_analyzed, 'memory')} and {count(answer.pairs_checked, 'pair')} checked"
     by_words = f"; {answer.compared_by_words:,} compared by words only" if answer.compared_by_words else ""
     left_out = f"; {answer.left_out:,} not compared" if answer.left_out else ""
     return "\n".join([*lines, shown, f"{looked}{by_words}{left_out}."])
@@ -160,7 +158,7 @@ def _member_line(member: DuplicateView) -> str:
 
 
 def render_plan(planned: Planned) -> str:
-    """A plan for a person: the merged text, then what happens to the parts."""
+    """A plan as text: the merged memory, then its parts."""
     facts = fields(
         (
             ("plan", planned.plan_id),
@@ -182,7 +180,7 @@ def _render_applied(applied: Applied) -> str:
 
 
 def _render_undone(undone: MergeUndone) -> str:
-    lines = [f"lives again: {quoted(part.content or '')} [{part.id}]" for part in undone.restored]
+    lines = [f"restored: {quoted(part.content or '')} [{part.id}]" for part in undone.restored]
     return "\n".join([f"Undone: {undone.node.id} has ended.", *lines])
 
 
@@ -196,11 +194,11 @@ def _render_undone(undone: MergeUndone) -> str:
     render=render_duplicates,
 )
 def duplicates(call: Call, asked: DuplicatesArguments) -> Duplicates:
-    """Find memories that say the same, in clusters in which every two are alike.
+    """Find duplicates: clusters of memories that say the same.
 
-    `suggested_action` is `merge` for small clusters that nothing speaks against, else `review`. Only what is
-    true now, not pinned and in no thread is compared, each scope by itself. Nothing is changed; `dedup`
-    merges.
+    `suggested_action` is `merge` for small clusters without objections, else `review`. Only memories that are
+    true now, not pinned and not part of a thread are compared, each scope separately. Changes nothing;
+    `dedup` merges.
     """
     now = call.engine.now()
     where = Filter(valid_at=now, pinned=False, include_suppressed=False, tags_any=tuple(asked.tags))
@@ -260,10 +258,10 @@ def _duplicate_view(record: Record, similarity: float, now: datetime) -> Duplica
 def dedup_plan(
     call: Call, ids: Annotated[Ids, Field(description="The memories to merge: 2 to 20.")]
 ) -> Planned:
-    """Show what merging these memories would do, without doing it.
+    """Preview a merge of these memories without doing it.
 
-    The longest text leads; sentences of the others that it does not have word for word follow, in the order
-    of time. Tags and other wordings are united. The answer's `plan_id` is what `apply` takes.
+    The merged text is the longest one, followed by sentences of the others that it lacks, in order of time.
+    Tags and other wordings are combined. Pass the answer's `plan_id` to `apply`.
     """
     plan = merge.plan(call, ids)
     merged = plan.merged
@@ -277,7 +275,7 @@ def dedup_plan(
         valid_from=merged.valid_from,
         valid_until=merged.valid_until,
         parts=[_part_view(part.memory, merged) for part in plan.parts],
-        warning="Too long to be looked through for contradictions." if plan.unchecked else None,
+        warning="Too long to be checked for contradictions." if plan.unchecked else None,
     )
 
 
@@ -305,12 +303,12 @@ def _part_view(part: Memory, merged: Memory) -> PartView:
 )
 def dedup_apply(
     call: Call,
-    ids: Annotated[Ids, Field(description="The memories that were planned to be merged.")],
-    plan_id: Annotated[str, Field(min_length=1, max_length=64, description="The `plan_id` of `plan`.")],
+    ids: Annotated[Ids, Field(description="The memories of the plan.")],
+    plan_id: Annotated[str, Field(min_length=1, max_length=64, description="The `plan_id` from `plan`.")],
 ) -> Applied:
-    """Merge memories as planned; refused when anything was changed since the plan.
+    """Merge memories as planned; fails if any of them changed since the plan.
 
-    The merged memory is new. Its parts end and stay in the history; `undo` brings them back.
+    The merged memory is new. Its parts end and stay in the history; `undo` restores them.
     """
     record = merge.apply(call, ids, plan_id)
     return Applied(merged_from=merge.part_ids(record.memory), node=view(record, call.engine.now()))
@@ -328,12 +326,12 @@ def dedup_undo(
     call: Call,
     id: MemoryId,
     even_changed: Annotated[
-        Switch, Field(description="Undo it although the merged memory was changed since.")
+        Switch, Field(description="Undo even if the merged memory was changed since.")
     ] = False,
 ) -> MergeUndone:
-    """Take a merge back, by the id of the merged memory: its parts live again as they were before.
+    """Undo a merge, by the id of the merged memory: its parts are restored as they were before.
 
-    The merged memory ends and stays in the history. What was merged further is undone from the last merge on.
+    The merged memory ends and stays in the history. If it was merged again, undo the last merge first.
     """
     undone, now = merge.undo(call, id, even_changed=even_changed), call.engine.now()
     return MergeUndone(restored=[view(part, now) for part in undone.parts], node=view(undone.merged, now))

@@ -1,4 +1,4 @@
-"""Keeping a memory out of mind (`suppress`), and removing one for good (`memory delete`, `purge`)."""
+"""Hiding a memory (`suppress`) and deleting one for good (`memory delete`, `purge`)."""
 
 from datetime import datetime
 from typing import Annotated
@@ -18,14 +18,14 @@ from vestige.operations.registry.registry import registry
 from vestige.operations.shared.text import count, day, percent
 
 MOST_COPIES = 50
-"""How many backups and exports an answer names."""
+"""Maximum number of backups and exports that an answer names."""
 
 
 class SuppressedView(Wire):
-    """How far a memory is out of mind, and until when the last suppression can be taken back.
+    """How far a memory is suppressed, and until when the last suppression can be reversed.
 
-    `retrieval_penalty` is the share of its score that it loses in a search. The neighbours are weakened when
-    the window has closed.
+    `retrieval_penalty` is the share of its search score that it loses. Its neighbours are weakened when the
+    reversal window closes.
     """
 
     action: str
@@ -46,10 +46,10 @@ class SuppressedView(Wire):
 
 
 class Deleted(Wire):
-    """What was deleted.
+    """A deletion.
 
-    `revived` are memories that it had superseded or merged and that are true again; `still_in` those that
-    hold words of it because of merging: what it was merged into, and what it was merged from.
+    `revived` are memories that the deleted one had superseded or merged and that are true again; `still_in`
+    are memories that hold its text because of merging: what it was merged into and from.
     """
 
     action: str = "delete"
@@ -63,9 +63,10 @@ class Deleted(Wire):
 
 
 class Purged(Wire):
-    """What was removed. `still_in` hold words of it because of merging, `copies` are files of your own that
-    may hold it: backups and exports. `lingers_in` is a file of the store that holds it until somebody who
-    reads the store as it was before has ended."""
+    """A purge. `still_in` are memories that hold its text because of merging. `copies` are your own files
+    that may hold it: backups and exports. `lingers_in` is a store file that holds it until a reader of an
+    older snapshot of the store finishes.
+    """
 
     action: str = "purge"
     success: bool = True
@@ -91,13 +92,13 @@ def suppress_memory(
     call: Call,
     id: MemoryId,
     reason: Reason = None,
-    reverse: Annotated[Switch, Field(description="Take the last suppression back, within 24 hours.")] = False,
+    reverse: Annotated[Switch, Field(description="Reverse the last suppression, within 24 hours.")] = False,
 ) -> SuppressedView:
-    """Keep a memory out of mind without deleting it; each time further.
+    """Hide a memory without deleting it. Each call hides it further.
 
-    It ranks lower in `search` and comes back through nothing else, but is readable by its id. Its text and
-    strength stay as they are, so that `reverse` restores exactly what was, for 24 hours; after that what is
-    linked to it is weakened too, once. `memory promote` ends a suppression at any time.
+    It ranks lower in `search`, appears nowhere else, and can still be read by its id. Its text and strength
+    stay, so `reverse` restores it exactly within 24 hours; after that its linked memories are weakened once.
+    `memory promote` ends a suppression at any time.
     """
     done = unsuppress(call, id) if reverse else suppress(call, id)
     return _suppressed_view(call, done, reverse=reverse)
@@ -105,7 +106,7 @@ def suppress_memory(
 
 def _suppressed_view(call: Call, done: Suppressed, *, reverse: bool) -> SuppressedView:
     now, memory, strength = call.engine.now(), done.after.memory, done.after.strength
-    told = _reversed(done) if reverse else _suppressed(done)
+    done_note = _reversed(done) if reverse else _suppressed(done)
     return SuppressedView(
         action="reverse" if reverse else "suppress",
         id=memory.id,
@@ -120,7 +121,7 @@ def _suppressed_view(call: Call, done: Suppressed, *, reverse: bool) -> Suppress
         estimated_cascade_neighbors=None if reverse else done.neighbours,
         reversible_until=None if reverse else reversible_until(memory),
         labile_window_hours=int(WINDOW.total_seconds() // 3600),
-        message=" ".join(filter(None, (told, archived_note(memory)))),
+        message=" ".join(filter(None, (done_note, archived_note(memory)))),
     )
 
 
@@ -128,18 +129,18 @@ def _suppressed(done: Suppressed) -> str:
     memory = done.after.memory
     lost = percent(penalty(memory.suppression_count))
     return (
-        f"Suppressed {memory.id}: it loses {lost} of its score in searches and comes up nowhere else. "
-        f"Until {day(reversible_until(memory))} UTC it can be taken back; "
-        f"then {count(done.neighbours, 'neighbour')} will be weakened."
+        f"Suppressed {memory.id}: it loses {lost} of its search score and appears nowhere else. It can be "
+        f"reversed until {day(reversible_until(memory))} UTC; then {count(done.neighbours, 'neighbour')} "
+        "will be weakened."
     )
 
 
 def _reversed(done: Suppressed) -> str:
     left = done.after.memory.suppression_count
-    freed = "not suppressed any more" if done.changed else "as it was"
+    freed = "no longer suppressed" if done.changed else "unchanged"
     said = f"suppressed {count(left, 'time')}, as before" if left else freed
-    rest = " What else happened to it meanwhile stays." if done.changed else ""
-    return f"Taken back for {done.after.memory.id}: it is {said}.{rest}"
+    rest = " Other changes since then stay." if done.changed else ""
+    return f"Reversed for {done.after.memory.id}: it is {said}.{rest}"
 
 
 @registry.operation(
@@ -153,18 +154,17 @@ def _reversed(done: Suppressed) -> str:
 def memory_delete(
     call: Call,
     id: MemoryId,
-    even_pinned: Annotated[Switch, Field(description="Delete it although it is pinned.")] = False,
+    even_pinned: Annotated[Switch, Field(description="Delete it even if it is pinned.")] = False,
     with_merges: Annotated[
-        Switch, Field(description="Also delete what it was merged into; their other parts live again.")
+        Switch, Field(description="Also delete memories it was merged into; their other parts are restored.")
     ] = False,
-    with_parts: Annotated[Switch, Field(description="Also delete what it was merged from.")] = False,
+    with_parts: Annotated[Switch, Field(description="Also delete memories it was merged from.")] = False,
 ) -> Deleted:
     """Delete a memory for good: its text, revisions, wordings, vectors and links.
 
-    Only a mark without content stays, so that it does not come back from elsewhere. What the memory had
-    superseded or merged is true again. The answer names what still holds its words because of merging
-    (`still_in`). To let a wrong memory fade instead, use `demote`; to correct it, `edit` it or remember the
-    right thing.
+    Only a tombstone without content stays, so that no sync brings it back. What it had superseded or merged
+    is true again. `still_in` names memories that still hold its text because of merging. To let a wrong
+    memory fade instead, use `demote`; to correct it, use `edit` or ingest the right fact.
     """
     done = forget(call, id, even_pinned=even_pinned, with_merges=with_merges, with_parts=with_parts)
     others = [one for one in done.deleted if one != id]
@@ -178,24 +178,24 @@ def memory_delete(
 
 
 def _deletion(memory_id: str, others: list[str], done: Forgotten) -> str:
-    """What was deleted and what was not, in sentences."""
+    """What was deleted and what was not, as sentences."""
     sentences = [f"Deleted {', '.join([memory_id, *others])}."]
     if done.revived:
         sentences.append(f"True again: {', '.join(done.revived)}.")
     if done.still_in:
         held = ", ".join(done.still_in)
-        sentences.append(f"By merging, its words are still in {held}; delete those too if they must go.")
+        sentences.append(f"Because of merging, its text is still in {held}; delete those too if it must go.")
     return " ".join([*sentences, *_lingering(done)])
 
 
 def _lingering(done: Forgotten) -> list[str]:
-    """Why words are still in a file of the store, and what to do."""
+    """Why text is still in a store file, and what to do about it."""
     if done.lingers_in is None:
         return []
     return [
-        f"Its words are still in the file {done.lingers_in}, because somebody is reading the store as it was "
-        "before. They go with the first write after that has ended. To have them gone at once, stop what "
-        "else uses the store (`system_status` names the processes) and run any command."
+        f"Its text is still in the file {done.lingers_in}, because a process is reading an older snapshot "
+        "of the store. The first write after that process finishes removes it. To remove it now, stop the "
+        "other processes (`system_status` lists them) and run any command."
     ]
 
 
@@ -211,22 +211,22 @@ def _lingering(done: Forgotten) -> list[str]:
 def purge(
     call: Call,
     id: MemoryId,
-    confirm: Annotated[Switch, Field(description="Must be true: purging cannot be undone.")] = False,
-    even_pinned: Annotated[Switch, Field(description="Purge it although it is pinned.")] = False,
+    confirm: Annotated[Switch, Field(description="Must be true: a purge cannot be undone.")] = False,
+    even_pinned: Annotated[Switch, Field(description="Purge it even if it is pinned.")] = False,
     with_merges: Annotated[
-        Switch, Field(description="Also purge what it was merged into; their other parts live again.")
+        Switch, Field(description="Also purge memories it was merged into; their other parts are restored.")
     ] = False,
-    with_parts: Annotated[Switch, Field(description="Also purge what it was merged from.")] = False,
+    with_parts: Annotated[Switch, Field(description="Also purge memories it was merged from.")] = False,
 ) -> Purged:
-    """Remove a memory for good, from every file of the store; it cannot be undone.
+    """Erase a memory from every file of the store; this cannot be undone.
 
-    Text, revisions, wordings, vectors, words, links, kept answers and what was concluded from it go; a mark
-    without content stays. Backups and exports are your own files: the answer names them (`copies`).
+    Removes text, revisions, wordings, vectors, index words, links, cached answers and insights drawn from it;
+    a tombstone without content stays. Backups and exports are your own files: `copies` names them.
     """
     if not confirm:
         raise InvalidInput(
-            "Purging removes a memory for good and cannot be undone.",
-            hint="Say `confirm: true` if you mean it; `suppress` only keeps it out of mind.",
+            "A purge erases a memory for good and cannot be undone.",
+            hint="Pass `confirm: true` to proceed; `suppress` only hides it.",
             details={"argument": "confirm"},
         )
     done = forget(call, id, even_pinned=even_pinned, with_merges=with_merges, with_parts=with_parts)
@@ -235,11 +235,13 @@ def purge(
     if done.revived:
         sentences.append(f"True again: {', '.join(done.revived)}.")
     if done.still_in:
-        sentences.append(f"By merging, its words are still in {', '.join(done.still_in)}.")
+        sentences.append(f"Because of merging, its text is still in {', '.join(done.still_in)}.")
     if kept:
         sentences.append(f"Not touched: {len(kept)} of your backups and exports, which may hold it.")
     sentences += _lingering(done)
-    sentences.append("To look for its words, search with `record: false`: a search keeps what was asked for.")
+    sentences.append(
+        "To check for its words, search with `record: false`: a recorded search stores the query."
+    )
     return Purged(
         id=id,
         also_purged=others or None,

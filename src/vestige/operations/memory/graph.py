@@ -1,4 +1,4 @@
-"""The links around a memory, with a place for each to be drawn at: `memory_graph`."""
+"""The graph of links around a memory, with layout and drawings: `memory_graph`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,19 +22,18 @@ from vestige.operations.shared.filters import MAX_QUERY_CHARS, check_query, scop
 from vestige.operations.shared.memory_view import EdgeView, edge_view
 from vestige.operations.shared.text import clip, count, percent, table
 
-# -- A graph of memories as a picture: SVG and Mermaid. Labels are data, so nothing in them is ever
-# obeyed.
+# -- The graph as a drawing: SVG and Mermaid. Labels are untrusted data and are always escaped.
 
 SVG_LABEL_CHARS = 24
-"""Of a label in a picture only the beginning is written; the rest shows when the pointer rests on it."""
+"""Longer labels are cut; the tooltip shows the whole text."""
 CENTRE, NODE, LINE, OPPOSED = "#5b21b6", "#8b5cf6", "#94a3b8", "#dc2626"
 PLAIN = frozenset(" ,")
-"""Beside letters and digits, the characters that mean nothing to Mermaid anywhere."""
+"""Characters besides letters and digits that have no meaning in Mermaid."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spot:
-    """A memory in the picture."""
+    """A memory in the drawing."""
 
     id: str
     label: str
@@ -46,7 +45,7 @@ class Spot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnLink:
-    """A link in the picture, by the numbers of its ends."""
+    """A link in the drawing; its ends are indices of spots."""
 
     start: int
     end: int
@@ -55,7 +54,7 @@ class DrawnLink:
 
 
 def svg(spots: Sequence[Spot], lines: Sequence[DrawnLink]) -> str:
-    """A picture that needs no script and loads nothing."""
+    """An SVG without scripts or external resources."""
     root = ET.Element(
         "svg",
         xmlns="http://www.w3.org/2000/svg",
@@ -95,7 +94,7 @@ def _draw_spot(root: ET.Element, spot: Spot) -> None:
         "circle",
         r="9" if spot.centre else "6",
         fill=CENTRE if spot.centre else NODE,
-        # What fades grows pale, and can still be seen.
+        # Faded memories are paler but stay visible.
         opacity=f"{0.3 + 0.7 * spot.retention:.2f}",
     )
     # Near the right edge a label goes to the left of its spot, so that it is not cut off.
@@ -108,7 +107,7 @@ def _draw_spot(root: ET.Element, spot: Spot) -> None:
 
 
 def mermaid(spots: Sequence[Spot], lines: Sequence[DrawnLink]) -> str:
-    """The graph for whoever draws Mermaid: Markdown in many places."""
+    """The graph in Mermaid, which many Markdown viewers draw."""
     nodes = [
         f'  n{number}{"((" if spot.centre else "["}"{_quoted(spot.label)}"{"))" if spot.centre else "]"}'
         for number, spot in enumerate(spots)
@@ -118,17 +117,18 @@ def mermaid(spots: Sequence[Spot], lines: Sequence[DrawnLink]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """The text with every character that Mermaid, Markdown or HTML could take as theirs as a number code."""
+    """The text with every character that Mermaid, Markdown or HTML could interpret as a character code."""
     return "".join(char if char.isalnum() or char in PLAIN else f"#{ord(char)};" for char in printable(text))
 
 
 def printable(text: str) -> str:
-    """The text without what cannot be seen: control characters are forbidden in XML, and marks that turn
-    the direction of writing disguise what follows."""
+    """The text without invisible characters: XML forbids control characters, and direction marks can disguise
+    text.
+    """
     return "".join(char if char.isprintable() else " " for char in text)
 
 
-# -- graph
+# -- The operation
 
 LABEL_CHARS = 60
 
@@ -136,7 +136,7 @@ Format = Literal["json", "mermaid", "svg"]
 
 
 class NodeView(Wire):
-    """A memory in the graph: its label is the beginning of its text, `x` and `y` are of 800 by 600."""
+    """A memory in the graph: `label` is the beginning of its text, `x` and `y` are within 800 by 600."""
 
     id: str
     label: str
@@ -157,7 +157,7 @@ class NodeView(Wire):
 
 
 class GraphView(Wire):
-    """Memories and the links among them; `drawing` is the picture that was asked for."""
+    """Memories and the links between them; `drawing` is the requested picture."""
 
     center_id: Annotated[str | None, Field(alias="center_id")] = None
     depth: int
@@ -169,35 +169,37 @@ class GraphView(Wire):
 
 
 class GraphArguments(Arguments):
-    """Where to begin, and how much to show."""
+    """Where to start, and how much to show."""
 
     center_id: Annotated[
-        MemoryId | None, Field(description="Id of the memory in the centre; default the newest.")
+        MemoryId | None, Field(description="Id of the memory in the centre. Default: the newest.")
     ] = None
     query: Annotated[
         str | None,
-        Field(min_length=1, max_length=MAX_QUERY_CHARS, description="Begin with what is found for this."),
+        Field(
+            min_length=1, max_length=MAX_QUERY_CHARS, description="Start from the best match of this query."
+        ),
     ] = None
-    depth: Annotated[int, Field(ge=1, le=3, description="How many links away from the centre.")] = 2
-    max_nodes: Annotated[int, Field(ge=1, le=200, description="Most memories to show.")] = 50
+    depth: Annotated[int, Field(ge=1, le=3, description="Maximum number of links from the centre.")] = 2
+    max_nodes: Annotated[int, Field(ge=1, le=200, description="Maximum number of memories.")] = 50
     scope: Annotated[
         Scope | None,
         Field(
-            description="Only this scope and what is below it. Default: around a `center_id` all that you "
-            "may see, else your own and what it inherits."
+            description="Only this scope and scopes below it. Default: with `center_id` everything you "
+            "have access to, else the current scope and what it inherits."
         ),
     ] = None
     format: Annotated[
-        Format, Field(description="mermaid or svg: also give the graph as a picture, in `drawing`.")
+        Format, Field(description="mermaid or svg also returns a drawing of the graph in `drawing`.")
     ] = "json"
 
 
 def render_graph(answer: GraphView) -> str:
-    """The drawing, where one was asked for; else the memories, the most linked first."""
+    """The drawing if requested; otherwise the memories, most linked first."""
     if answer.drawing is not None:
         return answer.drawing
     if not answer.nodes:
-        return "Nothing is remembered here yet."
+        return "No memories here yet."
     links = {node.id: 0 for node in answer.nodes}
     for edge in answer.edges:
         links[edge.source] += 1
@@ -214,7 +216,7 @@ def render_graph(answer: GraphView) -> str:
         for node in ordered
     )
     shown = f"{count(answer.node_count, 'memory')}, {count(answer.edge_count, 'link')}."
-    return f"{table(('', 'links', 'there', 'memory', 'what it says'), rows)}\n\n{shown}"
+    return f"{table(('', 'links', 'retention', 'memory', 'text'), rows)}\n\n{shown}"
 
 
 @registry.operation(
@@ -227,14 +229,14 @@ def render_graph(answer: GraphView) -> str:
     render=render_graph,
 )
 def memory_graph(call: Call, asked: GraphArguments) -> GraphView:
-    """Show the memories linked with one, over up to three links, with places to draw them at.
+    """Show the memories linked to one, up to three links away, with coordinates for drawing.
 
-    Begin with `center_id`, with the best hit for `query`, or with the newest memory. What was suppressed is
-    left out, unless it is the `center_id` itself.
+    Starts from `center_id`, from the best match of `query`, or from the newest memory. Suppressed memories
+    are left out, except `center_id` itself.
     """
     if asked.center_id is not None and asked.query is not None:
         raise InvalidInput(
-            "`center_id` and `query` both say where to begin.",
+            "`center_id` and `query` are both given, but only one can be the start.",
             hint="Give one of them.",
             details={"argument": "query"},
         )
@@ -255,7 +257,7 @@ def memory_graph(call: Call, asked: GraphArguments) -> GraphView:
 
 
 def _centre(call: Call, asked: GraphArguments) -> tuple[Record | None, Filter]:
-    """The memory to begin with, and which others may be shown."""
+    """The memory to start from, and which others may be shown."""
     if asked.center_id is not None:
         return load(call, asked.center_id), replace(SHOWN, scope=asked.scope)
     where = scoped(call, SHOWN, asked.scope)

@@ -1,4 +1,4 @@
-"""Remembering: `smart_ingest`."""
+"""Storing memories: `smart_ingest`."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ MAX_BATCH = 500
 
 
 class Item(Arguments):
-    """One text to remember, with everything that can be said of it."""
+    """One text to remember, with its metadata."""
 
     content: Annotated[str, Field(description="The text to remember.")]
     tags: Annotated[Tags, Field(description="Labels to find it by.")] = []
@@ -41,24 +41,24 @@ class Item(Arguments):
         str,
         Field(description="fact, concept, event, person, place, note, decision, state (ends by itself) …"),
     ] = "fact"
-    source: Annotated[str | None, Field(description="Where it comes from: a URL, file or system.")] = None
-    scope: Annotated[Scope | None, Field(description="Where it belongs, such as /project/vestige.")] = None
-    author: Annotated[str | None, Field(description="Who said it.")] = None
-    agent_id: Annotated[str | None, Field(description="The agent that stores it.")] = None
-    session_id: Annotated[str | None, Field(description="The session it comes from.")] = None
+    source: Annotated[str | None, Field(description="Origin: a URL, file or system.")] = None
+    scope: Annotated[Scope | None, Field(description="Scope it belongs to, such as /project/vestige.")] = None
+    author: Annotated[str | None, Field(description="Author of the statement.")] = None
+    agent_id: Annotated[str | None, Field(description="Agent that stores it.")] = None
+    session_id: Annotated[str | None, Field(description="Session it comes from.")] = None
     thread: Annotated[
-        str | None, Field(description="The conversation or document it is part of; every part is kept.")
+        str | None, Field(description="Conversation or document it is part of; every part is kept.")
     ] = None
-    position: Annotated[int | None, Field(description="Its place in the thread or source.")] = None
+    position: Annotated[int | None, Field(description="Position in the thread or source.")] = None
     occurred_at: Annotated[Moment | None, Field(description="When it happened.")] = None
-    valid_from: Annotated[Moment | None, Field(description="From when on it is true.")] = None
+    valid_from: Annotated[Moment | None, Field(description="Start of validity.")] = None
     valid_until: Annotated[
-        EndMoment | None, Field(description="Until when it is true; a date includes that day.")
+        EndMoment | None, Field(description="End of validity; a bare date includes that day.")
     ] = None
-    pinned: Annotated[bool, Field(description="Never touch it automatically.")] = False
+    pinned: Annotated[bool, Field(description="Exempt it from all automatic changes.")] = False
     domains: Annotated[Names, Field(description="Topics it belongs to.")] = []
-    metadata: Annotated[dict[str, JsonValue], Field(description="Any JSON object to keep with it.")] = {}
-    force_create: Annotated[bool, Field(description="Keep it as new, whatever is known.")] = False
+    metadata: Annotated[dict[str, JsonValue], Field(description="JSON object to store with it.")] = {}
+    force_create: Annotated[bool, Field(description="Always store it as a new memory.")] = False
 
 
 class IngestArguments(Item):
@@ -67,7 +67,7 @@ class IngestArguments(Item):
     content: Annotated[str | None, Field(description="The text to remember.")] = None  # type: ignore[assignment]  # optional here: `items` may stand in for it
     items: Annotated[
         list[Item] | None,
-        Field(max_length=MAX_BATCH, description="Several texts instead of one, all or none written."),
+        Field(max_length=MAX_BATCH, description="Several texts instead of one; all are written or none."),
     ] = None
     idempotency_key: Annotated[
         str | None,
@@ -77,7 +77,7 @@ class IngestArguments(Item):
 
 
 class IngestedView(Wire):
-    """What became of one text."""
+    """The gate's decision about one text."""
 
     index: int | None = None
     status: str = "saved"
@@ -119,26 +119,29 @@ class BatchIngested(Wire):
 
 
 def render_ingested(result: SmartIngested | BatchIngested) -> str:
-    """What became of the texts, for a person."""
+    """The decisions as text."""
     if isinstance(result, SmartIngested):
         return f"{result.message}\n{result.reason}\n{result.node_id}{_truth(result)}{_beside(result)}"
     rows = ((r.index, r.decision, r.node_id, r.reason) for r in result.results)
-    return f"{table(('#', 'decision', 'id', 'reason'), rows)}\n\n{count(len(result.results), 'text')} taken."
+    return (
+        f"{table(('#', 'decision', 'id', 'reason'), rows)}\n\n{count(len(result.results), 'text')}  "
+        "processed."
+    )
 
 
 def _beside(result: IngestedView) -> str:
     if result.rival_id is None:
         return ""
     known = f"“{result.rival_preview}” ({result.rival_id})" if result.rival_preview else result.rival_id
-    return f"\nBeside: {known}"
+    return f"\nCompared with: {known}"
 
 
 def _truth(result: IngestedView) -> str:
-    """When it is true and which of its words say so, as a line; nothing where nothing is known."""
+    """Its validity and the words that state it, as a line; empty if unknown."""
     start = f" from {day(result.valid_from)}" if result.valid_from else ""
     end = f" until {day(result.valid_until)}" if result.valid_until else ""
     words = f" (“{result.validity_words}”)" if result.validity_words else ""
-    return f"\nTrue{start}{end}{words}." if start or end else ""
+    return f"\nValid{start}{end}{words}." if start or end else ""
 
 
 @registry.operation(
@@ -151,48 +154,47 @@ def _truth(result: IngestedView) -> str:
     title="Remember",
     render=render_ingested,
 )
-def smart_ingest(call: Call, told: IngestArguments) -> SmartIngested | BatchIngested:
-    """Remember something, deciding what it is to what is already known.
+def smart_ingest(call: Call, arguments: IngestArguments) -> SmartIngested | BatchIngested:
+    """Remember a text; compares it with what is known and decides how to store it.
 
-    The text becomes a new memory, strengthens one that says the same, revises one it extends, or
-    supersedes one it corrects; the answer says which and why. Nothing is overwritten: revisions and
-    superseded facts stay in the history. Turns of a `thread` are all kept. Give one `content`, or
-    `items` for up to 500 texts in one transaction. A text that holds a key, a token or a password is refused
-    unless `secrets` says otherwise.
+    The text becomes a new memory, strengthens one that says the same, revises one it extends, or supersedes
+    one it corrects; the answer says which and why. Nothing is overwritten: revisions and superseded facts
+    stay in the history. Turns of a `thread` are all kept. Give one `content`, or `items` for up to 500 texts
+    in one transaction. A text with a key, token or password is refused unless `secrets` allows it.
     """
-    batch = told.items is not None
-    texts = [_text(item, index) for index, item in enumerate(_items(told))]
+    batch = arguments.items is not None
+    texts = [_text(item, index) for index, item in enumerate(_items(arguments))]
     idempotency = None
-    if told.idempotency_key is not None:
+    if arguments.idempotency_key is not None:
         idempotency = Idempotency(
-            key=_claim_key(call, told.idempotency_key),
-            digest=lambda clean: _digest(told, clean),
+            key=_claim_key(call, arguments.idempotency_key),
+            digest=lambda clean: _digest(arguments, clean),
             answer=lambda results: _answer(results, batch).model_dump_json(),
         )
-    outcome = ingest(call, texts, secrets=told.secrets, idempotency=idempotency)
+    outcome = ingest(call, texts, secrets=arguments.secrets, idempotency=idempotency)
     if isinstance(outcome, Replayed):
         kind = BatchIngested if batch else SmartIngested
         return kind.model_validate_json(outcome.answer).model_copy(update={"replayed": True})
     return _answer(outcome, batch)
 
 
-def _items(told: IngestArguments) -> list[Item]:
-    if (told.content is None) == (told.items is None):
+def _items(arguments: IngestArguments) -> list[Item]:
+    if (arguments.content is None) == (arguments.items is None):
         raise InvalidInput(
             "Give either `content` or `items`.", hint='For example {"content": "Ada prefers tea."}.'
         )
-    if told.items is None:
-        return [told]
-    if not told.items:
+    if arguments.items is None:
+        return [arguments]
+    if not arguments.items:
         raise InvalidInput("`items` is empty.", hint="Give at least one text.")
-    beside = told.model_fields_set - {"items", "idempotency_key", "secrets"}
+    beside = arguments.model_fields_set - {"items", "idempotency_key", "secrets"}
     if beside:
         raise InvalidInput(
-            f"With `items`, {', '.join(sorted(beside))} would be ignored.",
-            hint="Say it in each item.",
+            f"With `items`, the top-level {', '.join(sorted(beside))} would be ignored.",
+            hint="Set it in each item.",
             details={"arguments": sorted(beside)},
         )
-    return told.items
+    return arguments.items
 
 
 _LISTS = ("tags", "domains")
@@ -212,22 +214,26 @@ def _text(item: Item, index: int) -> NewText:
 
 
 def _claim_key(call: Call, key: str) -> str:
-    """What a key is stored as. Two projects may use the same one, and so may callers with another reach: an
-    answer quotes what its caller reaches. It may be made of a token or somebody's name, so nobody can read it
-    there."""
-    reach = "" if call.access == EVERYTHING else f" {call.access}"
-    said = f"{call.scope} {key}{reach}".encode()
+    """The stored form of an idempotency key: a hash of scope, key and access.
+
+    Projects and callers with different access may use the same key, because an answer quotes memories that
+    its caller can read. It is hashed because a key may contain a token or a name.
+    """
+    access = "" if call.access == EVERYTHING else f" {call.access}"
+    said = f"{call.scope} {key}{access}".encode()
     return blake2b(said, digest_size=32, person=b"vestige claim").hexdigest()
 
 
-def _digest(told: IngestArguments, clean: Sequence[NewText]) -> str:
-    """What makes two requests the same: every argument but the key, without secrets."""
+def _digest(arguments: IngestArguments, clean: Sequence[NewText]) -> str:
+    """Identifies a request: all arguments except the key, without secrets."""
     items = [
         item.model_copy(update={name: _plain(getattr(text, name)) for name in SCREENED if name in text.given})
-        for item, text in zip(_items(told), clean, strict=True)
+        for item, text in zip(_items(arguments), clean, strict=True)
     ]
-    update = {"items": items} if told.items is not None else items[0].model_dump(include=set(SCREENED))
-    said = told.model_copy(update=update).model_dump_json(exclude={"idempotency_key"}, exclude_defaults=True)
+    update = {"items": items} if arguments.items is not None else items[0].model_dump(include=set(SCREENED))
+    said = arguments.model_copy(update=update).model_dump_json(
+        exclude={"idempotency_key"}, exclude_defaults=True
+    )
     return blake2b(said.encode("utf-8"), digest_size=16).hexdigest()
 
 
@@ -237,22 +243,22 @@ def _plain(value: Any) -> Any:  # Any: a field of a text
 
 def _answer(results: Sequence[Ingested], batch: bool) -> SmartIngested | BatchIngested:
     if not batch:
-        return SmartIngested(**_told(results[0]))
-    views = [IngestedView(index=index, **_told(result)) for index, result in enumerate(results)]
+        return SmartIngested(**_decision_fields(results[0]))
+    views = [IngestedView(index=index, **_decision_fields(result)) for index, result in enumerate(results)]
     tally = Counter(view.decision for view in views)
     updated = tally["update"] + tally["reinforce"]
-    # A batch is written whole or not at all: nothing in it is skipped or fails alone.
-    told = {
+    # A batch is atomic: no item is skipped or fails alone.
+    summary = {
         "total": len(views),
         "created": len(views) - updated,
         "updated": updated,
         "skipped": 0,
         "errors": 0,
     }
-    return BatchIngested(summary=told | tally, results=views)
+    return BatchIngested(summary=summary | tally, results=views)
 
 
-def _told(result: Ingested) -> dict[str, Any]:  # fields of IngestedView, which checks them
+def _decision_fields(result: Ingested) -> dict[str, Any]:  # fields of IngestedView, which checks them
     decision = result.decision
     similarity = None if decision.similarity is None else round(decision.similarity, 4)
     return {
@@ -278,13 +284,13 @@ def _told(result: Ingested) -> dict[str, Any]:  # fields of IngestedView, which 
 
 _MESSAGES: dict[type[Decision], str] = {
     Create: "Remembered as a new memory.",
-    Update: "An existing memory got a new revision.",
+    Update: "Updated an existing memory with a new revision.",
     Reinforce: "Already known; the memory was strengthened.",
     Supersede: "Remembered; it supersedes an older memory.",
     Merge: "Remembered as a new memory, linked to similar ones.",
 }
 
-_STAYS = " It stays suppressed: `memory promote` would bring it back to mind."
+_STAYS = " It stays suppressed; `memory promote` ends that."
 
 
 def _others(decision: Decision) -> dict[str, Any]:

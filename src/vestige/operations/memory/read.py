@@ -1,4 +1,4 @@
-"""Looking at memories and saying what they are worth: the reading half of the tool `memory`."""
+"""Operations that read memories: the reading actions of the tool `memory`."""
 
 from dataclasses import asdict
 from datetime import datetime
@@ -35,25 +35,25 @@ from vestige.operations.shared.memory_view import (
 from vestige.operations.shared.text import clip, count, day, fields, percent, table
 
 EXAMPLE_ID = "01890000-0000-7000-8000-000000000001"
-"""The id of the memory that examples are about; the parity tests put one there."""
+"""Id of the memory that examples use; the parity tests create it."""
 
 MOST_TRANSITIONS = 50
-"""The latest changes of state that are told."""
+"""Maximum number of state changes in an answer, latest first."""
 
 DESCRIPTIONS = {
-    MemoryState.ACTIVE: "Comes to mind at once.",
-    MemoryState.DORMANT: "Known, and found with a fair cue.",
-    MemoryState.SILENT: "Fading; only a strong cue brings it back.",
-    MemoryState.UNAVAILABLE: "As good as forgotten; readable by its id.",
+    MemoryState.ACTIVE: "Recalled immediately.",
+    MemoryState.DORMANT: "Known; a fitting cue recalls it.",
+    MemoryState.SILENT: "Fading; only a strong cue recalls it.",
+    MemoryState.UNAVAILABLE: "Practically forgotten; readable by its id.",
 }
 
 
 _PLAIN = ("evidence", "reason", "fields", "kind")
-"""What of an event's details fits in a table."""
+"""Event details that fit in a table."""
 
 
 class EncodedView(Wire):
-    """How a memory was judged when it was encoded; nothing is kept of what was unremarkable."""
+    """Importance of a memory when it was encoded; unremarkable ones have none."""
 
     composite: float
     novelty: float
@@ -67,8 +67,6 @@ class EncodedView(Wire):
 
 
 class Got(Wire):
-    """One memory with its links."""
-
     action: str = "get"
     found: bool = True
     node: MemoryView
@@ -77,8 +75,6 @@ class Got(Wire):
 
 
 class GotBatch(Wire):
-    """Several memories."""
-
     action: str = "get_batch"
     requested: int
     found: int
@@ -87,8 +83,6 @@ class GotBatch(Wire):
 
 
 class Listed(Wire):
-    """A page of memories."""
-
     action: str = "list"
     scope: str
     total: int
@@ -97,7 +91,7 @@ class Listed(Wire):
 
 
 class TransitionView(Wire):
-    """A change of a memory's state, and why."""
+    """A change of a memory's state, with its reason."""
 
     at: datetime
     before: str
@@ -106,7 +100,7 @@ class TransitionView(Wire):
 
 
 class StateView(Wire):
-    """How easily a memory comes to mind."""
+    """How accessible a memory is."""
 
     action: str = "state"
     id: str
@@ -119,8 +113,6 @@ class StateView(Wire):
 
 
 class RevisionView(Wire):
-    """An earlier state of a memory."""
-
     revision: int
     content: str
     tags: list[str]
@@ -132,7 +124,7 @@ class RevisionView(Wire):
 
 
 class EventView(Wire):
-    """Something that happened to a memory."""
+    """A logged event of a memory."""
 
     at: datetime
     kind: str
@@ -140,7 +132,7 @@ class EventView(Wire):
 
 
 class History(Wire):
-    """A memory's past: earlier revisions and the latest things logged about it, oldest first."""
+    """A memory's earlier revisions and its latest logged events, oldest first."""
 
     action: str = "history"
     id: str
@@ -221,7 +213,7 @@ def memory_get_batch(
     call: Call,
     ids: Annotated[list[str], Field(min_length=1, max_length=100, description="Ids of the memories.")],
 ) -> GotBatch:
-    """Show several memories in full; ids that do not exist are named as missing."""
+    """Show several memories in full; unknown ids are listed as missing."""
     records = call.engine.store.get_many(ids, access=call.access)
     have = {record.memory.id for record in records}
     return GotBatch(
@@ -233,19 +225,21 @@ def memory_get_batch(
 
 
 class ListArguments(FilterArguments):
-    """Which memories, in which order."""
+    """Filter, order and page."""
 
-    limit: Annotated[int, Field(ge=1, le=200, description="Most memories to return.")] = 20
+    limit: Annotated[int, Field(ge=1, le=200, description="Maximum number of memories.")] = 20
     offset: Annotated[int, Field(ge=0, le=10_000_000, description="How many to skip.")] = 0
     order: Annotated[
         Order, Field(description="newest, oldest, due (next review first) or retention (weakest first).")
     ] = Order.NEWEST
-    as_of: Annotated[Moment | None, Field(description="Only what was true then.")] = None
-    pinned: Annotated[bool | None, Field(description="Only pinned ones, or only the others.")] = None
-    max_retention: Annotated[float | None, Field(ge=0, le=1, description="Most retention.")] = None
-    due: Annotated[bool, Field(description="Only what is true now and due for review.")] = False
-    current: Annotated[bool, Field(description="Only what is true now.")] = False
-    detail_level: Annotated[DetailLevel, Field(description="How much of each to show.")] = "summary"
+    as_of: Annotated[Moment | None, Field(description="Only memories that were true at this time.")] = None
+    pinned: Annotated[bool | None, Field(description="true: only pinned memories; false: only others.")] = (
+        None
+    )
+    max_retention: Annotated[float | None, Field(ge=0, le=1, description="Maximum retention.")] = None
+    due: Annotated[bool, Field(description="Only memories that are true now and due for review.")] = False
+    current: Annotated[bool, Field(description="Only memories that are true now.")] = False
+    detail_level: Annotated[DetailLevel, Field(description="How much of each memory to show.")] = "summary"
 
 
 @registry.operation(
@@ -256,10 +250,11 @@ class ListArguments(FilterArguments):
     render=_render_listed,
 )
 def memory_list(call: Call, asked: ListArguments) -> Listed:
-    """List memories without searching: the newest, the oldest, the due, the fading.
+    """List memories without searching: newest, oldest, due or fading.
 
-    Without a `scope` those of the caller's own and what it inherits. Superseded and expired ones are listed
-    too; `current` leaves them out, and `as_of` what was not true then. What is suppressed or archived is not.
+    Without `scope`: the current scope and what it inherits. Superseded and expired memories are included;
+    `current` leaves them out, and `as_of` leaves out what was not true then. Suppressed and archived ones are
+    never listed.
     """
     now, store = call.engine.now(), call.engine.store
     where = asked.narrow(
@@ -290,15 +285,15 @@ def memory_list(call: Call, asked: ListArguments) -> Listed:
     render=_render_state,
 )
 def memory_state(call: Call, id: MemoryId) -> StateView:
-    """Say how easily a memory comes to mind, and from what that follows."""
+    """Show how accessible a memory is, and why."""
     record, now = load(call, id), call.engine.now()
     kept = retention_of(record.strength, now)
-    reach = float(accessibility(kept, record.memory.suppression_count))
+    accessible = float(accessibility(kept, record.memory.suppression_count))
     return StateView(
         id=id,
-        state=state(reach).value,
-        accessibility=round(reach, 4),
-        description=DESCRIPTIONS[state(reach)],
+        state=state(accessible).value,
+        accessibility=round(accessible, 4),
+        description=DESCRIPTIONS[state(accessible)],
         components={
             "retention": round(kept, 4),
             "retrieval": round(retrieval_of(record.strength, now), 4),
@@ -323,9 +318,11 @@ def memory_state(call: Call, id: MemoryId) -> StateView:
 def memory_history(
     call: Call,
     id: MemoryId,
-    limit: Annotated[int, Field(ge=1, le=1000, description="Most events to return: the latest ones.")] = 200,
+    limit: Annotated[
+        int, Field(ge=1, le=1000, description="Maximum number of events, the latest ones.")
+    ] = 200,
 ) -> History:
-    """Show a memory's earlier revisions and what happened to it."""
+    """Show a memory's earlier revisions and its logged events."""
     record = load(call, id)
     revisions = call.engine.store.history(id, access=call.access)
     log = events_of(call, id)

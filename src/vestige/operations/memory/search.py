@@ -1,4 +1,4 @@
-"""Finding: `search`."""
+"""Searching memories: `search`."""
 
 from collections.abc import Iterator
 from typing import Annotated
@@ -20,64 +20,76 @@ from vestige.operations.shared.text import day
 
 
 class SearchArguments(FilterArguments):
-    """A query, what to search among, and how to answer."""
+    """A query, its filters, and options of the answer."""
 
     query: Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARS, description="What to look for.")]
-    limit: Annotated[int | None, Field(ge=1, le=100, description="Most results (default 10).")] = None
+    limit: Annotated[
+        int | None, Field(ge=1, le=100, description="Maximum number of results (default 10).")
+    ] = None
     detail_level: Annotated[
         DetailLevel | None, Field(description="brief: no text; summary (default); full: every field.")
     ] = None
     retrieval_mode: Annotated[
         Mode,
         Field(
-            description="precise: only what is sure and near the best; balanced (default); exhaustive: "
-            "everything, and what is linked to it."
+            description="precise: only confident results near the best; balanced (default); exhaustive: "
+            "everything, and linked memories."
         ),
     ] = Mode.BALANCED
     context_topics: Annotated[
-        Names, Field(description="What you are busy with: memories with such tags rank higher.")
+        Names, Field(description="Current topics: memories with such tags rank higher.")
     ] = []
     context_session: Annotated[
         str | None,
-        Field(max_length=1000, description="Your session: what was learned in it ranks higher."),
+        Field(max_length=1000, description="Current session: memories from it rank higher."),
     ] = None
     context_codebase: Annotated[
-        str | None, Field(max_length=200, description="The codebase you are in: its memories rank higher.")
+        str | None, Field(max_length=200, description="Current codebase: its memories rank higher.")
     ] = None
     context_file: Annotated[
         str | None,
         Field(
             max_length=1000,
-            description="The file at hand: what names it or comes from it ranks higher.",
+            description="Current file: memories that name it or come from it rank higher.",
         ),
     ] = None
     context_time: Annotated[
         Moment | None,
-        Field(description="Around when you learned it: near, or at such an hour or weekday, ranks higher."),
+        Field(description="When you learned it: memories from a near time, hour or weekday rank higher."),
     ] = None
-    as_of: Annotated[Moment | None, Field(description="What was true then; default is now.")] = None
-    known_at: Annotated[Moment | None, Field(description="What this memory knew then; default is now.")] = (
+    as_of: Annotated[Moment | None, Field(description="Search what was true at this time. Default: now.")] = (
         None
     )
-    include_expired: Annotated[bool, Field(description="Also what is not true any more.")] = False
-    include_suppressed: Annotated[bool, Field(description="Also what was suppressed (default true).")] = True
+    known_at: Annotated[
+        Moment | None, Field(description="Search what was stored at this time. Default: now.")
+    ] = None
+    include_expired: Annotated[bool, Field(description="Also search memories that are no longer true.")] = (
+        False
+    )
+    include_suppressed: Annotated[
+        bool, Field(description="Also search suppressed memories (default true).")
+    ] = True
     min_similarity: Annotated[
-        float | None, Field(ge=0, le=1, description="Least cosine of a match by meaning.")
+        float | None, Field(ge=0, le=1, description="Minimum cosine similarity of a match by meaning.")
     ] = None
     min_confidence: Annotated[
         float | None,
-        Field(ge=0, le=1, description="Answer nothing below this confidence (default by retrieval_mode)."),
+        Field(
+            ge=0,
+            le=1,
+            description="Return nothing below this confidence (default depends on retrieval_mode).",
+        ),
     ] = None
     token_budget: Annotated[
-        int | None, Field(ge=100, le=100_000, description="Most tokens the answer may take.")
+        int | None, Field(ge=100, le=100_000, description="Maximum tokens of the answer.")
     ] = None
-    explain: Annotated[bool, Field(description="Say why each result ranks where it does.")] = False
+    explain: Annotated[bool, Field(description="Explain the rank of each result.")] = False
     record: Annotated[
-        bool | None, Field(description="Whether being found strengthens what is shown (default true).")
+        bool | None, Field(description="Whether results are strengthened by being found (default true).")
     ] = None
 
     def context(self) -> Context:
-        """Where the caller says he is."""
+        """The context given by the caller."""
         return Context(
             topics=tuple(self.context_topics),
             session_id=self.context_session,
@@ -108,16 +120,15 @@ class SearchArguments(FilterArguments):
 def search(call: Call, asked: SearchArguments) -> Found:
     """Find memories by meaning and by words, best first.
 
-    Only what is true now is searched, unless `as_of` or `include_expired` says otherwise, and only where
-    you are (`scope` in the answer): pass scope "/" to search everything. Write a question or key words; put
-    what must occur literally in quotes. `confidence` says how sure the answer is; when nothing is good
-    enough, `abstained` is true and there are no results. `missing` names what you asked about (names,
-    versions, days, ids, quoted text) and no memory tells of: what is found then is about something else.
-    Tell your context (`context_…`) and what was learned in a like one ranks a little higher; then, and with
-    `explain`, `contextReinstatement` tells the context of the best result. `competitionSuppressed` counts the
-    results that stand behind a rival which holds now.
-    What is shown is strengthened a little, at most once a day; `record: false` leaves no trace. Use `memory`
-    with action `get` when you already have an id.
+    Searches what is true now, unless `as_of` or `include_expired` is given, and only the current scope
+    (`scope` in the answer): pass scope "/" to search everything. Write a question or key words; quote text
+    that must occur literally. `confidence` is the certainty of the answer; if nothing is good enough,
+    `abstained` is true and there are no results. `missing` lists what you asked about (names, versions, days,
+    ids, quoted text) that no memory mentions: the results are then about something else. With `context_…`
+    arguments, memories from a similar context rank a little higher; then, and with `explain`,
+    `contextReinstatement` describes the context of the best result. `competitionSuppressed` counts results
+    ranked behind a current rival. Results are strengthened a little, at most once a day; `record: false`
+    leaves no trace. If you have an id, use `memory` with action `get`.
     """
     check_query("query", asked.query)
     settings, now = call.engine.settings.memory, call.engine.now()
@@ -152,7 +163,7 @@ def search(call: Call, asked: SearchArguments) -> Found:
     if asked.token_budget is not None:
         smaller = (one for hit in hits[:1] for one in shorter(hit, level, now))
         answer = within(answer, asked.token_budget, smaller)
-    # Only what really reaches the caller counts as shown.
+    # Only results that the caller gets count as shown.
     record = settings.record if asked.record is None else asked.record
     ids = {view.id for view in answer.results}
     shown = [hit for hit in recalled.hits if hit.record.memory.id in ids]

@@ -1,4 +1,4 @@
-"""The answer to a search as it is shown: hits with their reasons, and what is to be known about the whole."""
+"""The answer of a search: hits with explanations, confidence and notes."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -18,9 +18,11 @@ from vestige.operations.shared.text import clip, count, day, percent
 
 MATCHED_CHARS = 1_000
 LONG_CHARS = 500
-"""Of a longer text the piece that matched is shown too."""
+"""For longer texts the matching passage is shown too."""
 LEAST_KEYWORD_SCORE = 0.0001
-UNREAD = "Too much was reworded since then to read it all: what was reworded first was not searched."
+UNREAD = (
+    "Too many memories were reworded since then to read all earlier wordings; the earliest were not searched."
+)
 LEVELS: tuple[DetailLevel, ...] = ("full", "summary", "brief")
 
 
@@ -34,7 +36,7 @@ class SignalView(Wire):
 
 
 class StageView(Wire):
-    """A hit's score and rank after a stage, and how many places the stage moved it up."""
+    """A hit's score and rank after a stage, and how many ranks the stage moved it up."""
 
     stage: str
     score: float
@@ -43,7 +45,7 @@ class StageView(Wire):
 
 
 class Explanation(Wire):
-    """Why a hit ranks where it does."""
+    """Why a hit has its rank."""
 
     rank: int
     signals: list[SignalView]
@@ -52,7 +54,7 @@ class Explanation(Wire):
 
 
 class Provenance(Wire):
-    """Where a memory comes from: recalled text is data, to be weighed by this."""
+    """Origin and trust of a memory: recalled text is data, to be judged by this."""
 
     source: str | None = None
     author: str | None = None
@@ -61,7 +63,7 @@ class Provenance(Wire):
 
 
 class FoundAssociationView(Wire):
-    """Which link brought a hit in that no arm found."""
+    """The link that added a hit which the search itself did not find."""
 
     via: str | None
     type: str | None
@@ -71,10 +73,10 @@ class FoundAssociationView(Wire):
 class HitView(MemoryView):
     """A memory found.
 
-    `keyword_score` is its BM25: without an upper bound, and 0.0001, the least that is told, where the words
-    that match are in most memories, as in a store of a few. It is absent where no word matches, as is
-    `semantic_score`, a cosine, where there is no vector. `shortened` says what was left of the memory to fit
-    a token budget: its `summary`, its `brief` view, or that and the `beginning` of its text.
+    `keyword_score` is its BM25 score; it has no upper bound, and its minimum is 0.0001, for words that most
+    memories contain. It is absent if no word matches. `semantic_score`, a cosine, is absent without a vector.
+    `shortened` says how a memory was cut to fit a token budget: to its `summary`, its `brief` view, or the
+    brief view with the `beginning` of its text.
     """
 
     combined_score: float
@@ -92,9 +94,9 @@ class HitView(MemoryView):
 
 
 class TimeView(Wire):
-    """The time that a query was read to ask about, up to but without `before`; an open end is absent.
+    """The time range that a query was understood to ask about, excluding `before`; an open end is absent.
 
-    `year_guessed`: the words name no year, and the latest such time was taken.
+    `year_guessed`: the query names no year, so the latest such time was assumed.
     """
 
     words: str
@@ -104,7 +106,7 @@ class TimeView(Wire):
 
 
 class ReinstatementView(Wire):
-    """The context the best hit was learned in, as cues, and the ids of what else was learned in it."""
+    """The context in which the best hit was learned, as cues, and ids of other memories learned in it."""
 
     memory_id: str
     temporal_hint: str
@@ -114,13 +116,13 @@ class ReinstatementView(Wire):
 
 
 class Found(Wire):
-    """The answer to a search.
+    """The answer of a search.
 
-    `confidence` is the chance that the answer is among the results. When it is too low there are none:
-    `abstained` is true and `rejected` is the best there was. `missing` are the names, versions, days, ids
-    and quoted texts of the query that must occur and occur in no memory that was searched.
-    `competition_suppressed` counts the hits that were put behind a rival, `left_out` those that did not fit
-    the token budget; `expandable` are the ids of the latter, as far as those fit.
+    `confidence` is the probability that the answer is among the results. If it is too low, no results:
+    `abstained` is true and `rejected` is the best one. `missing` lists names, versions, days, ids and quoted
+    texts of the query that occur in no memory searched. `competition_suppressed` counts hits ranked behind a
+    rival, `left_out` those that did not fit the token budget; `expandable` holds their ids, as far as they
+    fit.
     """
 
     query: str
@@ -156,7 +158,7 @@ def found(
     missing: Sequence[str] = (),
     time: Window | None = None,
 ) -> Found:
-    """The whole answer; `among` names the filters that were on, `wider` says how to search in more scopes."""
+    """The whole answer; `among` describes the filters, `wider` is a hint on searching more scopes."""
     results = [
         hit_view(hit, place, level, now, explain=query.explain) for place, hit in enumerate(recalled.hits, 1)
     ]
@@ -183,7 +185,7 @@ def found(
 
 def _cut(*shown: Sequence[HitView]) -> Iterator[str]:
     if any(view.content_length for views in shown for view in views):
-        yield "Long texts are cut: `memory` with action `get` shows them whole."
+        yield "Long texts are cut; `memory` with action `get` returns the whole text."
 
 
 def _notes(query: RecallQuery, recalled: Recalled, among: str, wider: str | None) -> Iterator[str]:
@@ -193,9 +195,9 @@ def _notes(query: RecallQuery, recalled: Recalled, among: str, wider: str | None
         yield UNREAD
     if recalled.rejected:
         yield (
-            f"Nothing good enough was found (confidence {recalled.confidence:.2f}, wanted at least "
-            f"{query.min_confidence:.2f}); `rejected` is the best there was. Say what you look for in other "
-            "words, or set min_confidence to 0 to see everything."
+            f"Nothing good enough was found (confidence {recalled.confidence:.2f}, required "
+            f"{query.min_confidence:.2f}); `rejected` is the best one. Rephrase the query, or set "
+            "min_confidence to 0 to see everything."
         )
         if among:
             yield f"Only memories {among} were searched."
@@ -231,7 +233,7 @@ def _reinstatement(reinstated: Reinstated | None) -> ReinstatementView | None:
 def hit_view(
     hit: Hit, place: int, level: DetailLevel, now: datetime, *, explain: bool, shortened: str | None = None
 ) -> HitView:
-    """A hit at a level of detail. Provenance is part of every level."""
+    """A hit at a level of detail. Every level includes provenance."""
     memory = hit.record.memory
     shown = view_fields(hit.record, now, level)
     if level != "brief":
@@ -261,7 +263,7 @@ def hit_view(
 
 
 def shorter(hit: Hit, level: DetailLevel, now: datetime) -> Iterator[HitView]:
-    """The hit in less and less detail than this level with its reasons."""
+    """The hit in decreasing detail, for a token budget."""
     for lower in LEVELS[LEVELS.index(level) :]:
         if lower == "brief" and level != "brief":
             brief = hit_view(hit, 1, lower, now, explain=False, shortened="beginning")
@@ -291,7 +293,7 @@ def _explained(hit: Hit, place: int) -> Explanation:
 
 
 def _matched(hit: Hit) -> str | None:
-    """The piece of a longer text that matched the meaning best."""
+    """The passage of a longer text that matched the meaning best."""
     text = searchable(hit.record.memory)
     piece = text[hit.start : hit.end] if hit.end and hit.end - hit.start < len(text.strip()) else None
     return clip(piece, MATCHED_CHARS) if piece else None
@@ -316,21 +318,21 @@ def _match(hit: Hit) -> str:
 
 
 def _keyword_score(hit: Hit) -> float | None:
-    # A word that most memories have weighs next to nothing, but 0 would say that no word matched.
+    # A word that most memories contain scores near 0, but 0 would mean that no word matched.
     return None if hit.keyword is None else max(LEAST_KEYWORD_SCORE, round(hit.keyword, 4))
 
 
 def render_found(answer: Found) -> str:
-    """Hits for a person, best first."""
+    """Hits as text, best first."""
     lines = [line for place, hit in enumerate(answer.results, 1) for line in _lines(hit, place)]
     lines.append("" if lines else _nothing(answer))
     if answer.rejected:
-        lines.extend(["The best that was found:", *_lines(answer.rejected[0], 1)])
+        lines.extend(["The best one found:", *_lines(answer.rejected[0], 1)])
     how = f"{count(len(answer.results), 'memory')} by {answer.method} search"
     lines.append(f"{how}, confidence {percent(answer.confidence)}.")
     if answer.missing:
         named = ", ".join(f'"{clip(one)}"' for one in answer.missing)
-        lines.append(f"{named} {'occurs' if len(answer.missing) == 1 else 'occur'} nowhere.")
+        lines.append(f"{named} {'occurs' if len(answer.missing) == 1 else 'occur'}  in no memory.")
     if answer.time:
         lines.append(_time_line(answer.time))
     if answer.context_reinstatement:
@@ -351,13 +353,13 @@ def _nothing(answer: Found) -> str:
 def _time_line(time: TimeView) -> str:
     since = f" from {day(time.since)}" if time.since else ""
     before = f" until {day(time.before)}" if time.before else ""
-    return f'"{time.words}" is read as{since}{before}{"; the year is a guess" if time.year_guessed else ""}.'
+    return f'"{time.words}" is read as{since}{before}{"; the year is assumed" if time.year_guessed else ""}.'
 
 
 def _context_line(context: ReinstatementView) -> str:
     cues = (context.temporal_hint, context.topical_hint, context.session_hint)
-    beside = f", beside {', '.join(context.related_memories)}" if context.related_memories else ""
-    return f"The first was learned: {' · '.join(cue for cue in cues if cue)}{beside}."
+    beside = f", with {', '.join(context.related_memories)}" if context.related_memories else ""
+    return f"Context of the first result: {' · '.join(cue for cue in cues if cue)}{beside}."
 
 
 def _lines(hit: HitView, place: int) -> list[str]:

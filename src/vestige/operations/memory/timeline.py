@@ -37,26 +37,31 @@ class Timeline(Wire):
 
 
 class TimelineArguments(Arguments):
-    """Which days, and which memories of them."""
+    """Time range and filter."""
 
-    start: Annotated[Moment | None, Field(description="First moment; default a week ago.")] = None
-    end: Annotated[EndMoment | None, Field(description="Last moment or day; default now.")] = None
+    start: Annotated[Moment | None, Field(description="Start of the range. Default: a week ago.")] = None
+    end: Annotated[
+        EndMoment | None, Field(description="End of the range; a bare date includes that day. Default: now.")
+    ] = None
     node_type: Annotated[str | None, Field(min_length=1, description="Only this node type.")] = None
     tags: Annotated[Tags, Field(description="Only memories with any of these tags.")] = []
     scope: Annotated[
         Scope | None,
-        Field(description="Only this scope and what is below it; default is your own and what it inherits."),
+        Field(
+            description="Only this scope and scopes below it. Default: the current scope and what it "
+            "inherits."
+        ),
     ] = None
-    as_of: Annotated[Moment | None, Field(description="Only what was true then.")] = None
+    as_of: Annotated[Moment | None, Field(description="Only memories that were true at this time.")] = None
     known_at: Annotated[
-        Moment | None, Field(description="As this memory knew it then; `end` is then unless given.")
+        Moment | None, Field(description="As stored at this time; also the default of `end`.")
     ] = None
-    limit: Annotated[int, Field(ge=1, le=200, description="Most memories to show.")] = 50
-    detail_level: Annotated[DetailLevel, Field(description="How much of each to show.")] = "summary"
+    limit: Annotated[int, Field(ge=1, le=200, description="Maximum number of memories.")] = 50
+    detail_level: Annotated[DetailLevel, Field(description="How much of each memory to show.")] = "summary"
 
 
 def render_timeline(timeline: Timeline) -> str:
-    """Days for a person."""
+    """Days as text."""
     parts = [
         f"{day.date} ({count(day.count, 'memory')})\n{memory_lines(day.memories)}" for day in timeline.days
     ]
@@ -73,13 +78,13 @@ def render_timeline(timeline: Timeline) -> str:
     render=render_timeline,
 )
 def memory_timeline(call: Call, asked: TimelineArguments) -> Timeline:
-    """Show what was remembered when, day by day, newest first.
+    """Show memories day by day, newest first.
 
-    Superseded and expired memories are shown too; `as_of` leaves out what was not true then. What is
-    suppressed or archived is not shown.
+    Superseded and expired memories are included; `as_of` leaves out what was not true then. Suppressed and
+    archived memories are not shown.
     """
     now = call.engine.now()
-    # "Until now" includes what is written in this very moment.
+    # "Until now" includes writes at this very moment.
     end = asked.end or (asked.known_at or now) + timedelta(microseconds=1)
     start = asked.start or end - timedelta(days=7)
     if start >= end:
@@ -109,8 +114,8 @@ def memory_timeline(call: Call, asked: TimelineArguments) -> Timeline:
 
 
 def _empty(asked: TimelineArguments) -> InvalidInput:
-    """The error for a time in which nothing can lie, in terms of what was given."""
+    """The error for an empty time range, naming the arguments given."""
     name = "end" if asked.end else "known_at" if asked.known_at else None
-    future = "`start` is in the future: nothing is remembered yet."
+    future = "`start` is in the future, where there are no memories."
     said = f"`start` is not before `{name}`." if name else future
     return InvalidInput(said, hint="Give an earlier `start`.", details={"argument": "start"})

@@ -1,4 +1,4 @@
-"""How much a text matters: `importance_score`."""
+"""Scoring a text's importance: `importance_score`."""
 
 from typing import Annotated
 
@@ -26,23 +26,26 @@ WORTH_SAVING = 0.6
 
 
 class ImportanceArguments(Arguments):
-    """A text, and where and in what it would matter."""
+    """A text, and the context to judge it in."""
 
-    content: Annotated[str, Field(min_length=1, description="The text to judge.")]
+    content: Annotated[str, Field(min_length=1, description="Text to judge.")]
     context_topics: Annotated[
-        Names, Field(description="What you are busy with: each counts as if you had just asked for it.")
+        Names, Field(description="Current topics: each counts as if you had just searched for it.")
     ] = []
     project: Annotated[
         str | None, Field(min_length=1, max_length=200, description="Short for scope /project/<name>.")
     ] = None
     scope: Annotated[
         Scope | None,
-        Field(description="What is known here counts; default is your own scope and what it inherits."),
+        Field(
+            description="Compare with memories in this scope. Default: the current scope and what it "
+            "inherits."
+        ),
     ] = None
 
 
 class ChannelsView(Wire):
-    """The four signals, 0.05 to 1; 0.5 where nothing is known."""
+    """The four signals, 0.05 to 1; 0.5 if nothing is known."""
 
     novelty: float
     arousal: float
@@ -51,7 +54,7 @@ class ChannelsView(Wire):
 
 
 class Explanations(Wire):
-    """What each signal was read from."""
+    """The basis of each signal."""
 
     novelty: str
     arousal: str
@@ -60,7 +63,7 @@ class Explanations(Wire):
 
 
 class EmotionView(Wire):
-    """How the text feels; a flashbulb is both new and rousing."""
+    """Emotion of the text; a flashbulb memory is both new and arousing."""
 
     valence: float
     arousal: float
@@ -69,7 +72,7 @@ class EmotionView(Wire):
 
 
 class Importance(Wire):
-    """How much a text would matter, and why."""
+    """The importance of a text, and why."""
 
     composite: float
     channels: ChannelsView
@@ -84,15 +87,15 @@ class Importance(Wire):
 
 
 def render_importance(result: Importance) -> str:
-    """The judgement for a person."""
-    told = result.explanations
+    """The score as text."""
+    reasons = result.explanations
     channels = result.channels
     return f"{result.summary}\n\n" + fields(
         (
-            ("novelty", f"{channels.novelty:.2f}  {told.novelty}"),
-            ("arousal", f"{channels.arousal:.2f}  {told.arousal}"),
-            ("reward", f"{channels.reward:.2f}  {told.reward}"),
-            ("attention", f"{channels.attention:.2f}  {told.attention}"),
+            ("novelty", f"{channels.novelty:.2f}  {reasons.novelty}"),
+            ("arousal", f"{channels.arousal:.2f}  {reasons.arousal}"),
+            ("reward", f"{channels.reward:.2f}  {reasons.reward}"),
+            ("attention", f"{channels.attention:.2f}  {reasons.attention}"),
         )
     )
 
@@ -109,21 +112,21 @@ def render_importance(result: Importance) -> str:
     render=render_importance,
 )
 def importance_score(call: Call, asked: ImportanceArguments) -> Importance:
-    """Judge how much a text matters, by four signals, without storing it.
+    """Score how important a text is, by four signals, without storing it.
 
-    Novelty compares it with what is known, arousal reads its words, reward asks how the memories near it did
-    (useful, promoted, demoted), attention whether it is about what was lately asked for. `smart_ingest`
-    judges by itself and encodes what scores above 0.5 more strongly.
+    Novelty compares it with known memories, arousal reads its words, reward uses ratings of similar memories
+    (useful, promoted, demoted), attention checks whether it matches recent searches. `smart_ingest` scores
+    every text itself and encodes those above 0.5 more strongly.
     """
     if asked.project is not None and asked.scope is not None:
         raise InvalidInput(
-            "`project` and `scope` both say where to look.",
+            "`project` and `scope` are both given, but only one can set where to look.",
             hint="Give one of them.",
             details={"argument": "project"},
         )
-    place = asked.scope if asked.project is None else _scope_of(asked.project)
-    # What is suppressed shows itself in no answer, not even by making something less new.
-    where = scoped(call, Filter(valid_at=call.engine.now(), include_suppressed=False), place)
+    in_scope = asked.scope if asked.project is None else _scope_of(asked.project)
+    # A suppressed memory affects no answer, not even novelty.
+    where = scoped(call, Filter(valid_at=call.engine.now(), include_suppressed=False), in_scope)
     judged = assess(call, asked.content, asked.context_topics, where)
     channels = judged.channels
     return Importance(
@@ -141,7 +144,7 @@ def importance_score(call: Call, asked: ImportanceArguments) -> Importance:
         ),
         dominant_signal=channels.dominant,
         summary=_summary(channels),
-        scope=used(call, place),
+        scope=used(call, in_scope),
     )
 
 
@@ -165,19 +168,17 @@ def _summary(channels: Channels) -> str:
     if composite > WORTH_SAVING:
         advice = "worth remembering"
     else:
-        advice = (
-            "a little above the ordinary" if composite > IMPORTANT_FROM else "nothing out of the ordinary"
-        )
-    return f"{priority(composite)} ({composite:.2f}), mostly by {channels.dominant}: {advice}."
+        advice = "slightly above the ordinary" if composite > IMPORTANT_FROM else "ordinary"
+    return f"{priority(composite)} ({composite:.2f}), mostly because of {channels.dominant}: {advice}."
 
 
 def _explained(judged: Judgement) -> Explanations:
     signs = ", ".join(f"“{sign}”" for sign in judged.affect.signs)
     return Explanations(
-        novelty=f"The nearest thing known here has a similarity of {judged.nearest:.2f}."
+        novelty=f"The most similar memory here has a similarity of {judged.nearest:.2f}."
         if judged.nearest
-        else "Nothing like it is known here.",
-        arousal=f"Told by {signs}." if signs else "No word or sign of feeling.",
+        else "No similar memory is known here.",
+        arousal=f"Indicated by {signs}." if signs else "No emotional word or sign.",
         reward=_rewarded(judged),
         attention=_attended(judged),
     )
@@ -186,14 +187,21 @@ def _explained(judged: Judgement) -> Explanations:
 def _rewarded(judged: Judgement) -> str:
     known = [one for one in judged.outcomes if one.good or one.bad or one.idle]
     if not known:
-        return "Nothing is known of how memories like it did."
+        return "No ratings of similar memories are known."
     good, bad, idle = (sum(getattr(one, name) for one in known) for name in ("good", "bad", "idle"))
     ids = ", ".join(one.memory_id for one in known)
-    return f"Memories near it proved good {good:g} times, bad {bad:.2g}, were only shown {idle:g} ({ids})."
+    return (
+        f"Similar memories were rated good {good:g} times, bad {bad:.2g}, and only shown {idle:g} times "
+        f"({ids})."
+    )
 
 
 def _attended(judged: Judgement) -> str:
     if not judged.questions:
-        return "Nothing was asked lately."
-    asked = count(judged.questions, "recent question")
-    return f"It has {count(judged.attended, 'word')} of {asked}." if judged.attended else f"None of {asked}."
+        return "No recent searches."
+    asked = count(judged.questions, "recent search")
+    return (
+        (f"It shares {count(judged.attended, 'word')} with {asked}.")
+        if judged.attended
+        else (f"It shares no word with {asked}.")
+    )

@@ -1,4 +1,4 @@
-"""What dreams found, and when the memory slept: the tool `insights`."""
+"""Insights from dreams, and runs of dreams and consolidations: the tool `insights`."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -19,9 +19,9 @@ EXAMPLE_INSIGHT = "00000000000000000000000000000000"
 
 
 class InsightView(Wire):
-    """Something that a dream noticed, drawn from the memories it names.
+    """An insight that a dream drew from the memories it names.
 
-    Its names are those that clients of the reference system read.
+    Its field names are those of the reference system.
     """
 
     id: str
@@ -35,7 +35,7 @@ class InsightView(Wire):
 
 
 def insight_view(held: KeptInsight) -> InsightView:
-    """An insight as it is shown."""
+    """The view of a stored insight."""
     return InsightView(
         id=held.id,
         insight_type=held.kind,
@@ -49,14 +49,14 @@ def insight_view(held: KeptInsight) -> InsightView:
 
 
 def insight_lines(views: Sequence[InsightView]) -> str:
-    """Insights for a person."""
+    """Insights as text."""
     return "\n".join(
         f"{one.insight_type} ({percent(one.confidence)}): {one.insight}\n  {one.id}" for one in views
     )
 
 
 class Insights(Wire):
-    """Insights, the latest first."""
+    """Insights, newest first."""
 
     scope: str
     shown: int
@@ -64,17 +64,17 @@ class Insights(Wire):
 
 
 class InsightsArguments(Arguments):
-    """Where to look, and for what."""
+    """Scope and limit."""
 
-    limit: Annotated[int, Field(ge=1, le=100, description="Most insights to return.")] = 20
+    limit: Annotated[int, Field(ge=1, le=100, description="Maximum number of insights.")] = 20
     scope: Annotated[
         Scope | None,
-        Field(description="Where to look; default is the caller's own scope and what it inherits."),
+        Field(description="Only this scope. Default: the current scope and what it inherits."),
     ] = None
 
 
 def render_insights(answer: Insights) -> str:
-    """All of them for a person."""
+    """All insights as text."""
     if not answer.insights:
         return f"No insights in {answer.scope}. `dream` may find some."
     return f"{insight_lines(answer.insights)}\n\n{count(answer.shown, 'insight')} in {answer.scope}."
@@ -89,10 +89,9 @@ def render_insights(answer: Insights) -> str:
     render=render_insights,
 )
 def list_insights(call: Call, asked: InsightsArguments) -> Insights:
-    """List what dreams noticed, the latest first, each with the memories it was drawn from.
+    """List insights from dreams, newest first, each with its source memories.
 
-    An insight is shown while its sources stand: not once one of them was edited, ended, suppressed, archived
-    or deleted.
+    An insight is hidden once one of its sources is edited, ended, suppressed, archived or deleted.
     """
     scope = used(call, asked.scope)
     found = insights(call, scope=scope, inherited=asked.scope is None, limit=asked.limit)
@@ -100,7 +99,7 @@ def list_insights(call: Call, asked: InsightsArguments) -> Insights:
 
 
 class Dismissed(Wire):
-    """An insight that is gone."""
+    """A dismissed insight."""
 
     id: str
     insight_type: Annotated[str, Field(alias="insight_type")]
@@ -114,18 +113,18 @@ class Dismissed(Wire):
     example={"id": EXAMPLE_INSIGHT},
     positional=("id",),
     title="Dismiss an insight",
-    render=lambda answer: f"The insight {answer.id} is gone and will not come back.",
+    render=lambda answer: f"The insight {answer.id} is removed for good.",
 )
 def dismiss(
     call: Call, id: Annotated[str, Field(min_length=1, max_length=64, description="Id of the insight.")]
 ) -> Dismissed:
-    """Let an insight go for good: its text is removed, and no dream makes it again from the same texts."""
+    """Remove an insight for good: its text is deleted, and no dream draws it again from the same texts."""
     gone = dismiss_insight(call, id)
     return Dismissed(id=gone.id, insight_type=str(gone.body["type"]), dismissed=True)
 
 
 class RunView(Wire):
-    """A dream or a consolidation that was: what it counted."""
+    """A past dream or consolidation with its counts."""
 
     id: str
     kind: str
@@ -136,18 +135,18 @@ class RunView(Wire):
 
 
 class Runs(Wire):
-    """Runs, the last one first."""
+    """Runs, newest first."""
 
     shown: int
     runs: list[RunView]
 
 
 def render_runs(answer: Runs) -> str:
-    """Runs for a person."""
+    """Runs as text."""
     if not answer.runs:
-        return "It has not slept yet."
-    told = ((day(one.at), one.kind, one.scope, _counts(one)) for one in answer.runs)
-    return table(("at", "what", "scope", "counts"), told)
+        return "No dream or consolidation has run yet."
+    run_rows = ((day(one.at), one.kind, one.scope, _counts(one)) for one in answer.runs)
+    return table(("at", "what", "scope", "counts"), run_rows)
 
 
 def _counts(run: RunView) -> str:
@@ -159,17 +158,17 @@ def _counts(run: RunView) -> str:
     permission="read",
     effect="none",
     example={"limit": 5},
-    title="When it slept",
+    title="Dream and consolidation runs",
     render=render_runs,
 )
 def list_runs(
     call: Call,
-    limit: Annotated[int, Field(ge=1, le=100, description="Most runs to return.")] = 20,
+    limit: Annotated[int, Field(ge=1, le=100, description="Maximum number of runs.")] = 20,
     kind: Annotated[
-        Literal["dream", "consolidation"] | None, Field(description="Only these; default both.")
+        Literal["dream", "consolidation"] | None, Field(description="Only this kind. Default: both.")
     ] = None,
 ) -> Runs:
-    """List the last dreams and consolidations in reach, with what each of them did."""
+    """List the latest dreams and consolidations that you have access to, with their effects."""
     kinds = (kind,) if kind else (DREAM, CONSOLIDATION)
     found = [row for one in kinds for row in run_records(call, one, limit=limit)]
     found.sort(key=lambda row: (row.at, row.id), reverse=True)

@@ -1,4 +1,4 @@
-"""What is likely to be needed next: `predict`."""
+"""Predicting which memories are needed next: `predict`."""
 
 from datetime import datetime
 from typing import Annotated
@@ -19,21 +19,21 @@ PREVIEW_CHARS = 200
 
 
 class PredictionContext(Arguments):
-    """What the caller is busy with."""
+    """The caller's current work."""
 
-    current_file: Annotated[str | None, Field(max_length=1000, description="The file at hand.")] = None
-    current_topics: Annotated[Names, Field(description="What it is about.")] = []
-    codebase: Annotated[str | None, Field(max_length=200, description="The codebase at hand.")] = None
+    current_file: Annotated[str | None, Field(max_length=1000, description="Current file.")] = None
+    current_topics: Annotated[Names, Field(description="Current topics.")] = []
+    codebase: Annotated[str | None, Field(max_length=200, description="Current codebase.")] = None
 
 
 class PredictArguments(Arguments):
-    """What the caller is busy with, and how much to foretell."""
+    """The caller's current work, and how much to predict."""
 
-    context: Annotated[PredictionContext | None, Field(description="What you are busy with.")] = None
-    limit: Annotated[int, Field(ge=1, le=20, description="Most memories to foretell.")] = 5
+    context: Annotated[PredictionContext | None, Field(description="Your current work.")] = None
+    limit: Annotated[int, Field(ge=1, le=20, description="Maximum number of memories.")] = 5
     scope: Annotated[
         Scope | None,
-        Field(description="Where to look; default is the caller's own scope and what it inherits."),
+        Field(description="Only this scope. Default: the current scope and what it inherits."),
     ] = None
 
 
@@ -51,7 +51,7 @@ class PredictionView(Wire):
 
 
 class LikelyQueryView(Wire):
-    """A query that is likely to come, in the words it was asked in before, and what would answer it."""
+    """A query that is likely to come, in its earlier words, and the memories that answer it."""
 
     query: str
     memory_ids: list[str]
@@ -59,17 +59,17 @@ class LikelyQueryView(Wire):
 
 
 class Interest(Wire):
-    """A word that is asked for these days; the most frequent has the weight 1."""
+    """A word searched for recently; the most frequent one has the weight 1."""
 
     topic: str
     weight: float
 
 
 class Predictions(Wire):
-    """What is likely to be needed next.
+    """Predictions of what is needed next.
 
     `prediction_accuracy` is the share of the last `predictions_measured` predictions of which something was
-    needed within the hour. `predict_degraded` says why these are no real predictions, when they are not.
+    needed within an hour. `predict_degraded` states why these are not real predictions, if so.
     """
 
     predictions: list[PredictionView]
@@ -83,17 +83,17 @@ class Predictions(Wire):
 
 
 def render_predictions(answer: Predictions) -> str:
-    """Predictions for a person."""
+    """Predictions as text."""
     lines = [f"! {answer.predict_degraded}"] if answer.predict_degraded else []
     for one in answer.predictions:
         lines.append(f"{percent(one.confidence):>5}  {preview(one.preview, 70)}")
         lines += [f"       {one.memory_id}", *(f"       {reason}" for reason in one.reasons)]
     if answer.speculative:
-        lines.append("Likely to be asked: " + "; ".join(one.query for one in answer.speculative))
+        lines.append("Likely queries: " + "; ".join(one.query for one in answer.speculative))
     if answer.prediction_accuracy is not None:
         share = percent(answer.prediction_accuracy)
-        lines.append(f"Of the last {answer.predictions_measured} predictions {share} came true.")
-    return "\n".join(lines) or "Nothing is remembered here yet."
+        lines.append(f"Of the last {answer.predictions_measured} predictions, {share} came true.")
+    return "\n".join(lines) or "No memories here yet."
 
 
 @registry.operation(
@@ -101,17 +101,16 @@ def render_predictions(answer: Predictions) -> str:
     permission="read",
     effect="touch",
     example={"limit": 3},
-    title="What comes next",
+    title="Predict memories",
     render=render_predictions,
 )
 def predict_next(call: Call, asked: PredictArguments) -> Predictions:
-    """Foretell which memories will be needed next, from what was searched for before.
+    """Predict which memories will be needed next, from the history of searches.
 
-    Each prediction names its signs with their numbers: met together with something of this session, under
-    the topics, the file or the codebase in `context`, at this hour, and how often. `suggestions` are the
-    likelier ones, `speculative` the queries that are likely to come. Whether a prediction comes true within
-    the hour is kept and told as `predictionAccuracy`. Without history, `predictDegraded` says so, and the
-    newest strong memories are named instead.
+    Each prediction lists its evidence with numbers: found together with something of this session, with the
+    topics, file or codebase in `context`, at this hour, and how often. `suggestions` are the more likely
+    ones, `speculative` the queries likely to come. `predictionAccuracy` is the share of predictions that came
+    true within an hour. Without history, `predictDegraded` says so and the newest strong memories are listed.
     """
     about = asked.context or PredictionContext()
     busy = CurrentWork(file=about.current_file, topics=tuple(about.current_topics), codebase=about.codebase)

@@ -1,4 +1,4 @@
-"""Reasoning over memory: `deep_reference`."""
+"""Reasoning over memories: `deep_reference`."""
 
 from typing import Annotated
 
@@ -25,19 +25,19 @@ class ReferenceArguments(Arguments):
     """A question, and which memories may answer it."""
 
     query: Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARS, description="The question.")]
-    depth: Annotated[int, Field(ge=5, le=50, description="How many memories are weighed.")] = 20
+    depth: Annotated[int, Field(ge=5, le=50, description="Number of memories to weigh.")] = 20
     scope: Annotated[
-        Scope | None, Field(description="Only this scope and what is below it; default is where you are.")
+        Scope | None, Field(description="Only this scope and scopes below it. Default: the current scope.")
     ] = None
-    as_of: Annotated[Moment | None, Field(description="What was true then; default is now.")] = None
-    known_at: Annotated[Moment | None, Field(description="What this memory knew then; default is now.")] = (
-        None
-    )
+    as_of: Annotated[Moment | None, Field(description="Use what was true at this time. Default: now.")] = None
+    known_at: Annotated[
+        Moment | None, Field(description="Use what was stored at this time. Default: now.")
+    ] = None
     token_budget: Annotated[
-        int | None, Field(ge=LEAST_BUDGET, le=100_000, description="Most tokens the answer may take.")
+        int | None, Field(ge=LEAST_BUDGET, le=100_000, description="Maximum tokens of the answer.")
     ] = None
     record: Annotated[
-        bool | None, Field(description="Whether being shown strengthens the evidence (default true).")
+        bool | None, Field(description="Whether evidence is strengthened by being shown (default true).")
     ] = None
 
 
@@ -51,18 +51,18 @@ class ReferenceArguments(Arguments):
     render=render_reference,
 )
 def deep_reference(call: Call, asked: ReferenceArguments) -> Referenced:
-    """Answer a question from what all memories say together, or say that they do not answer it.
+    """Answer a question by weighing all memories about it, or report that they do not answer it.
 
-    Searches, follows links, and weighs what it finds: which memory answers best, what supports it, what
-    contradicts it, what was superseded, and how it came to be so. `trust` comes from reviews, feedback,
-    provenance and independent sources; `confidence` is raised by these and lowered by contradictions. Use it
-    before you rely on a memory for a decision, and `search` to look something up.
+    Searches, follows links, and weighs the results: the best answer, what supports it, what contradicts it,
+    what was superseded, and how it changed over time. `trust` comes from reviews, feedback, provenance and
+    independent sources; they raise `confidence`, contradictions lower it. Use it before a decision relies on
+    a memory, and `search` to look something up.
     """
     check_query("query", asked.query)
     now, settings = call.engine.now(), call.engine.settings.memory
     moment = asked.as_of or asked.known_at or now
-    standing = Filter(valid_at=moment, known_at=asked.known_at, include_suppressed=False, now=now)
-    where = scoped(call, standing, asked.scope)
+    valid_then = Filter(valid_at=moment, known_at=asked.known_at, include_suppressed=False, now=now)
+    where = scoped(call, valid_then, asked.scope)
     wanted = RecallQuery(text=asked.query, where=where, limit=asked.depth)
     reference = refer(call, wanted, moment)
     if not reference.exhibits:
@@ -70,7 +70,7 @@ def deep_reference(call: Call, asked: ReferenceArguments) -> Referenced:
     answer = referenced(asked.query, used(call, asked.scope), reference)
     if asked.token_budget is not None:
         answer = within(answer, asked.token_budget)
-    # What is over is shown as such; only what holds is strengthened by being shown.
+    # Superseded evidence is shown as such; only current evidence is strengthened.
     ids = {one.id for one in answer.evidence if one.role != Role.SUPERSEDED}
     shown = [hit for hit in reference.hits if hit.record.memory.id in ids]
     record = settings.record if asked.record is None else asked.record

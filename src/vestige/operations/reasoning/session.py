@@ -28,46 +28,51 @@ from vestige.operations.shared.text import count
 
 MAX_QUERIES = 20
 LEAST_LINE_TOKENS = 10
-"""A line has a date and an id, so that it is longer than this: more pins than would fit are not read."""
+"""A line has a date and an id, so it is longer than this: pins beyond what could fit are not read."""
 MAX_EXPANDABLE = 100
-"""As many ids as `memory` with the action `get_batch` takes."""
+"""The limit of ids that `memory` with action `get_batch` takes."""
 
 Query = Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARS)]
 
 
 class SessionContext(Arguments):
-    """What the caller is busy with."""
+    """The caller's current work."""
 
     codebase: Annotated[
-        str | None, Field(max_length=200, description="Its notes are told; default is the caller's own.")
+        str | None,
+        Field(
+            max_length=200, description="Current codebase; its notes are included. Default: the current one."
+        ),
     ] = None
     topics: Annotated[Names, Field(description="Memories with such tags rank higher.")] = []
-    file: Annotated[str | None, Field(max_length=1000, description="Notes that name this file go first.")] = (
-        None
-    )
+    file: Annotated[
+        str | None, Field(max_length=1000, description="Notes that name this file come first.")
+    ] = None
 
 
 class SessionArguments(Arguments):
-    """What the session is about, and how much may be told."""
+    """What the session is about, and the token budget."""
 
     queries: Annotated[
         list[Query], Field(max_length=MAX_QUERIES, description="What to recall; one search each.")
     ] = ["user preferences"]
     token_budget: Annotated[
-        int, Field(ge=100, le=100_000, description="Most tokens of the context; never exceeded.")
+        int, Field(ge=100, le=100_000, description="Maximum tokens of the context; never exceeded.")
     ] = 1000
-    context: Annotated[SessionContext | None, Field(description="What you are busy with.")] = None
-    include_status: Annotated[bool, Field(description="Also how the memory is doing.")] = True
-    include_intentions: Annotated[bool, Field(description="Also what is to be done now.")] = True
-    include_predictions: Annotated[bool, Field(description="Also what is likely to be needed next.")] = True
+    context: Annotated[SessionContext | None, Field(description="Your current work.")] = None
+    include_status: Annotated[bool, Field(description="Include the status of the memory.")] = True
+    include_intentions: Annotated[bool, Field(description="Include intentions that are due now.")] = True
+    include_predictions: Annotated[bool, Field(description="Include predictions of what is needed next.")] = (
+        True
+    )
     scope: Annotated[
         Scope | None,
-        Field(description="Where to look; default is the caller's own scope and what it inherits."),
+        Field(description="Only this scope. Default: the current scope and what it inherits."),
     ] = None
 
 
 class Triggers(Wire):
-    """What the memory needs."""
+    """Maintenance that is due."""
 
     needs_dream: bool
     needs_backup: bool
@@ -76,7 +81,7 @@ class Triggers(Wire):
 
 
 class Session(Wire):
-    """What to know at the start of a session, and the ids of what had no room."""
+    """The context of a session, and ids of memories that did not fit."""
 
     context: str
     tokens_used: int
@@ -87,7 +92,7 @@ class Session(Wire):
 
 
 def render_session(session: Session) -> str:
-    """The context for a person."""
+    """The context as text."""
     if not session.expandable:
         return session.context
     return f"{session.context}\n\n{len(session.expandable)} more did not fit the token budget."
@@ -104,13 +109,12 @@ def render_session(session: Session) -> str:
     render=render_session,
 )
 def session_context(call: Call, asked: SessionArguments) -> Session:
-    """Tell what to know at the start of a session, in one call and within a token budget.
+    """Get what to know at the start of a session, in one call and within a token budget.
 
-    Intentions that come up, are overdue or matter much come first, then pinned memories, what the queries
-    recall, best first, patterns and decisions of the codebase, and what is likely to be needed next; one line
-    each, with date, origin and id. `expandable` holds ids of memories that had no room: read them with
-    `memory` and the action `get_batch`. What is shown is strengthened a little, at most once a day; telling
-    an intention here counts as no reminder.
+    First intentions that are triggered, overdue or important, then pinned memories, results of the queries,
+    best first, patterns and decisions of the codebase, and predictions; one line each, with date, origin and
+    id. `expandable` holds ids that did not fit: read them with `memory` and action `get_batch`. Memories
+    shown are strengthened a little, at most once a day; an intention shown here does not count as a reminder.
     """
     for query in asked.queries:
         check_query("query", query)

@@ -1,4 +1,4 @@
-"""Sleep: `dream` and `consolidate`."""
+"""Dreams and consolidation: `dream` and `consolidate`."""
 
 from typing import Annotated
 
@@ -21,26 +21,26 @@ SHOWN_LINKS = 20
 
 
 class DreamArguments(Arguments):
-    """How much to dream, and where."""
+    """How many memories to replay, and where."""
 
     memory_count: Annotated[
         int | None,
-        Field(ge=5, le=500, description="Most memories to replay; default is the setting (50)."),
+        Field(ge=5, le=500, description="Maximum number of memories to replay. Default: the setting (50)."),
     ] = None
     min_similarity: Annotated[
-        float, Field(ge=0.1, le=1, description="How alike two memories must be to be linked.")
+        float, Field(ge=0.1, le=1, description="Minimum similarity of linked memories.")
     ] = LEAST_SIMILARITY
     links_per_memory: Annotated[
-        int, Field(ge=0, le=10, description="Most new links of one memory; 0 makes none.")
+        int, Field(ge=0, le=10, description="Maximum number of new links per memory; 0 creates none.")
     ] = LINKS_EACH
     scope: Annotated[
         Scope | None,
-        Field(description="Where to dream; default is the caller's own scope and what it inherits."),
+        Field(description="Only this scope. Default: the current scope and what it inherits."),
     ] = None
 
 
 class LinkView(Wire):
-    """A link that a dream made."""
+    """A link created by a dream."""
 
     source: str
     target: str
@@ -49,9 +49,9 @@ class LinkView(Wire):
 
 
 class DreamStats(Wire):
-    """What a dream did beside its insights.
+    """Counts of a dream.
 
-    `strengthened` memories were replayed for the first time in a day; `by_words` says that there were no
+    `strengthened` memories were replayed for the first time in a day; `by_words` means that there were no
     vectors to compare.
     """
 
@@ -64,7 +64,7 @@ class DreamStats(Wire):
 
 
 class DreamView(Wire):
-    """What a dream has left. `connections` shows the heaviest of the new links."""
+    """The results of a dream. `connections` shows the strongest new links."""
 
     status: str
     dream_id: str
@@ -79,14 +79,14 @@ class DreamView(Wire):
 
 
 def render_dream(dreamed: DreamView) -> str:
-    """A dream for a person."""
+    """A dream as text."""
     stats = dreamed.stats
-    told = (
+    summary = (
         f"Replayed {count(dreamed.memories_replayed, 'memory')} of {dreamed.scope}: "
         f"{count(dreamed.connections_persisted, 'new link')}, {stats.connections_reinforced} reinforced, "
         f"{stats.connections_pruned} pruned, {count(dreamed.insights_persisted, 'insight')}."
     )
-    return "\n\n".join(part for part in (insight_lines(dreamed.insights), told) if part)
+    return "\n\n".join(part for part in (insight_lines(dreamed.insights), summary) if part)
 
 
 @registry.operation(
@@ -99,11 +99,11 @@ def render_dream(dreamed: DreamView) -> str:
     render=render_dream,
 )
 def dream(call: Call, asked: DreamArguments) -> DreamView:
-    """Replay memories, link what belongs together, and say what that shows.
+    """Replay memories, link similar ones, and draw insights.
 
-    Replays what mattered lately, the newest, and some of every age. Links each to what is near it in the
-    scope, strengthens what was replayed (at most once a day), prunes links that have faded, and draws
-    insights, which cite their sources. No text is changed; pinned memories only get links. Needs 5 memories.
+    Replays recent important memories, the newest, and some of every age. Links each to similar ones in the
+    scope, strengthens replayed memories (at most once a day), prunes faded links, and draws insights that
+    cite their sources. No text is changed; pinned memories only get links. Needs 5 memories.
     """
     now = call.engine.now()
     require_scope(call, asked.scope)
@@ -147,7 +147,7 @@ def _link_view(edge: Edge) -> LinkView:
 
 
 class SleepStepView(Wire):
-    """One step of a consolidation: what it counted, and what there is to say."""
+    """One step of a consolidation: its count and a note."""
 
     step: str
     count: int
@@ -155,11 +155,11 @@ class SleepStepView(Wire):
 
 
 class ConsolidationView(Wire):
-    """What a consolidation did.
+    """The effects of a consolidation.
 
-    `decay_applied` counts memories that were seen to have changed their state, `activations_computed` links
-    that have faded, `nodes_promoted` memories that a dream strengthened. Nothing is merged or removed by
-    itself, so `duplicates_merged` and `nodes_pruned` are always 0; `duplicates_found` are worth a look.
+    `decay_applied` counts memories that changed their state, `activations_computed` faded links,
+    `nodes_promoted` memories that a dream strengthened. Nothing is merged or removed automatically, so
+    `duplicates_merged` and `nodes_pruned` are always 0; review the `duplicates_found`.
     """
 
     nodes_processed: int
@@ -177,9 +177,9 @@ class ConsolidationView(Wire):
 
 
 def render_consolidation(done: ConsolidationView) -> str:
-    """A consolidation for a person."""
+    """A consolidation as text."""
     steps = table(("step", "count", "note"), ((one.step, one.count, one.note) for one in done.steps))
-    return f"{steps}\n\n{count(done.nodes_processed, 'memory')} looked after."
+    return f"{steps}\n\n{count(done.nodes_processed, 'memory')} processed."
 
 
 @registry.operation(
@@ -192,12 +192,12 @@ def render_consolidation(done: ConsolidationView) -> str:
     render=render_consolidation,
 )
 def consolidate(call: Call) -> ConsolidationView:
-    """Look after the memory: what it does by itself when it is idle.
+    """Run maintenance now: what the autopilot does when the store is idle.
 
-    Notes which memories have faded into another state, embeds what has no vectors, fits the forgetting curve
-    to the reviews, lets links fade, finishes suppressions, counts duplicates, dreams if a dream is due, and
-    takes a snapshot for the trend in `memory_health`. No text is changed, merged or removed. Refused while
-    another consolidation runs, in this process or another.
+    Records which memories changed state, embeds memories without vectors, fits the forgetting curve to the
+    reviews, lets links fade, finishes suppressions, counts duplicates, dreams if a dream is due, and takes a
+    snapshot for the trend in `memory_health`. No text is changed, merged or removed. Fails while another
+    consolidation runs, in this process or another.
     """
     done = consolidate_all(call)
     return ConsolidationView(

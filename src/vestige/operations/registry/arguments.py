@@ -1,4 +1,4 @@
-"""Values as they travel: what operations take and what they answer."""
+"""Base classes and shared types of operation arguments and answers."""
 
 import re
 from collections.abc import Mapping
@@ -24,13 +24,13 @@ from vestige.core.models import normal_scope
 
 
 class Wire(BaseModel):
-    """A value as it travels: camelCase names, absent where nothing is known."""
+    """A value that crosses a transport: camelCase names, null fields left out."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
 
     @property
     def exit_code(self) -> int:
-        """What the command line ends with after this answer."""
+        """Exit code of the command line after this answer."""
         return 0
 
     def wire(self) -> dict[str, Any]:
@@ -39,9 +39,9 @@ class Wire(BaseModel):
 
 
 class Arguments(Wire):
-    """The arguments of an operation: unknown ones are refused, both spellings are taken.
+    """Base class of operation arguments: rejects unknown names, accepts snake_case and camelCase.
 
-    What older clients send along and what means nothing here is dropped; a field of that name wins.
+    Names in `tolerated`, which older clients send, are dropped unless the operation has such a field.
     """
 
     model_config = ConfigDict(extra="forbid", str_strip_whitespace=False, strict=False)
@@ -58,7 +58,7 @@ class Arguments(Wire):
     @field_validator("*", mode="before")
     @classmethod
     def _no_switch_for_a_number(cls, given: Any, info: ValidationInfo) -> Any:
-        """`true` counts as 1 in Python, but nobody means it."""
+        """Reject a bool where a number is expected: Python would read `true` as 1."""
         if isinstance(given, bool) and info.field_name:
             kinds = _kinds(cls.model_fields[info.field_name].annotation)
             if bool not in kinds and not kinds.isdisjoint((int, float)):
@@ -67,7 +67,7 @@ class Arguments(Wire):
 
     @classmethod
     def ignores(cls, name: str) -> bool:
-        """Whether an argument is taken and dropped."""
+        """Whether the argument is accepted and dropped."""
         plain = to_snake(name)
         return plain in cls.tolerated and plain not in cls.model_fields
 
@@ -78,14 +78,14 @@ def _kinds(annotation: Any) -> set[Any]:
     return {annotation} if not inner else {kind for one in inner for kind in _kinds(one)}
 
 
-# -- Argument types that several operations share, described once.
+# -- Argument types that several operations share.
 
 _LAST_DAY = datetime(9999, 12, 31, tzinfo=UTC)
 _DATE_ONLY = re.compile(r"^\d{4}-\d{2}-\d{2}$")
 
 
 def _moment(value: Any) -> Any:
-    """A UTC datetime from `YYYY-MM-DD` or RFC 3339; anything else is left to pydantic to refuse."""
+    """A UTC datetime from `YYYY-MM-DD` or RFC 3339; pydantic rejects anything else."""
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value.strip())
@@ -100,7 +100,7 @@ def _moment(value: Any) -> Any:
 
 
 def _end_moment(value: Any) -> Any:
-    """As `_moment`, but a bare date means the end of that day."""
+    """Like `_moment`, but a bare date means the end of that day."""
     moment = _moment(value)
     if isinstance(value, str) and _DATE_ONLY.match(value.strip()) and isinstance(moment, datetime):
         return moment + timedelta(days=1) if moment < _LAST_DAY else moment
@@ -113,21 +113,21 @@ def _scope(value: Any) -> Any:
     try:
         return normal_scope(value)
     except TooLarge:
-        return value  # as long as it is, the type refuses it
+        return value  # too long: the length limit of the type rejects it
     except VestigeError as exc:
-        told = exc.message.replace("`scope` ", "it ", 1)  # which argument it is will be said
-        raise ValueError(told) from exc  # its hint is found by way of it
+        message = exc.message.replace("`scope` ", "it ", 1)  # the caller adds the argument's name
+        raise ValueError(message) from exc  # `_hint_of` reads the hint from the cause
 
 
 def check_some_time(valid_from: datetime | None, valid_until: datetime | None) -> None:
-    """Refuse a validity that a caller gives and that covers no moment.
+    """Reject an empty validity window given by a caller.
 
-    Memories may have one, such as a merge that was undone, but nobody can mean it when telling a fact.
+    A stored memory may have one (an undone merge leaves it), but no caller can mean it.
     """
     if valid_from is not None and valid_from == valid_until:
         raise InvalidInput(
-            "`valid_from` and `valid_until` are the same: it would be true at no time.",
-            hint="Give a `valid_until` that is later than `valid_from`; a date includes that day.",
+            "`valid_from` and `valid_until` are equal, so the fact would never be valid.",
+            hint="Give a `valid_until` later than `valid_from`; a bare date includes that day.",
         )
 
 
@@ -136,39 +136,40 @@ def _one_or_many(value: Any) -> Any:
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """The names without surrounding space, each once: as they are kept, so they are looked for."""
+    """The names stripped and without repeats, as the store keeps them."""
     return list(dict.fromkeys(name.strip() for name in names))
 
 
 Switch = Annotated[bool, Strict()]
-"""A switch that makes something happen, or keeps it from happening: "no" or 0 is not taken for it."""
+"""A strict boolean for arguments with side effects: "no" and 0 are rejected."""
 Moment = Annotated[datetime, BeforeValidator(_moment)]
 EndMoment = Annotated[datetime, BeforeValidator(_end_moment)]
 Scope = Annotated[
     str, Field(min_length=1, max_length=MAX_LABEL_CHARS, pattern=r"\S"), BeforeValidator(_scope)
 ]
-# The length is seen first: of a list that is too long, nothing else is said.
+# The length is checked first: a list that is too long gets no other error.
 Tags = Annotated[list[str], Field(max_length=100), BeforeValidator(_one_or_many), AfterValidator(_distinct)]
 Names = Annotated[list[str], Field(max_length=50), BeforeValidator(_one_or_many), AfterValidator(_distinct)]
 MemoryId = Annotated[str, Field(min_length=1, max_length=64, description="Id of the memory.")]
 Reason = Annotated[
     str | None,
-    Field(max_length=1000, description="Why. Not kept: the log holds no text; remember it to keep it."),
+    Field(
+        max_length=1000, description="Why. Not stored: the log holds no text. Use smart_ingest to keep it."
+    ),
 ]
 DetailLevel = Literal["brief", "summary", "full"]
 
 
-# -- How much a request may hold, seen before any of it is checked: checking says what is wrong with each
-# value, and of a million values that takes seconds in which nothing else in the process runs.
+# -- Size limits, checked before validation: validating a million values blocks the process for seconds.
 
 MAX_ENTRIES = 1_000
-"""Values in one list, or names in one object: more than any argument takes."""
+"""Limit of entries in one list or object; no argument needs more."""
 MAX_VALUES = 60_000
-"""Values in all: as a full batch with all its tags has."""
+"""Limit of values in one request: a full batch with all its tags."""
 
 
 def is_too_much(arguments: object) -> bool:
-    """Whether arguments, or a message with them, hold more values than any request needs."""
+    """Whether arguments, or a message that contains them, exceed the size limits."""
     containers: list[Any] = [arguments] if isinstance(arguments, Mapping | list) else []
     values = 0
     while containers:
@@ -182,9 +183,13 @@ def is_too_much(arguments: object) -> bool:
 
 
 def too_much() -> TooLarge:
-    """The error for that. Raise it where the values are let go of: who keeps it would keep them."""
+    """The error for arguments over the size limits.
+
+    Raise it where the values are released: its traceback would keep them alive.
+    """
     return TooLarge(
-        f"The arguments hold more than {MAX_ENTRIES:,} values in one place or {MAX_VALUES:,} in all.",
-        hint="Send several requests with less each.",
+        f"The arguments hold more than {MAX_ENTRIES:,} values in one list or object, or {MAX_VALUES:,} in "
+        "total.",
+        hint="Split the request into smaller ones.",
         details={"limit": MAX_ENTRIES},
     )

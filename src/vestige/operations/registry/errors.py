@@ -1,4 +1,4 @@
-"""What is said about arguments that cannot be used, in the same words on every transport."""
+"""Errors about arguments, with the same words on every transport."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, get_args
@@ -11,28 +11,30 @@ from vestige.core.errors import InvalidInput, TooLarge, UnknownArgument, Vestige
 from vestige.core.nearest import nearest_name
 from vestige.settings.schema_words import in_words
 
-# -- What an argument may be, in words: the hint of every error about one.
+# -- Allowed values in words: the hint of every argument error.
 
 
 def allowed(model: type[BaseModel], where: Sequence[int | str]) -> str | None:
-    """What may stand at a place in the arguments, such as ("items", 3, "tags"); None for no such place."""
+    """The values allowed at a path of the arguments, such as ("items", 3, "tags"), or None."""
     names = [to_snake(part) if isinstance(part, str) else part for part in where]
     return in_words(model.model_json_schema(by_alias=False), names)
 
 
-# -- refusals
+# -- Validation errors
 
 
-def refusal(operation: str, model: type[BaseModel], exc: ValidationError) -> InvalidInput:
-    """The error for the first thing that is wrong with the arguments of an operation."""
-    first = _telling(model, exc.errors())
+def validation_error(operation: str, model: type[BaseModel], exc: ValidationError) -> InvalidInput:
+    """The error for the first invalid argument of an operation."""
+    first = _most_useful(model, exc.errors())
     where = ".".join(str(part) for part in first["loc"])
     details = {"argument": where, "operation": operation}
     if first["type"] == "extra_forbidden":
         known = _fields_at(model, first["loc"][:-1])
         if to_snake(str(first["loc"][-1])) in known:
             return InvalidInput(
-                f"`{where}` is given twice, in both spellings.", hint="Give it once.", details=details
+                f"`{where}` is given twice, in snake_case and in camelCase.",
+                hint="Give it once.",
+                details=details,
             )
         return unknown_argument(operation, where, known)
     hint = allowed(model, first["loc"])
@@ -45,8 +47,8 @@ def refusal(operation: str, model: type[BaseModel], exc: ValidationError) -> Inv
     return kind(f"`{where}`: {why}.", hint=_hint_of(first) or hint, details=details)
 
 
-def _telling(model: type[BaseModel], errors: list[ErrorDetails]) -> ErrorDetails:
-    """The first error; where something is missing, rather the misspelt name that was meant for it."""
+def _most_useful(model: type[BaseModel], errors: list[ErrorDetails]) -> ErrorDetails:
+    """The first error; if an argument is missing, prefer the misspelt name that was meant for it."""
     first = errors[0]
     if first["type"] == "missing":
         for error in errors:
@@ -64,14 +66,14 @@ def _expected(hint: str | None) -> str | None:
 
 
 def _hint_of(error: ErrorDetails) -> str | None:
-    """The hint of the error of ours that a check was refused for."""
+    """The hint of the `VestigeError` that caused a validation error."""
     cause = getattr(error.get("ctx", {}).get("error"), "__cause__", None)
     return cause.hint if isinstance(cause, VestigeError) else None
 
 
 def unknown_argument(operation: str, where: str, known: Sequence[str]) -> UnknownArgument:
-    """The error for an argument that is not there, with the nearest one that is."""
-    takes = f"It takes: {', '.join(known)}." if known else "It takes none."
+    """The error for an unknown argument, with the nearest known name."""
+    takes = f"Its arguments are: {', '.join(known)}." if known else "It takes no arguments."
     return UnknownArgument(
         f"`{operation}` has no argument `{where}`.",
         hint=_nearest(where.rpartition(".")[2], known) or takes,
@@ -80,7 +82,7 @@ def unknown_argument(operation: str, where: str, known: Sequence[str]) -> Unknow
 
 
 def no_action(tool: str, action: object, known: Sequence[str]) -> InvalidInput:
-    """The error for a tool that was not told what to do, or something it cannot do."""
+    """The error for a tool call with a missing or unknown `action`."""
     close = _nearest(action, known) if isinstance(action, str) else None
     return InvalidInput(
         f"`{tool}` has no action {action!r}." if action else f"`{tool}` needs an `action`.",
@@ -95,7 +97,7 @@ def _nearest(wrong: str, known: Iterable[str]) -> str | None:
 
 
 def _fields_at(model: type[BaseModel], where: tuple[int | str, ...]) -> list[str]:
-    """The field names of the model at a place inside the arguments, such as ("items", 3)."""
+    """The field names of the model at a path inside the arguments, such as ("items", 3)."""
     for part in where:
         if isinstance(part, int):
             continue

@@ -1,4 +1,4 @@
-"""Every tool from one: `tools.describe`, and the gateway that runs any of them."""
+"""The gateway tool, which can run every other tool, and `tools.describe`."""
 
 from typing import Annotated, Any
 
@@ -12,21 +12,19 @@ from vestige.operations.shared.text import count, fields, table
 
 
 class ToolLine(Wire):
-    """A tool in one line."""
-
     name: str
     summary: str
 
 
 class ToolsListed(Wire):
-    """Every tool there is."""
+    """All tools."""
 
     tools: list[ToolLine]
     hint: str
 
 
 class ToolDescribed(Wire):
-    """One tool in full."""
+    """One tool with its arguments, actions and examples."""
 
     name: str
     description: str
@@ -35,19 +33,19 @@ class ToolDescribed(Wire):
     examples: list[dict[str, Any]]
 
 
-def render_tools(told: ToolsListed | ToolDescribed) -> str:
-    """The tools for a person."""
-    if isinstance(told, ToolsListed):
-        rows = ((one.name, one.summary) for one in told.tools)
-        return f"{table(('tool', 'what it does'), rows)}\n\n{count(len(told.tools), 'tool')}. {told.hint}"
-    needed = told.input_schema.get("required", [])
+def render_tools(view: ToolsListed | ToolDescribed) -> str:
+    """The tools as text."""
+    if isinstance(view, ToolsListed):
+        rows = ((one.name, one.summary) for one in view.tools)
+        return f"{table(('tool', 'what it does'), rows)}\n\n{count(len(view.tools), 'tool')}. {view.hint}"
+    needed = view.input_schema.get("required", [])
     arguments = (
         (name, "required" if name in needed else "", schema.get("description", ""))
-        for name, schema in told.input_schema["properties"].items()
+        for name, schema in view.input_schema["properties"].items()
     )
-    parts = [f"{told.name}\n\n{told.description}", table(("argument", "", "meaning"), arguments)]
-    if told.actions:
-        parts.append(fields(told.actions.items()))
+    parts = [f"{view.name}\n\n{view.description}", table(("argument", "", "meaning"), arguments)]
+    if view.actions:
+        parts.append(fields(view.actions.items()))
     return "\n\n".join(parts)
 
 
@@ -63,7 +61,7 @@ def render_tools(told: ToolsListed | ToolDescribed) -> str:
 )
 def describe_tools(
     call: Call,
-    tool: Annotated[str | None, Field(description="Name of a tool; left out: all are listed.")] = None,
+    tool: Annotated[str | None, Field(description="Tool name. Omit to list all tools.")] = None,
 ) -> ToolsListed | ToolDescribed:
     """List every MCP tool, or show one in full: its arguments, actions and examples."""
     if tool is not None:
@@ -71,7 +69,7 @@ def describe_tools(
     others = (one for one in registry.tools.values() if one.name != registry.gateway)
     return ToolsListed(
         tools=[ToolLine(name=one.name, summary=one.summary) for one in others],
-        hint="Name one to see its arguments.",
+        hint="Pass `tool` to see its arguments.",
     )
 
 
@@ -92,8 +90,8 @@ registry.open_gateway(
     "vestige",
     title="Every other tool",
     description=(
-        "Reach every tool of this memory. Without arguments it lists them; with `tool` it describes one; "
-        "with `tool` and `arguments` it runs it."
+        "Run any tool of this memory. Without arguments: list the tools. With `tool`: describe it. With "
+        "`tool` and `arguments`: run it."
     ),
     describe="tools.describe",
 )

@@ -1,4 +1,4 @@
-"""Every operation, and how MCP groups, renames and exposes them. Importing this fills the registry."""
+"""Imports every operation, which fills the registry, and declares MCP tool groups, aliases and resources."""
 
 from vestige.operations.care import (
     backup,
@@ -74,7 +74,7 @@ registry.group(
     description=(
         "Work with memories by id: get, get_batch, list, state, history; edit, tag, rename_tag, pin, "
         "unpin, set_validity; link, unlink; promote (it was right), demote (it was wrong), useful; delete; "
-        "purge (from every file; needs confirm)."
+        "purge (erase from every file; needs confirm)."
     ),
     actions={
         action: f"memory.{action}"
@@ -89,8 +89,8 @@ registry.group(
     "codebase",
     title="Codebase memory",
     description=(
-        "Remember how a codebase does things: remember_pattern, remember_decision; get_context shows them, "
-        "with patterns of other codebases that matter here too; structure shows the files they name."
+        "Remember how a codebase does things: remember_pattern, remember_decision; get_context lists them, "
+        "with patterns of other codebases that apply here too; structure lists the files they name."
     ),
     actions={
         action: f"codebase.{action}"
@@ -102,8 +102,8 @@ registry.group(
     "dedup",
     title="Duplicates",
     description=(
-        "Merge memories that say the same, by choice: scan finds them, plan shows what merging would do, "
-        "apply does it, undo takes it back; protect pins a memory against it, unprotect unpins it."
+        "Merge duplicate memories: scan finds them, plan previews a merge, apply merges, undo reverts a "
+        "merge; protect pins a memory against merging, unprotect unpins it."
     ),
     actions={
         "scan": "find_duplicates",
@@ -119,8 +119,8 @@ registry.group(
     "explore_connections",
     title="Connections",
     description=(
-        "Follow the links between memories: associations shows those of one, chain how two are connected, "
-        "bridges what connects them."
+        "Follow the links between memories: associations lists the neighbours of one, chain finds the path "
+        "between two, bridges finds the memories that connect them."
     ),
     actions={action: f"connections.{action}" for action in ("chain", "associations", "bridges")},
 )
@@ -129,8 +129,8 @@ registry.group(
     "archive",
     title="Archive",
     description=(
-        "What `gc` has put aside: list shows the runs with the ids they took, undo brings a run or one "
-        "memory back."
+        "Memories archived by `gc`: list shows the runs with the ids they archived, undo restores a run or "
+        "one memory."
     ),
     actions={action: f"archive.{action}" for action in ("list", "undo")},
 )
@@ -139,18 +139,18 @@ registry.group(
     "insights",
     title="Insights",
     description=(
-        "What dreams found: list shows insights with the memories they come from, dismiss lets one go for "
-        "good, runs tells when the memory dreamt and consolidated."
+        "Insights from dreams: list shows them with their source memories, dismiss removes one for good, "
+        "runs lists dream and consolidation runs."
     ),
     actions={action: f"insights.{action}" for action in ("list", "dismiss", "runs")},
 )
 
 registry.group(
     "intention",
-    title="What to do later",
+    title="Reminders",
     description=(
-        "Remember to do something when its time, context or event comes: set it, check what comes up now, "
-        "update it (complete, snooze, cancel, resume, edit), list them, delete one with its words."
+        "Reminders triggered by time, context or event: set one, check which are due now, update "
+        "(complete, snooze, cancel, resume, edit), list, delete (erases the text)."
     ),
     actions={action: f"intention.{action}" for action in ("set", "check", "update", "list", "delete")},
 )
@@ -158,10 +158,7 @@ registry.group(
 registry.group(
     "keys",
     title="API keys",
-    description=(
-        "Keys for those who come over the network: create makes one, list shows them, revoke ends one, "
-        "rotate replaces one."
-    ),
+    description=("API keys for network clients: create, list, revoke, rotate."),
     actions={action: f"keys.{action}" for action in ("create", "list", "revoke", "rotate")},
 )
 
@@ -190,45 +187,46 @@ registry.alias("stats", "system_status")
 
 registry.resource("memory://stats", "stats", "Counts, retention and the state of the model.", "system_status")
 registry.resource(
-    "memory://recent", "recent", "The newest memories, ten unless `n` says otherwise.", "memory.list",
+    "memory://recent", "recent", "The newest memories; `n` sets how many (default 10).", "memory.list",
     query={"n": "limit"}, limit=10,
 )  # fmt: skip
 registry.resource(
-    "memory://decaying", "decaying", "What is fading, weakest first.", "memory.list",
+    "memory://decaying", "decaying", "Memories that are fading, weakest first.", "memory.list",
     query={"n": "limit"}, order="retention", max_retention=0.5, current=True,
 )  # fmt: skip
 registry.resource(
-    "memory://due", "due", "What is due for review.", "memory.list",
+    "memory://due", "due", "Memories due for review.", "memory.list",
     query={"n": "limit"}, order="due", due=True,
 )  # fmt: skip
 registry.resource(
-    "memory://insights", "insights", "What dreams found, the latest first.", "insights.list",
+    "memory://insights", "insights", "Insights from dreams, newest first.", "insights.list",
     query={"n": "limit"},
 )  # fmt: skip
 registry.resource(
-    "memory://consolidation-log", "consolidation-log", "When the memory consolidated, and what that did.",
+    "memory://consolidation-log", "consolidation-log", "Consolidation runs and their effects.",
     "insights.runs", query={"n": "limit"}, kind="consolidation",
 )  # fmt: skip
 registry.resource("memory://memories/{id}", "memory", "One memory in full.", "memory.get")
 registry.resource(
-    "codebase://patterns", "patterns", "The patterns of the codebase, or of `project`.",
+    "codebase://patterns", "patterns", "Patterns of the current codebase, or of `project`.",
     "codebase.get_context", query={"project": "codebase"}, include=["patterns"], limit=50,
 )  # fmt: skip
 registry.resource(
-    "codebase://decisions", "decisions", "The decisions of the codebase, or of `project`.",
+    "codebase://decisions", "decisions", "Decisions of the current codebase, or of `project`.",
     "codebase.get_context", query={"project": "codebase"}, include=["decisions"], limit=50,
 )  # fmt: skip
 registry.resource(
-    "codebase://structure", "structure", "The files that notes about the codebase, or `project`, name.",
+    "codebase://structure", "structure", "Files named by notes about the current codebase, or about "
+                                         "`project`.",
     "codebase.structure", query={"project": "codebase"},
 )  # fmt: skip
 
 registry.resource(
-    "memory://intentions", "intentions", "What is to be done later.", "intention.list",
+    "memory://intentions", "intentions", "Open intentions (reminders).", "intention.list",
     query={"n": "limit"}, filter_status="open", limit=100,
 )  # fmt: skip
 registry.resource(
-    "memory://intentions/due", "intentions due", "What is to be done now.", "intention.list",
+    "memory://intentions/due", "intentions due", "Intentions (reminders) that are due now.", "intention.list",
     query={"n": "limit"}, filter_status="due", limit=100,
 )  # fmt: skip
 
@@ -247,7 +245,7 @@ registry.answers_up_to("dedup", 200_000)
 registry.answers_up_to("intention", 200_000)
 registry.answers_up_to("memory_graph", 300_000)
 
-# What an agent needs at all times; the gateway leads to the rest.
+# The core profile: tools that an agent needs at all times. The gateway runs the others.
 registry.list_in_core("session_context", "queries", "token_budget", "context")
 registry.list_in_core("search", "query", "limit", "scope", "tags", "as_of", "token_budget")
 registry.list_in_core("deep_reference", "query", "depth", "scope", "as_of")

@@ -1,4 +1,4 @@
-"""What a caller is not told: names of memories that he does not reach, and how the installation is made."""
+"""Hides from a caller the ids of inaccessible memories and details of the installation."""
 
 import logging
 from collections.abc import Iterator
@@ -12,15 +12,15 @@ from vestige.engine.context import Call, inaccessible_ids
 logger = logging.getLogger(__name__)
 
 NAMING = frozenset({"supersededBy", "superseded_by"})
-"""Fields of a memory that name another. Whoever reaches the one need not reach the other."""
+"""Fields that hold the id of another memory, which the caller may not have access to."""
 
 _PASSES = 503
-"""The status of what may be over in a moment."""
+"""HTTP status of a temporary failure."""
 
 
 @contextmanager
-def discretion(call: Call) -> Iterator[None]:
-    """Have an error of the installation tell only its kind to those who may not hear more; the log has it."""
+def hide_installation_errors(call: Call) -> Iterator[None]:
+    """Replace an installation error by a generic one for callers without that permission; log the details."""
     try:
         yield
     except INSIDE as error:
@@ -30,14 +30,14 @@ def discretion(call: Call) -> Iterator[None]:
 
 
 def in_general(error: VestigeError, request_id: str) -> VestigeError:
-    """What anybody may know of an error: its kind. The rest is written to the log."""
+    """A copy of the error with only its code. Its details are written to the log."""
     logger.warning("Request %s failed with %s: %s %s", request_id, error.code, error.message, error.details)
     again = "Try again in a moment; the" if error.status == _PASSES else "The"
-    return type(error)(hint=f"{again} server's log says more about request {request_id}.")
+    return type(error)(hint=f"{again} server's log has the details of request {request_id}.")
 
 
-def discreet(call: Call, answer: dict[str, Any]) -> dict[str, Any]:  # Any: JSON
-    """The answer without the names of memories out of the caller's reach."""
+def without_inaccessible_ids(call: Call, answer: dict[str, Any]) -> dict[str, Any]:  # Any: JSON
+    """The answer without ids of memories that the caller has no access to."""
     if call.access == EVERYTHING:
         return answer
     hidden = inaccessible_ids(call, _named(answer))

@@ -19,10 +19,10 @@ class Resource:
     operation: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
     query: Mapping[str, str] = field(default_factory=dict)
-    """What may follow the URI as `?name=`, and the argument it gives."""
+    """Query parameter name to argument name."""
 
     def matches(self, uri: str) -> dict[str, Any] | None:
-        """The arguments a URI without its query gives, or None when it is another resource's."""
+        """The arguments from a URI without its query, or None if the URI belongs to another resource."""
         before, braces, _ = self.uri.partition("{id}")
         if not braces:
             return dict(self.arguments) if uri == self.uri else None
@@ -30,7 +30,7 @@ class Resource:
         return {**self.arguments, "id": uri[len(before) :]} if found else None
 
     def asked(self, query: str) -> dict[str, str]:
-        """The arguments that the query of a URI gives."""
+        """The arguments from the query of a URI."""
         given: dict[str, str] = {}
         for name, value in parse_qsl(query, keep_blank_values=True):
             if name not in self.query:

@@ -1,4 +1,4 @@
-"""Where REST offers an operation: a method and a path, as data."""
+"""REST routes of operations: method and path, as data."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -9,60 +9,61 @@ from pydantic.fields import FieldInfo
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 Created = Callable[[Mapping[str, Any]], bool]
-"""Whether something came into being, by the answer of an operation."""
+"""Decides from an operation's answer whether something new was created."""
 
 _PLACE = re.compile(r"\{(\w+)\}")
 
 
 def never(answer: Mapping[str, Any]) -> bool:
-    """Nothing did."""
+    """The operation creates nothing."""
     return False
 
 
 def always(answer: Mapping[str, Any]) -> bool:
-    """Something did, or else there would be an error instead of an answer."""
+    """The operation creates something whenever it succeeds."""
     return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """The address of an operation, below that of the API."""
+    """Method and path of an operation, relative to the API root."""
 
     operation: str
     method: Method
     path: str
     tag: str
-    """What it is listed under."""
+    """The group it is listed under."""
     created: Created = never
 
     @classmethod
     def default(cls, operation: str) -> "Route":
-        """Where an operation is that nobody gave an address: `a.some_thing` at `POST /a/some-thing`."""
+        """The route of an operation without a declared one: `a.some_thing` is `POST /a/some-thing`."""
         path = "/" + operation.replace(".", "/").replace("_", "-")
         return cls(operation=operation, method="POST", path=path, tag=operation.partition(".")[0])
 
     @property
     def places(self) -> tuple[str, ...]:
-        """The arguments that the path holds."""
+        """The arguments that are part of the path."""
         return tuple(_PLACE.findall(self.path))
 
     @property
     def has_body(self) -> bool:
-        """Whether the other arguments are in a body. What GET and DELETE carry there has no meaning in HTTP,
-        and is lost on the way by some: they have a query."""
+        """Whether the other arguments are in the body. GET and DELETE use the query: their bodies may be
+        dropped.
+        """
         return self.method not in ("GET", "DELETE")
 
     def order(self) -> list[tuple[bool, str]]:
-        """Sorts what is fixed before what stands for anything: /memories/batch before /memories/{id}."""
+        """Sort key: fixed parts before parameters, so /memories/batch comes before /memories/{id}."""
         return [(part.startswith("{"), part) for part in self.path.split("/")]
 
     def check(self, *, effect: str, arguments: Mapping[str, FieldInfo], others: Iterable["Route"]) -> None:
-        """Raise TypeError for an address that this operation cannot have."""
+        """Raise TypeError if the operation cannot have this route."""
         if self.method == "GET" and effect != "none":
-            raise TypeError(f"GET changes nothing, but {self.operation} may.")
+            raise TypeError(f"GET must not change anything, but {self.operation} may.")
         for name in self.places:
             if name not in arguments or not arguments[name].is_required():
                 raise TypeError(f"{self.operation} has no required argument {name}.")
         for other in others:
             if (other.method, _PLACE.sub("{}", other.path)) == (self.method, _PLACE.sub("{}", self.path)):
-                raise TypeError(f"{self.method} {self.path} is {other.operation} already.")
+                raise TypeError(f"{self.method} {self.path} already belongs to {other.operation}.")

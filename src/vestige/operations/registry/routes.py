@@ -1,7 +1,7 @@
-"""The addresses of operations over REST. One that is not listed has a default: see `Route.default`.
+"""REST routes of operations. An operation that is not listed has the default one: see `Route.default`.
 
-GET is for what changes nothing, and not for what takes a text to be judged: addresses get into logs. Only
-what makes something new answers 201.
+GET is only for operations that change nothing and take no text to judge, because URLs get into logs. Only
+operations that create something answer 201.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from vestige.operations.registry.route import Created, Method, always, never
 
 
 def new_memory(answer: Mapping[str, Any]) -> bool:
-    """Whether a text became a new memory: others strengthen or revise one, and a retry does nothing."""
+    """Whether a text became a new memory, rather than updating an old one or repeating a request."""
     if answer["replayed"]:
         return False
     if "summary" in answer:
@@ -105,7 +105,7 @@ ROUTES: dict[str, dict[str, tuple[Method, str]]] = {
         "keys.rotate": ("POST", "/keys/{id}/rotate"),
     },
 }
-"""What each is listed under, and where it is."""
+"""Group to operation to method and path."""
 
 CREATING: dict[str, Created] = {
     "smart_ingest": new_memory,
@@ -119,7 +119,7 @@ CREATING: dict[str, Created] = {
 
 
 def declare(registry: Registry) -> None:
-    """Give the operations their addresses."""
+    """Register the routes."""
     for tag, offered in ROUTES.items():
         for name, (method, path) in offered.items():
             registry.route(name, method, path, tag=tag, created=CREATING.get(name, never))

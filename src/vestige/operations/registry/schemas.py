@@ -1,4 +1,4 @@
-"""The arguments of operations and tools as JSON schemas, in full and as the core profile shows them."""
+"""JSON schemas of operation arguments and answers, in full and as the core profile shows them."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -13,27 +13,28 @@ from vestige.operations.registry.registry import Operation, Registry, Tool
 Schema = dict[str, Any]
 
 _IN_CORE = ("type", "enum", "format", "items", "description")
-"""What the core profile says of an argument; limits are told by the error that breaks them."""
+"""Schema keywords in the core profile; errors state the limits."""
 
 
 def tool_schema(registry: Registry, tool: Tool) -> Schema:
-    """Every argument of a tool."""
+    """The schema of all arguments of a tool."""
     if "" not in tool.actions:
         return _grouped(registry, tool)
     schema = _operation_schema(registry.operations[tool.actions[""]])
     if tool.name == registry.gateway:
         schema["properties"]["arguments"] = {
             "type": "object",
-            "description": "Its arguments, {} for none. Left out: the tool is described instead of run.",
+            "description": "Arguments for the tool, {} for none. Omit to describe the tool instead of "
+            "running it.",
         }
     return schema
 
 
 def core_schema(registry: Registry, tool: Tool) -> Schema:
-    """The main arguments of a tool, briefly. It takes the others too, so they are not denied."""
+    """The schema of a tool's main arguments. It also accepts the others, so they are not forbidden."""
     whole = tool_schema(registry, tool)
     properties = whole["properties"]
-    # Where actions share an argument, the first one's words will do, without the list of its takers.
+    # If actions share an argument, the first description is used, without the list of actions.
     for name in reversed(list(tool.actions.values())):
         properties = {**properties, **_operation_schema(registry.operations[name])["properties"]}
     names = registry.core[tool.name]
@@ -44,7 +45,7 @@ def core_schema(registry: Registry, tool: Tool) -> Schema:
 def _brief(schema: Schema, names: tuple[str, ...]) -> Schema:
     kept = {key: schema[key] for key in _IN_CORE if key in schema}
     if "items" in kept:
-        # Entries of a list are like the tool itself, so of them the same is shown.
+        # Entries of a list have the same fields as the tool, so the same ones are shown.
         kept["items"] = _bare(kept["items"], names)
     elif "properties" in schema:
         kept |= _bare(schema, schema["properties"])
@@ -52,7 +53,7 @@ def _brief(schema: Schema, names: tuple[str, ...]) -> Schema:
 
 
 def _bare(schema: Schema, names: Iterable[str]) -> Schema:
-    """Only what kind of value it is; of an object what these fields are."""
+    """Only the type of a value; for an object, only these fields."""
     if "properties" not in schema:
         return {key: schema[key] for key in ("type", "enum") if key in schema}
     inside = schema["properties"]
@@ -78,7 +79,7 @@ def _operation_schema(operation: Operation) -> Schema:
 def _grouped(registry: Registry, tool: Tool) -> Schema:
     """One schema for several actions: every argument, with the actions that take it."""
     properties: Schema = {
-        "action": {"type": "string", "enum": list(tool.actions), "description": "What to do."}
+        "action": {"type": "string", "enum": list(tool.actions), "description": "Action to run."}
     }
     takers: dict[str, list[str]] = {}
     for action, name in tool.actions.items():
@@ -101,7 +102,7 @@ def _grouped(registry: Registry, tool: Tool) -> Schema:
 
 
 def _plain(schema: Any, definitions: Mapping[str, Any]) -> Any:
-    """A schema without references, generated titles and the null branch of what may be left out."""
+    """A schema without references, generated titles and the null branch of optional fields."""
     if isinstance(schema, list):
         return [_plain(one, definitions) for one in schema]
     if not isinstance(schema, dict):
@@ -126,10 +127,10 @@ def _plain(schema: Any, definitions: Mapping[str, Any]) -> Any:
     }
 
 
-# -- What operations take and what they answer as JSON schemas, true of what travels.
+# -- Schemas of arguments and answers as they are on the wire.
 
 TIME: Schema = {"type": "string", "anyOf": [{"format": "date"}, {"format": "date-time"}]}
-"""What an argument that is a time may be. In an answer it is always a date with its time."""
+"""A time in an argument. In an answer it is always a date with a time."""
 
 _NOTHING = {"type": "null"}
 _LONG_NAME = re.compile(r"^vestige__(?:\w+__)?(\w+?)__(\w+)$")
@@ -137,30 +138,32 @@ _LONG_NAME = re.compile(r"^vestige__(?:\w+__)?(\w+?)__(\w+)$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shapes:
-    """The schemas of all operations. `named` are those that others refer to as {prefix}{name}."""
+    """The schemas of all operations. `named` holds those referenced as {prefix}{name}."""
 
     named: Mapping[str, Schema]
     arguments: Mapping[str, Schema]
-    """By operation: an object."""
+    """By operation: an object schema."""
     answers: Mapping[str, Schema]
-    """By operation: one reference, or any of several."""
+    """By operation: one reference, or `anyOf` several."""
 
 
 def shapes(registry: Registry, prefix: str) -> Shapes:
     """The schemas of every operation that REST offers."""
     offered = [registry.operations[route.operation] for route in registry.routes()]
     taken, taken_named = _schemas({one.name: [one.arguments] for one in offered}, prefix, answers=False)
-    told, told_named = _schemas({one.name: _kinds(one.answers) for one in offered}, prefix, answers=True)
+    answered, answered_named = _schemas(
+        {one.name: _kinds(one.answers) for one in offered}, prefix, answers=True
+    )
     top = {one[0]["$ref"].removeprefix(prefix) for one in taken.values()}
     return Shapes(
         named={
             **{name: _with_dates(schema) for name, schema in taken_named.items() if name not in top},
-            **{name: _as_told(schema) for name, schema in told_named.items()},
+            **{name: _as_serialised(schema) for name, schema in answered_named.items()},
         },
         arguments={
             name: _with_dates(taken_named[one[0]["$ref"].removeprefix(prefix)]) for name, one in taken.items()
         },
-        answers={name: refs[0] if len(refs) == 1 else {"anyOf": refs} for name, refs in told.items()},
+        answers={name: refs[0] if len(refs) == 1 else {"anyOf": refs} for name, refs in answered.items()},
     )
 
 
@@ -171,7 +174,7 @@ def _kinds(answers: Any) -> list[type[Wire]]:  # what `Operation.answers` is
 def _schemas(
     kinds: Mapping[str, list[type[Wire]]], prefix: str, *, answers: bool
 ) -> tuple[dict[str, list[Schema]], dict[str, Schema]]:
-    """References to the models of each operation, and all that is referred to by its name."""
+    """References to the models of each operation, and the referenced models by name."""
     mode: JsonSchemaMode = "serialization" if answers else "validation"
     every = dict.fromkeys((kind, mode) for several in kinds.values() for kind in several)
     references, whole = models_json_schema(list(every), by_alias=answers, ref_template=f"{prefix}{{model}}")
@@ -183,7 +186,7 @@ def _schemas(
 
 
 def _short(name: str) -> str:
-    """What a model is called: by itself, or with its module's noun where others are called the same."""
+    """The name of a model; with its module's name if others have the same one."""
     long = _LONG_NAME.match(name)
     return long[1].title().replace("_", "") + long[2] if long else name
 
@@ -211,13 +214,13 @@ def _with_dates(schema: Any) -> Any:
     return {key: _with_dates(value) for key, value in schema.items()}
 
 
-def _as_told(schema: Schema) -> Schema:
-    """An answer's schema as `Wire.wire` tells it."""
+def _as_serialised(schema: Schema) -> Schema:
+    """An answer's schema as `Wire.wire` serialises it: null fields are left out."""
     if "properties" not in schema:
         return schema
-    told = {name: _without_nothing(one) for name, one in schema["properties"].items()}
+    answered = {name: _without_nothing(one) for name, one in schema["properties"].items()}
     needed = [name for name, one in schema["properties"].items() if not _may_be_nothing(one)]
-    return {**schema, "properties": told, **({"required": needed} if needed else {})}
+    return {**schema, "properties": answered, **({"required": needed} if needed else {})}
 
 
 def _may_be_nothing(schema: Schema) -> bool:

@@ -1,7 +1,7 @@
-"""Making an answer fit a budget of tokens, exactly.
+"""Fits a search answer into a token budget.
 
-Tokens are counted over the JSON of the whole answer by `cognition.pieces.estimate_tokens`, which is fitted to
-word pieces on the high side.
+Tokens are counted over the JSON of the whole answer by `cognition.pieces.estimate_tokens`, which estimates on
+the high side.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,18 +14,17 @@ from vestige.operations.registry.arguments import Wire
 from vestige.operations.shared.text import clip
 
 ECHOED_CHARS = 100
-"""Of the query, in an answer that has a budget."""
+"""Characters of the query that an answer with a budget repeats."""
 LEAST_CHARS = 40
-"""A shorter beginning of a text tells nothing."""
+"""A shorter excerpt is useless."""
 MOST_CHARS_PER_TOKEN = 10
-"""More than any text has that is not blank."""
+"""Upper bound for any text that is not blank."""
 
 
 def within(answer: Found, token_budget: int, shorter: Iterable[HitView]) -> Found:
-    """The best hits that fit, the answer around them included, and the ids of the others as far as they fit.
+    """The best hits that fit the budget together with the answer around them, and ids of the others.
 
-    Where none fits, the first of `shorter` that does stands for the best. What was rejected has to fit like
-    any hit.
+    If no hit fits, the first of `shorter` that fits stands for the best one. Rejected hits count like hits.
     """
     offered = answer.results or answer.rejected or []
     shells = _shells(answer.model_copy(update={"token_budget": token_budget}), len(offered))
@@ -41,7 +40,7 @@ def within(answer: Found, token_budget: int, shorter: Iterable[HitView]) -> Foun
 def _chosen(
     shells: Sequence[Found], offered: Sequence[HitView], shorter: Iterable[HitView], token_budget: int
 ) -> tuple[Found, list[HitView]]:
-    """What is shown, and the longest shell in which that fits."""
+    """The hits to show, and the longest shell in which they fit."""
     rooms = [token_budget - tokens_of(shell) for shell in shells]
     for shell, room in zip(shells, rooms, strict=True):
         kept = list(_fitting(offered, room))
@@ -64,7 +63,7 @@ def _fitting(offered: Sequence[HitView], room: int) -> Iterator[HitView]:
 
 
 def tokens_of(answer: Wire) -> int:
-    """The tokens of an answer as JSON."""
+    """The estimated tokens of an answer as JSON."""
     return estimate_tokens(orjson.dumps(answer.wire()).decode("utf-8"))
 
 
@@ -73,7 +72,7 @@ def _tokens(hit: HitView) -> int:
 
 
 def _fitted(hit: HitView, room: int) -> HitView | None:
-    """The hit, if it fits; one that shows the beginning of its text, with as much of it as fits."""
+    """The hit if it fits; if it is an excerpt, cut to what fits."""
     if _tokens(hit) <= room:
         return hit
     if hit.shortened != "beginning" or hit.content is None:
@@ -93,14 +92,14 @@ def _begun(hit: HitView, chars: int) -> HitView:
 
 
 def _shells(answer: Found, hits: int) -> list[Found]:
-    """The answer without its hits, counted as if all were there, from the longest that fits its budget on."""
+    """The answer without hits, sized as if all were there: variants that fit the budget, longest first."""
     budget = answer.token_budget or 0
     empty: dict[str, object] = {
         "results": [], "total": hits, "left_out": hits, "expandable": [], "tokens_used": budget,
     }  # fmt: skip
     if answer.abstained:
         empty["rejected"] = []
-    # The caller knows the query, and what the note says in words is said by other fields too.
+    # The caller knows the query, and other fields repeat what the note says.
     lacking: list[dict[str, object]] = [{"query": clip(answer.query, ECHOED_CHARS)}, {"query": "…"}]
     for names in (("context_reinstatement",), ("note",), ("missing", "time")):
         lacking.append(lacking[-1] | dict.fromkeys(names))
@@ -117,7 +116,7 @@ def _filled(shell: Found, kept: list[HitView], left_out: list[str]) -> Found:
 
 
 def _counted(answer: Found) -> Found:
-    """The answer with its tokens, counted again while the number of them becomes shorter by that."""
+    """The answer with its token count. Recounts until stable, because the number is part of the answer."""
     while (tokens := tokens_of(answer)) != answer.tokens_used:
         answer = answer.model_copy(update={"tokens_used": tokens})
     return answer

@@ -1,4 +1,4 @@
-"""The arguments that say which memories a search or a list is about, written once."""
+"""Filter arguments shared by search, list and export: scope, tags, types, dates."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -14,31 +14,31 @@ from vestige.engine.context import Call
 from vestige.operations.registry.arguments import Arguments, EndMoment, Moment, Names, Scope, Tags
 from vestige.operations.shared.text import clip, day
 
-# -- In which scope an operation looks when its caller does not say, written once.
+# -- Default scope of an operation.
 
 
 def scoped(call: Call, where: Filter, given: str | None) -> Filter:
-    """The filter within the scope asked for, else within the caller's own and what holds there from above."""
+    """The filter within the given scope, or within the caller's scope and what it inherits."""
     if given is not None:
         return replace(where, scope=given)
     return replace(where, scope=call.scope, inherited=True)
 
 
 def used(call: Call, given: str | None) -> str:
-    """The name of the scope that was looked in."""
+    """The name of the scope that was searched."""
     return given if given is not None else call.scope
 
 
 def widening(call: Call, scope: str, to: str) -> str | None:
-    """How to search or export (`to`) more than was looked in; None where this caller reaches no more."""
-    reach = (ROOT_SCOPE,) if call.access.scopes is None else call.access.scopes
-    if all(covers(scope, one) for one in reach):
+    """A hint on how to search or export (`to`) more scopes; None if the caller has access to no more."""
+    access = (ROOT_SCOPE,) if call.access.scopes is None else call.access.scopes
+    if all(covers(scope, one) for one in access):
         return None
-    everything = "everything" if call.access == EVERYTHING else "everything you reach"
+    everything = "everything" if call.access == EVERYTHING else "everything you have access to"
     return f'Pass scope "/" (--scope /) to {to} {everything}.'
 
 
-# -- filtering
+# -- Filters
 
 DESCRIBED_CHARS = 300
 _LABELS = (
@@ -47,25 +47,30 @@ _LABELS = (
 
 
 class FilterArguments(Arguments):
-    """Which memories; what is left out does not filter."""
+    """Which memories to include; an omitted argument does not filter."""
 
     scope: Annotated[
         Scope | None,
-        Field(description="Only this scope and what is below it; / is everything. Default: where you are."),
+        Field(
+            description="Only this scope and scopes below it; / is everything. Default: the current scope."
+        ),
     ] = None
     tags: Annotated[Tags, Field(description="Only memories with any of these tags.")] = []
     tags_all: Annotated[Tags, Field(description="Only memories with all of these tags.")] = []
     include_types: Annotated[Names, Field(description="Only these node types.")] = []
     exclude_types: Annotated[Names, Field(description="Not these node types.")] = []
     domains: Annotated[Names, Field(description="Only these domains.")] = []
-    source: Annotated[str | None, Field(description="Only from this source.")] = None
-    author: Annotated[str | None, Field(description="Only by this author.")] = None
-    thread: Annotated[str | None, Field(description="Only from this thread.")] = None
-    created_from: Annotated[Moment | None, Field(description="Only stored at or after this.")] = None
-    created_to: Annotated[
-        EndMoment | None, Field(description="Only stored before this; a date includes that day.")
+    source: Annotated[str | None, Field(description="Only memories from this source.")] = None
+    author: Annotated[str | None, Field(description="Only memories by this author.")] = None
+    thread: Annotated[str | None, Field(description="Only memories from this thread.")] = None
+    created_from: Annotated[
+        Moment | None, Field(description="Only memories stored at or after this time.")
     ] = None
-    min_retention: Annotated[float | None, Field(ge=0, le=1, description="Least retention.")] = None
+    created_to: Annotated[
+        EndMoment | None,
+        Field(description="Only memories stored before this time; a bare date includes that day."),
+    ] = None
+    min_retention: Annotated[float | None, Field(ge=0, le=1, description="Minimum retention.")] = None
 
     def narrow(self, call: Call, where: Filter) -> Filter:
         """The filter, narrowed by these arguments."""
@@ -81,7 +86,7 @@ class FilterArguments(Arguments):
             )
         if self.created_from and self.created_to and self.created_from >= self.created_to:
             raise InvalidInput(
-                "`created_from` is not before `created_to`: no memory can pass.",
+                "`created_from` is not before `created_to`, so no memory can match.",
                 hint="Give an earlier `created_from` or a later `created_to`.",
             )
         return replace(
@@ -101,7 +106,7 @@ class FilterArguments(Arguments):
         )
 
     def in_words(self, call: Call) -> str:
-        """Which memories these arguments are about, as in "in scope /work with tag tea"; empty for all."""
+        """The filter in words, such as "in scope /work with tag tea"; empty for all memories."""
         scope = used(call, self.scope)
         where = () if scope == ROOT_SCOPE else (f"in scope {scope}",)
         return clip(" ".join((*where, *self._phrases())), DESCRIBED_CHARS)
@@ -128,18 +133,18 @@ def _naming(one: str, several: str, names: Sequence[str]) -> Iterator[str]:
         yield f"{one if len(names) == 1 else several} {', '.join(names)}"
 
 
-# -- What every question to memory must be, checked once.
+# -- Checks of query texts
 
 MAX_QUERY_CHARS = 10_000
 
 
 def check_query(name: str, text: str) -> None:
-    """Refuse a text that no search could look for."""
+    """Reject a text that no search can look for."""
     check_text(name, text)
     if not text.strip():
         raise InvalidInput(f"The {name} is blank.", hint="Say what to look for.")
     if not query_terms(text):
         raise InvalidInput(
-            f"The {name} holds nothing to look for: no word, number or symbol that is kept.",
+            f"The {name} has no searchable word, number or symbol.",
             hint="Write a question or key words.",
         )

@@ -1,4 +1,4 @@
-"""Memories as they are shown: the reference's field names, three levels of detail."""
+"""Memories as answers show them: the reference's field names, three levels of detail."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -13,14 +13,14 @@ from vestige.operations.registry.arguments import DetailLevel, Wire
 from vestige.operations.shared.text import clip, day, fields, percent
 
 SUMMARY_CHARS = 4_000
-"""Of a longer text only the beginning is shown outside `full`: an answer must not grow with one memory."""
+"""Longer texts are cut unless the detail level is `full`, so that one memory cannot fill an answer."""
 
 
 class MemoryView(Wire):
-    """A memory; what a detail level leaves out is absent.
+    """A memory; fields that the detail level leaves out are absent.
 
-    Where `content_length` is told, `content` is only the beginning of a text of so many characters: `memory`
-    with the action `get` shows all of it.
+    If `content_length` is present, `content` is an excerpt of a text with that many characters: `memory` with
+    the action `get` returns all of it.
     """
 
     id: str
@@ -67,8 +67,6 @@ class MemoryView(Wire):
 
 
 class EdgeView(Wire):
-    """A link of a memory."""
-
     source: str
     target: str
     type: str
@@ -76,7 +74,7 @@ class EdgeView(Wire):
 
 
 def view(record: Record, now: datetime, level: DetailLevel = "full") -> MemoryView:
-    """A record at a level of detail. Provenance is part of every level that shows text."""
+    """A record at a level of detail. Every level that shows text also shows provenance."""
     return MemoryView(**view_fields(record, now, level))
 
 
@@ -117,9 +115,9 @@ def _beginning(content: str) -> dict[str, Any]:  # Any: as view_fields
 
 def _full(record: Record, now: datetime) -> dict[str, Any]:
     memory, strength = record.memory, record.strength
-    reach = float(accessibility(retention_of(strength, now), memory.suppression_count))
+    accessible = float(accessibility(retention_of(strength, now), memory.suppression_count))
     return {
-        "state": state(reach).value,
+        "state": state(accessible).value,
         "agent_id": memory.agent_id,
         "session_id": memory.session_id,
         "pinned": memory.pinned,
@@ -132,7 +130,7 @@ def _full(record: Record, now: datetime) -> dict[str, Any]:
         "metadata": memory.metadata,
         "retrieval_strength": round(retrieval_of(strength, now), 4),
         "storage_strength": round(strength.storage, 4),
-        "accessibility": round(reach, 4),
+        "accessibility": round(accessible, 4),
         "stability": round(strength.stability, 4),
         "difficulty": round(strength.difficulty, 4),
         "learning_state": strength.learning_state.value,
@@ -154,7 +152,7 @@ def edge_view(edge: Edge) -> EdgeView:
 
 
 def memory_lines(memories: list[MemoryView]) -> str:
-    """Memories for a person, two lines each, fit for a narrow terminal."""
+    """Memories as text, two lines each, for a narrow terminal."""
     lines = []
     for memory in memories:
         facts = [
@@ -172,7 +170,7 @@ def memory_lines(memories: list[MemoryView]) -> str:
 
 
 def memory_card(memory: MemoryView) -> str:
-    """One memory for a person, in full."""
+    """One memory as text, in full."""
     facts = fields(
         (
             ("id", memory.id),
@@ -204,13 +202,13 @@ def _window(memory: MemoryView) -> str | None:
     return f"{day(memory.valid_from) or '…'} – {day(memory.valid_until) or '…'}"
 
 
-# -- Memories as evidence on the wire: with provenance and trust, alone and in contradiction.
+# -- Memories as evidence: with provenance and trust, alone and in contradictions.
 
 PREVIEW_CHARS = 200
 
 
 class ExhibitView(Wire):
-    """A memory with its provenance and how far it is trusted."""
+    """A memory with its provenance and trust."""
 
     id: str
     preview: str
@@ -221,7 +219,7 @@ class ExhibitView(Wire):
 
 
 class ContradictionView(Wire):
-    """Two memories that cannot both hold, and what they differ in."""
+    """Two contradicting memories, and how they differ."""
 
     stronger: ExhibitView
     weaker: ExhibitView

@@ -1,4 +1,4 @@
-"""The argument `secrets`, and arguments without what it keeps out."""
+"""The argument `secrets`, and screening of arguments for secrets."""
 
 from collections.abc import Collection
 from typing import Annotated, TypeVar
@@ -9,22 +9,22 @@ from vestige.engine.context import Call
 from vestige.engine.ingest.secrets import Policy, screen_fields
 from vestige.operations.registry.arguments import Arguments
 
-Told = TypeVar("Told", bound=Arguments)
+Screened = TypeVar("Screened", bound=Arguments)
 Secrets = Annotated[
     Policy | None,
     Field(
-        description="A key, token or password in the text: refuse it, redact (black out the secret), allow "
-        "(store as it is). Default: the setting memory.secrets."
+        description="If the text contains a key, token or password: refuse it, redact (replace the "
+        "secret), allow (store it unchanged). Default: setting memory.secrets."
     ),
 ]
 
 
-def cleaned(call: Call, told: Told, names: Collection[str], secrets: Policy | None) -> Told:
-    """The arguments with secrets in these of them blacked out, or SecretFound, as the policy says."""
-    given = told.model_dump(include=set(names), exclude_unset=True)
+def cleaned(call: Call, arguments: Screened, names: Collection[str], secrets: Policy | None) -> Screened:
+    """The arguments with secrets in these fields redacted, or SecretFound, depending on the policy."""
+    given = arguments.model_dump(include=set(names), exclude_unset=True)
     changed = screen_fields(call, given, secrets)
     for name, value in changed.items():
-        held = getattr(told, name)
+        held = getattr(arguments, name)
         if isinstance(held, Arguments):
             changed[name] = held.model_copy(update=value)
-    return told.model_copy(update=changed)
+    return arguments.model_copy(update=changed)

@@ -1,4 +1,4 @@
-"""Tables and lines for people. Pure text; the command line adds colour, pipes get JSON instead."""
+"""Plain-text tables and lines. The command line adds colour; pipes get JSON instead."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -22,14 +22,14 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def fields(pairs: Iterable[tuple[str, object]]) -> str:
-    """Name and value, one a line, values aligned; empty ones are left out."""
+    """Name and value pairs, one a line, values aligned; empty values are left out."""
     shown = [(name, str(value)) for name, value in pairs if value not in (None, "", (), [])]
     width = max((len(name) for name, _ in shown), default=0)
     return "\n".join(f"{name.ljust(width)}  {value}" for name, value in shown)
 
 
 def clip(text: str, limit: int = CELL_CHARS) -> str:
-    """The text on one line, cut to `limit` characters: what fits in a cell."""
+    """The text on one line, cut to `limit` characters."""
     return preview(text, limit)
 
 

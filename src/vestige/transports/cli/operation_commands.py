@@ -1,4 +1,4 @@
-"""Commands made from the registry: one per operation, at its own place, with its own words."""
+"""Commands generated from the registry: one per operation."""
 
 import shlex
 import sys
@@ -17,15 +17,15 @@ from vestige.transports.cli.session import CliSession, ProgressLine
 from vestige.transports.cli.usage import unknown_command
 
 CONFIRM = "confirm"
-"""The argument by which an operation wants to be told that it is meant: the answer to our question."""
+"""The argument that confirms a destructive operation; the prompt sets it."""
 _METAVARS = {"integer": "N", "number": "X", "time": "TIME", "json": "JSON|@FILE|-"}
 
 
 class NearestChoice(click.Choice[str]):
-    """A choice that names the nearest one when it refuses."""
+    """A choice whose error names the nearest value."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The choice, or a refusal."""
+        """The choice, or an error."""
         if value in self.choices:
             return str(value)
         close = nearest_name(str(value), self.choices)
@@ -34,13 +34,13 @@ class NearestChoice(click.Choice[str]):
 
 
 class CommandGroup(click.Group):
-    """A group that shows its help when called alone and names the nearest command to a wrong one."""
+    """A group that shows its help when called alone and suggests the nearest command for an unknown one."""
 
     def __init__(self, name: str, help_text: str) -> None:
         super().__init__(
             name,
             help=help_text,
-            short_help=help_text,  # else click cuts it in the list of commands
+            short_help=help_text,  # click would shorten it in the list of commands
             params=list(everywhere()),
             invoke_without_command=True,
             callback=_show_help,
@@ -49,16 +49,16 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that was meant, or an error with the nearest name."""
+        """The command, or an error with the nearest name."""
         name = args[0]
-        if name.startswith("-"):  # click says which option is wrong
+        if name.startswith("-"):  # click reports unknown options
             return super().resolve_command(ctx, args)
         if self.get_command(ctx, name) is None and not ctx.resilient_parsing:
             raise unknown_command(ctx, name, self.list_commands(ctx))
         return super().resolve_command(ctx, args)
 
     def place(self, path: tuple[str, ...], command: click.Command, groups: Mapping[str, str]) -> None:
-        """Put a command at its path, making the groups on the way."""
+        """Add a command at its path, creating the groups on the way."""
         first, *rest = path
         if not rest:
             self.add_command(command, first)
@@ -77,17 +77,17 @@ def _show_help(ctx: click.Context) -> None:
 
 
 def add_operations(root: CommandGroup, registry: Registry) -> None:
-    """Give every operation its command."""
+    """Add a command for every operation."""
     groups = _groups(registry)
     for operation in registry.operations.values():
         root.place(operation.command, operation_command(operation), groups)
     for name, group in root.commands.items():
-        if isinstance(group, CommandGroup) and not group.help:  # no tool says what it is for: its words do
+        if isinstance(group, CommandGroup) and not group.help:  # not a tool: list its commands instead
             group.help = group.short_help = f"The {name}: {', '.join(sorted(group.commands))}."
 
 
 def _groups(registry: Registry) -> dict[str, str]:
-    """What the commands of each group are for: what the tool of their operations says before its actions."""
+    """The help of each group: the description of its tool up to the colon."""
     groups: dict[str, str] = {}
     for tool in registry.tools.values():
         for name in tool.actions.values():
@@ -132,7 +132,7 @@ def operation_command(operation: Operation) -> click.Command:
 
 
 def _check(operation: Operation, arguments: Sequence[Argument], values: Mapping[str, Any]) -> None:
-    """Refuse what cannot be used before anything is asked or opened; what is missing, by its name there."""
+    """Validate arguments before asking or opening anything; a missing one is named as on the command line."""
     try:
         operation.parse(values)
     except InvalidInput as error:
@@ -146,7 +146,7 @@ def _check(operation: Operation, arguments: Sequence[Argument], values: Mapping[
 
 
 def _answer(session: CliSession, operation: Operation, values: Mapping[str, Any]) -> Wire:
-    """The answer of an operation, or what it says where the store cannot be opened."""
+    """The answer of an operation, or its answer for a store that cannot be opened."""
     try:
         app = session.open()
     except StoreError as exc:
@@ -158,21 +158,21 @@ def _answer(session: CliSession, operation: Operation, values: Mapping[str, Any]
 
 
 def example_of(operation: Operation) -> str:
-    """The operation's example as a line for the shell."""
+    """The operation's example as a shell command."""
     return " ".join(map(_quoted, ["vestige", *words_of(operation, operation.example)]))
 
 
 def _quoted(word: str) -> str:
-    """A word for the shell, as a person would write it: an apostrophe in double quotes, if that will do."""
+    """A word quoted for the shell; an apostrophe in double quotes, if possible."""
     return f'"{word}"' if "'" in word and not set(word) & set('"$`\\!') else shlex.quote(word)
 
 
 def confirm(question: str) -> None:
-    """Ask before something is destroyed; without a terminal only `--yes` will do."""
+    """Ask before something is destroyed; without a terminal `--yes` is needed."""
     if not sys.stdin.isatty():
         raise InvalidInput(
-            "There is no terminal to ask whether to go on.",
-            hint="Say --yes.",
+            "Confirmation is needed, but there is no terminal to ask on.",
+            hint="Pass --yes to confirm.",
             details={"argument": "yes"},
         )
     if not click.confirm(question, err=True):
@@ -188,7 +188,7 @@ def _stdin() -> bytes:
 
 
 def _parameter(argument: Argument) -> click.Parameter:
-    # Nothing is required here: what is missing is refused by the registry.
+    # Nothing is required here: the registry reports missing arguments.
     if argument.positional:
         metavar = argument.name.upper() + ("…" if argument.kind == "list" else "")
         return click.Argument(
@@ -215,7 +215,7 @@ def _type(argument: Argument) -> click.ParamType[Any]:
 
 
 def _help(argument: Argument) -> str:
-    """The description with what it takes and what it is without."""
+    """The description with limits and default."""
     notes = []
     if argument.kind == "list":
         notes.append("repeatable, or separated by commas")

@@ -1,4 +1,4 @@
-"""The options that work on every command, and before it: where the memories are, and how to answer."""
+"""Options of every command, before or after it: data directory, settings file and output format."""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -12,31 +12,33 @@ from vestige.transports.cli.session import CliSession, Form
 
 
 def everywhere() -> list[click.Option]:
-    """Fresh copies of the options that every command and group has."""
+    """New instances of the options that every command and group has."""
     return [
-        *places(),
-        _form("json", "Answer in JSON (the default when output is not a terminal)."),
-        _form("table", "Answer in text for people."),
+        *location_options(),
+        _form("json", "Print JSON (the default if output is not a terminal)."),
+        _form("table", "Print text for people."),
     ]
 
 
-def places() -> list[click.Option]:
-    """Those of them that say where things are: all there is for a command that answers in no form of ours."""
+def location_options() -> list[click.Option]:
+    """The options for locations only, for commands with their own output format."""
     return [
-        _setting("data_dir", "DIR", "Where the memories are.", "dir"),
-        _setting("config", "FILE", "A settings file to use instead of vestige.toml there.", "file"),
+        _setting("data_dir", "DIR", "Data directory, which holds the memories.", "dir"),
+        _setting(
+            "config", "FILE", "Settings file to use instead of vestige.toml in the data directory.", "file"
+        ),
     ]
 
 
 def path_option(flag: str, metavar: str, help_text: str, kind: Literal["dir", "file"]) -> click.Option:
-    """An option that takes a path; the shell completes it, and whoever uses it checks it."""
+    """An option that takes a path; the shell completes it, and the command checks it."""
     return click.Option([flag], metavar=metavar, help=help_text, shell_complete=paths(kind))
 
 
 def paths(
     kind: Literal["dir", "file"],
 ) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
-    """Lets the shell complete a path."""
+    """Shell completion of a path."""
 
     def complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         return [CompletionItem(incomplete, type=kind)]
@@ -49,9 +51,10 @@ def _setting(name: str, metavar: str, help_text: str, kind: Literal["dir", "file
         if value is None:
             return
         session = ctx.ensure_object(CliSession)
-        # The settings read the environment themselves; it is kept for who tells another program about it.
-        told = ctx.get_parameter_source(name) is not ParameterSource.ENVIRONMENT
-        (session.flags if told else session.surroundings)[name] = value
+        # The settings read the environment themselves; the value is kept for commands that pass it to other
+        # programs.
+        given = ctx.get_parameter_source(name) is not ParameterSource.ENVIRONMENT
+        (session.flags if given else session.surroundings)[name] = value
 
     option = path_option("--" + name.replace("_", "-"), metavar, help_text, kind)
     option.callback, option.expose_value = keep, False

@@ -1,4 +1,4 @@
-"""One run of the command line: what was asked for before and after the command, and how to answer."""
+"""One run of the command line: its global options, and output."""
 
 import json
 import os
@@ -33,13 +33,13 @@ class LocalApplication(Service, Protocol):
 
     @property
     def engine(self) -> Engine:
-        """Its parts."""
+        """The engine behind it."""
 
     def run(self, operation: Operation, arguments: Mapping[str, Any], progress: Progress) -> Wire:
         """Run an operation for the local user."""
 
     def exchange_news(self) -> None:
-        """Hear from now on what happens in other processes."""
+        """Receive events of other processes from now on."""
 
     def __enter__(self) -> Self: ...
 
@@ -53,31 +53,31 @@ OpenApp = Callable[[Mapping[str, Any]], LocalApplication]
 
 
 class ServingApplication(Served, Service, Protocol):
-    """A running Vestige that serves others, as `vestige.app.open_server` opens it."""
+    """A running Vestige that serves clients, as `vestige.app.open_server` opens it."""
 
 
 OpenServer = Callable[[Mapping[str, Any]], ServingApplication]
-"""Opens an application that stays, with the same flags."""
+"""Opens an application for a server, with the same flags."""
 
 
 class RestoreContents(Protocol):
-    """What a backup holds."""
+    """The contents of a backup."""
 
     @property
     def memories(self) -> int:
-        """How many memories."""
+        """Number of memories."""
 
     @property
     def events(self) -> int:
-        """How many events."""
+        """Number of events."""
 
     @property
     def newest(self) -> str | None:
-        """When something last changed in it."""
+        """Time of the last change."""
 
 
 class RestoreResult(Protocol):
-    """What a restore did."""
+    """The result of a restore."""
 
     @property
     def contents(self) -> RestoreContents:
@@ -85,57 +85,56 @@ class RestoreResult(Protocol):
 
     @property
     def kept(self) -> Path | None:
-        """Where the store that was there is kept."""
+        """Where the replaced store is kept."""
 
 
 class Restorer(Protocol):
-    """Puts a backup in the place of a store's file: a matter of the backend, so it is handed in."""
+    """Replaces the file of a store by a backup. Depends on the backend, so it is passed in."""
 
     def recognises(self, backup: Path) -> bool:
-        """Whether a file is a database of this backend's sort."""
+        """Whether a file is a database of this backend."""
 
     def inspect(self, backup: Path) -> RestoreContents:
-        """Check a backup and say what it holds."""
+        """Check a backup and return its contents."""
 
     def staging(self, database: Path) -> AbstractContextManager[Path]:
-        """The right to replace a store, and a folder beside it that goes at the end."""
+        """The exclusive right to replace a store, with a temporary folder beside it."""
 
     def stage(self, backup: Path, folder: Path, name: str) -> Path:
         """Check a backup and copy it into a folder."""
 
     def swap(self, staged: Path, database: Path, *, prove: Callable[[], None]) -> RestoreResult:
-        """Put it in place; `prove` opens the store and raises if it is not right."""
+        """Replace the store; `prove` opens it and raises if it is not valid."""
 
 
 class MaintainedDatabase(Protocol):
-    """The database that the settings name, seen from outside the store in it: a matter of the backend, so it
-    is handed in."""
+    """The database of the settings, without opening the store. Depends on the backend, so it is passed in."""
 
     def status(self) -> DatabaseStatus:
-        """How it is. Nothing is made or changed."""
+        """Its status. Nothing is created or changed."""
 
     def upgrade(self) -> Upgrade:
         """What opening the store would do to its schema."""
 
     def remains(self) -> Sequence[Trouble]:
-        """What can be seen of a store that cannot be opened."""
+        """Problems of a store that cannot be opened."""
 
     def restorer(self) -> Restorer:
-        """What replaces the store by a backup, or InvalidInput with what to do instead."""
+        """The restorer of this backend, or InvalidInput with what to do instead."""
 
 
 OpenDatabase = Callable[[Settings], MaintainedDatabase]
-"""The database of these settings; it is reached for when it is asked something."""
+"""The database of these settings; it is accessed when a method is called."""
 
 OpenEnds = Callable[[Settings, str, str], tuple[End, End]]
-"""Both ends of a transfer, from the words they were named by; they are reached for when they are used."""
+"""Both ends of a transfer, from their names; they are opened when they are used."""
 
 
 @dataclass(slots=True, kw_only=True)
 class CliSession:
-    """What the options that work everywhere said, and where answers go.
+    """Global options of a run, and its output.
 
-    `surroundings` are those of the `flags` that nobody gave, as environment variables give them.
+    `surroundings` are options that come from environment variables instead of `flags`.
     """
 
     open_app: OpenApp
@@ -148,20 +147,20 @@ class CliSession:
     colour: bool = False
 
     def open(self, **flags: Any) -> LocalApplication:
-        """The application, with the flags given and those of the caller."""
+        """The application, with these flags and the user's."""
         return self.open_app({**self.flags, **flags})
 
     def settings(self) -> Settings:
-        """The settings in force, for what needs no store."""
+        """The effective settings, for commands without a store."""
         return load_settings(self.flags)
 
     def database(self) -> MaintainedDatabase:
-        """The database that the settings name."""
+        """The database of the settings."""
         return self.open_database(self.settings())
 
     @property
     def wants_json(self) -> bool:
-        """Whether answers and errors are for a program."""
+        """Whether answers and errors are JSON."""
         return self.form == "json" if self.form else not sys.stdout.isatty()
 
     def answer(self, value: Any, text: Callable[[], str]) -> None:
@@ -172,17 +171,17 @@ class CliSession:
             write_text(visible(text()))
 
     def line(self, value: Any, text: Callable[[], str]) -> bool:
-        """Show one of many results on a line of its own; whether anybody still reads."""
+        """Show one of several results on its own line; returns whether the reader is still there."""
         if self.wants_json:
             return write(f"{_json(value)}\n".encode())
         return write_text(visible(text()))
 
     def refuse(self, error: VestigeError) -> int:
-        """Show an error; its exit code."""
+        """Show an error; returns its exit code."""
         if self.wants_json:
             click.echo(_json({"error": error.value()}), err=True)
         else:
-            # `color` None lets click colour a terminal and nothing else.
+            # With None, click colours a terminal only.
             shown = None if self.colour else False
             click.echo(click.style("Error: ", fg="red") + visible(error.message), err=True, color=shown)
             if error.hint:
@@ -191,8 +190,7 @@ class CliSession:
 
 
 def visible(text: str) -> str:
-    """The text with control characters shown instead of obeyed: a memory must not drive the terminal, nor
-    turn around what stands beside it."""
+    """The text with control characters escaped: a memory must not control the terminal or reorder text."""
     return _CONTROL.sub(lambda found: _escaped(ord(found.group())), text)
 
 
@@ -202,12 +200,12 @@ def _escaped(code: int) -> str:
 
 _CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f"
-    r"\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]"  # the order of writing, and ends of lines
+    r"\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]"  # text direction, and line ends
 )
 
 
 class ProgressLine:
-    """One line on standard error that says how far a long command is; silent when nobody looks."""
+    """A progress line on standard error; silent unless it is a terminal."""
 
     def __init__(self) -> None:
         self._watched = sys.stderr.isatty()
@@ -229,35 +227,35 @@ class ProgressLine:
             self._draw("")
 
     def _draw(self, text: str) -> None:
-        # Back to the beginning of the line, and clear what is left of the previous text.
+        # Return to the start of the line, and clear the previous text.
         click.echo(f"\r{text}\x1b[K", nl=False, err=True, color=True)
 
 
 @contextmanager
 def resumable() -> Iterator[None]:
-    """Tell whoever interrupts a long command that the work so far is not lost."""
+    """Tell the user who interrupts a long command that the work so far is not lost."""
     try:
         yield
     except KeyboardInterrupt:
-        click.echo("Interrupted. The same command goes on where it was.", err=True)
+        click.echo("Interrupted. Run the same command again to continue.", err=True)
         raise click.Abort from None
 
 
 def write_text(text: str) -> bool:
-    """Write lines to standard output; whether anybody reads them."""
+    """Write lines to standard output; returns whether the reader is still there."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    # A terminal that lacks a character shows a question mark rather than nothing at all.
+    # A character that the terminal lacks is shown as a question mark.
     return write((text.rstrip("\n") + "\n").encode(encoding, "replace"))
 
 
 def write(data: bytes) -> bool:
-    """Write to standard output; False for a reader that has seen enough (`| head`), which is no error."""
+    """Write to standard output; False if the reader closed the pipe (`| head`), which is not an error."""
     try:
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
     except BrokenPipeError:
-        # What is still buffered would fail again when the interpreter closes the stream.
+        # Buffered data would fail again when the interpreter closes the stream.
         nothing = os.open(os.devnull, os.O_WRONLY)
         with suppress(OSError, ValueError):
             os.dup2(nothing, sys.stdout.fileno())
@@ -269,5 +267,5 @@ def write(data: bytes) -> bool:
 def _json(value: Any) -> str:
     try:
         return orjson.dumps(value).decode("utf-8")
-    except TypeError:  # an error about bytes that are not UTF-8 quotes them; only escapes can carry those
+    except TypeError:  # an error about invalid UTF-8 quotes the bytes, which need escapes
         return json.dumps(value)

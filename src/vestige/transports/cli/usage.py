@@ -1,4 +1,4 @@
-"""Mistakes on the command line, as the error value every transport uses."""
+"""Mistakes on the command line, as the error value that every transport uses."""
 
 import click
 from click.exceptions import BadArgumentUsage, BadOptionUsage, BadParameter, NoSuchOption
@@ -7,11 +7,11 @@ from vestige.core.errors import InvalidInput, UnknownArgument
 from vestige.core.nearest import nearest_name
 
 OTHER_NAMES = {"--port": "--bind", "--host": "--bind"}
-"""What options of ours are called elsewhere."""
+"""Options under the names that other programs use."""
 
 
-def refusal(error: click.UsageError) -> InvalidInput:
-    """What a mistake that click found is in our words."""
+def usage_error(error: click.UsageError) -> InvalidInput:
+    """A usage error of click as our error value."""
     if isinstance(error, NoSuchOption):
         return _unknown_option(error)
     if isinstance(error, BadParameter) and error.param is not None:
@@ -25,7 +25,7 @@ def refusal(error: click.UsageError) -> InvalidInput:
 
 
 def unknown_command(ctx: click.Context, name: str, known: list[str]) -> InvalidInput:
-    """There is no command of that name in this group."""
+    """The error for an unknown command of a group."""
     close = nearest_name(name, known)
     meant = _further_in(ctx, name) or ([f"{ctx.command_path} {close}"] if close else [])
     return InvalidInput(
@@ -36,7 +36,7 @@ def unknown_command(ctx: click.Context, name: str, known: list[str]) -> InvalidI
 
 
 def _further_in(ctx: click.Context, name: str) -> list[str]:
-    """The commands of exactly this name in the groups of a group."""
+    """The commands of this name in subgroups."""
     groups = ctx.command.commands if isinstance(ctx.command, click.Group) else {}
     return [
         f"{ctx.command_path} {group} {name}"
@@ -54,7 +54,7 @@ def _unknown_option(error: NoSuchOption) -> InvalidInput:
     hint = (
         f"Did you mean `{close}`?"
         if close
-        else f"Put `--` before a text that begins with a dash. {_help_hint(ctx)}"
+        else f"Put `--` before a text that starts with a dash. {_help_hint(ctx)}"
     )
     return UnknownArgument(f"{where} has no option `{name}`.", hint=hint, details={"argument": name})
 

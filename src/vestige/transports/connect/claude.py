@@ -1,6 +1,6 @@
-"""Claude Code keeps its user settings in a file that it rewrites all the time: it is asked to change it.
+"""Commands for Claude Code, which rewrites its user settings file all the time.
 
-An edit from outside can be lost to a session that is running. Its own command cannot.
+A running session can overwrite an edit of the file, but not a change by its own command.
 """
 
 from vestige.transports.connect.clients import CLIENTS
@@ -11,18 +11,18 @@ PROGRAM = "claude"
 
 
 def add(server: Server, name: str) -> list[str]:
-    """The words of the command that adds a server for all projects of the user."""
+    """The command that adds a server for all projects of the user."""
     words = [PROGRAM, "mcp", "add", "--scope", "user"]
     if isinstance(server, Stdio):
         return [*words, name, "--", server.command, *server.args]
     words += ["--transport", "http", name, server.url]
     headers = CLIENTS[CLIENT].entry(server).get("headers")
     if isinstance(headers, dict):
-        # Behind the address: the option takes every word that follows it.
+        # After the URL: the option takes every following word.
         words += ["--header", *(f"{key}: {value}" for key, value in headers.items())]
     return words
 
 
 def remove(name: str) -> list[str]:
-    """The words of the command that takes it out again."""
+    """The command that removes the server."""
     return [PROGRAM, "mcp", "remove", "--scope", "user", name]

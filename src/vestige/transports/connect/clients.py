@@ -1,8 +1,8 @@
-"""The clients that can be connected, as data: where each keeps its settings and what an entry looks like.
+"""The supported clients, as data: where each keeps its settings and the form of an entry.
 
-`source` names the pages and source files that say so. Not all of them could be read first hand:
-docs/howto/connect-clients.md says which facts are known through others only. What nobody confirms is left
-out: `http` of a client that cannot send a header, `reference` of one that reads no variables there.
+`source` lists the pages and source files of these facts. Some could not be read first hand:
+docs/howto/connect-clients.md lists those. Unconfirmed features are left out: `http` of a client that cannot
+send a header, `reference` of one that reads no variables there.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,18 +17,18 @@ from vestige.transports.connect.servers import Entry, Http, InlineKey, Json, Key
 FormatName = Literal["json", "toml"]
 Scope = Literal["user", "project"]
 Places = Mapping[str, tuple[str, ...]]
-"""Files by platform (as `sys.platform` names it; others are like Linux): the first that is there counts."""
+"""Files by platform (as in `sys.platform`; others are like Linux): the first that exists counts."""
 
 VARIABLE = "NAME"
-"""Stands for the name of a variable in a reference."""
+"""Placeholder for the name of a variable in a reference."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentClient:
     """A program that speaks MCP.
 
-    `containers` are the places in the file that servers are listed at; the first that is there counts, else
-    the last. `reference` is how a value names an environment variable. `signs` tell that it is installed.
+    `containers` are the keys under which servers are listed; the first that exists counts, else the last.
+    `reference` is how a value refers to an environment variable. `signs` are files of an installed client.
     """
 
     name: str
@@ -46,25 +46,25 @@ class AgentClient:
     source: tuple[str, ...]
 
     def files(self, scope: Scope, platform: str) -> tuple[str, ...]:
-        """Where its settings of a scope are, as templates for `Machine.place`."""
+        """Its settings files of a scope, as templates for `Machine.place`."""
         if scope == "project":
             return self.project
         return self.user.get(platform, self.user["linux"])
 
     def entry(self, server: Server) -> Entry:
-        """What it wants to read for a server, or InvalidInput where it cannot."""
+        """The entry for a server, or InvalidInput if the client does not support it."""
         if isinstance(server, Stdio):
             return self.stdio(server)
         if self.http is None:
             raise InvalidInput(
-                f"{self.title} takes no HTTP server from its settings file.",
-                hint="Leave --http out: it starts `vestige-mcp` itself.",
+                f"{self.title} does not support HTTP servers in its settings file.",
+                hint="Omit --http: it then starts `vestige-mcp` itself.",
                 details={"client": self.name},
             )
         return self.http(server, self._authorization(server))
 
     def installed(self, machine: Machine) -> bool:
-        """Whether it seems to be on this machine."""
+        """Whether it seems to be installed on this machine."""
         return machine.has(self.signs) or bool(self.program and machine.which(self.program))
 
     def _authorization(self, server: Http) -> str:
@@ -76,9 +76,9 @@ class AgentClient:
             case Named(variable=variable):
                 if self.reference is None:
                     raise InvalidInput(
-                        f"{self.title} reads no environment variables in its settings file.",
-                        hint="Give the key itself with --key (it is then in your own file), or leave "
-                        "--http out.",
+                        f"{self.title} does not read environment variables in its settings file.",
+                        hint="Pass the key itself with --key (it is then stored in your own file), or omit "
+                        "--http.",
                         details={"client": self.name, "argument": "key_env"},
                     )
                 return f"Bearer {self.reference.replace(VARIABLE, variable)}"
@@ -96,11 +96,11 @@ def find(name: str) -> AgentClient:
     )
 
 
-# -- what entries look like ----------------------------------------------------------------------------
+# -- Forms of entries
 
 
 def _started(kind: str | None = None) -> Callable[[Stdio], Entry]:
-    """`command` and `args`, with the `type` that some want to see."""
+    """`command` and `args`, with the `type` that some clients need."""
 
     def entry(server: Stdio) -> Entry:
         shown: Entry = {"type": kind} if kind else {}
@@ -112,8 +112,8 @@ def _started(kind: str | None = None) -> Callable[[Stdio], Entry]:
     return entry
 
 
-def _reached(address: str, kind: str | None = None) -> Callable[[Http, str], Entry]:
-    """The address under this name, and the key in a header."""
+def _by_url(address: str, kind: str | None = None) -> Callable[[Http, str], Entry]:
+    """The URL under this name, and the key in a header."""
 
     def entry(server: Http, authorization: str) -> Entry:
         shown: Entry = {"type": kind} if kind else {}
@@ -142,7 +142,7 @@ def _opencode_stdio(server: Stdio) -> Entry:
     return {"type": "local", "command": words}
 
 
-# -- the clients -----------------------------------------------------------------------------------------
+# -- Clients
 
 
 def _everywhere(*files: str) -> Places:
@@ -158,7 +158,7 @@ _ALL = (
         user=_everywhere("~/.claude.json"),
         project=(".mcp.json",),
         stdio=_started("stdio"),
-        http=_reached("url", "http"),
+        http=_by_url("url", "http"),
         reference="${NAME}",
         signs=("~/.claude.json", "~/.claude"),
         program="claude",
@@ -206,7 +206,7 @@ _ALL = (
         user=_everywhere("~/.cursor/mcp.json"),
         project=(".cursor/mcp.json",),
         stdio=_started(),
-        http=_reached("url"),
+        http=_by_url("url"),
         reference="${env:NAME}",
         signs=("~/.cursor", "CONFIG/Cursor"),
         program="cursor",
@@ -220,7 +220,7 @@ _ALL = (
         project=(".vscode/mcp.json",),
         containers=(("servers",),),
         stdio=_started("stdio"),
-        http=_reached("url", "http"),
+        http=_by_url("url", "http"),
         reference="${env:NAME}",
         signs=("CONFIG/Code/User",),
         program="code",
@@ -235,7 +235,7 @@ _ALL = (
         title="Windsurf",
         user=_everywhere("~/.codeium/windsurf/mcp_config.json"),
         stdio=_started(),
-        http=_reached("serverUrl"),
+        http=_by_url("serverUrl"),
         reference="${env:NAME}",
         signs=("~/.codeium/windsurf",),
         program="windsurf",
@@ -252,7 +252,7 @@ _ALL = (
         },
         containers=(("context_servers",),),
         stdio=_started(),
-        http=_reached("url"),
+        http=_by_url("url"),
         signs=("CONFIG/zed", "CONFIG/Zed", "~/.config/zed"),
         program="zed",
         advice="Zed starts it when the file is saved.",
@@ -267,7 +267,7 @@ _ALL = (
         user=_everywhere("~/.gemini/settings.json"),
         project=(".gemini/settings.json",),
         stdio=_started(),
-        http=_reached("httpUrl"),
+        http=_by_url("httpUrl"),
         reference="${NAME}",
         signs=("~/.gemini",),
         program="gemini",
@@ -282,7 +282,7 @@ _ALL = (
         title="Cline",
         user=_everywhere(f"CONFIG/{_CLINE}", "~/.cline/data/settings/cline_mcp_settings.json"),
         stdio=_started(),
-        http=_reached("url", "streamableHttp"),
+        http=_by_url("url", "streamableHttp"),
         signs=("CONFIG/Code/User/globalStorage/saoudrizwan.claude-dev", "~/.cline"),
         program="cline",
         advice="Cline starts it when the file is saved.",
@@ -297,7 +297,7 @@ _ALL = (
         user=_everywhere("~/.continue/mcpServers/vestige.json"),
         project=(".continue/mcpServers/vestige.json",),
         stdio=_started(),
-        http=_reached("url", "http"),
+        http=_by_url("url", "http"),
         signs=("~/.continue",),
         advice="Reload the window; MCP works in agent mode.",
         source=(
@@ -314,10 +314,10 @@ _ALL = (
             "win32": ("~/.config/opencode/opencode.json", "~/.config/opencode/opencode.jsonc"),
         },
         project=("opencode.json", "opencode.jsonc"),
-        # Version 2 lists servers one level deeper, and reads files of version 1 as they are.
+        # Version 2 lists servers one level deeper, and reads files of version 1 unchanged.
         containers=(("mcp", "servers"), ("mcp",)),
         stdio=_opencode_stdio,
-        http=_reached("url", "remote"),
+        http=_by_url("url", "remote"),
         reference="{env:NAME}",
         signs=("CONFIG/opencode", "~/.config/opencode"),
         program="opencode",

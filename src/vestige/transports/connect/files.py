@@ -1,4 +1,4 @@
-"""A client's settings file: read whole, written atomically, with a copy of what was there beside it."""
+"""Settings files of clients: read whole, written atomically, with a copy of the previous one."""
 
 import os
 import re
@@ -17,7 +17,9 @@ _STAMP = "%Y%m%dT%H%M%S"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigFile:
-    """A file as it was read. `target` is where it really is when `path` is a link; `text` None: not there."""
+    """A file as it was read. `target` is the real file if `path` is a link; `text` is null if it does not
+    exist.
+    """
 
     path: Path
     target: Path
@@ -26,30 +28,30 @@ class ConfigFile:
 
     @property
     def open_to_others(self) -> bool:
-        """Whether other users of the machine may read it."""
+        """Whether other users of the machine can read it."""
         return os.name == "posix" and self.mode is not None and bool(self.mode & OTHERS)
 
 
 def read(path: Path) -> ConfigFile:
-    """A file, whether it is there or not; InvalidInput when it cannot be read as text."""
+    """Read a file, which may not exist; InvalidInput if it is not readable as text."""
     try:
         target = path.resolve()
         mode = stat.S_IMODE(target.stat().st_mode)
-        # Bytes, because reading as text would change the ends of lines.
+        # As bytes, because text mode would change line ends.
         text = target.read_bytes().decode("utf-8")
     except FileNotFoundError:
         return ConfigFile(path=path, target=target, text=None)
     except UnicodeDecodeError as exc:
-        raise refusal(path, "is not UTF-8 text") from exc
-    except (OSError, RuntimeError) as exc:  # a ring of links is a RuntimeError before Python 3.13
-        raise refusal(path, f"cannot be read: {_reason(exc)}") from exc
+        raise unusable(path, "is not UTF-8 text") from exc
+    except (OSError, RuntimeError) as exc:  # a cycle of links is a RuntimeError before Python 3.13
+        raise unusable(path, f"cannot be read: {_reason(exc)}") from exc
     return ConfigFile(path=path, target=target, text=text, mode=mode)
 
 
 def write(file: ConfigFile, text: str, *, now: datetime, private: bool) -> Path | None:
-    """Put a new text in the place of the file as it was read; the copy of the old one, if there was one.
+    """Replace the file by a new text; returns the copy of the old one, if there was one.
 
-    Conflict when somebody changed it meanwhile: nothing is written then.
+    Raises Conflict if another program changed it in the meantime; then nothing is written.
     """
     _check_unchanged(file)
     backup = None
@@ -60,14 +62,14 @@ def write(file: ConfigFile, text: str, *, now: datetime, private: bool) -> Path 
             _write(backup, file.text, PRIVATE, like=file.target)
         _replace(file.target, text, PRIVATE if private else SHARED)
     except OSError as exc:
-        if backup is not None:  # a copy of what is there still is of no use
+        if backup is not None:  # the file is unchanged, so its copy is useless
             backup.unlink(missing_ok=True)
-        raise refusal(file.path, f"cannot be written: {_reason(exc)}") from exc
+        raise unusable(file.path, f"cannot be written: {_reason(exc)}") from exc
     return backup
 
 
 def restore(file: ConfigFile, text: str | None, spent: tuple[Path, ...]) -> None:
-    """Put back what was there before, or nothing; the copies that it came from go."""
+    """Restore the previous text, or remove the file; removes the copies it came from."""
     _check_unchanged(file)
     try:
         if text is None:
@@ -77,20 +79,20 @@ def restore(file: ConfigFile, text: str | None, spent: tuple[Path, ...]) -> None
         for backup in spent:
             backup.unlink(missing_ok=True)
     except OSError as exc:
-        raise refusal(file.path, f"cannot be written: {_reason(exc)}") from exc
+        raise unusable(file.path, f"cannot be written: {_reason(exc)}") from exc
 
 
 def prune(folder: Path, roots: tuple[Path, ...]) -> None:
-    """Remove a folder and those above it, as far as they are empty and below one of the roots."""
+    """Remove a folder and its parents, if they are empty and below one of the roots."""
     kept = {root.resolve() for root in roots}
-    with suppress(OSError):  # the first that is not empty ends it
+    with suppress(OSError):  # stops at the first that is not empty
         while folder not in kept and kept & set(folder.parents):
             folder.rmdir()
             folder = folder.parent
 
 
 def backups(file: ConfigFile) -> list[tuple[Path, str]]:
-    """The copies beside a file with their texts, the oldest first."""
+    """The copies beside a file with their texts, oldest first."""
     pattern = re.compile(re.escape(file.target.name) + r"\.vestige-(\d{8}T\d{6})(?:-(\d+))?\.bak")
     found = []
     with suppress(OSError):
@@ -101,11 +103,11 @@ def backups(file: ConfigFile) -> list[tuple[Path, str]]:
     return [(path, text) for _, _, path, text in sorted(found)]
 
 
-def refusal(path: Path, why: str) -> InvalidInput:
-    """A file that cannot be used, and that nothing was done to."""
+def unusable(path: Path, why: str) -> InvalidInput:
+    """The error for a file that cannot be used and was not changed."""
     return InvalidInput(
         f"{path} {why}. Nothing was changed.",
-        hint="Put it right, or take `--print` and add the entry by hand.",
+        hint="Fix the file, or use `--print` and add the entry by hand.",
         details={"path": str(path)},
     )
 
@@ -130,7 +132,7 @@ def _backup_name(target: Path, now: datetime) -> Path:
 
 def _replace(target: Path, text: str, mode: int) -> None:
     staged = target.with_name(f".{target.name}.vestige-{os.getpid()}.tmp")
-    staged.unlink(missing_ok=True)  # of a process of this number that did not come to its end
+    staged.unlink(missing_ok=True)  # left by a process with the same id that crashed
     try:
         _write(staged, text, mode, like=target)
         staged.replace(target)
@@ -140,7 +142,7 @@ def _replace(target: Path, text: str, mode: int) -> None:
 
 
 def _write(path: Path, text: str, mode: int, *, like: Path) -> None:
-    """A new file with the rights and the owner of one that is there, or else with a mode."""
+    """Write a new file with the permissions and owner of an existing one, or else with a mode."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as out:
         out.write(text.encode("utf-8"))
         out.flush()

@@ -1,6 +1,6 @@
-"""JSON as people keep it in settings files: comments and trailing commas are allowed, and survive an edit.
+"""JSON with comments and trailing commas, as in settings files; both survive an edit.
 
-An edit changes the text of one member and nothing else. Files are read into nodes that know where they are.
+An edit changes the text of one member and nothing else. Files are parsed into nodes with positions.
 """
 
 import json
@@ -19,7 +19,7 @@ UNIT = "  "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A value and where it stands; the members of an object know their places too."""
+    """A value and its position; members of an object have positions too."""
 
     start: int
     end: int
@@ -29,7 +29,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A key with its value; `end` is behind the comma, if there is one."""
+    """A key with its value; `end` is after the comma, if there is one."""
 
     key: str
     start: int
@@ -43,7 +43,7 @@ class Member:
 
 
 def read(text: str) -> Entry:
-    """The object in a text; an empty text is an empty object. ValueError says what is wrong, and where."""
+    """The object in a text; an empty text is an empty object. ValueError states the error and position."""
     value = _parse(text).value
     if not isinstance(value, dict):
         raise ValueError("it is not an object")  # noqa: TRY004 - it is the text that is wrong
@@ -51,7 +51,7 @@ def read(text: str) -> Entry:
 
 
 def put(text: str, keys: Keys, value: Json) -> str:
-    """The text with a value at `keys`; objects on the way are made."""
+    """The text with a value at `keys`; missing objects are created."""
     if _skip(text, 0) == len(text):
         gap = _newline(text) if text.strip("\ufeff \t\r\n") and not text.endswith("\n") else ""
         return text + gap + _formatted(_nested(keys, value), "", UNIT, _newline(text)) + _newline(text)
@@ -67,7 +67,7 @@ def put(text: str, keys: Keys, value: Json) -> str:
 
 
 def take(text: str, keys: Keys) -> str:
-    """The text without what is at `keys`, which must be there."""
+    """The text without the value at `keys`, which must exist."""
     node = _parse(text)
     for key in keys[:-1]:
         node = _found(node, key).node
@@ -79,7 +79,7 @@ def take(text: str, keys: Keys) -> str:
         start, end = member.start, follower.start
     before, after = text[:start], text[end:]
     if index and index == len(node.members) - 1 and not member.has_comma:
-        # The one before is the last now: its comma goes, what stands behind the comma stays.
+        # The previous member is now the last: its comma is removed, text after the comma stays.
         last = node.members[index - 1]
         before = text[: last.node.end] + text[last.end : start]
     if len(node.members) == 1 and not text[node.start + 1 : start].strip():
@@ -87,7 +87,7 @@ def take(text: str, keys: Keys) -> str:
     return before + after
 
 
-# -- reading -----------------------------------------------------------------------------------------------
+# -- Parsing
 
 
 def _parse(text: str) -> Node:
@@ -174,7 +174,7 @@ def _wrong(text: str, at: int) -> ValueError:
 def _member(node: Node, key: str) -> Member | None:
     same = [member for member in node.members if member.key == key]
     if len(same) > 1:
-        raise ValueError(f"`{key}` is there twice")
+        raise ValueError(f"`{key}` occurs twice")
     return same[0] if same else None
 
 
@@ -185,11 +185,11 @@ def _found(node: Node, key: str) -> Member:
     return member
 
 
-# -- writing -----------------------------------------------------------------------------------------------
+# -- Editing
 
 
 def _insert(text: str, node: Node, key: str, value: Json) -> str:
-    """A new last member of an object, in the manner of its neighbours."""
+    """Add a last member to an object, formatted like its neighbours."""
     newline, unit = _newline(text), _unit(text)
     end = _content_end(text, node.start + 1, node.end - 1)
     last = node.members[-1] if node.members else None
@@ -210,14 +210,14 @@ def _insert(text: str, node: Node, key: str, value: Json) -> str:
 
 
 def _spread(text: str, node: Node) -> bool:
-    """Whether an object has its members on lines of their own; an empty one goes by the rest of the file."""
+    """Whether an object has its members on separate lines; an empty one follows the rest of the file."""
     if node.members:
         return "\n" in text[node.start : node.end]
     return "\n" in text.strip() or node.start == _skip(text, 0)
 
 
 def _content_end(text: str, start: int, end: int) -> int:
-    """Where, between two places, the last thing that is not white space ends."""
+    """The end of the last character that is not white space, between two positions."""
     return start + len(text[start:end].rstrip())
 
 

@@ -1,4 +1,4 @@
-"""Where the files of clients are on a machine."""
+"""Locations of clients' files on a machine."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ def _nowhere(_name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """A user's machine: everything that decides where a client looks for its settings.
+    """A user's machine: what decides where a client keeps its settings.
 
-    `platform` is as in `sys.platform`, `config_home` where programs keep settings when it is not the usual
-    place, and `which` finds a program on the user's path.
+    `platform` is as in `sys.platform`, `config_home` is the folder of program settings if it is not the usual
+    one, and `which` finds a program on the user's path.
     """
 
     home: Path
@@ -24,9 +24,9 @@ class Machine:
     which: Callable[[str], str | None] = _nowhere
 
     def place(self, template: str) -> Path:
-        """The path that a template of the table of clients stands for on this machine.
+        """The path of a template of the client table on this machine.
 
-        It begins with `~` (home), `CONFIG` (where programs keep settings), or nothing (the project).
+        It starts with `~` (home), `CONFIG` (the folder of program settings), or nothing (the project).
         """
         first, _, rest = template.partition("/")
         if first == "~":
@@ -36,21 +36,21 @@ class Machine:
         return self.project / template
 
     def choose(self, templates: Iterable[str]) -> Path:
-        """The first of several places that is there, or else the first one."""
+        """The first path that exists, or else the first one."""
         places = [self.place(one) for one in templates]
         return next((place for place in places if place.exists()), places[0])
 
     def has(self, templates: Iterable[str]) -> bool:
-        """Whether one of these is there."""
+        """Whether one of these exists."""
         return any(self.place(one).exists() for one in templates)
 
     def roots(self) -> tuple[Path, ...]:
-        """Folders that belong to no client: what a client has is below one of them."""
+        """Folders that belong to no client: files of a client are below one of them."""
         return (self.home, self._settings(), self.project)
 
     def _settings(self) -> Path:
         if self.platform == "darwin":
             return self.home / "Library" / "Application Support"
         usual = self.home / ("AppData/Roaming" if self.platform == "win32" else ".config")
-        # A relative one is to be ignored, says the XDG standard.
+        # The XDG standard requires ignoring a relative path.
         return self.config_home if self.config_home and self.config_home.is_absolute() else usual

@@ -1,4 +1,4 @@
-"""What connecting a client would change, before anything is: the new text of one file, or nothing."""
+"""Plans the change that connecting a client makes: the new text of one file, or nothing."""
 
 import difflib
 import json
@@ -74,15 +74,14 @@ def _masked(found: re.Match[str]) -> str:
 # -- plans
 
 LINE_CHARS = 200
-"""A line of a difference is cut here: some clients keep a whole file on one."""
+"""Limit of a line in a diff: some clients write a whole file on one line."""
 
 _HEADERS = ("headers", "http_headers")
 _OF_PROCESSES = frozenset({"command", "args", "env", "env_vars", "cwd", "envFile", "environment"})
 _OF_SERVERS = frozenset({"headers", "http_headers", "env_http_headers", "oauth", "oauth_resource", "auth"})
-"""What people add to one kind of server. Codex refuses its whole file when it stands beside the other kind,
-were it empty."""
+"""Fields that users add to one kind of server. Codex rejects its whole file if they are in the other kind."""
 _PROGRAM = re.compile(r"\bvestige(?:-mcp)?(?:\.exe)?$|^https?://.*/mcp$")
-"""The program that `connect` writes down, as a path or behind `python -m`, or the address of a server."""
+"""The program that `connect` writes, as a path or after `python -m`, or the URL of a server."""
 _SAMPLES: tuple[Server, ...] = (
     Stdio(command="x", args=("x",)),
     Http(url="x", key=InlineKey(text="x")),
@@ -91,7 +90,7 @@ _SAMPLES: tuple[Server, ...] = (
 
 
 class TextFormat(Protocol):
-    """A way to write values down, which can be edited without touching the rest of a text."""
+    """A file format that can be edited without changing the rest of the text."""
 
     def read(self, text: str) -> Entry:
         """The values; ValueError for a text that is not of this format."""
@@ -100,7 +99,7 @@ class TextFormat(Protocol):
         """The text with a value."""
 
     def take(self, text: str, keys: Keys) -> str:
-        """The text without one."""
+        """The text without a value."""
 
 
 FORMATS: Mapping[FormatName, TextFormat] = {"json": jsonc, "toml": toml_text}
@@ -108,12 +107,11 @@ FORMATS: Mapping[FormatName, TextFormat] = {"json": jsonc, "toml": toml_text}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileChange:
-    """A file and what it would become; `after` None: it would go. `spent` are copies that go as well. `own`
-    are the texts that it writes and may show, as the file holds them: not a key.
+    """A file and its new text; `after` is null if the file is removed. `spent` are copies to remove as well.
+    `own` are the texts that it writes and may show, as in the file: never a key.
 
-    `reverts` is an `undo` that leaves an entry: the one that was there before Vestige wrote its own.
-    `foreign` is one that takes out what does not look like an entry of ours. Folders below `roots` that are
-    empty without the file go with it.
+    `reverts` is an `undo` that leaves an entry: the one from before Vestige wrote its own. `foreign` is one
+    that removes an entry that does not look like ours. Empty folders below `roots` are removed with the file.
     """
 
     client: AgentClient
@@ -130,32 +128,32 @@ class FileChange:
 
     @property
     def nothing(self) -> bool:
-        """Whether everything is as it should be already."""
+        """Whether nothing needs to change."""
         return self.after == self.file.text
 
     @property
     def outcome(self) -> str:
-        """What is so when it is done, in words."""
+        """The result of the change, in words."""
         if self.reverts:
-            return f"{self.client.title} has the entry again that it had before."
+            return f"Restored the previous entry of {self.client.title}."
         return f"{self.client.title} is no longer connected." if self.undoes else "The entry is written."
 
     @property
     def warning(self) -> str:
-        """What somebody should know before it is done; empty when there is nothing."""
+        """What the user should know before the change; empty without anything."""
         return (
-            "`vestige connect` did not write this entry, which leads to something else."
+            "`vestige connect` did not write this entry, which refers to something else."
             if self.foreign
             else ""
         )
 
     @property
     def exposed(self) -> bool:
-        """Whether a key would lie in a file that other users of the machine can read."""
+        """Whether a key would be in a file that other users of the machine can read."""
         return self.secret is not None and self.file.open_to_others
 
     def diff(self) -> str:
-        """The difference as `diff -u` shows it, with keys and the secrets of others made unreadable."""
+        """The difference like `diff -u`, with keys and secrets of others masked."""
         before, after = self.file.text, self.after
         seen: dict[str, str] = {}
         for text in (before or "", after or ""):
@@ -169,11 +167,11 @@ class FileChange:
             str(self.file.path) if after is not None else "/dev/null",
             lineterm="",
         )
-        # Masked line by line, and not before: two keys that differ would be the same.
+        # Masked line by line after the comparison: two different keys would look the same.
         return "\n".join(_cut(line[:1] + seen.get(line[1:], line[1:])) for line in lines)
 
     def apply(self, now: datetime) -> Path | None:
-        """Do it; the copy of the file as it was."""
+        """Apply the change; returns the copy of the previous file."""
         if self.nothing:
             return None
         if self.after is None or self.spent:
@@ -185,12 +183,12 @@ class FileChange:
 
 
 def connect(client: AgentClient, machine: Machine, server: Server, *, name: str, scope: Scope) -> FileChange:
-    """What adding a server to a client would change."""
+    """The change that adds a server to a client."""
     secret = server.key.text if isinstance(server, Http) and isinstance(server.key, InlineKey) else None
     if secret is not None and scope == "project":
         raise InvalidInput(
-            "A key does not belong in a file of a project: it is shared with everybody who has the project.",
-            hint="Name a variable that holds it with --key-env, or use --scope user.",
+            "A key must not be in a file of a project, which is shared with everyone who has the project.",
+            hint="Pass a variable that holds it with --key-env, or use --scope user.",
             details={"argument": "key"},
         )
     entry = client.entry(server)
@@ -205,10 +203,9 @@ def connect(client: AgentClient, machine: Machine, server: Server, *, name: str,
 
 
 def undo(client: AgentClient, machine: Machine, *, name: str, scope: Scope) -> FileChange:
-    """What taking a server out of a client again would change.
+    """The change that removes a server from a client.
 
-    A file that nobody else changed since becomes what it was, byte for byte; otherwise the entry goes and
-    the rest stays.
+    A file that was not changed since becomes what it was, byte for byte; otherwise only the entry is removed.
     """
     file = files.read(place(client, machine, scope))
     values = _values(client, file)
@@ -225,7 +222,7 @@ def undo(client: AgentClient, machine: Machine, *, name: str, scope: Scope) -> F
     if clean:
         after = clean[-1]
     elif _written(client, "", name, _at(_read(client, oldest), keys)) == oldest:
-        after = None  # there was no file
+        after = None  # the file did not exist before
     else:
         after = oldest if same else _removed(client, file, keys)
     return FileChange(
@@ -241,26 +238,26 @@ def undo(client: AgentClient, machine: Machine, *, name: str, scope: Scope) -> F
 
 
 def connected(client: AgentClient, machine: Machine, *, name: str, scope: Scope) -> Entry | None:
-    """The entry that a client has now; InvalidInput when its file cannot be read."""
+    """The current entry of a client; InvalidInput if its file cannot be read."""
     values = _values(client, files.read(place(client, machine, scope)))
     entry = _at(values, _entry_keys(client, values, name))
     return entry if isinstance(entry, dict) else None
 
 
 def place(client: AgentClient, machine: Machine, scope: Scope) -> Path:
-    """The settings file of a client, or InvalidInput where it has none of that scope."""
+    """The settings file of a client, or InvalidInput if it has none for this scope."""
     templates = client.files(scope, machine.platform)
     if not templates:
         raise InvalidInput(
             f"{client.title} has no settings file for a project.",
-            hint="Leave --scope out.",
+            hint="Omit --scope.",
             details={"client": client.name, "argument": "scope"},
         )
     return machine.choose(templates)
 
 
 def snippet(client: AgentClient, server: Server, name: str) -> str:
-    """The text of a file with nothing but this server in it."""
+    """The text of a file with only this server in it."""
     return FORMATS[client.format].put("", (*client.containers[-1], name), client.entry(server))
 
 
@@ -276,11 +273,11 @@ def _texts(value: Json) -> Iterator[str]:
             yield from _texts(one)
 
 
-# -- the new text ------------------------------------------------------------------------------------------
+# -- New text
 
 
 def _merged(client: AgentClient, found: Json, entry: Entry) -> Entry:
-    """The entry with what people added to the one that is there: it is theirs, and stays."""
+    """The entry with what users added to the existing one, which is kept."""
     if not isinstance(found, dict):
         return entry
     ours = {key for sample in _SAMPLES if _takes(client, sample) for key in client.entry(sample)}
@@ -301,7 +298,7 @@ def _merged(client: AgentClient, found: Json, entry: Entry) -> Entry:
 
 
 def _ours(entry: Json) -> bool:
-    """Whether an entry leads to a Vestige, as far as can be seen."""
+    """Whether an entry seems to refer to Vestige."""
     if isinstance(entry, dict):
         return any(_ours(value) for value in entry.values())
     if isinstance(entry, list):
@@ -316,7 +313,7 @@ def _takes(client: AgentClient, server: Server) -> bool:
 
 
 def _checked(client: AgentClient, file: ConfigFile, keys: Keys, wanted: Entry) -> str:
-    """The text with the entry. It is read again before it counts: an edit that changes more is refused."""
+    """The text with the entry. It is parsed again, and an edit that changes more is rejected."""
     before = _read(client, file.text or "")
     if _at(before, keys) == wanted and file.text is not None:
         return file.text
@@ -325,16 +322,16 @@ def _checked(client: AgentClient, file: ConfigFile, keys: Keys, wanted: Entry) -
     for key in keys[:-1]:
         below = inner.setdefault(key, {})
         if not isinstance(below, dict):
-            raise files.refusal(file.path, f"has something else at `{key}`")
+            raise files.unusable(file.path, f"has another value at `{key}`")
         inner = below
     inner[keys[-1]] = wanted
     try:
         after = _put(FORMATS[client.format], file.text or "", keys, wanted)
         right = _read(client, after) == expected
     except ValueError as exc:
-        raise files.refusal(file.path, f"cannot be edited: {exc}") from exc
+        raise files.unusable(file.path, f"cannot be edited: {exc}") from exc
     if not right:
-        raise files.refusal(file.path, "cannot be edited without changing more than the entry")
+        raise files.unusable(file.path, "cannot be edited without changing more than the entry")
     return after
 
 
@@ -350,14 +347,14 @@ def _removed(client: AgentClient, file: ConfigFile, keys: Keys) -> str:
         after = FORMATS[client.format].take(text, keys)
         right = _pruned(_read(client, after), keys) == _pruned(expected, keys)
     except (ValueError, KeyError) as exc:
-        raise files.refusal(file.path, f"cannot be edited: {exc}") from exc
+        raise files.unusable(file.path, f"cannot be edited: {exc}") from exc
     if not right:
-        raise files.refusal(file.path, "cannot be edited without changing more than the entry")
+        raise files.unusable(file.path, "cannot be edited without changing more than the entry")
     return after
 
 
 def _pruned(values: Entry, keys: Keys) -> Entry:
-    """The values without a container that is empty: some formats cannot write one."""
+    """The values without empty containers, which some formats cannot write."""
     if len(keys) < 2 or not isinstance(inner := values.get(keys[0]), dict):
         return values
     below = _pruned(inner, keys[1:])
@@ -366,7 +363,7 @@ def _pruned(values: Entry, keys: Keys) -> Entry:
 
 
 def _put(form: TextFormat, text: str, keys: Keys, wanted: Entry) -> str:
-    """The text with the entry: only what differs is written, so that comments in it stay."""
+    """The text with the entry: only differences are written, so that comments in it stay."""
     found = _at(form.read(text), keys)
     if not isinstance(found, dict):
         return form.put(text, keys, wanted)
@@ -383,7 +380,7 @@ def _put(form: TextFormat, text: str, keys: Keys, wanted: Entry) -> str:
 
 
 def _written(client: AgentClient, text: str, name: str, entry: Json) -> str | None:
-    """A text with an entry as `connect` would have written it, or None where it cannot."""
+    """A text with an entry as `connect` would write it, or None if it cannot."""
     try:
         keys = _entry_keys(client, _read(client, text), name)
         return _put(FORMATS[client.format], text, keys, entry) if isinstance(entry, dict) else None
@@ -391,7 +388,7 @@ def _written(client: AgentClient, text: str, name: str, entry: Json) -> str | No
         return None
 
 
-# -- reading -----------------------------------------------------------------------------------------------
+# -- Reading
 
 
 def _read(client: AgentClient, text: str) -> Entry:
@@ -402,7 +399,7 @@ def _values(client: AgentClient, file: ConfigFile) -> Entry:
     try:
         return _read(client, file.text or "")
     except ValueError as exc:
-        raise files.refusal(file.path, f"cannot be read as {client.format.upper()}: {exc}") from exc
+        raise files.unusable(file.path, f"cannot be read as {client.format.upper()}: {exc}") from exc
 
 
 def _entry_keys(client: AgentClient, values: Entry, name: str) -> Keys:

@@ -1,4 +1,4 @@
-"""The two ways to reach a memory, as an entry can describe them, and plain values as files hold them."""
+"""The two kinds of servers in an entry, and plain JSON values."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -6,7 +6,7 @@ from typing import TypeAlias
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 Entry: TypeAlias = dict[str, Json]
 Keys: TypeAlias = tuple[str, ...]
-"""Where in a file something is: the names on the way to it."""
+"""The position of a value in a file: the keys on the way to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,21 +19,21 @@ class Stdio:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InlineKey:
-    """A key that is written into the file."""
+    """A key that is stored in the file."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """A key that the client takes from an environment variable: no secret lies in the file."""
+    """A key in an environment variable of the client: the file contains no secret."""
 
     variable: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Http:
-    """A server that runs already; without a key when it needs none."""
+    """A running server; without a key if it needs none."""
 
     url: str
     key: InlineKey | Named | None = None

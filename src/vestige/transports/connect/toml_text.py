@@ -1,7 +1,7 @@
-"""TOML, edited by the line: what is not ours keeps its comments and its order.
+"""Edits TOML by statements: the rest keeps its comments and order.
 
-The standard library reads TOML and does not write it. Here a text that it can read is cut into statements, a
-header or a pair each, and one of them is replaced, added or taken out.
+The standard library reads TOML but does not write it. A text is split into statements, a header or a pair
+each, and one of them is replaced, added or removed.
 """
 
 import json
@@ -27,9 +27,9 @@ _BLANK_LINE = re.compile(r"(?<=\n)[ \t]*\r?\n\Z")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TomlStatement:
-    """A header or a pair: its whole name, its lines, and where the value of a pair stands.
+    """A header or a pair: its full name, its lines, and the position of a pair's value.
 
-    `table` counts the headers so far: a pair belongs to the header of the same number.
+    `table` counts the headers so far: a pair belongs to the header with the same number.
     """
 
     keys: Keys
@@ -40,14 +40,14 @@ class TomlStatement:
 
 
 def read(text: str) -> Entry:
-    """The tables in a text. ValueError says what is wrong, and where."""
+    """The tables in a text. ValueError states the problem and its position."""
     return tomllib.loads(text)
 
 
 def put(text: str, keys: Keys, value: Json) -> str:
     """The text with a value at `keys`: in place, as a pair of its table, or as a new table.
 
-    ValueError when what is there has a form that is not edited here, such as a dotted key.
+    ValueError if the existing form is not supported, such as a dotted key.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
     statements = list(_statements(text))
@@ -63,11 +63,9 @@ def put(text: str, keys: Keys, value: Json) -> str:
     )
     if inline is not None:
         name = ".".join(inline.keys)
-        raise ValueError(
-            f"`{name}` is written in one pair of braces; write its parts as tables, [{name}.NAME]"
-        )
+        raise ValueError(f"`{name}` is an inline table; write its parts as tables, [{name}.NAME]")
     if not isinstance(value, dict) or any(one.keys[: len(keys)] == keys for one in statements):
-        raise ValueError(f"`{'.'.join(keys)}` has a form that is not edited here")
+        raise ValueError(f"`{'.'.join(keys)}` has a form that cannot be edited")
     gap = _ending(text, newline)
     if text.strip() and not _BLANK_LINE.search(text + gap):
         gap += newline
@@ -76,19 +74,19 @@ def put(text: str, keys: Keys, value: Json) -> str:
 
 
 def take(text: str, keys: Keys) -> str:
-    """The text without what is at `keys` and below, which must be there."""
+    """The text without the value at `keys` and below, which must exist."""
     gone = [one for one in _statements(text) if one.keys[: len(keys)] == keys]
     if not gone:
         raise KeyError(".".join(keys))
     for one in reversed(gone):
         before = text[: one.start]
         if one.value is None:
-            before = _BLANK_LINE.sub("", before)  # the blank line above a table goes with it
+            before = _BLANK_LINE.sub("", before)  # the blank line above a table is removed with it
         text = before + text[one.end :]
     return text
 
 
-# -- reading -----------------------------------------------------------------------------------------------
+# -- Parsing
 
 
 def _statements(text: str) -> Iterator[TomlStatement]:
@@ -102,7 +100,7 @@ def _statements(text: str) -> Iterator[TomlStatement]:
             yield TomlStatement(keys=prefix, table=table, start=line, end=end)
         else:
             key = _KEY.match(text, at)
-            if key is None:  # what reads as TOML has no such place
+            if key is None:  # impossible for valid TOML
                 raise ValueError("it is not TOML")
             stop, end = _value(text, key.end() + 1)
             begin = key.end() + 1 + len(text[key.end() + 1 : stop]) - len(text[key.end() + 1 : stop].lstrip())
@@ -117,7 +115,7 @@ def _gap(text: str, at: int) -> int:
 
 
 def _value(text: str, at: int) -> tuple[int, int]:
-    """Where a value that begins here ends, and where its last line does."""
+    """The end of a value that starts here, and the end of its last line."""
     depth, stop = 0, at
     while (token := _TOKEN.match(text, at)) is not None:
         kind = token.lastgroup
@@ -131,7 +129,7 @@ def _value(text: str, at: int) -> tuple[int, int]:
 
 
 def _names(statement: str) -> Keys:
-    """The names in a header or in front of a value: the standard library knows how they are quoted."""
+    """The names in a header or before a value; the standard library unquotes them."""
     names: list[str] = []
     inner: object = tomllib.loads(statement)
     while isinstance(inner, dict) and inner:
@@ -140,7 +138,7 @@ def _names(statement: str) -> Keys:
     return tuple(names)
 
 
-# -- writing -----------------------------------------------------------------------------------------------
+# -- Editing
 
 
 def _ending(text: str, newline: str) -> str:
@@ -164,5 +162,5 @@ def _shown(value: Json) -> str:
 
 
 def _quoted(text: str) -> str:
-    # The escapes of JSON are those of TOML, which wants one more.
+    # JSON escapes are valid in TOML, which needs one more.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

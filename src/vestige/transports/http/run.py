@@ -167,7 +167,7 @@ def listening(bind: Bind, *, only_loopback: bool) -> Iterator[LimitedListener]:
 def _cannot(bind: Bind, exc: OSError) -> ConfigError | Conflict:
     if exc.errno == errno.EADDRINUSE:
         return Conflict(
-            f"Another program listens on {bind} already.",
+            f"Another program already listens on {bind}.",
             hint="Stop it, or choose another address with --bind. Port 0 takes a free one.",
             details={"bind": str(bind)},
         )

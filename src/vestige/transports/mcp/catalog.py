@@ -1,6 +1,6 @@
-"""The tools, prompts and resources on offer, from `tools.json`, which is generated from the registry.
+"""The catalog of tools, prompts and resources, read from `tools.json`, which is generated from the registry.
 
-Reading a file is what lets `tools/list` be answered without importing a single operation.
+Because it is a file, `tools/list` is answered without importing any operation.
 """
 
 import json
@@ -10,21 +10,21 @@ from vestige.core.nearest import nearest_name
 from vestige.transports.mcp.protocol.jsonrpc import Message, as_object
 from vestige.transports.mcp.protocol.prompts import PRIVATE
 
-# -- What of the lists somebody may use, by what he was granted. Pure.
+# -- The parts of the lists that a client may use, by its permissions. Pure.
 
 EVERYTHING = "everything"
-"""Needed, beside a permission, by what is about the store as a whole."""
+"""Required, besides a permission, by operations on the whole store."""
 
 
 def tools(entries: list[Message], needed: Message, granted: frozenset[str]) -> list[Message]:
-    """The tools with an action that may be called, each showing only such actions."""
+    """The tools with at least one permitted action, each listing only those."""
     uses = as_object(needed.get("tools")) or {}
     narrowed = (_tool(entry, as_object(uses.get(str(entry["name"]))), granted) for entry in entries)
     return [entry for entry in narrowed if entry is not None]
 
 
 def resources(entries: list[Message], needed: Message, granted: frozenset[str]) -> list[Message]:
-    """The resources, or templates, that may be read."""
+    """The permitted resources or templates."""
     uses = as_object(needed.get("resources")) or {}
     return [entry for entry in entries if _may(uses.get(_address(entry)), granted)]
 
@@ -49,23 +49,23 @@ def _may(needs: object, granted: frozenset[str]) -> bool:
     return not isinstance(needs, list) or granted.issuperset(needs)
 
 
-# -- catalog
+# -- The catalog
 
 PROFILES = ("core", "full")
-"""Which tools are listed: a few that lead to all, or all. Every tool can be called in both."""
+"""Which tools are listed: a few, one of which runs all others, or all. Every tool can be called in both."""
 
 INSTRUCTIONS = ("minimal", "full")
-"""How much an agent is told on connecting."""
+"""How long the instructions for an agent are."""
 
 _JSON = "application/json"
 
 
 class Catalog:
-    """What `tools.json` says, in one profile.
+    """The content of `tools.json`, in one profile.
 
-    An alias can be called and is not listed. A call through the gateway, {tool, arguments}, counts as a
-    call of the tool it names. `long` names the tools that get a thread of their own, each with the actions
-    that need it ("" for a tool without actions).
+    An alias can be called but is not listed. A call through the gateway, {tool, arguments}, counts as a call
+    of the tool it names. `long` lists the tools that run on their own thread, each with the actions that need
+    it ("" for a tool without actions).
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Catalog:
         self._resources = _entries(data, "resources")
         self._templates = _entries(data, "resourceTemplates")
         self.for_all = granted is None
-        """Whether the lists are whole; else they show what somebody who was granted this may use."""
+        """Whether the lists are complete; otherwise they are limited to the client's permissions."""
         self.tools, others = _entries(listed, profile), _entries(listed, "full")
         self.resources, self.templates = self._resources, self._templates
         if granted is not None:
@@ -101,7 +101,7 @@ class Catalog:
         self._aliases = as_object(data.get("aliases")) or {}
 
     def _pointing_to(self, entry: Message, others: list[Message]) -> Message:
-        """The entry; if it is the gateway's, with the names of the tools that only it leads to."""
+        """The entry; that of the gateway with the names of the tools that are not listed."""
         if entry["name"] != self._gateway:
             return entry
         listed = {tool["name"] for tool in self.tools}
@@ -114,7 +114,7 @@ class Catalog:
         return name in self._names or name in self._aliases
 
     def is_long(self, name: str, arguments: Message) -> bool:
-        """Whether this call is one that others should not wait for."""
+        """Whether this is a long call, which others should not wait for."""
         inner = as_object(arguments.get("arguments"))
         if name == self._gateway and inner is not None:
             name, arguments = str(arguments.get("tool")), inner
@@ -125,7 +125,7 @@ class Catalog:
         return isinstance(actions, list) and ("" in actions or arguments.get("action") in actions)
 
     def nearest_tool(self, name: str) -> str | None:
-        """The tool whose name looks most like this one."""
+        """The tool with the most similar name."""
         return nearest_name(name, sorted(self._names))
 
     def prompt(self, name: str) -> Message | None:
@@ -133,18 +133,18 @@ class Catalog:
         return self._prompts.get(name)
 
     def nearest_prompt(self, name: str) -> str | None:
-        """The prompt whose name looks most like this one."""
+        """The prompt with the most similar name."""
         return nearest_name(name, self._prompts)
 
     def resource(self, uri: str) -> str | None:
-        """The media type of a resource, or None when no resource or template here can have this uri."""
-        plain = uri.removeprefix("vestige/").partition("?")[0]  # some clients prefix the server's name
+        """The media type of a resource, or None if there is no such resource or template."""
+        plain = uri.removeprefix("vestige/").partition("?")[0]  # some clients put the server's name first
         for entry in self._resources:
             if entry.get("uri") == plain:
                 return str(entry.get("mimeType") or _JSON)
         for entry in self._templates:
             fixed, _, gap = str(entry.get("uriTemplate")).partition("{")
-            # A template that only adds a query to a resource has been looked at with it.
+            # A template that only adds a query to a resource was already checked with the resource.
             if not gap.startswith("?") and plain.startswith(fixed) and len(plain) > len(fixed):
                 return str(entry.get("mimeType") or _JSON)
         return None
@@ -158,15 +158,15 @@ def _entries(data: Message, key: str) -> list[Message]:
 
 
 def packaged(profile: str = PROFILES[0], instructions: str = INSTRUCTIONS[0]) -> Catalog:
-    """The catalog that this release was built with, whole."""
+    """The complete catalog of this release."""
     return Catalog(packaged_data(), profile, instructions)
 
 
 def packaged_data() -> Message:
-    """What `tools.json` says."""
+    """The content of `tools.json`."""
     path = __file__.rpartition(os.sep)[0] + os.sep + "tools.json"
     with open(path, "rb") as file:  # noqa: PTH123 - pathlib is 3 ms, a seventh of the whole start
         data = as_object(json.load(file))
     if data is None:
-        raise TypeError("tools.json must hold an object")
+        raise TypeError("tools.json must contain an object")
     return data

@@ -1,7 +1,7 @@
 """The MCP view of the registry, as one JSON document.
 
-It is generated into the package (`tools.json`), so that a server lists its tools without importing
-anything heavy; `vestige docs --check` fails when the file and the registry disagree.
+It is generated into the package (`tools.json`), so that a server lists its tools without heavy imports;
+`vestige docs --check` fails if the file and the registry differ.
 """
 
 from typing import Any
@@ -17,8 +17,9 @@ RESULT_SIZE = "anthropic/maxResultSizeChars"
 
 
 def document(registry: Registry) -> dict[str, Any]:
-    """Everything a client can list, and what only the server reads: `gateway`, `needed`, `long`, `aliases`,
-    `parts`."""
+    """Everything a client can list, and fields for the server only: `gateway`, `needed`, `long`, `aliases`,
+    `parts`.
+    """
     tools = registry.tools
     resources = list(registry.resources.values())
     return {
@@ -86,7 +87,7 @@ def _in_full(registry: Registry, tool: Tool) -> dict[str, Any]:
 
 
 def _in_core(registry: Registry, tool: Tool) -> dict[str, Any]:
-    """The tool in brief: an agent reads this list in every session, whatever it is there for."""
+    """The short form of a tool: an agent reads this list in every session."""
     largest = registry.large.get(tool.name)
     if tool.name == registry.gateway:
         largest = max(registry.large.values(), default=None)
@@ -100,13 +101,13 @@ def _in_core(registry: Registry, tool: Tool) -> dict[str, Any]:
 
 
 def _operations(registry: Registry, tool: Tool) -> list[Operation]:
-    """What a call of the tool may run."""
+    """The operations that a call of the tool may run."""
     tools = registry.tools.values() if tool.name == registry.gateway else [tool]
     return [registry.operations[name] for one in tools for name in one.actions.values()]
 
 
 def _needed(registry: Registry, operation: str) -> list[str]:
-    """What somebody must have been granted to call an operation."""
+    """The permissions that an operation needs."""
     one = registry.operations[operation]
     return [one.permission, *([EVERYTHING] if one.whole else [])]
 
@@ -116,7 +117,7 @@ def _long_actions(registry: Registry, tool: Tool) -> list[str]:
 
 
 def _annotations(title: str, operations: list[Operation]) -> dict[str, Any]:
-    """Truthful hints: a search leaves a trace, so it is not read-only."""
+    """Honest hints: a search strengthens memories, so it is not read-only."""
     effects = {operation.effect for operation in operations}
     return {
         "title": title,

@@ -1,7 +1,7 @@
-"""What `vestige-mcp` needs to know before it answers: flags, and three settings, read by hand.
+"""Options of `vestige-mcp`: flags and three settings, parsed by hand.
 
-A few words are not worth importing argparse, and the settings would import pydantic. Only when their file
-says something about one of these are they read before the first answer.
+Importing argparse or pydantic would take too long at start. The settings are only loaded before the first
+answer if their file mentions one of these.
 """
 
 import os
@@ -32,15 +32,15 @@ _QUESTIONS = {"--help": "help", "-h": "help", "--version": "version", "-V": "ver
 _PROFILE_VARIABLES = ("VESTIGE_MCP_PROFILE",)
 _EXCLUSIVE_VARIABLE = "VESTIGE_STORAGE_EXCLUSIVE"
 _INSTRUCTIONS_VARIABLES = ("VESTIGE_MCP_INSTRUCTIONS", "VESTIGE_SYSTEM_PROMPT_MODE")
-"""The second is the reference's name for it."""
+"""The second is the name in the reference system."""
 
 
 class UsageError(Exception):
-    """The command line or the environment cannot be understood."""
+    """The command line or the environment is invalid."""
 
 
 class Options:
-    """What is asked for: settings to open with, what to show, or a question to answer instead."""
+    """The parsed options: settings, profile, instructions, or a question such as `--help`."""
 
     __slots__ = ("exclusive", "instructions", "profile", "question", "settings")
 
@@ -53,12 +53,12 @@ class Options:
 
 
 def parse_options(arguments: list[str], environ: Mapping[str, str]) -> Options:
-    """Read the command line without its first word; the environment, then the settings file, say the rest."""
+    """Parse the command line without its first word; the environment and the settings file give the rest."""
     options = _flags(arguments)
     if options.question is None:
-        filed = _filed(options, environ)
-        options.profile = options.profile or _told(PROFILES, _PROFILE_VARIABLES, environ) or filed[0]
-        options.instructions = _told(INSTRUCTIONS, _INSTRUCTIONS_VARIABLES, environ) or filed[1]
+        filed = _from_file(options, environ)
+        options.profile = options.profile or _variable(PROFILES, _PROFILE_VARIABLES, environ) or filed[0]
+        options.instructions = _variable(INSTRUCTIONS, _INSTRUCTIONS_VARIABLES, environ) or filed[1]
         options.exclusive = options.exclusive or filed[2]
     return options
 
@@ -86,9 +86,8 @@ def _flags(arguments: list[str]) -> Options:
     return options
 
 
-def _filed(options: Options, environ: Mapping[str, str]) -> tuple[str, str, bool]:
-    """The profile and the instructions that the settings file asks for, or the defaults; and whether the
-    store is wanted alone, by the file or the environment."""
+def _from_file(options: Options, environ: Mapping[str, str]) -> tuple[str, str, bool]:
+    """Profile and instructions of the settings file, or the defaults; and whether the store is exclusive."""
     given = options.settings.get("config") or environ.get("VESTIGE_CONFIG")
     if not given:
         folder = options.settings.get("data_dir") or environ.get("VESTIGE_DATA_DIR")
@@ -102,17 +101,17 @@ def _filed(options: Options, environ: Mapping[str, str]) -> tuple[str, str, bool
     if b"mcp" not in text and b"exclusive" not in text and not environ.get(_EXCLUSIVE_VARIABLE):
         return PROFILES[0], INSTRUCTIONS[0], False
     from vestige.core.errors import ConfigError
-    from vestige.settings.settings import load_settings  # pydantic, for those whose file asks for it
+    from vestige.settings.settings import load_settings  # pydantic: only loaded if the file needs it
 
     try:
         chosen = load_settings(options.settings, environ=environ)
-    except ConfigError:  # told to the client by its first call, as for every other setting
+    except ConfigError:  # the client gets the error on its first call
         return PROFILES[0], INSTRUCTIONS[0], False
     return chosen.mcp.profile, chosen.mcp.instructions, chosen.storage.exclusive
 
 
-def _told(known: tuple[str, ...], variables: tuple[str, ...], environ: Mapping[str, str]) -> str | None:
-    """What the first variable that says something says."""
+def _variable(known: tuple[str, ...], variables: tuple[str, ...], environ: Mapping[str, str]) -> str | None:
+    """The value of the first variable that is set."""
     for variable in variables:
         value = environ.get(variable, "").strip()
         if value:
@@ -122,7 +121,7 @@ def _told(known: tuple[str, ...], variables: tuple[str, ...], environ: Mapping[s
 
 def _one_of(known: tuple[str, ...], value: str, where: str) -> str:
     if value not in known:
-        raise UsageError(f"{where} is {' or '.join(known)}, not {value!r}")
+        raise UsageError(f"{where} must be {' or '.join(known)}, not {value!r}")
     return value
 
 

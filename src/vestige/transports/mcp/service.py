@@ -1,4 +1,4 @@
-"""What the driver needs of the application. Only the type checker reads this module."""
+"""The application as the MCP driver uses it. Only the type checker reads this module."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -8,13 +8,13 @@ from vestige.transports.mcp.protocol.jsonrpc import Message
 
 
 class Service(Protocol):
-    """The application. Called from several threads; raises VestigeError for what it refuses."""
+    """The application. Called from several threads; raises VestigeError."""
 
     def call_tool(self, invocation: Invocation) -> Message:
-        """Run a tool; its answer as a JSON object."""
+        """Run a tool; returns a JSON object."""
 
     def read_resource(self, invocation: Invocation) -> Message:
-        """Read a resource (`name` is its URI); its content as a JSON object."""
+        """Read a resource (`name` is its URI); returns a JSON object."""
 
     def close(self) -> None:
         """Release everything."""

@@ -1,17 +1,16 @@
-"""MCP over stdin and stdout: the driver of the core, and the console entry `vestige-mcp`.
+"""MCP over stdin and stdout: the driver of the protocol core, and the console script `vestige-mcp`.
 
-One thread owns the connection and everything that is written: it takes lines, reports of jobs and
-signals from one inbox, in order, so nothing here needs a lock and no reply can overtake a
-cancellation. A second thread reads stdin; jobs run in `workers`.
+One thread owns the connection and all writing: it takes lines, reports of jobs and signals from one inbox, in
+order. So no lock is needed and no reply can overtake a cancellation. A second thread reads stdin; jobs run in
+`workers`.
 
-The end (stdin closed, SIGTERM, SIGINT, or a client that no longer reads): no new lines are taken, all
-jobs accepted so far are finished and answered, the application is closed. When the client went away,
-that takes as long as it takes: a write that was accepted is not lost. Only after a signal are jobs of
-which nothing is heard for `GRACE_SECONDS` abandoned, and the exit code says so. A second signal ends
-the process at once.
+At the end (stdin closed, SIGTERM, SIGINT, or a client that no longer reads) no new lines are taken, all
+accepted jobs are finished and answered, and the application is closed. If the client went away, there is no
+time limit: an accepted write is not lost. Only after a signal are jobs abandoned that report nothing for
+`GRACE_SECONDS`; the exit code is then 1. A second signal ends the process at once.
 
-Calls that come before the client's answer about its roots are held back for `ROOTS_SECONDS` at most, while
-the application opens.
+Calls that arrive before the client's answer about its roots wait at most `ROOTS_SECONDS`, while the
+application opens.
 """
 
 import os
@@ -29,7 +28,7 @@ from vestige.transports.mcp.protocol.jsonrpc import encode
 from vestige.transports.mcp.protocol.messages import Action, Cancel, HoldJobs, Send, Start
 from vestige.transports.mcp.workers import Finished, Progressed, Workers
 
-TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without importing typing (3 ms)
+TYPE_CHECKING = False  # like typing.TYPE_CHECKING, without importing typing (3 ms)
 if TYPE_CHECKING:
     from collections.abc import Callable
     from io import FileIO
@@ -41,9 +40,9 @@ GRACE_SECONDS = 10.0
 ROOTS_SECONDS = 2.0
 CLOSE_SECONDS = 1.0
 ABANDONED = 1
-"""The exit code when accepted jobs were left unfinished."""
+"""Exit code if accepted jobs were left unfinished."""
 MISUSED = 2
-"""The exit code when the command line cannot be understood, as of `vestige` and most programs."""
+"""Exit code for an invalid command line, like `vestige` and most programs."""
 
 GREETED_SECONDS = 0.5
 LISTED_SECONDS = 0.05
@@ -51,7 +50,7 @@ _CHUNK_BYTES = 1 << 16
 
 
 class Stop:
-    """Why the conversation ends: a signal's number, or 0 when the client went away."""
+    """Why the conversation ends: a signal's number, or 0 if the client went away."""
 
     __slots__ = ("signal",)
 
@@ -89,31 +88,31 @@ class StdioServer:
         self._stopped: Stop | None = None
 
     def stop(self, number: int = 0) -> None:
-        """Ask the server to end. May be called from a signal handler."""
+        """Ask the server to stop. Safe in a signal handler."""
         self._inbox.put(Stop(number))
 
     def run(self) -> tuple[int, bool]:
-        """Serve until the end; the exit code, and whether all threads are done."""
+        """Serve until the end; returns the exit code, and whether all threads ended."""
         threading.Thread(target=self._read, name="vestige-stdin", daemon=True).start()
         while self._stopped is None:
             try:
                 self._take(self._inbox.get(timeout=self._patience()))
             except Empty:
                 if self._hold is not None:
-                    self._go_on()
+                    self._start_held()
                 else:
                     self.warm_up()
-        self._go_on()  # what is held will not be told any more
+        self._start_held()  # no answer about roots will come any more
         cause = self._drain(self._stopped)
         clean = self._workers.close(CLOSE_SECONDS)
         if self._abandoned:
             return ABANDONED, clean
         return 128 + cause if cause == signal.SIGINT else 0, clean
 
-    # -- the inbox -------------------------------------------------------------------------------
+    # -- Inbox
 
     def _read(self) -> None:
-        """Cut stdin into lines of any size. A last line without its newline still counts."""
+        """Split stdin into lines of any size. A last line without a newline counts."""
         parts: list[bytes] = []
         while self._stopped is None and (chunk := self._chunk()):
             *lines, rest = chunk.split(b"\n")
@@ -127,7 +126,7 @@ class StdioServer:
     def _chunk(self) -> bytes | None:
         try:
             return self._stdin.read(_CHUNK_BYTES)
-        except (OSError, ValueError):  # the terminal or socket behind it is gone, or it was closed
+        except (OSError, ValueError):  # the terminal or socket is gone, or it was closed
             return None
 
     def _take(self, item: bytes | Progressed | Finished | Stop) -> None:
@@ -156,8 +155,8 @@ class StdioServer:
                 if not self._warm:
                     self.warm_up()
 
-    def _go_on(self) -> None:
-        """Start what is still held, if anything is."""
+    def _start_held(self) -> None:
+        """Start the held jobs, if any."""
         hold, self._hold = self._hold, None
         if hold is not None:
             self._act(self._connection.overdue(hold))
@@ -169,17 +168,17 @@ class StdioServer:
         try:
             while left:
                 left = left[self._stdout.write(left) or 0 :]
-        except (OSError, ValueError):  # the client closed its end: there is nobody left to tell
+        except (OSError, ValueError):  # the client closed its end
             self._broken = True
             self.stop()
 
-    # -- the beginning and the end ---------------------------------------------------------------
+    # -- Start and end
 
     def _patience(self) -> float | None:
-        """How long to wait for held jobs to start, or to stay idle before opening the application unasked.
+        """The time to wait for held jobs, or to stay idle before opening the application.
 
-        The client gets its first answers before anything heavy competes with them; afterwards it
-        usually waits for its user, which is the time to warm up.
+        The client gets its first answers before anything heavy competes with them. Afterwards it usually
+        waits for its user, which is the time to open the application.
         """
         if self._hold is not None:
             return max(0.0, self._hold_ends - monotonic())
@@ -188,12 +187,12 @@ class StdioServer:
         return LISTED_SECONDS if self._connection.listed_tools else GREETED_SECONDS
 
     def warm_up(self) -> None:
-        """Open the application before anybody asks for something."""
+        """Open the application before the first call."""
         self._warm = True
         self._workers.warm_up()
 
     def _drain(self, stopped: Stop) -> int:
-        """Finish the accepted jobs; the signal that caused the end, or 0."""
+        """Finish the accepted jobs; returns the signal that caused the end, or 0."""
         number = stopped.signal
         while self._workers.unfinished:
             try:
@@ -213,11 +212,11 @@ class StdioServer:
         for job in jobs:
             self._workers.cancel(job)
         names = ", ".join(sorted({job.name for job in jobs}))
-        _say(f"gave up waiting for {len(jobs)} unfinished: {names}\n")
+        _say(f"stopped without finishing {len(jobs)} jobs: {names}\n")
 
 
 def main() -> int:
-    """Run `vestige-mcp`; the exit code."""
+    """Run `vestige-mcp`; returns the exit code."""
     try:
         options = parse_options(sys.argv[1:], os.environ)
     except UsageError as error:
@@ -228,7 +227,7 @@ def main() -> int:
         return 0
 
     def open_app() -> "Service":
-        # Everything heavy, when it is first needed.
+        # Heavy imports, when they are first needed.
         from vestige.settings.settings import calm_blas
 
         calm_blas()
@@ -241,7 +240,7 @@ def main() -> int:
 
 
 def serve_exclusively(open_app: "OpenApp", tools: catalog.Catalog) -> int:
-    """Serve like `serve_process`, but only if the store can be had: it is opened before the first answer."""
+    """Like `serve_process`, but opens the store before the first answer and fails if it cannot."""
     from vestige.core.errors import VestigeError
 
     try:
@@ -259,9 +258,9 @@ def serve_process(
     *,
     opened: bool = False,
 ) -> int:
-    """Serve on this process's own stdin and stdout until the end; the exit code.
+    """Serve on this process's stdin and stdout until the end; returns the exit code.
 
-    An application that is `opened` already is taken over at once, so that it is closed in any case.
+    An application that is already `opened` is taken over at once, so that it is always closed.
     """
     try:
         stdin, stdout = _private_streams()
@@ -274,23 +273,23 @@ def serve_process(
     _on_signals(server.stop)
     code, clean = server.run()
     if not clean:
-        # Threads still run that would be torn down with the interpreter under them. Replies are
-        # unbuffered and the database survives being left, so leave.
+        # Threads are still running. Replies are unbuffered and the database survives a hard exit, so exit
+        # without tearing down the interpreter under them.
         os._exit(code)
     return code
 
 
 def _private_streams() -> "tuple[FileIO, FileIO]":
-    """Take stdin and stdout away from everybody else.
+    """Take stdin and stdout over exclusively.
 
-    The real ones move to descriptors of our own. What prints to stdout, in Python or in C, now
-    reaches stderr, and what reads stdin finds it empty.
+    The real streams move to private descriptors. Anything that prints to stdout, in Python or in C, now
+    writes to stderr, and stdin is empty for other readers.
     """
     for descriptor in (0, 1):
         os.fstat(descriptor)
     try:
         os.fstat(2)
-    except OSError:  # started without stderr: keep its number from becoming a pipe of ours
+    except OSError:  # started without stderr: reserve its number
         os.open(os.devnull, os.O_WRONLY)
     streams = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -303,7 +302,7 @@ def _private_streams() -> "tuple[FileIO, FileIO]":
 
 
 def _on_signals(stop: "Callable[[int], None]") -> None:
-    """Let SIGTERM and SIGINT end the server in order; the second of its kind ends it at once."""
+    """Let SIGTERM and SIGINT stop the server in order; a second signal of the same kind ends it at once."""
 
     def handle(number: int, _frame: "FrameType | None") -> None:
         signal.signal(number, signal.SIG_DFL)
@@ -316,7 +315,7 @@ def _on_signals(stop: "Callable[[int], None]") -> None:
 def _say(text: str) -> None:
     try:
         os.write(2, f"vestige-mcp: {text}".encode())
-    except OSError:  # stderr may be closed, and that is no reason to fail
+    except OSError:  # stderr may be closed, which is not a reason to fail
         return
 
 

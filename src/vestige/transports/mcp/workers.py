@@ -1,8 +1,7 @@
 """The threads that run jobs, and the application they share, opened when first needed.
 
-Jobs run one after another in the order they arrived, so that a client that stores something and then
-searches finds it, without waiting for the first answer. Tools marked long run beside that queue, each
-on a thread of its own.
+Jobs run one after another in order of arrival, so that a client that stores something and then searches finds
+it without waiting for the first answer. Tools marked long run beside that queue, each on its own thread.
 """
 
 import threading
@@ -10,7 +9,7 @@ from queue import SimpleQueue
 
 from vestige.transports.mcp.protocol.messages import TOOL, Done, Failed, Job, Outcome
 
-TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without importing typing (3 ms)
+TYPE_CHECKING = False  # like typing.TYPE_CHECKING, without importing typing (3 ms)
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Progressed:
-    """A job got further."""
+    """A job made progress."""
 
     __slots__ = ("job", "message", "total", "value")
 
@@ -30,7 +29,7 @@ class Progressed:
 
 
 class Finished:
-    """A job ended; without an outcome when it was cancelled before it began."""
+    """A job ended; without an outcome if it was cancelled before it started."""
 
     __slots__ = ("job", "outcome")
 
@@ -40,7 +39,7 @@ class Finished:
 
 
 class Workers:
-    """Runs jobs on threads and reports what becomes of them. Every job is reported finished once."""
+    """Runs jobs on threads and reports their outcome. Every job is reported finished exactly once."""
 
     def __init__(self, open_app: "OpenApp", report: "Callable[[Progressed | Finished], None]") -> None:
         self._open_app = open_app
@@ -52,7 +51,7 @@ class Workers:
         self._thread: threading.Thread | None = None
 
     def start(self, job: Job) -> None:
-        """Run a job soon."""
+        """Queue a job."""
         self._cancelled[job] = threading.Event()
         if job.long:
             threading.Thread(target=self._run, args=(job,), name="vestige-long", daemon=True).start()
@@ -64,21 +63,21 @@ class Workers:
         self._enqueue(True)
 
     def cancel(self, job: Job) -> None:
-        """Tell a job to stop, or never to begin."""
+        """Cancel a job, or prevent its start."""
         if event := self._cancelled.get(job):
             event.set()
 
     @property
     def unfinished(self) -> list[Job]:
-        """The jobs that have not been reported finished yet."""
+        """The jobs that were not reported finished yet."""
         return list(self._cancelled)
 
     def forget(self, job: Job) -> None:
-        """The report about a job has been read."""
+        """Forget a job whose report was read."""
         self._cancelled.pop(job, None)
 
     def close(self, timeout_seconds: float) -> bool:
-        """Close the application and end the queue's thread; False if some thread would not end."""
+        """Close the application and end the queue's thread; False if a thread does not end."""
         if self._thread is not None:
             self._queue.put(False)
             self._thread.join(timeout_seconds)
@@ -95,7 +94,7 @@ class Workers:
 
     def _enqueue(self, item: Job | bool) -> None:
         if self._thread is None:
-            # A daemon: a job that never returns must not keep the process from ending.
+            # A daemon: a job that never returns must not keep the process alive.
             self._thread = threading.Thread(target=self._work, name="vestige-jobs", daemon=True)
             self._thread.start()
         self._queue.put(item)
@@ -110,7 +109,7 @@ class Workers:
     def _warm_up(self) -> None:
         try:
             self._opened()
-        except BaseException as error:  # the next call tries again, and gives the client the reason
+        except BaseException as error:  # the next call retries, and returns the reason to the client
             _log_warning("opening failed, the next call will try again: %s", error)
 
     def _opened(self) -> "Service":
@@ -144,21 +143,21 @@ class Workers:
 
 
 def attempt(job: Job, call: "Callable[[Job], dict[str, object]]") -> Outcome:
-    """What a job comes to, whatever its call raises."""
-    from vestige.core.errors import VestigeError  # imported here, on the worker, to keep the start lean
+    """The outcome of a job, whatever its call raises."""
+    from vestige.core.errors import VestigeError  # imported on the worker, to keep the start fast
 
     try:
         return Done(call(job))
     except VestigeError as error:
         return Failed(error.value())
-    except BaseException:  # even SystemExit: a job that is not answered hangs its client
+    except BaseException:  # even SystemExit: an unanswered job would hang its client
         _log_exception(f"{job.kind} {job.name} failed")
         hint = "The server's log on stderr has the details."
-        return Failed({"code": "internal", "message": "Something went wrong inside Vestige.", "hint": hint})
+        return Failed({"code": "internal", "message": "Vestige had an internal error.", "hint": hint})
 
 
 def _log_exception(what: str) -> None:
-    import logging  # imported here to keep the start lean
+    import logging  # imported here to keep the start fast
 
     logging.getLogger(__name__).exception("%s", what)
 

@@ -151,7 +151,7 @@ def test_the_general_words_of_an_error_are_those_of_its_kind_with_what_to_do_nex
     with busy(tmp_path / "data") as case:
         error, _ = case.by_mcp(case.keys["write"])
         assert error["message"] == "Another process is writing and did not finish in time."
-        assert error["hint"].startswith("Try again in a moment; the server's log says more about request ")
+        assert error["hint"].startswith("Try again in a moment; the server's log has the details of request ")
 
 
 def test_who_narrows_himself_is_told_as_little_as_who_reaches_no_more(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`vestige bench`: the benchmarks, which come with the source and are no part of an installed package."""
+"""`vestige bench`: the benchmarks, which are in the source but not in the installed package."""
 
 import runpy
 import sys
@@ -17,11 +17,11 @@ NAMES = (
 )  # fmt: skip
 PACKAGE = "benchmarks"
 PROJECT = Path(__file__).parents[5]
-"""Where the project is, if this runs from its source."""
+"""The project folder, if this runs from the source."""
 
 
 def bench_command() -> click.Command:
-    """The command; what follows the name of a benchmark is handed to it as it is."""
+    """The command; words after the name are passed to the benchmark."""
     return click.Command(
         "bench",
         callback=lambda name, words: run(name, words),
@@ -31,7 +31,7 @@ def bench_command() -> click.Command:
         ],
         help=f"{run.__doc__}",
         short_help="Run a benchmark of the source checkout.",
-        # Its options are the benchmark's own, `--help` after the name included.
+        # Its options belong to the benchmark, including `--help` after the name.
         context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
     )
 
@@ -40,7 +40,7 @@ def run(name: str | None, words: Sequence[str], *, project: Path = PROJECT) -> N
     """Run a benchmark: quality, speed, peers, gate, planted, simulate, mechanisms, prediction, sleep,
     contention, http, scale, ingest or startup.
 
-    What follows its name are its own options, such as --quick or --help.
+    Words after the name are options of the benchmark, such as --quick or --help.
     """
     if name not in NAMES:
         close = nearest_name(name, NAMES) if name else None
@@ -51,7 +51,7 @@ def run(name: str | None, words: Sequence[str], *, project: Path = PROJECT) -> N
         )
     if not (project / PACKAGE / "report.py").is_file():
         raise NotFound(
-            "The benchmarks come with the source, and this is an installed package.",
+            "The benchmarks are in the source only, and this is an installed package.",
             hint="Clone the project, run `make model` there, then `.venv/bin/vestige bench` from it.",
         )
     module = f"{PACKAGE}.{name}"

@@ -16,14 +16,17 @@ NEEDED = ("starlette", "uvicorn", "websockets", "blake3")
 
 def options() -> list[click.Parameter]:
     """The options of the command."""
-    return [click.Option(["--bind"], metavar="HOST:PORT", help="Where to listen; port 0 takes a free one.")]
+    return [
+        click.Option(["--bind"], metavar="HOST:PORT", help="Address to listen on; port 0 picks a free one.")
+    ]
 
 
 def bridge(session: CliSession, bind: str | None) -> None:
     """Serve the HTTP API that OpenClaw deployments use, in front of a `vestige-mcp` process.
 
-    VESTIGE_AUTH_TOKEN is the token that every request needs; VESTIGE_ALLOW_ANONYMOUS=true does without, on an
-    address of this machine alone. Ctrl-C ends it when what runs is done; a second one ends it at once.
+    VESTIGE_AUTH_TOKEN is the token that every request needs; with VESTIGE_ALLOW_ANONYMOUS=true none is
+    needed, on a loopback address only. Ctrl-C stops it after running requests finish; a second one stops it
+    at once.
     """
     if any(find_spec(name) is None for name in NEEDED):
         raise MissingExtra.named("server", "`vestige bridge`")
@@ -37,7 +40,7 @@ def bridge(session: CliSession, bind: str | None) -> None:
         session.flags["bridge.bind"] = bind
     settings, clock = session.settings(), system_clock()
     token = auth.token_of(settings)
-    place = auth.bind_of_bridge(settings, token)
+    bind_address = auth.bind_of_bridge(settings, token)
     config = session.flags.get("config")
     command = run.child_command(settings, ["--config", str(Path(config).absolute())] if config else [])
     set_up_logs(settings)
@@ -52,14 +55,14 @@ def bridge(session: CliSession, bind: str | None) -> None:
             token=token,
         )
     )
-    with listening(place, only_loopback=token is None) as opened:
+    with listening(bind_address, only_loopback=token is None) as opened:
         warn_unencrypted(opened, settings)
         local = url_of(opened)
         url = url_for_others(opened, settings.server.allowed_hosts) or local
 
         def started() -> None:
-            told = {"url": url, "local": local, "auth": token is not None}
-            session.line(told, lambda: _greeting(url, local))
+            value = {"url": url, "local": local, "auth": token is not None}
+            session.line(value, lambda: _greeting(url, local))
 
         run.serve(served, settings, opened, started)
     if sys.stderr.isatty():
@@ -68,4 +71,4 @@ def bridge(session: CliSession, bind: str | None) -> None:
 
 def _greeting(url: str, local: str) -> str:
     here = f"\n  On this machine:  {local}" if local != url else ""
-    return f"The bridge listens on {url}; Ctrl-C ends it.{here}"
+    return f"The bridge listens on {url}; press Ctrl-C to stop.{here}"

@@ -1,4 +1,4 @@
-"""`vestige connect CLIENT`: this memory in the settings of an agent, shown before it is written."""
+"""`vestige connect CLIENT`: adds this memory to the settings of an agent, with a preview."""
 
 import shutil
 import sys
@@ -19,7 +19,7 @@ from vestige.transports.cli.commands.connect_server import (
     server_of,
 )
 from vestige.transports.cli.operation_commands import NearestChoice, confirm
-from vestige.transports.cli.program import own_command, places_of, typed
+from vestige.transports.cli.program import locations_of, own_command, typed
 from vestige.transports.cli.server_address import UNENCRYPTED, leaves_unencrypted
 from vestige.transports.cli.session import CliSession, visible
 from vestige.transports.connect import claude, plans
@@ -31,12 +31,12 @@ from vestige.transports.connect.servers import Entry, Http, Server
 NAME = "vestige"
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 UNCHANGED = 1
-"""The exit code when what was asked for was not done."""
+"""Exit code if the requested change was not made."""
 _ADDRESSES = ("url", "serverUrl", "httpUrl")
 
 
 def options() -> list[click.Parameter]:
-    """The words that `connect` takes."""
+    """The options of `connect`."""
     option = click.Option
     variable = "APPDATA" if sys.platform == "win32" else "XDG_CONFIG_HOME"
     return [
@@ -46,57 +46,58 @@ def options() -> list[click.Parameter]:
             metavar="[URL]",
             is_flag=False,
             flag_value=OWN_SERVER,
-            help="Use a running server (`vestige serve`) instead of starting one; without URL your own.",
+            help="Use a running server (`vestige serve`) instead of starting one; without URL your own "
+            "server.",
         ),
         option(
             ["--key"],
             metavar="KEY",
-            help="The key for it, which is then in the client's file; `-` asks for it, '' is no key.",
+            help="API key for the server, stored in the client's file; `-` prompts for it, '' means no key.",
         ),
         option(
             ["--key-env"],
             metavar="NAME",
-            help=f"The variable that the client finds the key in (default {KEY_VARIABLE}).",
+            help=f"Environment variable in which the client finds the key (default {KEY_VARIABLE}).",
         ),
-        option(["--name"], default=NAME, help="What the memory is called there (default vestige)."),
+        option(["--name"], default=NAME, help="Name of the memory in the client (default vestige)."),
         option(
             ["--scope"],
             type=NearestChoice(SCOPES),
             default="user",
-            help="For all you do (user, the default), or in the project of this directory.",
+            help="For all projects (user, the default), or for the project of this directory.",
         ),
-        option(["--print", "only_print"], is_flag=True, help="Show the entry; change nothing."),
+        option(["--print", "only_print"], is_flag=True, help="Print the entry; change nothing."),
         option(["--yes", "-y"], is_flag=True, help="Do not ask."),
-        option(["--undo"], is_flag=True, help="Take it out again."),
+        option(["--undo"], is_flag=True, help="Remove the entry."),
         option(
             ["--config-home"],
             metavar="DIR",
             envvar=variable,
-            help=f"Where programs keep their settings, if it is an unusual place (also: {variable}).",
+            help=f"Folder of program settings, if it is not the usual one (also: {variable}).",
         ),
     ]
 
 
 def connect(session: CliSession, client: str | None, **given: Any) -> None:
-    """Add this memory to an agent's settings, or without CLIENT show which agents there are.
+    """Add this memory to an agent's settings; without CLIENT list the supported agents.
 
-    What would change is shown first, and a copy of the file is kept beside it. The rest of the file stays as
-    it is, with its comments. --undo takes the entry out again.
+    Shows the change first, and keeps a copy of the file beside it. The rest of the file stays unchanged, with
+    its comments. --undo removes the entry.
     """
     machine = _machine(given["config_home"])
-    if client is None and given["http"] in CLIENTS:  # the word behind --http was not meant as an address
+    if client is None and given["http"] in CLIENTS:  # the word after --http was not a URL
         client, given["http"] = given["http"], OWN_SERVER
     if client is None:
         if given["http"] or given["undo"] or given["only_print"]:
             raise InvalidInput("`connect` needs a CLIENT.", hint=f"One of: {', '.join(CLIENTS)}.")
         found = [_state(one, machine, given["name"]) for one in CLIENTS.values()]
-        session.answer({"clients": found}, lambda: _list(found, own_command(places_of(session))))
+        session.answer({"clients": found}, lambda: _list(found, own_command(locations_of(session))))
         return
     chosen = find(client)
     name, scope = _checked_name(given["name"]), given["scope"]
     if given["undo"]:
         change = plans.undo(chosen, machine, name=name, scope=scope)
-        _settle(session, change, _by_command(change, machine, scope, [claude.remove(name)]), given, [])
+        _apply(session, change, _by_command(change, machine, scope, [claude.remove(name)]), given, [])
         return
     server = server_of(session, chosen, given)
     if given["only_print"]:
@@ -109,10 +110,10 @@ def connect(session: CliSession, client: str | None, **given: Any) -> None:
     notes = [*_notes(change, machine, server), *elsewhere(session, chosen, server)]
     if not change.nothing:
         notes += missing(session, chosen, server)
-    _settle(session, change, _by_command(change, machine, scope, words), given, notes)
+    _apply(session, change, _by_command(change, machine, scope, words), given, notes)
 
 
-# -- what is wanted ----------------------------------------------------------------------------------------
+# -- Options
 
 
 def _machine(config_home: str | None) -> Machine:
@@ -128,37 +129,37 @@ def _machine(config_home: str | None) -> Machine:
 def _checked_name(name: str) -> str:
     if not name or not all(letter.isalnum() or letter in "-_" for letter in name):
         raise InvalidInput(
-            f"{name!r} cannot be a name there.",
+            f"{name!r} is not a valid name for the entry.",
             hint="Use letters, digits, - and _.",
             details={"argument": "name"},
         )
     return name
 
 
-# -- what becomes of it ------------------------------------------------------------------------------------
+# -- Changes
 
 
 def _by_command(
     change: FileChange, machine: Machine, scope: Scope, commands: Sequence[Sequence[str]]
 ) -> list[str]:
-    """The lines to run instead of an edit, for the one client that edits its own file all the time."""
+    """Commands to run instead of an edit, for the one client that rewrites its own file all the time."""
     own = change.client.name == claude.CLIENT and scope == "user" and machine.which(claude.PROGRAM)
     if change.nothing or not own:
         return []
     return [typed(words, machine.platform) for words in commands]
 
 
-def _settle(
+def _apply(
     session: CliSession, change: FileChange, commands: list[str], given: Mapping[str, Any], notes: list[str]
 ) -> None:
-    """Show what would be done, do it if that is wanted, and say what was done."""
+    """Show the change, apply it if wanted, and report the result."""
     diff, backup, changed, shown = change.diff(), None, False, False
     refused = False
     if change.nothing:
-        what = f"Nothing to do: {'it is not connected' if change.undoes else 'the entry is there'}."
+        what = f"Nothing to do: {'it is not connected' if change.undoes else 'the entry exists'}."
     elif commands:
         what = (
-            f"Nothing was changed: {change.client.title} keeps this file itself. Run this yourself:\n\n  "
+            f"Nothing was changed: {change.client.title} manages this file itself. Run this yourself:\n\n  "
             + "\n  ".join(commands)
         )
     elif given["yes"] or sys.stdin.isatty():
@@ -169,7 +170,10 @@ def _settle(
         backup, changed = change.apply(datetime.now(UTC)), True
         what = change.outcome
     else:
-        what, refused = "Nothing was changed: there is no terminal to ask. Say --yes to do this.", True
+        what, refused = (
+            ("Nothing was changed: confirmation is needed, but there is no terminal. Pass --yes to confirm."),
+            True,
+        )
     advice = [change.client.advice] if changed and not change.undoes else []
     value = {
         "client": change.client.name,
@@ -181,28 +185,31 @@ def _settle(
         "kept": str(backup) if backup else None,
         "notes": [] if change.nothing else [note for note in (change.warning, *notes, *advice) if note],
     }
-    session.answer(value, lambda: _told(value, with_diff=not shown))
+    session.answer(value, lambda: _text(value, with_diff=not shown))
     if refused:
         click.get_current_context().exit(UNCHANGED)
 
 
-def _told(value: Mapping[str, Any], *, with_diff: bool) -> str:
+def _text(value: Mapping[str, Any], *, with_diff: bool) -> str:
     parts = [value["diff"], ""] if with_diff and value["diff"] and not value["commands"] else []
     parts.append(value["message"])
     if value["kept"]:
-        parts.append(f"The file as it was is kept as {value['kept']}.")
+        parts.append(f"The previous file is kept as {value['kept']}.")
     return "\n".join([*parts, *value["notes"]])
 
 
 def _notes(change: FileChange, machine: Machine, server: Server) -> Iterator[str]:
-    """What somebody should know who connects a client."""
+    """Notes for the user who connects a client."""
     title = change.client.title
     if not change.client.installed(machine):
         yield f"{title} was not found on this machine."
     if isinstance(server, Http) and server.key and leaves_unencrypted(server.url):
         yield UNENCRYPTED
     if change.exposed:
-        yield f"Others on this machine can read {change.file.path}, with the key in it: chmod 600 helps."
+        yield (
+            f"Other users of this machine can read {change.file.path}, which contains the key. Run chmod "
+            "600 on it."
+        )
 
 
 def _print(
@@ -214,7 +221,7 @@ def _print(
     session.answer(value, lambda: "\n".join([f"In {path}:\n\n{text}", *notes]))
 
 
-# -- which clients there are -------------------------------------------------------------------------------
+# -- List of clients
 
 
 def _names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
@@ -246,20 +253,20 @@ def _kind(entry: Entry) -> str:
 
 def _list(found: Sequence[Mapping[str, Any]], command: str) -> str:
     """A row for each connection, and for each client without one."""
-    rows, places = [], []
+    rows, files = [], []
     for one in found:
         installed = "yes" if one["installed"] else "no"
-        told = [
+        connections = [
             (f"{state.get('connected') or 'file cannot be read'} ({scope})", state["file"])
             for scope, state in one["scopes"].items()
             if state["connected"] or "problem" in state
         ]
-        for connected, file in told or [("no", one["scopes"]["user"]["file"])]:
+        for connected, file in connections or [("no", one["scopes"]["user"]["file"])]:
             rows.append((one["client"], installed, connected))
-            places.append(file)
+            files.append(file)
     lines = table(("client", "installed", "connected"), rows).splitlines()
-    places = ["file", "─" * max(map(len, places)), *places]
+    files = ["file", "─" * max(map(len, files)), *files]
     width = max(map(len, lines))
-    # Beside the table, which cuts what is long: half a path is none.
-    shown = [f"{line.ljust(width)}  {place}".rstrip() for line, place in zip(lines, places, strict=True)]
-    return "\n".join([*shown, "", f"{command} connect CLIENT connects one; --undo takes it out again."])
+    # Not in the table, which would cut long paths.
+    shown = [f"{line.ljust(width)}  {file}".rstrip() for line, file in zip(lines, files, strict=True)]
+    return "\n".join([*shown, "", f"{command} connect CLIENT connects one; --undo disconnects it."])

@@ -1,4 +1,4 @@
-"""`vestige db`: the database that memories are in, for who looks after it."""
+"""`vestige db`: maintenance of the database."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -14,33 +14,33 @@ from vestige.transports.cli.session import CliSession
 
 State = Literal["ready", "outdated", "newer", "absent", "incomplete", "damaged"]
 
-# The model and the mechanisms have nothing to do here.
+# The model and the mechanisms are not needed here.
 _QUIET = {"embeddings.provider": "off", "mechanisms.autopilot": False}
 
 
 def init(session: CliSession) -> None:
-    """Make what a store needs in the database: the extension, the schema, the tables.
+    """Create what a store needs in the database: extension, schema and tables.
 
-    Doing it again changes nothing. Who may create things in the database does not need it: the first command
-    that opens the store does the same.
+    Running it again changes nothing. It is only needed if normal commands run as a database user without the
+    right to create objects; otherwise the first command does the same.
     """
     before = session.database().status()
     node = _opened(session)
     after = session.database().status()
     made = list(_made(before, after))
-    value = {"made": made, "node": node, **_told(after)}
-    done = [f"Made {one}." for one in made] or ["Everything was there already: nothing was changed."]
+    value = {"made": made, "node": node, **_summary(after)}
+    done = [f"Created {one}." for one in made] or ["Everything exists already: nothing was changed."]
     session.answer(value, lambda: "\n".join([*done, f"The store is {after.place}."]))
 
 
 def status(session: CliSession) -> None:
-    """Say how the database is: versions, schema, sizes, vectors, who is connected and who writes.
+    """Show the status of the database: versions, schema, sizes, vectors, connections and the current writer.
 
-    Nothing is made. The exit code is 1 while there is no store yet, one of an older or a newer schema, a part
-    of one that is being carried there, or one of which a table, an index or a view is missing.
+    Creates nothing. The exit code is 1 if there is no store, if its schema is older or newer, if a transfer
+    into it is incomplete, or if a table, an index or a view is missing.
     """
     found = session.database().status()
-    value = {**_told(found), **_seen(found)}
+    value = {**_summary(found), **_details(found)}
     if value["state"] == "ready":
         with session.open(**_QUIET) as app:
             value |= _inside(app.engine.store)
@@ -50,13 +50,13 @@ def status(session: CliSession) -> None:
 
 
 def migrate(session: CliSession, dry_run: bool) -> None:
-    """Bring the schema of the store up to date with this version, or with --dry-run say what that would do.
+    """Upgrade the schema of the store to this version, or with --dry-run show the steps.
 
-    Every command does so when it opens the store. Here it can be done first, by a user with the rights to.
+    Every command does so when it opens the store. Use this to do it first, as a user with the rights to.
     """
     found = session.database().upgrade()
     if not found.schema:
-        raise NotFound("There is no store yet.", hint="`vestige db init` makes one.")
+        raise NotFound("There is no store yet.", hint="Create one with `vestige db init`.")
     value = {"dryRun": dry_run, **_schema(found)}
     if not dry_run:
         _opened(session)
@@ -64,7 +64,7 @@ def migrate(session: CliSession, dry_run: bool) -> None:
 
 
 def _opened(session: CliSession) -> str:
-    """Open the store, which makes what is missing; its node."""
+    """Open the store, which creates what is missing; returns its node."""
     with session.open(**_QUIET) as app:
         return app.engine.store.node
 
@@ -92,10 +92,10 @@ def _made(before: DatabaseStatus, after: DatabaseStatus) -> Iterator[str]:
         yield f"schema {new} of schema {old}"
 
 
-# -- for programs --------------------------------------------------------------------------------------
+# -- JSON
 
 
-def _told(found: DatabaseStatus) -> dict[str, Any]:
+def _summary(found: DatabaseStatus) -> dict[str, Any]:
     return {
         "state": _state(found),
         "place": found.place,
@@ -107,7 +107,7 @@ def _told(found: DatabaseStatus) -> dict[str, Any]:
     }
 
 
-def _seen(found: DatabaseStatus) -> dict[str, Any]:
+def _details(found: DatabaseStatus) -> dict[str, Any]:
     return {
         "sizeBytes": found.size_bytes,
         "tables": [{"name": one.name, "rows": one.rows, "sizeBytes": one.size_bytes} for one in found.tables],
@@ -154,53 +154,53 @@ def _inside(store: MemoryStore) -> dict[str, Any]:
     }
 
 
-# -- for people ----------------------------------------------------------------------------------------
+# -- Text
 
 
-def _shown(told: Mapping[str, Any]) -> str:
+def _shown(view: Mapping[str, Any]) -> str:
     lines = [
         fields(
             (
-                ("store", told["place"]),
-                ("state", _in_words(told)),
-                ("server", told["server"]),
+                ("store", view["place"]),
+                ("state", _in_words(view)),
+                ("server", view["server"]),
                 *(
                     (f"extension {name}", known or "not installed")
-                    for name, known in told["extensions"].items()
+                    for name, known in view["extensions"].items()
                 ),
-                ("schema", f"{told['schema']} of {told['known']}"),
-                ("node", told.get("node")),
-                ("writable", "no" if told["readOnly"] else "yes"),
-                ("size", _size(told["sizeBytes"])),
-                *((f"vectors {one['state']}", _profile(one)) for one in told.get("profiles", ())),
-                ("indexed", _index(told["index"]) if "index" in told else None),
-                ("processes", "; ".join(f"{p['command']} ({p['pid']})" for p in told.get("processes", ()))),
-                ("connections", len(told["connections"]) or None),
-                ("writes now", _session(told["writer"]) if told["writer"] else None),
+                ("schema", f"{view['schema']} of {view['known']}"),
+                ("node", view.get("node")),
+                ("writable", "no" if view["readOnly"] else "yes"),
+                ("size", _size(view["sizeBytes"])),
+                *((f"vectors {one['state']}", _profile(one)) for one in view.get("profiles", ())),
+                ("indexed", _index(view["index"]) if "index" in view else None),
+                ("processes", "; ".join(f"{p['command']} ({p['pid']})" for p in view.get("processes", ()))),
+                ("connections", len(view["connections"]) or None),
+                ("writes now", _session(view["writer"]) if view["writer"] else None),
             )
         )
     ]
-    if told["tables"]:
-        rows = [(one["name"], f"{one['rows']:,}", _size(one["sizeBytes"])) for one in told["tables"]]
+    if view["tables"]:
+        rows = [(one["name"], f"{one['rows']:,}", _size(one["sizeBytes"])) for one in view["tables"]]
         lines += ["", table(("table", "rows", "size"), rows)]
-    if told["connections"]:
-        sessions = [_row(one) for one in told["connections"]]
+    if view["connections"]:
+        sessions = [_row(one) for one in view["connections"]]
         lines += ["", table(("session", "user", "program", "from", "state", "since"), sessions)]
     return "\n".join(lines)
 
 
-def _in_words(told: Mapping[str, Any]) -> str:
-    if told["state"] == "absent":
-        return "there is no store yet; `vestige db init` makes one"
-    if told["state"] == "outdated":
-        return f"{count(len(told['steps']), 'step')} behind this version; `vestige db migrate` catches up"
-    if told["state"] == "newer":
-        return f"written by Vestige {told['writtenBy']} and not to be opened with this one: upgrade Vestige"
-    if told["state"] == "incomplete":
-        return "a transfer into it is not complete; run the same `vestige migrate --from … --to …` again"
-    if told["state"] == "damaged":
-        lacks = ", ".join(told["missing"])
-        return f"it lacks {lacks}; `vestige doctor --repair` makes indexes and views again"
+def _in_words(view: Mapping[str, Any]) -> str:
+    if view["state"] == "absent":
+        return "there is no store yet; create one with `vestige db init`"
+    if view["state"] == "outdated":
+        return f"{count(len(view['steps']), 'step')} behind this version; upgrade with `vestige db migrate`"
+    if view["state"] == "newer":
+        return f"written by Vestige {view['writtenBy']}, which is newer: upgrade Vestige to open it"
+    if view["state"] == "incomplete":
+        return "a transfer into it is incomplete; run the same `vestige migrate --from … --to …` again"
+    if view["state"] == "damaged":
+        lacks = ", ".join(view["missing"])
+        return f"it lacks {lacks}; `vestige doctor --repair` recreates indexes and views"
     return "ready"
 
 
@@ -237,13 +237,13 @@ def _size(size_bytes: int | None) -> str:
 
 def _steps(found: Upgrade, *, dry_run: bool) -> str:
     if not found.steps:
-        return f"The store has schema {found.schema}, as this version wants it: nothing to do."
+        return f"The store has schema {found.schema}, the current one: nothing to do."
     if dry_run:
         return "\n".join(
             [
-                f"The store has schema {found.schema}, this version wants {found.known}.",
+                f"The store has schema {found.schema}, this version needs {found.known}.",
                 *(f"{step} would be applied." for step in found.steps),
                 "Nothing has been changed.",
             ]
         )
-    return f"The schema went from {found.schema} to {found.known} ({', '.join(found.steps)})."
+    return f"Upgraded the schema from {found.schema} to {found.known} ({', '.join(found.steps)})."

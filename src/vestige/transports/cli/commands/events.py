@@ -1,4 +1,4 @@
-"""`vestige events`: what happens in every process at work on the store, told line by line as it happens."""
+"""`vestige events`: live events of every process that uses the store, one a line."""
 
 import select
 import sys
@@ -15,30 +15,32 @@ from vestige.operations.shared.text import clip
 from vestige.transports.cli.session import CliSession
 
 LOOK_SECONDS = 0.5
-"""How often it is seen whether anybody still reads."""
+"""Interval of checks whether the output is still read."""
 
 
 def options() -> list[click.Parameter]:
     """The options of the command."""
     return [
-        click.Option(["--type", "types"], metavar="TYPE", multiple=True, help="Only these; repeatable."),
-        click.Option(["--limit"], metavar="N", type=click.IntRange(min=1), help="End after so many."),
+        click.Option(
+            ["--type", "types"], metavar="TYPE", multiple=True, help="Only this event type; repeatable."
+        ),
+        click.Option(["--limit"], metavar="N", type=click.IntRange(min=1), help="Stop after N events."),
     ]
 
 
 def follow_events(session: CliSession, types: Sequence[str], limit: int | None) -> None:
-    """Show what happens in every process at work on the memory, as it happens, until it is interrupted.
+    """Show live events of every process that uses the store, until interrupted.
 
-    A line for each event on a terminal, a line of JSON in a pipe. `vestige docs events` lists the types; what
-    happened before is told by `vestige changelog`.
+    On a terminal a line per event, in a pipe a line of JSON. `vestige docs events` lists the types; for past
+    changes use `vestige changelog`.
     """
     _check(types)
     heard: SimpleQueue[Happening] = SimpleQueue()
     with session.open() as app, app.engine.events.listening(heard.put, everywhere=True):
         app.exchange_news()
-        click.echo("Following; Ctrl-C ends it.", err=True)
+        click.echo("Listening for events; press Ctrl-C to stop.", err=True)
         left = -1 if limit is None else limit
-        while left and _somebody_reads():
+        while left and _has_reader():
             happening = _next(heard)
             if happening is None or (types and type(happening).__name__ not in types):
                 continue
@@ -48,11 +50,11 @@ def follow_events(session: CliSession, types: Sequence[str], limit: int | None) 
 
 
 def in_a_line(happening: Happening) -> str:
-    """An event for a person: when, what, and its details."""
+    """An event as text: time, type and details."""
     details = happening.details()
     at = details.pop("timestamp")
-    told = (f"{name}={_plain(value)}" for name, value in details.items() if value not in (None, "", ()))
-    return f"{at:%Y-%m-%d %H:%M:%S}  {type(happening).__name__:<22}  {'  '.join(told)}".rstrip()
+    shown = (f"{name}={_plain(value)}" for name, value in details.items() if value not in (None, "", ()))
+    return f"{at:%Y-%m-%d %H:%M:%S}  {type(happening).__name__:<22}  {'  '.join(shown)}".rstrip()
 
 
 def _plain(value: object) -> str:
@@ -78,11 +80,11 @@ def _check(types: Collection[str]) -> None:
             )
 
 
-def _somebody_reads() -> bool:
-    """Whether the other end of a pipe is still there, which otherwise shows only when something is told."""
+def _has_reader() -> bool:
+    """Whether the reader of a pipe is still there, which otherwise only shows on the next write."""
     try:
         descriptor = sys.stdout.fileno()
-    except (OSError, ValueError):  # no real stream
+    except (OSError, ValueError):  # not a real stream
         return True
     if not hasattr(select, "poll"):  # Windows
         return True

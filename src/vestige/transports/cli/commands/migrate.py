@@ -1,4 +1,4 @@
-"""`vestige migrate`: a store of an older schema or of another embedding model is brought up to date."""
+"""`vestige migrate`: upgrades the schema, changes the embedding model, or copies a store."""
 
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -19,15 +19,15 @@ from vestige.transports.cli.session import CliSession, ProgressLine, resumable
 def options() -> list[click.Parameter]:
     """The options of the command."""
     return [
-        click.Option(["--dry-run"], is_flag=True, help="Only say what would be done."),
+        click.Option(["--dry-run"], is_flag=True, help="Only show what would be done."),
         click.Option(["--reembed"], is_flag=True, help="Embed every memory with the configured model."),
-        click.Option(["--rollback"], is_flag=True, help="Go back to the model before the last --reembed."),
-        click.Option(["--drop-old"], is_flag=True, help="Remove the vectors of the model before."),
+        click.Option(["--rollback"], is_flag=True, help="Return to the model before the last --reembed."),
+        click.Option(["--drop-old"], is_flag=True, help="Remove the vectors of the previous model."),
         click.Option(["--provider"], metavar="NAME", help="With --reembed or --rollback: another provider."),
         click.Option(["--model"], metavar="NAME", help="With --reembed or --rollback: another model."),
-        click.Option(["--from"], metavar="STORE", help="Carry a store: sqlite, postgres, a path or a URL …"),
+        click.Option(["--from"], metavar="STORE", help="Copy a store: sqlite, postgres, a path or a URL …"),
         click.Option(["--to"], metavar="STORE", help="… to an empty store of the other kind."),
-        click.Option(["--verify-only"], is_flag=True, help="With --from and --to: only compare both."),
+        click.Option(["--verify-only"], is_flag=True, help="With --from and --to: only compare the two."),
     ]
 
 
@@ -42,20 +42,19 @@ def migrate(
     verify_only: bool,
     **moved: str | None,
 ) -> None:
-    """Bring the store up to date with this version, or with another embedding model, or carry it elsewhere.
+    """Upgrade the store to this version, change its embedding model, or copy it to another kind of store.
 
-    Opening a store upgrades its schema by itself, after a backup; this says what was done, or with
-    --dry-run what would be.
+    Opening a store upgrades its schema automatically, after a backup; this command reports the steps, or with
+    --dry-run shows them.
 
-    With --reembed every memory is embedded with the model of the settings. Searches and writes of other
-    processes go on with the vectors in use until the new ones are complete. When it is stopped it goes on
-    where it was the next time. The vectors of the model before are kept: --rollback puts them in use
-    again, after embedding what was written since, and --drop-old removes them. With --dry-run these say
-    what is to be done, how long it takes and how much room it needs.
+    --reembed embeds every memory with the configured model. Other processes search and write with the old
+    vectors until the new ones are complete. If interrupted, run it again to continue. The vectors of the
+    previous model are kept: --rollback returns to them, after embedding what was written since, and
+    --drop-old removes them. With --dry-run these show the work, its duration and the disk space.
 
-    With --from and --to everything is carried into a store of the other kind, compared row by row, and the
-    source is left as it is. When it is stopped it goes on where it was the next time. What cannot be carried
-    is told, and the exit code is 1.
+    --from and --to copy everything into a store of the other kind and compare it row by row; the source is
+    not changed. If interrupted, run it again to continue. Rows that cannot be copied are listed, and the exit
+    code is 1.
     """
     works = {ModelWork.REEMBED: reembed, ModelWork.ROLLBACK: rollback, ModelWork.DROP_OLD: drop_old}
     if verify_only or any(moved.values()):
@@ -66,15 +65,15 @@ def migrate(
         return
     settings = session.settings()
     chosen = reembedding.choose(settings, works, provider, model)
-    found = _told(session.database().upgrade())
+    found = _view(session.database().upgrade())
     if chosen is None and dry_run:
         session.answer({"dryRun": True, **found}, lambda: _planned(found))
         return
     if dry_run and found["steps"]:
         # Opening the store would upgrade it.
         raise InvalidInput(
-            "What this would do can be told when the store has the schema of this version.",
-            hint="Run `vestige migrate` first, or `vestige migrate --dry-run` to see what that would do.",
+            "The store has an older schema, and a dry run needs the current one.",
+            hint="Run `vestige migrate` first, or `vestige migrate --dry-run` to see its steps.",
         )
     done = _work(session, settings, chosen, dry_run=dry_run)
     session.answer(
@@ -86,8 +85,8 @@ def _both(moved: Mapping[str, str | None]) -> tuple[str, str]:
     source, destination = moved["from"], moved["to"]
     if source is None or destination is None:
         raise InvalidInput(
-            "--from and --to go together.",
-            hint="Say where from and where to: `vestige migrate --from sqlite --to postgres`.",
+            "--from and --to must be given together.",
+            hint="For example: `vestige migrate --from sqlite --to postgres`.",
         )
     return source, destination
 
@@ -95,13 +94,13 @@ def _both(moved: Mapping[str, str | None]) -> tuple[str, str]:
 def _check_alone(works: Mapping[ModelWork, bool]) -> None:
     if any(works.values()):
         raise InvalidInput(
-            "--reembed, --rollback and --drop-old do not go with --from and --to.",
-            hint="Vectors are carried as they are: carry the store first, then change its model.",
+            "--reembed, --rollback and --drop-old cannot be combined with --from and --to.",
+            hint="Vectors are copied unchanged: copy the store first, then change its model.",
         )
 
 
 def _work(session: CliSession, settings: Settings, chosen: Chosen | None, *, dry_run: bool) -> dict[str, Any]:
-    """Open the store, which upgrades it, and do what is asked for or only plan it."""
+    """Open the store, which upgrades it, and do or plan the work."""
     resumes = chosen is not None and chosen.work is not ModelWork.DROP_OLD and not dry_run
     with (
         resumable() if resumes else nullcontext(),
@@ -120,12 +119,12 @@ def _lines(found: Mapping[str, Any], done: Mapping[str, Any], *, dry_run: bool) 
     schema = [] if dry_run else [_done(found)]
     return [
         *schema,
-        *(reembedding.told(done, dry_run=dry_run) if done else []),
+        *(reembedding.lines_of(done, dry_run=dry_run) if done else []),
         *(["Nothing has been changed."] * dry_run),
     ]
 
 
-def _told(found: Upgrade) -> dict[str, Any]:
+def _view(found: Upgrade) -> dict[str, Any]:
     return {
         "schema": found.schema,
         "known": found.known,
@@ -134,26 +133,28 @@ def _told(found: Upgrade) -> dict[str, Any]:
     }
 
 
-def _planned(told: Mapping[str, Any]) -> str:
-    if not told["steps"]:
-        return f"The store has schema {told['schema']}, as this version wants it: nothing to do."
-    if not told["schema"]:
-        return f"There is no store yet; it would be made with schema {told['known']}."
-    backups = [f"A backup would be made in {told['backups']}."] if told["backups"] else []
-    steps = [*backups, *(f"{step} would be applied." for step in told["steps"])]
+def _planned(view: Mapping[str, Any]) -> str:
+    if not view["steps"]:
+        return f"The store has schema {view['schema']}, the current one: nothing to do."
+    if not view["schema"]:
+        return f"There is no store yet; it would be created with schema {view['known']}."
+    backups = [f"A backup would be made in {view['backups']}."] if view["backups"] else []
+    steps = [*backups, *(f"{step} would be applied." for step in view["steps"])]
     return "\n".join(
         [
-            f"The store has schema {told['schema']}, this version wants {told['known']}.",
+            f"The store has schema {view['schema']}, this version needs {view['known']}.",
             *(f"{number}. {step}" for number, step in enumerate(steps, 1)),
             "Nothing has been changed.",
         ]
     )
 
 
-def _done(told: Mapping[str, Any]) -> str:
-    if not told["steps"]:
-        return f"The schema is {told['known']}, as it should be."
-    if not told["schema"]:
-        return f"A store was made, with schema {told['known']}."
-    backup = f"; the backup from before is in {told['backups']}" if told["backups"] else ""
-    return f"The schema went from {told['schema']} to {told['known']} ({', '.join(told['steps'])}){backup}."
+def _done(view: Mapping[str, Any]) -> str:
+    if not view["steps"]:
+        return f"The schema is {view['known']}, the current one."
+    if not view["schema"]:
+        return f"Created a store with schema {view['known']}."
+    backup = f"; the backup is in {view['backups']}" if view["backups"] else ""
+    return (
+        f"Upgraded the schema from {view['schema']} to {view['known']} ({', '.join(view['steps'])}){backup}."
+    )

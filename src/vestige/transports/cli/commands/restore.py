@@ -1,4 +1,4 @@
-"""`vestige restore FILE`: a database, a snapshot or an export takes the place of the store."""
+"""`vestige restore FILE`: replaces the store by a database, a snapshot or an export."""
 
 import stat
 import tempfile
@@ -23,22 +23,22 @@ from vestige.transports.cli.session import CliSession, LocalApplication, Progres
 DATABASE = "database"
 _STORE, _UNPACKED = "store", "unpacked"
 _HINT = (
-    "Give a file made by `vestige backup` (they are in backups/ of the data directory unless you put them \
-elsewhere), or by `vestige export --format portable`."
+    "Give a file made by `vestige backup` (by default in backups/ of the data directory) or by `vestige "
+    "export --format portable`."
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreFile:
-    """What a file is and holds."""
+    """The kind and contents of a file."""
 
     kind: str
     memories: int
     newest: str | None = None
     files: tuple[str, ...] = ()
 
-    def told(self, source: Path) -> dict[str, Any]:
-        """The same for a program."""
+    def as_data(self, source: Path) -> dict[str, Any]:
+        """The file as JSON-able data."""
         return {
             "from": str(source),
             "kind": self.kind,
@@ -50,35 +50,35 @@ class RestoreFile:
     def __str__(self) -> str:
         parts = [f"a {self.kind} with {count(self.memories, 'memory')}"]
         if self.newest:
-            parts.append(f"the newest change of {self.newest}")
+            parts.append(f"the latest change of {self.newest}")
         if self.files:
             parts.append(f"and {count(len(self.files), 'other file')} ({', '.join(self.files[:5])})")
         return ", ".join(parts)
 
 
 def options() -> list[click.Parameter]:
-    """The words that `restore` takes."""
+    """The arguments and options of `restore`."""
     return [
         click.Argument(["file"], metavar="FILE", required=False, shell_complete=paths("file")),
         click.Option(["--yes", "-y"], is_flag=True, help="Do not ask."),
         click.Option(
-            ["--dry-run"], is_flag=True, help="Check the file and say what is in it; change nothing."
+            ["--dry-run"], is_flag=True, help="Check the file and show its contents; change nothing."
         ),
         click.Option(
             ["--settings", "with_settings"],
             is_flag=True,
-            help="Restore the vestige.toml of a snapshot too. It says where memories are sent.",
+            help="Also restore the vestige.toml of a snapshot. It decides where memories are sent.",
         ),
     ]
 
 
 def restore(session: CliSession, file: str | None, yes: bool, dry_run: bool, with_settings: bool) -> None:
-    """Put a backup in the place of the store.
+    """Replace the store by a backup.
 
-    FILE is what `vestige backup` or `vestige export --format portable` made, or a copy of a vestige.db. It is
-    checked first, and the present store is kept in backups/ beside it. Stop everything that uses the store
-    before. The settings in a snapshot stay in it unless --settings is given: a settings file that somebody
-    else made could send your memories elsewhere.
+    FILE was made by `vestige backup` or `vestige export --format portable`, or is a copy of a vestige.db. It
+    is checked first, and the current store is kept in backups/. Stop everything that uses the store before.
+    The settings in a snapshot are ignored unless --settings is given: a settings file from someone else could
+    send your memories elsewhere.
     """
     if file is None:
         raise InvalidInput("`restore` needs a FILE.", hint="For example: vestige restore backups/vestige.db")
@@ -86,13 +86,15 @@ def restore(session: CliSession, file: str | None, yes: bool, dry_run: bool, wit
     restorer = session.database().restorer()
     kind = recognised(source, restorer)
     if database.exists() and database.samefile(source):
-        raise InvalidInput("This is the store itself, not a backup of it.")
+        raise InvalidInput("This file is the store itself, not a backup of it.")
     if dry_run:
         found = look(source, kind, restorer)
-        session.answer({"wouldRestore": str(database), **found.told(source)}, lambda: f"{source}: {found}.")
+        session.answer(
+            {"wouldRestore": str(database), **found.as_data(source)}, lambda: f"{source}: {found}."
+        )
         return
     if not yes:
-        confirm(f"{source} is {look(source, kind, restorer)}.\nPut it in the place of {database}?")
+        confirm(f"{source} is {look(source, kind, restorer)}.\nReplace {database} by it?")
     with restorer.staging(database) as folder, ProgressLine() as progress:
         names = stage(session, source, folder, kind, progress)
         chosen = [name for name in names if with_settings or name != CONFIG_NAME]
@@ -113,12 +115,12 @@ def restore(session: CliSession, file: str | None, yes: bool, dry_run: bool, wit
 
 
 def recognised(source: Path, restorer: Restorer) -> str:
-    """What a file is, by what is in it."""
+    """The kind of a file, from its content."""
     _check_file(source)
     kind = DATABASE if restorer.recognises(source) else restoring.kind_of(source)
     if kind is None:
         raise InvalidInput(
-            f"{source} is not a backup: neither a database nor a snapshot nor an export of Vestige.",
+            f"{source} is not a backup: it is neither a database nor a snapshot nor an export of Vestige.",
             hint=_HINT,
             details={"path": str(source)},
         )
@@ -137,7 +139,7 @@ def _check_file(source: Path) -> None:
 
 
 def look(source: Path, kind: str, restorer: Restorer) -> RestoreFile:
-    """Read a file through and say what it holds; an error says why it cannot be restored."""
+    """Read the whole file and return its contents; an error states why it cannot be restored."""
     if kind == DATABASE:
         held = restorer.inspect(source)
         return RestoreFile(kind=kind, memories=held.memories, newest=held.newest)
@@ -151,9 +153,9 @@ def look(source: Path, kind: str, restorer: Restorer) -> RestoreFile:
 
 
 def stage(session: CliSession, source: Path, folder: Path, kind: str, progress: ProgressLine) -> list[str]:
-    """Make a store of the file in a folder beside the one in use; the names of the other files in it.
+    """Create a store from the file in a folder beside the one in use; returns the names of its other files.
 
-    It is opened there once, so that what is of an older version is brought up to date before it counts.
+    It is opened there once, so that an older version is upgraded before it replaces the store.
     """
     store, names = folder / _STORE, []
     store.mkdir(mode=0o700)
@@ -179,7 +181,7 @@ def stage(session: CliSession, source: Path, folder: Path, kind: str, progress: 
 
 @dataclass(slots=True, kw_only=True)
 class _Proof:
-    """Opens the store in its new place, then puts the other files of a snapshot beside it."""
+    """Opens the restored store, then puts the other files of a snapshot beside it."""
 
     session: CliSession
     files: list[str]
@@ -192,15 +194,14 @@ class _Proof:
         with _opened(self.session) as app:
             self.node = app.engine.store.node
         if self.files:
-            # Settings that cannot be used would lock the user out: they are read before they stay.
+            # Invalid settings would lock the user out: they are checked before they stay.
             self.put = restoring.put_files(
                 self.files, self.folder, self.data_dir, check=self.session.settings
             )
 
 
 def _opened(session: CliSession, **flags: str) -> LocalApplication:
-    # The model and the mechanisms have nothing to do here; the file in place is what counts, whatever the
-    # settings say.
+    # The model and the mechanisms are not needed here; the SQLite file counts, whatever the settings say.
     quiet = {"embeddings.provider": "off", "storage.backend": "sqlite", "mechanisms.autopilot": False}
     return session.open(**quiet, **flags)
 
@@ -208,9 +209,9 @@ def _opened(session: CliSession, **flags: str) -> LocalApplication:
 def _restored(value: Mapping[str, Any]) -> str:
     lines = [f"{count(value['memories'], 'memory')} restored to {value['restored']}."]
     if value["kept"]:
-        lines.append(f"The store that was there is kept as {value['kept']}.")
+        lines.append(f"The previous store is kept as {value['kept']}.")
     if value["files"]:
-        lines.append(f"Put back beside it: {', '.join(value['files'])}.")
+        lines.append(f"Restored beside it: {', '.join(value['files'])}.")
     if value["settingsLeft"]:
-        lines.append(f"The {CONFIG_NAME} in the snapshot was not taken over (--settings would).")
+        lines.append(f"The {CONFIG_NAME} of the snapshot was not restored; pass --settings to restore it.")
     return "\n".join(lines)

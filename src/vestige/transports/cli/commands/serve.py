@@ -1,4 +1,4 @@
-"""`vestige serve`: the memory for other programs and other machines, over HTTP."""
+"""`vestige serve`: the HTTP server for other programs and machines."""
 
 import logging
 import socket
@@ -17,7 +17,7 @@ from vestige.engine import keys
 from vestige.engine.context import Call
 from vestige.settings.settings import Settings, load_settings
 from vestige.transports.cli.log_lines import write_for_people
-from vestige.transports.cli.program import NAME, own_command, places_of, typed
+from vestige.transports.cli.program import NAME, locations_of, own_command, typed
 from vestige.transports.cli.server_address import is_vestige, url_for_others, warn_unencrypted
 from vestige.transports.cli.session import CliSession, ServingApplication
 from vestige.transports.connect import claude
@@ -34,22 +34,22 @@ NEEDED = ("starlette", "uvicorn", "websockets", "blake3")
 FIRST_LABEL = "first key"
 PLACEHOLDER = "vst_…"
 ASK_SECONDS = 1.0
-"""How long whoever has the port may take to say who it is."""
+"""Seconds that the program on the port may take to identify itself."""
 
 
 def options() -> list[click.Parameter]:
     """The options of the command."""
     return [
-        click.Option(["--bind"], metavar="HOST:PORT", help="Where to listen; port 0 takes a free one."),
-        click.Option(["--no-auth"], is_flag=True, help="Need no key. On loopback addresses only."),
+        click.Option(["--bind"], metavar="HOST:PORT", help="Address to listen on; port 0 picks a free one."),
+        click.Option(["--no-auth"], is_flag=True, help="Require no key; on loopback addresses only."),
     ]
 
 
 def serve(session: CliSession, bind: str | None, no_auth: bool) -> None:
     """Serve the memory over HTTP: MCP at /mcp, REST at /api/v1, live events at /ws.
 
-    It listens on this machine only, unless told otherwise, and needs a key (`vestige keys create`). Ctrl-C
-    ends it when what runs is done; a second one ends it at once.
+    By default it listens on this machine only and needs a key (`vestige keys create`). Ctrl-C stops it after
+    running requests finish; a second one stops it at once.
     """
     if any(find_spec(name) is None for name in NEEDED):
         raise MissingExtra.named("server", "`vestige serve`")
@@ -62,8 +62,8 @@ def serve(session: CliSession, bind: str | None, no_auth: bool) -> None:
         session.flags["auth.enabled"] = False
     settings = session.settings()
     place = run.check_bind(settings)
-    places = places_of(session)
-    command, own = own_command(places), not place.wildcard and _is_usual(places, settings.server.bind)
+    locations = locations_of(session)
+    command, own = own_command(locations), not place.wildcard and _is_usual(locations, settings.server.bind)
     set_up_logs(settings)
     write_for_people()
     with ExitStack() as stack:
@@ -74,7 +74,7 @@ def serve(session: CliSession, bind: str | None, no_auth: bool) -> None:
             raise occupied(place, command=command, own=own) from exc
         app = session.open_server(session.flags)
         stack.callback(app.close)
-        first_key = _tell_keys(app, settings, command)
+        first_key = _announce_keys(app, settings, command)
         warn_unencrypted(opened, settings)
         local = run.url_of(opened)
         greeting = Greeting(
@@ -92,53 +92,55 @@ def serve(session: CliSession, bind: str | None, no_auth: bool) -> None:
         click.echo("Vestige has stopped.", err=True)
 
 
-def _is_usual(places: Mapping[str, str], bind: str) -> bool:
-    """Whether a program with these places finds the server by itself, in a shell without our variables."""
+def _is_usual(locations: Mapping[str, str], bind: str) -> bool:
+    """Whether a program with these locations finds the server without our environment variables."""
     try:
-        found = load_settings(places, environ={}).server.bind
-    except ConfigError:  # of a file that this process does not read
+        found = load_settings(locations, environ={}).server.bind
+    except ConfigError:  # a file that this process does not read
         return False
     return found == bind and not bind.endswith(":0")
 
 
 def occupied(place: "Bind", *, command: str = "vestige", own: bool = False) -> Conflict:
-    """Why a server cannot listen at a place that is taken."""
-    elsewhere = "listen elsewhere with --bind HOST:PORT or VESTIGE_SERVER_BIND; port 0 takes a free one."
+    """The error for an address that is in use."""
+    elsewhere = (
+        "listen on another address with --bind HOST:PORT or VESTIGE_SERVER_BIND; port 0 picks a free one."
+    )
     url = _url_at(place)
     if is_vestige(url, ASK_SECONDS):
         return Conflict(
-            f"A Vestige listens on {place} already.",
+            f"A Vestige server already listens on {place}.",
             hint=f"Use that one (`{_connecting(command, url, own)}`), stop it, or {elsewhere}",
             details={"bind": str(place)},
         )
     return Conflict(
-        f"Something else listens on {place} already.",
+        f"Another program already listens on {place}.",
         hint=f"Stop it, or {elsewhere}",
         details={"bind": str(place)},
     )
 
 
 def _url_at(place: "Bind") -> str:
-    """Where programs on this machine reach what listens at a place."""
+    """The URL for programs on this machine."""
     host = ("::1" if ":" in place.host else "127.0.0.1") if place.wildcard else place.host
     return f"http://{replace(place, host=host)}"
 
 
 def _connecting(command: str, url: str, own: bool) -> str:
-    """What to type for a client, with the address unless it is found without."""
+    """The command that connects a client, with the URL unless it is the default."""
     return f"{command} connect CLIENT --http" + ("" if own else f" {url}")
 
 
-# -- what is said ------------------------------------------------------------------------------------------
+# -- Output
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Greeting:
-    """What somebody who started a server needs to know.
+    """What the user needs to know after starting a server.
 
-    `command` is what he types for `vestige`, `key` one that was made just now, `own` whether `connect` finds
-    the server by itself, and `name` a host that other machines know, unless only this one can come. Clients
-    reach it at `url`, those on this machine at `local` too. `fetching` is whether the model is not there yet.
+    `command` is what to type for `vestige`, `key` a key that was just created, `own` whether `connect` finds
+    the server without a URL, and `name` a host name for other machines, if they can connect. Clients use
+    `url`; those on this machine can also use `local`. `fetching` is whether the model is being downloaded.
     """
 
     url: str
@@ -151,25 +153,27 @@ class Greeting:
     fetching: bool = False
 
     def lines(self) -> str:
-        """It, for people."""
-        said = [f"Vestige listens on {self.url}; Ctrl-C ends it."]
+        """The message as text."""
+        said = [f"Vestige listens on {self.url}; press Ctrl-C to stop."]
         if self.local not in ("", self.url):
             said.append(f"  On this machine:  {self.local}")
         if self.name:
             port = self.url.rpartition(":")[2]
             said.append(
-                f"  By its name:  http://{self.name}:{port}, if server.allowed_hosts has the name "
+                f"  By name:  http://{self.name}:{port}, if server.allowed_hosts contains the name "
                 f"(VESTIGE_SERVER_ALLOWED_HOSTS={self.name})"
             )
         if self.auth and not self.key:
-            said.append(f"  A key:  {self.command} keys create --label NAME")
+            said.append(f"  Create a key:  {self.command} keys create --label NAME")
         said += [
             f"  Clients:  {_connecting(self.command, self.url, self.own)}",
             *self._by_hand(),
             f"  REST:  {self.url}/api/v1/docs",
         ]
         if self.fetching:
-            said.insert(1, "  The model is being fetched, which takes minutes; until then it finds words.")
+            said.insert(
+                1, "  The model is being downloaded, which takes minutes; until then search uses words only."
+            )
         return "\n".join(said)
 
     def _by_hand(self) -> list[str]:
@@ -184,41 +188,44 @@ class Greeting:
 
 
 def _started(session: CliSession, greeting: Greeting) -> None:
-    """Say where the server is, and how to connect to it."""
+    """Print the address of the server, and how to connect."""
     url = greeting.url
-    places = {"url": url, "local": greeting.local, "mcp": f"{url}/mcp", "api": f"{url}/api/v1"}
-    session.line({**places, "auth": greeting.auth}, greeting.lines)
+    locations = {"url": url, "local": greeting.local, "mcp": f"{url}/mcp", "api": f"{url}/api/v1"}
+    session.line({**locations, "auth": greeting.auth}, greeting.lines)
 
 
 def _name_for_others(place: "Bind", settings: Settings) -> str:
-    """The name of this machine, where a server listens for others by no name that it was told."""
+    """The host name of this machine, if the server listens on all addresses without allowed host names."""
     return socket.gethostname() if place.wildcard and not settings.server.allowed_hosts else ""
 
 
 def fetches_model(settings: Settings) -> bool:
-    """Whether a server with these settings has to bring its model first."""
+    """Whether a server with these settings has to download its model first."""
     from vestige.embed.minilm.install import ModelPresence, status
 
     local = settings.embeddings.provider == "local" and not settings.offline
     return local and status(settings.model_cache).presence is ModelPresence.ABSENT
 
 
-def _tell_keys(app: ServingApplication, settings: Settings, command: str) -> str | None:
-    """Make the first key for somebody who looks, and return it; tell others how. A key belongs in no log."""
+def _announce_keys(app: ServingApplication, settings: Settings, command: str) -> str | None:
+    """Create the first key if a terminal shows it, and return it; otherwise print how. Keys never go into
+    logs.
+    """
     if not settings.auth.enabled:
-        logger.warning("No key is needed: every program on this machine may read and change every memory.")
+        logger.warning("No key is needed: every program on this machine can read and change every memory.")
         return None
     store = app.engine.store
     if settings.auth.token.get_secret_value():
         logger.warning(
-            "VESTIGE_AUTH_TOKEN opens this server too, which is deprecated: whoever has it may read and "
-            "write everything. It is the bridge's: set it only where `vestige bridge` starts."
+            "VESTIGE_AUTH_TOKEN is accepted by this server too, which is deprecated: it gives read and "
+            "write access to everything. It belongs to the bridge: set it only where `vestige bridge` "
+            "starts."
         )
     if store.list_keys():
         return None
     if store.read_only or not sys.stderr.isatty():
-        click.echo(f"There is no key yet: `{command} keys create --label NAME` makes one.", err=True)
+        click.echo(f"There is no key yet. Create one with `{command} keys create --label NAME`.", err=True)
         return None
     _, text = keys.mint(Call(engine=app.engine), FIRST_LABEL, ["admin"])
-    click.echo(f"The first key, which may do everything; it is shown only now:\n\n  {text}\n", err=True)
+    click.echo(f"The first key, which has all permissions; it is shown only now:\n\n  {text}\n", err=True)
     return text

@@ -1,4 +1,4 @@
-"""`vestige migrate --from STORE --to STORE`: everything goes into a store of another kind."""
+"""`vestige migrate --from STORE --to STORE`: copies everything into a store of another kind."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -11,15 +11,15 @@ from vestige.store.transfer.ends import End, Progress, RowRefusal
 from vestige.store.transfer.move import Moved, TransferPlan
 from vestige.transports.cli.session import CliSession, ProgressLine, resumable
 
-GOES_ON = "Run the same command again: it goes on where it was."
+CONTINUE = "Run the same command again to continue."
 CUT_OFF: dict[type[StoreError], str] = {
-    StoreUnavailable: "Check that the server runs.",
-    StoreBusy: "Wait for the others.",
-    StoreFull: "Make room on the disk.",
+    StoreUnavailable: "Check that the server is running.",
+    StoreBusy: "Wait for other writers.",
+    StoreFull: "Free space on the disk.",
 }
-"""What to do first about an error that can end a transfer anywhere."""
+"""What to do first after an error that can interrupt a transfer."""
 MOST_SHOWN = 20
-"""Rows that are told to people; programs get all of them."""
+"""Limit of rows in text output; JSON has all of them."""
 
 
 def transfer(
@@ -30,8 +30,7 @@ def transfer(
     dry_run: bool = False,
     verify_only: bool = False,
 ) -> bool:
-    """Carry a store, or only say what that would do, or whether both are the same. True if everything is
-    there, or would be."""
+    """Copy a store, plan it, or compare the two. Returns whether everything was copied, or would be."""
     origin, goal = session.open_ends(session.settings(), source, destination)
     with ProgressLine() as progress:
         if dry_run:
@@ -49,7 +48,7 @@ def transfer(
 
 
 def _move(origin: End, goal: End, progress: Progress) -> Moved:
-    """Carry; whoever is cut off in the middle is told that what arrived stays."""
+    """Copy; an error in the middle gets a hint that the copied rows stay."""
     begun = False
 
     def carrying(done: float, total: float | None, what: str | None) -> None:
@@ -62,7 +61,7 @@ def _move(origin: End, goal: End, progress: Progress) -> Moved:
             return move.move(origin, goal, carrying)
     except StoreError as exc:
         if begun and type(exc) in CUT_OFF:
-            exc.hint = f"{CUT_OFF[type(exc)]} {GOES_ON}"
+            exc.hint = f"{CUT_OFF[type(exc)]} {CONTINUE}"
         raise
 
 
@@ -104,48 +103,50 @@ def _unlike(rows: Iterable[Difference]) -> list[dict[str, str]]:
     return [{"table": one.table, "id": one.name, "reason": one.what} for one in rows]
 
 
-# -- for people ----------------------------------------------------------------------------------------
+# -- Text
 
 
-def _planned_text(told: Mapping[str, Any]) -> str:
+def _planned_text(view: Mapping[str, Any]) -> str:
     lines = [
-        f"From {told['from']} to {told['to']}:",
-        table(("table", "rows"), [(name, f"{rows:,}") for name, rows in told["rows"].items()]),
-        fields((*told["destination"].items(), ("vectors", told["model"]))),
+        f"From {view['from']} to {view['to']}:",
+        table(("table", "rows"), [(name, f"{rows:,}") for name, rows in view["rows"].items()]),
+        fields((*view["destination"].items(), ("vectors", view["model"]))),
     ]
-    if told["done"]:
-        lines.append("All of it is there already.")
-    elif told["resumes"]:
-        lines.append("A part of it is there already; the rest would follow.")
-    lines += _rows("would not be carried", told["notCarried"])
+    if view["done"]:
+        lines.append("Everything is already there.")
+    elif view["resumes"]:
+        lines.append("Some of it is already there; the rest would be copied.")
+    lines += _rows("would not be copied", view["notCarried"])
     return "\n".join([*lines, "Nothing has been changed."])
 
 
-def _done_text(told: Mapping[str, Any], *, verify_only: bool) -> str:
-    rows = sum(told["rows"].values())
-    same = f"{count(rows, 'row')} in {count(len(told['rows']), 'table')} are the same"
-    asked = f", and {count(told['questions'], 'question')} are answered alike" if told["questions"] else ""
-    lines = [] if verify_only else [_carried(told)]
-    lines += [f"Compared: {same}{asked if not told['differences'] else ''}."]
-    lines += _rows("were not carried", told["notCarried"])
-    lines += _rows("are not the same", told["differences"])
-    if told["writtenMeanwhile"]:
-        lines.append("! Others wrote to the source meanwhile; what they wrote was not carried.")
-    elif not told["sourceUntouched"]:
-        lines.append("The file of the source was tidied up by others meanwhile; what it holds is the same.")
-    elif told["sourceHash"]:
-        lines.append(f"The source is as it was, byte for byte ({told['sourceHash'][:16]}…).")
-    if told["whole"] and not verify_only:
-        lines.append(f"To work with {told['to']}: {'; and '.join(told['settings'])}.")
-        lines.append(f"{told['from']} was left in its place: remove it when you no longer need it.")
+def _done_text(view: Mapping[str, Any], *, verify_only: bool) -> str:
+    rows = sum(view["rows"].values())
+    same = f"{count(rows, 'row')} in {count(len(view['rows']), 'table')} are the same"
+    asked = f", and {count(view['questions'], 'query')} have the same answers" if view["questions"] else ""
+    lines = [] if verify_only else [_carried(view)]
+    lines += [f"Compared: {same}{asked if not view['differences'] else ''}."]
+    lines += _rows("were not copied", view["notCarried"])
+    lines += _rows("are different", view["differences"])
+    if view["writtenMeanwhile"]:
+        lines.append("! Other processes wrote to the source in the meantime; their writes were not copied.")
+    elif not view["sourceUntouched"]:
+        lines.append(
+            "Another process checkpointed the source file in the meantime; its contents are unchanged."
+        )
+    elif view["sourceHash"]:
+        lines.append(f"The source is unchanged, byte for byte ({view['sourceHash'][:16]}…).")
+    if view["whole"] and not verify_only:
+        lines.append(f"To use {view['to']}: {'; and '.join(view['settings'])}.")
+        lines.append(f"{view['from']} was not removed: delete it when you no longer need it.")
     return "\n".join(lines)
 
 
-def _carried(told: Mapping[str, Any]) -> str:
-    if not told["added"]:
-        return f"Everything is in {told['to']} already: nothing was added."
-    again = " This went on where an earlier run had stopped." if told["resumed"] else ""
-    return f"{count(told['added'], 'row')} carried from {told['from']} to {told['to']}.{again}"
+def _carried(view: Mapping[str, Any]) -> str:
+    if not view["added"]:
+        return f"Everything is already in {view['to']}: nothing was added."
+    again = " Continued an earlier, interrupted run." if view["resumed"] else ""
+    return f"{count(view['added'], 'row')} copied from {view['from']} to {view['to']}.{again}"
 
 
 def _rows(what: str, rows: Sequence[Mapping[str, str]]) -> list[str]:

@@ -1,11 +1,10 @@
-"""The protocol, without IO: a line comes in, actions come out. No clock, no threads, no imports of weight.
+"""The MCP protocol without IO: a line comes in, actions come out. No clock, no threads, no heavy imports.
 
-One `ClientConversation` serves one client. `receive` reads a line, `take` a message that was read already;
-`progress` and `finish` report on the jobs it started, `overdue` on those it held back, `abandon` on those
-nobody waits for any more. All answer with actions for the driver, which must call them from one thread at a
-time. Lists, prompts and handshakes are answered at once; only tools and resources become jobs. A driver
-that has several ways to its client passes an `origin` with each message and finds it again on every job and
-answer that come of it.
+One `ClientConversation` serves one client. `receive` reads a line, `take` a parsed message; `progress` and
+`finish` report on jobs it started, `overdue` on jobs it held back, `abandon` on jobs without a waiting
+client. All return actions for the driver, which must call them from one thread at a time. Lists, prompts and
+handshakes are answered at once; only tools and resources become jobs. A driver with several channels to its
+client passes an `origin` with each message and gets it back on every job and answer.
 """
 
 from collections.abc import Callable
@@ -93,14 +92,14 @@ def _resource_error(job: Job, error: Message) -> ProtocolError:
 _ROOTS_MAY_BE_NEW = ("notifications/initialized", "notifications/roots/list_changed")
 
 HEAVY_BYTES = 64_000
-"""A call that brings more than this takes seconds, so the short ones do not wait behind it."""
+"""A larger call takes seconds, so short ones do not wait behind it."""
 
 
 class ClientConversation:
-    """One client's conversation, in whichever eras it speaks.
+    """The conversation with one client, in any protocol version.
 
-    A `stateless` one takes every message for one of the modern era. The folders of a client are asked for
-    only if it is `local`: those on another machine say nothing here.
+    A `stateless` one treats every message as one of the stateless versions. Root folders are only requested
+    from a `local` client: folders of another machine do not matter here.
     """
 
     def __init__(
@@ -124,21 +123,21 @@ class ClientConversation:
             "resources/templates/list": self._list_templates,
             "resources/read": self._read_resource,
         }
-        """What answers each request, given the version it is in; others can be added."""
+        """Handlers of requests by method, called with the protocol version; others can be added."""
         self._heavy = False
         self._origin: object = None
         self.listed_tools = False
-        """Whether the client has asked for the tools, and so is likely to call one soon."""
+        """Whether the client has listed the tools, and so is likely to call one soon."""
 
     @property
     def greeted(self) -> bool:
-        """Whether the client has said which version it speaks."""
+        """Whether the protocol version of the client is known."""
         return self._handshake is not None or self._seen_modern
 
-    # -- what comes in ---------------------------------------------------------------------------
+    # -- Input
 
     def receive(self, line: bytes) -> list[Action]:
-        """Take one line from the client. Never raises, whatever is in it."""
+        """Take one line from the client. Never raises."""
         if not line.strip():
             return []
         try:
@@ -148,7 +147,7 @@ class ClientConversation:
         return self.take(message, len(line))
 
     def take(self, message: object, size: int, origin: object = None) -> list[Action]:
-        """Take one message, or a batch, that was so many bytes. Never raises, whatever it is."""
+        """Take one message, or a batch, of this size in bytes. Never raises."""
         self._heavy = size > HEAVY_BYTES
         self._origin = origin
         if isinstance(message, list):
@@ -161,7 +160,7 @@ class ClientConversation:
             error = ProtocolError(INVALID_REQUEST, f"Invalid request: {why}")
             return [Send(self._error(None, error), self._origin)]
         batch = ReplyBatch(self._origin)
-        batch.expect()  # this loop: the array must not leave before all of it has been read
+        batch.expect()  # this loop: the array must not be sent before all of it has been read
         actions = [action for message in messages for action in self._receive_one(message, batch)]
         return actions + batch.settle(None)
 
@@ -180,14 +179,14 @@ class ClientConversation:
                 and isinstance(fields.get("method"), str)
                 and fields.get("jsonrpc") == "2.0"
             ):
-                return []  # a notification, however wrong, is never answered
+                return []  # an invalid notification is never answered
             return self._reply(self._error(as_id(fields.get("id")), error), batch)
         if isinstance(answer, Job):
             return self._accept(answer, batch)
         return self._reply(result_reply(request.id, answer), batch)
 
     def replied(self, reply: Message) -> list[Action]:
-        """The client answers a question of ours."""
+        """Take the client's answer to a request of ours."""
         return self._entrance.release() if self._roots.take(reply) else []
 
     def _notified(self, request: Request) -> list[Action]:
@@ -239,10 +238,10 @@ class ClientConversation:
             raise _no_method(request)
         return method(request, self._handshake)
 
-    # -- the methods -----------------------------------------------------------------------------
+    # -- Methods
 
     def capabilities(self, version: str) -> Message:
-        """What the server offers."""
+        """The capabilities of the server."""
         return eras.capabilities(version)
 
     def _introduction(self, version: str) -> Message:
@@ -274,7 +273,7 @@ class ClientConversation:
         return self._complete(version, prompts.filled(prompt, request.params.get("arguments")))
 
     def _page(self, request: Request, version: str, body: Message) -> Message:
-        # Each list is one page, so we never gave out a cursor.
+        # Each list is one page, so there are no cursors.
         if request.params.get("cursor") is not None:
             raise ProtocolError(INVALID_PARAMS, "Invalid params: unknown cursor")
         return self._complete(version, body, eras.STATIC if self._catalog.for_all else eras.STATIC_FOR_ONE)
@@ -288,7 +287,7 @@ class ClientConversation:
         if arguments is None:
             raise ProtocolError(INVALID_PARAMS, 'Invalid params: "arguments" must be an object')
         long = self._heavy or self._catalog.is_long(name, arguments)
-        # The name goes on as it was called: what an old name means is the registry's knowledge.
+        # The name is passed on unchanged: the registry resolves aliases.
         return self._job(request, TOOL, name, version, arguments, long=long)
 
     def _read_resource(self, request: Request, version: str) -> Message | Job:
@@ -302,7 +301,7 @@ class ClientConversation:
     def _job(
         self, request: Request, kind: str, name: str, version: str, arguments: Message, *, long: bool
     ) -> Message | Job:
-        """The job of a request, or the question that its client has to answer first."""
+        """The job of a request, or the question that the client has to answer first."""
         if request.id is None:
             raise ProtocolError(INVALID_REQUEST, "Invalid request: a job needs an id")
         known: tuple[str, ...] = ()
@@ -310,8 +309,8 @@ class ClientConversation:
             question = roots.wanted(request) if self._local else None
             if question is not None:
                 return eras.input_required(question, self._server_info)
-            # Folders of another machine are none of ours, whatever its client tells.
-            known = roots.told(request) if self._local else ()
+            # Folders of another machine do not matter here.
+            known = roots.supplied(request) if self._local else ()
         return Job(
             request.id,
             kind,
@@ -324,7 +323,7 @@ class ClientConversation:
             origin=self._origin,
         )
 
-    # -- what becomes of jobs --------------------------------------------------------------------
+    # -- Jobs
 
     def _accept(self, job: Job, batch: ReplyBatch | None) -> list[Action]:
         self._jobs[job.id] = job
@@ -334,11 +333,11 @@ class ClientConversation:
         return self._entrance.enter(job)
 
     def serves(self, origin: object) -> bool:
-        """Whether something that came with this origin is still to be answered."""
+        """Whether a request with this origin is still unanswered."""
         return any(job.origin is origin for job in self._jobs.values())
 
     def abandon(self, origin: object) -> list[Action]:
-        """Nobody waits for the answers to what came with this origin."""
+        """Cancel the requests with this origin: no client waits for them."""
         jobs = [job for job in self._jobs.values() if job.origin is origin]
         return [action for job in jobs for action in self._cancel(job)]
 
@@ -347,11 +346,11 @@ class ClientConversation:
         return [*self._entrance.cancel(job), *(job.batch.settle(None) if job.batch else [])]
 
     def overdue(self, hold: HoldJobs) -> list[Action]:
-        """Start held jobs without what they wait for."""
+        """Start held jobs without waiting any longer."""
         return self._entrance.overdue(hold)
 
     def progress(self, job: Job, value: float, total: float | None, message: str | None) -> list[Action]:
-        """Tell the client how far a job is, if it asked to know and this is further than before."""
+        """Report progress to the client, if it asked for it and the value has grown."""
         if job.progress_token is None or self._jobs.get(job.id) is not job or not isfinite(value):
             return []
         if job.last_progress is not None and value <= job.last_progress:
@@ -376,13 +375,13 @@ class ClientConversation:
         return job.batch.settle(reply) if job.batch else [Send(reply, job.origin)]
 
     def result(self, job: Job, outcome: Outcome) -> Message:
-        """What a job came to, in the shape of its method and version."""
+        """The result of a job, in the form of its method and version."""
         if job.kind == TOOL:
             return self._complete(job.version, tool_body(outcome))
         body = resource_body(job, outcome, self._catalog.resource(job.name))
         return self._complete(job.version, body, eras.PERSONAL)
 
-    # -- replies ---------------------------------------------------------------------------------
+    # -- Replies
 
     def _reply(self, reply: Message, batch: ReplyBatch | None) -> list[Action]:
         if batch is None:
@@ -396,7 +395,7 @@ class ClientConversation:
     def _error(self, request_id: RequestId | None, error: ProtocolError) -> Message:
         reply = error_reply(request_id, error)
         if request_id is None and self._seen_modern and self._handshake is None:
-            del reply["id"]  # the modern schema lets it be absent, never null
+            del reply["id"]  # the stateless schema allows it to be absent, but not null
         return reply
 
 

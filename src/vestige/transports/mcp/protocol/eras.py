@@ -1,6 +1,6 @@
-"""The two eras of MCP, and how an answer looks in each. Pure.
+"""The two generations of MCP versions, and their answers. Pure.
 
-*Legacy* versions begin with the `initialize` handshake. *Modern* ones are stateless: each request
+*Legacy* versions start with the `initialize` handshake. *Modern* ones are stateless: each request
 carries its version and the client's capabilities in `params._meta`, the envelope.
 """
 
@@ -31,20 +31,20 @@ SERVER_KEY = _PREFIX + "serverInfo"
 _LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 STATIC: Message = {"ttlMs": 3_600_000, "cacheScope": "public"}
-"""Cache hints for what is the same for everybody until the next release: the lists."""
+"""Cache hints for lists that are the same for every client until the next release."""
 
 STATIC_FOR_ONE: Message = {**STATIC, "cacheScope": "private"}
-"""The same where the lists show only what their reader may use."""
+"""Cache hints for lists that depend on the client's permissions."""
 
 PERSONAL: Message = {"ttlMs": 0, "cacheScope": "private"}
-"""Cache hints for what belongs to one user and changes: the contents of a resource."""
+"""Cache hints for user data that changes: the contents of a resource."""
 
 
 def is_modern(request: Request) -> bool:
-    """Which era a message is from, by itself: no connection is bound to one.
+    """The generation of a message, decided per message.
 
-    `initialize` opens the legacy era even inside an envelope (a client whose probe timed out sends
-    it); any envelope key marks a modern request, so that half an envelope gets a modern error.
+    `initialize` is legacy even inside an envelope (a client whose probe timed out sends it); any envelope key
+    marks a modern request, so that an incomplete envelope gets a modern error.
     """
     if request.method == "initialize":
         return False
@@ -53,7 +53,7 @@ def is_modern(request: Request) -> bool:
 
 
 def enveloped_version(request: Request) -> str:
-    """Check a modern request's envelope, keys and then types; the version it names."""
+    """Check the keys and types of a modern envelope; returns its version."""
     meta = request.meta
     for key in (VERSION_KEY, CAPABILITIES_KEY):
         if key not in meta:
@@ -67,7 +67,7 @@ def enveloped_version(request: Request) -> str:
 
 
 def modern_version(request: Request) -> str:
-    """The version of a modern request whose envelope is whole, if we speak it."""
+    """The version of a modern request, if it is complete and supported."""
     version = enveloped_version(request)
     if version not in MODERN:
         data: Message = {"supported": list(MODERN), "requested": version}
@@ -76,15 +76,15 @@ def modern_version(request: Request) -> str:
 
 
 def check_options(request: Request) -> None:
-    """Check the optional envelope keys of a modern request that do something."""
+    """Check the optional envelope keys of a modern request."""
     if LOG_LEVEL_KEY in request.meta and request.meta[LOG_LEVEL_KEY] not in _LOG_LEVELS:
         raise ProtocolError(INVALID_PARAMS, f'Invalid params: "{LOG_LEVEL_KEY}" is not a log level')
     if "progressToken" in request.meta and as_id(request.meta["progressToken"]) is None:
-        raise ProtocolError(INVALID_PARAMS, 'Invalid params: "progressToken" is a string or an integer')
+        raise ProtocolError(INVALID_PARAMS, 'Invalid params: "progressToken" must be a string or an integer')
 
 
 def legacy_version(request: Request) -> str:
-    """The version a handshake settles on: the client's if we speak it, else our newest."""
+    """The version that a handshake agrees on: the client's if supported, else our newest."""
     asked = request.params.get("protocolVersion")
     if not isinstance(asked, str):
         raise ProtocolError(INVALID_PARAMS, 'Invalid params: "protocolVersion" must be a string')
@@ -92,7 +92,7 @@ def legacy_version(request: Request) -> str:
 
 
 def capabilities(version: str) -> Message:
-    """What the server offers. In the modern era, leaving a flag out is how it is denied."""
+    """The capabilities of the server. In modern versions an absent flag means no."""
     if version in MODERN:
         return {"tools": {}, "prompts": {}, "resources": {}}
     return {
@@ -103,19 +103,19 @@ def capabilities(version: str) -> Message:
 
 
 def complete(version: str, body: Message, server_info: Message, cache: Message | None = None) -> Message:
-    """A whole result in its era's shape; `cache` is for the methods that carry hints."""
+    """A complete result in the form of its version; `cache` is for methods with cache hints."""
     if version not in MODERN:
         return body
     return {"resultType": "complete", **body, **(cache or {}), "_meta": {SERVER_KEY: server_info}}
 
 
 def input_required(requests: Message, server_info: Message) -> Message:
-    """The answer of the modern era that asks the client something: it sends its request again, with that."""
+    """The modern answer that asks the client for input: the client then repeats its request with it."""
     return {"resultType": "input_required", "inputRequests": requests, "_meta": {SERVER_KEY: server_info}}
 
 
 def resource_not_found(version: str, uri: str, error: Message | None = None) -> ProtocolError:
-    """The error for a uri that leads nowhere, with the error value when there is one."""
+    """The error for an unknown resource, with the error value if there is one."""
     code = INVALID_PARAMS if version in MODERN else RESOURCE_NOT_FOUND
     data: Message = {"uri": uri} if error is None else {"uri": uri, "error": error}
     return ProtocolError(code, "Resource not found", data)

@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 as MCP uses it: reading a line, making a reply. Pure."""
+"""JSON-RPC 2.0 as MCP uses it: parsing lines, creating replies. Pure."""
 
 import json
 
@@ -25,7 +25,7 @@ class ProtocolError(Exception):
 
 
 class Request:
-    """A well-formed request; a notification when it has no id."""
+    """A well-formed request; a notification if it has no id."""
 
     __slots__ = ("id", "method", "params")
 
@@ -51,7 +51,7 @@ def as_id(value: object) -> RequestId | None:
 
 
 def shown(text: str) -> str:
-    """A caller's own text, short enough to be repeated in an error."""
+    """A caller's text, shortened for an error message."""
     return text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + "…"
 
 
@@ -76,7 +76,7 @@ def parse(line: bytes) -> object:
 
 
 def dumps(value: object) -> str:
-    """Compact JSON text. Raises ValueError, TypeError or RecursionError for what JSON cannot hold."""
+    """Compact JSON text. Raises ValueError, TypeError or RecursionError for values JSON cannot hold."""
     return _ENCODER.encode(value)
 
 
@@ -85,8 +85,7 @@ def encode(message: Message | list[Message]) -> bytes:
     try:
         return dumps(message).encode("utf-8") + b"\n"
     except UnicodeEncodeError:
-        # A lone surrogate that the client sent and we repeat (an id, a name): UTF-8 has no bytes for
-        # it, but JSON has an escape.
+        # A lone surrogate from the client (in an id or a name) has no UTF-8 form, but JSON can escape it.
         return _ASCII_ENCODER.encode(message).encode("ascii") + b"\n"
 
 
@@ -99,17 +98,17 @@ def read_request(message: object) -> Request:
     """Check that a value is one request or notification."""
     fields = as_object(message)
     if fields is None:
-        raise ProtocolError(INVALID_REQUEST, "Invalid request: a message is a JSON object")
+        raise ProtocolError(INVALID_REQUEST, "Invalid request: a message must be a JSON object")
     if fields.get("jsonrpc") != "2.0":
         raise ProtocolError(INVALID_REQUEST, 'Invalid request: "jsonrpc" must be "2.0"')
     request_id = as_id(fields.get("id"))
     if "id" in fields and request_id is None:
-        raise ProtocolError(INVALID_REQUEST, "Invalid request: an id is a string or an integer")
+        raise ProtocolError(INVALID_REQUEST, "Invalid request: an id must be a string or an integer")
     method = fields.get("method")
     if not isinstance(method, str):
         raise ProtocolError(INVALID_REQUEST, 'Invalid request: "method" must be a string')
     params = fields.get("params")
-    if params is None:  # absent, or null as some clients write it
+    if params is None:  # absent, or null from some clients
         return Request(request_id, method, {})
     if not isinstance(params, dict):
         raise ProtocolError(INVALID_PARAMS, 'Invalid params: "params" must be an object')
@@ -122,7 +121,7 @@ def result_reply(request_id: RequestId, result: Message) -> Message:
 
 
 def error_reply(request_id: RequestId | None, error: ProtocolError) -> Message:
-    """A failed answer; without a known id it has the key `id` with null, as JSON-RPC 2.0 asks."""
+    """A failed answer; without a known id, `id` is null, as JSON-RPC 2.0 requires."""
     shape: Message = {"code": error.code, "message": error.message}
     if error.data is not None:
         shape["data"] = error.data

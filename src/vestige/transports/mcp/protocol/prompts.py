@@ -1,4 +1,4 @@
-"""Filling in a prompt of the catalog. Pure."""
+"""Fills in the prompts of the catalog. Pure."""
 
 from vestige.core.nearest import nearest_name
 from vestige.transports.mcp.protocol.jsonrpc import INVALID_PARAMS, Message, ProtocolError, as_object, shown

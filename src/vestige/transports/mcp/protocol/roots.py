@@ -1,8 +1,8 @@
-"""The folders a client works in, as far as it tells. Pure.
+"""The root folders that a client works in. Pure.
 
-In the handshake era we ask once the client is ready, and again when it says that they changed; calls wait a
-little for the answer. The stateless era has no requests from servers and nothing to remember: there a call
-that comes from a client with roots is answered by asking for them, and comes again with them.
+In versions with a handshake we ask when the client is ready, and again when it reports a change; calls wait
+briefly for the answer. Stateless versions have no requests from servers: a call of a client with roots is
+answered with a request for them, and the client repeats the call with them.
 """
 
 from vestige.transports.mcp.protocol.eras import CAPABILITIES_KEY, MODERN
@@ -13,28 +13,28 @@ METHOD = "roots/list"
 _KEY = "roots"
 _ID = "vestige-roots-"
 _MOST = 100
-"""More folders than anybody works in; a longer list is cut."""
+"""Limit of folders; a longer list is cut."""
 
 
 class Roots:
-    """What one client of the handshake era has told."""
+    """The roots of one client of a version with a handshake."""
 
     def __init__(self) -> None:
         self.uris: tuple[str, ...] = ()
         self.awaited = False
-        """Whether the client is about to tell: a call now would go by roots that are not its own."""
+        """Whether an answer is expected soon: a call now would use the wrong roots."""
         self._offered = False
         self._silent = False
         self._asked = 0
 
     def greeted(self, capabilities: object) -> None:
-        """The client has introduced itself, with what it can do."""
+        """Take the capabilities of a client that introduces itself."""
         self.uris = ()
         self._offered = self.awaited = _offers(capabilities)
         self._silent = False
 
     def ask(self) -> list[Message]:
-        """The request to send now, if the client can answer it."""
+        """The request to send now, if the client supports it."""
         if not self._offered:
             return []
         self._asked += 1
@@ -42,7 +42,7 @@ class Roots:
         return [{"jsonrpc": "2.0", "id": self._waiting, "method": METHOD}]
 
     def take(self, reply: Message) -> bool:
-        """Read a reply of the client; whether it is the answer to our last question, which alone counts."""
+        """Read a reply of the client; returns whether it answers our last request, which alone counts."""
         if not self._asked or reply.get("id") != self._waiting:
             return False
         self.uris = _uris(reply.get("result"))
@@ -50,7 +50,7 @@ class Roots:
         return True
 
     def give_up(self) -> None:
-        """The answer takes too long. Until one comes, however late, nothing waits for this client again."""
+        """Stop waiting for the answer. Until one comes, nothing waits for this client again."""
         self.awaited, self._silent = False, True
 
     @property
@@ -59,14 +59,14 @@ class Roots:
 
 
 def wanted(request: Request) -> Message | None:
-    """What to ask a stateless client before its call can run, or None when it has been asked or has none."""
+    """The request for a stateless client before its call can run; None if answered or unsupported."""
     if "inputResponses" in request.params or not _offers(request.meta.get(CAPABILITIES_KEY)):
         return None
     return {_KEY: {"method": METHOD}}
 
 
-def told(request: Request) -> tuple[str, ...]:
-    """The roots that a stateless client brings with its call. Without an answer it is served without them."""
+def supplied(request: Request) -> tuple[str, ...]:
+    """The roots that a stateless client sends with its call; empty without an answer."""
     return _uris((as_object(request.params.get("inputResponses")) or {}).get(_KEY))
 
 
@@ -80,18 +80,18 @@ def _uris(result: object) -> tuple[str, ...]:
     return tuple(uri for one in found if isinstance(uri := one.get("uri"), str))[:_MOST]
 
 
-# -- Jobs that wait for their client's roots, which decide where they look and write. Pure.
+# -- Jobs that wait for their client's roots, which decide their scope. Pure.
 
 
 class RootsWait:
-    """Where the jobs of one client pass before they start."""
+    """Holds the jobs of one client until its roots are known."""
 
     def __init__(self, roots: Roots) -> None:
         self._roots = roots
         self._hold: HoldJobs | None = None
 
     def enter(self, job: Job) -> list[Action]:
-        """Start a job, or hold it back."""
+        """Start a job, or hold it."""
         if self._hold is not None:
             self._hold.jobs.append(job)
             return []
@@ -101,19 +101,19 @@ class RootsWait:
         return [self._start(job)]
 
     def release(self) -> list[Action]:
-        """Start what is held, with the roots as they are now."""
+        """Start the held jobs with the current roots."""
         hold, self._hold = self._hold, None
         return [self._start(job) for job in hold.jobs] if hold else []
 
     def overdue(self, hold: HoldJobs) -> list[Action]:
-        """Go on without the answer, if these jobs still wait for it."""
+        """Continue without the answer, if these jobs still wait for it."""
         if hold is not self._hold:
             return []
         self._roots.give_up()
         return self.release()
 
     def cancel(self, job: Job) -> list[Action]:
-        """Stop a job; one that is held just never starts."""
+        """Cancel a job; a held one never starts."""
         if self._hold is not None and job in self._hold.jobs:
             self._hold.jobs.remove(job)
             return []
