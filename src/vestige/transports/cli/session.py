@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 import click
 import orjson
@@ -22,7 +22,6 @@ from vestige.operations.registry.registry import Operation
 from vestige.settings.settings import Settings, load_settings
 from vestige.store.contract.trouble import DatabaseStatus, Trouble, Upgrade
 from vestige.store.transfer.ends import End
-from vestige.transports.http.context import ServerApplication as Served
 from vestige.transports.mcp.service import Service
 
 Form = Literal["json", "table"]
@@ -52,9 +51,15 @@ OpenApp = Callable[[Mapping[str, Any]], LocalApplication]
 """Opens the application with flags such as `data_dir`: slow, and may raise VestigeError."""
 
 
-class ServingApplication(Served, Service, Protocol):
-    """A running Vestige that serves others, as `vestige.app.open_server` opens it."""
+if TYPE_CHECKING:
+    # The server's modules need the extra `server`, which the command line does without.
+    from vestige.transports.http.context import ServerApplication
 
+    class ServingApplication(ServerApplication, Service, Protocol):
+        """A running Vestige that serves others, as `vestige.app.open_server` opens it."""
+
+else:
+    ServingApplication = Service
 
 OpenServer = Callable[[Mapping[str, Any]], ServingApplication]
 """Opens an application that stays, with the same flags."""
