@@ -9,13 +9,13 @@ from typing import Any
 
 from tests.transports.conformance import asking, fixtures
 from tests.transports.conformance.fixtures import text
-from vestige.transports.http.context import ServerApplication
 from vestige.transports.http.mcp.driver import McpWork, run_job
 from vestige.transports.mcp.catalog import Catalog
 from vestige.transports.mcp.protocol import eras, prompts
 from vestige.transports.mcp.protocol.core import ClientConversation
 from vestige.transports.mcp.protocol.jsonrpc import Message, ProtocolError, Request, as_object, notification
 from vestige.transports.mcp.protocol.messages import Action, Done, Job, Outcome, Send
+from vestige.transports.mcp.service import ServerApplication
 
 TIMEOUT_SECONDS = 20.0
 OPTIONS = ["option1", "option2", "option3"]

@@ -22,8 +22,7 @@ from vestige.operations.registry.registry import Operation
 from vestige.settings.settings import Settings, load_settings
 from vestige.store.contract.trouble import DatabaseStatus, Trouble, Upgrade
 from vestige.store.transfer.ends import End
-from vestige.transports.http.context import ServerApplication as Served
-from vestige.transports.mcp.service import Service
+from vestige.transports.mcp.service import ServerApplication, Service
 
 Form = Literal["json", "table"]
 
@@ -52,7 +51,7 @@ OpenApp = Callable[[Mapping[str, Any]], LocalApplication]
 """Opens the application with flags such as `data_dir`: slow, and may raise VestigeError."""
 
 
-class ServingApplication(Served, Service, Protocol):
+class ServingApplication(ServerApplication, Service, Protocol):
     """A running Vestige that serves clients, as `vestige.app.open_server` opens it."""
 
 

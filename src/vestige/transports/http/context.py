@@ -3,46 +3,20 @@
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import ParamSpec, Protocol, TypeVar
 
 import anyio
 from anyio.to_thread import run_sync
 from starlette.requests import HTTPConnection
 
 from vestige.core.caller import Caller
-from vestige.core.invocation import Invocation
-from vestige.engine.context import Engine
 from vestige.operations.registry.arguments import is_too_much, too_much
 from vestige.operations.registry.registry import Registry
 from vestige.settings.settings import Settings
 from vestige.transports.http.limits.fair_queue import BUFFERED_BODIES, QueueSlot, SharedBudget
 from vestige.transports.http.limits.responses import MIN_BODY_BYTES, TIMES_BODY
 from vestige.transports.http.limits.worker_pool import WorkerPools
-
-# -- The application, as the server needs it. Nothing of the extra `server` is imported here.
-
-
-class ServerApplication(Protocol):
-    """A running Vestige, such as `vestige.app.App`. Called from several threads.
-
-    A `deadline` is a time of the engine's monotonic clock; work that is not done by then fails.
-    """
-
-    @property
-    def engine(self) -> Engine:
-        """The parts of the application."""
-
-    def call_operation(self, invocation: Invocation) -> dict[str, Any]:
-        """Run an operation; the answer as JSON-able data."""
-
-    def call_tool(self, invocation: Invocation) -> dict[str, Any]:
-        """Run an MCP tool by name."""
-
-    def read_resource(self, invocation: Invocation) -> dict[str, Any]:
-        """Read an MCP resource by URI."""
-
-
-# -- The server context.
+from vestige.transports.mcp.service import ServerApplication
 
 P = ParamSpec("P")
 T = TypeVar("T")

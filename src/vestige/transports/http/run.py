@@ -28,7 +28,7 @@ from vestige.transports.http import app as asgi
 from vestige.transports.http.auth.addresses import Bind, bind_of, bracketed, is_loopback
 from vestige.transports.http.auth.cookies import secret_of
 from vestige.transports.http.auth.gate import Auth
-from vestige.transports.http.context import ServerApplication, ServerContext
+from vestige.transports.http.context import ServerContext
 from vestige.transports.http.events.endpoints import MAX_FRAME_BYTES
 from vestige.transports.http.limits.connections import (
     KEEP_ALIVE_SECONDS,
@@ -40,6 +40,7 @@ from vestige.transports.http.limits.connections import (
     affordable,
     backlog,
 )
+from vestige.transports.mcp.service import ServerApplication
 
 logger = logging.getLogger(__name__)
 

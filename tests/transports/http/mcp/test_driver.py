@@ -13,11 +13,11 @@ from tests.transports.http.events.test_listeners import desk_of
 from tests.transports.http.support.mcp_requests import modern
 from tests.transports.mcp.lines import CATALOG
 from vestige.core.caller import LOCAL_USER
-from vestige.transports.http.context import ServerApplication
 from vestige.transports.http.limits.fair_queue import Reservation, SharedBudget
 from vestige.transports.http.mcp.driver import Conversation, Exchange, McpWork
 from vestige.transports.mcp.protocol.core import ClientConversation
 from vestige.transports.mcp.protocol.messages import Done, Outcome
+from vestige.transports.mcp.service import ServerApplication
 
 LONG = 30.0
 """A limit no passing test reaches."""

@@ -17,7 +17,8 @@ from vestige.settings.sections import AuthSettings
 from vestige.transports.http import rest
 from vestige.transports.http.app import build
 from vestige.transports.http.auth.gate import Auth
-from vestige.transports.http.context import ServerApplication, ServerContext
+from vestige.transports.http.context import ServerContext
+from vestige.transports.mcp.service import ServerApplication
 
 URL = "http://127.0.0.1:3927"
 

@@ -18,7 +18,7 @@ from anyio.to_thread import run_sync
 from vestige.core.caller import Caller
 from vestige.core.errors import DeadlineExceeded, StoreError, TooLarge
 from vestige.core.invocation import Invocation
-from vestige.transports.http.context import ServerApplication, ServerContext
+from vestige.transports.http.context import ServerContext
 from vestige.transports.http.limits.fair_queue import OVERLOADED, Reservation
 from vestige.transports.http.limits.responses import NO_ROOM, SMALL_BYTES, check_size, check_texts, encoded
 from vestige.transports.http.limits.worker_pool import PoolFull, PoolTimeout
@@ -37,6 +37,7 @@ from vestige.transports.mcp.protocol.messages import (
     Send,
     Start,
 )
+from vestige.transports.mcp.service import ServerApplication
 from vestige.transports.mcp.workers import attempt
 
 ROOTS_SECONDS = 2.0
