@@ -81,6 +81,30 @@ DAMAGES = {
         repair="schema",
         severity="warning",
     ),
+    "an index with another definition": Damage(
+        sql="DROP INDEX edges_by_target; CREATE INDEX edges_by_target ON edges (kind)",
+        check="schema",
+        says="another definition than the migrations of the index edges_by_target",
+        repair="schema",
+        severity="warning",
+    ),
+    "a view with another definition": Damage(
+        sql="DROP VIEW knowledge_nodes; CREATE VIEW knowledge_nodes AS SELECT id FROM memories",
+        check="schema",
+        says="another definition than the migrations of the view knowledge_nodes",
+        repair="schema",
+        severity="warning",
+    ),
+    "a table with another definition": Damage(
+        sql="ALTER TABLE tombstones ADD COLUMN reason TEXT",
+        check="schema",
+        says="another definition than the migrations of the table tombstones",
+    ),
+    "a table that is gone": Damage(
+        sql="DROP TABLE ended_logins",
+        check="schema",
+        says="It lacks the table ended_logins",
+    ),
     "an edge of nothing": Damage(
         sql="INSERT INTO edges VALUES (998, 999, 'related', 1.0, '2026')",
         check="references",
@@ -424,13 +448,15 @@ def test_an_index_file_that_is_gone_is_seen_and_written_again(
 
 
 def test_only_a_deep_look_sees_an_index_that_lacks_a_row(store: SqliteStore, path: Path) -> None:
-    break_it(
-        path,
-        "PRAGMA writable_schema = ON;"
-        " UPDATE sqlite_master SET sql = 'CREATE INDEX memories_by_scope ON memories (node_type)'"
-        " WHERE name = 'memories_by_scope'",
+    define = (
+        "PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = '{}' WHERE name = 'memories_by_scope'"
     )
+    with closing(sqlite3.connect(path)) as db:
+        (sql,) = db.execute("SELECT sql FROM sqlite_master WHERE name = 'memories_by_scope'").fetchone()
     store.close()
+    break_it(path, define.format(f"{sql} WHERE id <> ''a''"))
+    break_it(path, "REINDEX memories_by_scope")
+    break_it(path, define.format(sql))
     again = open_at(path)
     assert again.examine(LATER) == []
     (found,) = again.examine(LATER, deep=True)

@@ -8,11 +8,12 @@ from psycopg import Connection, sql
 
 from vestige.core.errors import StoreTooNew
 from vestige.store.contract.trouble import Connected, DatabaseStatus, TableStatus, Upgrade, of_newer
-from vestige.store.postgres.check import schema as blueprint
+from vestige.store.postgres.check.schema import OBJECTS, expected, objects
 from vestige.store.postgres.connection import connect, translated
 from vestige.store.postgres.opening import applied, check_server, pending, schema
 from vestige.store.postgres.processes.locks import Lock
 from vestige.store.postgres.server.address import ServerAddress
+from vestige.store.sql.check.schema import differences
 from vestige.store.sql.merge import arrivals
 
 CONNECT_SECONDS = 10
@@ -113,8 +114,8 @@ def _complete(db: Connection[Any], tables: Sequence[TableStatus]) -> bool:
 def _missing(db: Connection[Any], upgrade: Upgrade) -> tuple[str, ...]:
     if not upgrade.schema or upgrade.steps or upgrade.newer is not None:
         return ()
-    names = [name for (name,) in db.execute(blueprint.NAMES.encode())]
-    return tuple(map(str, blueprint.lacking(names, db.execute(blueprint.HELD_RULES.encode()).fetchall())))
+    found = differences(expected(db).objects, objects(db.execute(OBJECTS.encode())))
+    return tuple(str(one.expected) for one in found if one.missing)
 
 
 def _rows(db: Connection[Any], schema_name: str, table: str) -> int:

@@ -8,11 +8,10 @@ import psycopg
 from vestige.core.errors import StoreError
 from vestige.store import migrations
 from vestige.store.contract.trouble import Trouble
-from vestige.store.postgres.check import schema as parts
+from vestige.store.postgres.check.schema import OBJECTS, ExpectedSchema, expected, objects
 from vestige.store.postgres.connection import PostgresConnections, PostgresSession
 from vestige.store.postgres.opening import applied, schema
 from vestige.store.sql.check import log, rows, text, vectors
-from vestige.store.sql.check import schema as blueprint
 
 WORD_KEY = "key"
 UNCOUNTED = (
@@ -46,16 +45,18 @@ Look = Callable[[PostgresSession], Iterator[Trouble]]
 def examine(connections: PostgresConnections, now: datetime, *, deep: bool) -> list[Trouble]:
     """Everything that is wrong, in the order of the checks."""
     troubles: list[Trouble] = []
+    with connections.unhurried() as apart:
+        planned = expected(apart.connection)
     with connections.reading() as db:
         db.command("SET LOCAL statement_timeout = 0")  # it reads everything there is
-        for name, look in _checks(deep=deep).items():
+        for name, look in _checks(planned, deep=deep).items():
             troubles.extend(_found(db, name, look))
     return troubles
 
 
-def _checks(*, deep: bool) -> dict[str, Look]:
+def _checks(planned: ExpectedSchema, *, deep: bool) -> dict[str, Look]:
     checks: dict[str, Look] = {
-        "schema": _schema,
+        "schema": lambda db: _schema(db, planned),
         "values": rows.values,
         "strays": lambda db: rows.strays(db, WORD_KEY),
         "missing rows": lambda db: rows.missing(db, WORD_KEY),
@@ -86,7 +87,7 @@ def _found(db: PostgresSession, name: str, look: Look) -> Iterator[Trouble]:
         yield Trouble(check=name, message=f"This cannot be read to its end: {str(exc).splitlines()[0]}.")
 
 
-def _schema(db: PostgresSession) -> Iterator[Trouble]:
+def _schema(db: PostgresSession, planned: ExpectedSchema) -> Iterator[Trouble]:
     try:
         pending = migrations.pending(schema(), applied(db.connection))
     except StoreError as exc:  # of the future, or another's
@@ -96,13 +97,7 @@ def _schema(db: PostgresSession) -> Iterator[Trouble]:
         names = ", ".join(step.label for step in pending)
         yield Trouble(check="schema", message=f"The schema lacks {names}.")
         return
-    yield from blueprint.troubles(lacking(db))
-
-
-def lacking(db: PostgresSession) -> list[blueprint.SchemaObject]:
-    """What the migrations made and is not there."""
-    names = [name for (name,) in db.execute(parts.NAMES)]
-    return parts.lacking(names, db.execute(parts.HELD_RULES).fetchall())
+    yield from planned.troubles(objects(db.execute(OBJECTS)))
 
 
 def _words(db: PostgresSession) -> Iterator[Trouble]:

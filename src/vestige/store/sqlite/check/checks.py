@@ -11,9 +11,8 @@ from vestige.core.errors import StoreBusy, StoreCorrupt, StoreError
 from vestige.store import migrations
 from vestige.store.contract.trouble import MOST_IDS, Trouble
 from vestige.store.sql.check import log, rows, text, vectors
-from vestige.store.sql.check import schema as blueprint
 from vestige.store.sqlite.check import files
-from vestige.store.sqlite.check.schema import lacking
+from vestige.store.sqlite.check.schema import schema_differences
 from vestige.store.sqlite.connection import SqliteConnections, primary_code
 from vestige.store.sqlite.opening import applied, schema
 from vestige.store.sqlite.search import segments
@@ -195,7 +194,7 @@ def _schema(db: sqlite3.Connection) -> Iterator[Trouble]:
         names = ", ".join(step.label for step in pending)
         yield Trouble(check="schema", message=f"The schema lacks {names}.")
         return
-    yield from blueprint.troubles(lacking(db))
+    yield from (one.trouble() for one in schema_differences(db))
 
 
 def _index(db: sqlite3.Connection) -> Iterator[Trouble]:

@@ -7,10 +7,9 @@ from datetime import datetime
 
 from vestige.store.contract.trouble import no_repair
 from vestige.store.sql.check.repair import REPAIRS
-from vestige.store.sql.check.schema import to_make_again
 from vestige.store.sql.tables import Tables
 from vestige.store.sqlite.check import checks, files
-from vestige.store.sqlite.check.schema import lacking
+from vestige.store.sqlite.check.schema import schema_differences
 from vestige.store.sqlite.connection import SqliteConnections
 from vestige.store.sqlite.search import segments
 from vestige.store.sqlite.search.words import SqliteSurfaces
@@ -41,10 +40,11 @@ def _index(connections: SqliteConnections, now: datetime) -> None:
 
 
 def _schema(connections: SqliteConnections, now: datetime) -> None:
-    """Make indexes, views and triggers again that are missing."""
+    """Create indexes, views and triggers that are missing or have another definition."""
     with connections.writing() as db:
-        for statement in to_make_again(lacking(db)):
-            db.execute(statement)
+        for one in schema_differences(db):
+            for statement in one.repair():
+                db.execute(statement)
 
 
 def _permissions(connections: SqliteConnections, now: datetime) -> None:
