@@ -41,7 +41,7 @@ from vestige.store.contract.changes import (
     Link,
     Piece,
     Put,
-    Remark,
+    RecordEvidence,
     Revise,
     Tokens,
 )
@@ -126,7 +126,7 @@ def fill(store: MemoryStore, number: int) -> None:
                     one, content=turns[number + at // 2].content, revision=2, updated_at=T0 + 30 * DAY
                 )
                 later.append(Revise(memory=new, reason="edited", embedded=vectors(new, rng)))
-            later.append(Remark(memory_id=one.id, evidence=Evidence.GOOD, at=T0 + 31 * DAY))
+            later.append(RecordEvidence(memory_id=one.id, evidence=Evidence.GOOD, at=T0 + 31 * DAY))
             if at:
                 edge = Edge(
                     source_id=one.id, target_id=made[at - 1].id, kind="related", weight=0.5, created_at=T0

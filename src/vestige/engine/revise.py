@@ -141,7 +141,7 @@ def revise(
         memory = next_revision(wanted, call.engine.now())
         changes: list[Change] = [revision(call, memory, names, reason)]
         if evidence is not None:
-            changes.append(Remark(memory_id=memory_id, evidence=evidence, at=memory.updated_at))
+            changes.append(RecordEvidence(memory_id=memory_id, evidence=evidence, at=memory.updated_at))
         call.engine.store.commit(changes, access=call.access)
         call.engine.events.emit(updated(memory, memory.updated_at, names))
         return load(call, memory_id), True

@@ -19,7 +19,7 @@ from vestige.engine.exchange.import_portable import import_portable, inspect
 from vestige.exchange.portable.file import PortableReader, Writer
 from vestige.operations.registry.groups import registry
 from vestige.store.contract.changes import Link
-from vestige.store.merge.histories import EdgeLife, Life, MemoryLife
+from vestige.store.merge.histories import EdgeHistory, EntityHistory, MemoryHistory
 
 KEY = "ghp_" + "a8Kx93mPq0ZvT2rYw7LdNc51sBfUeJhGi4Xo"  # made up
 
@@ -65,8 +65,8 @@ def with_vectors(tmp_path: Path, revision: str | None = None) -> Path:
     return path
 
 
-def _signed(life: Life, signature: Signature) -> Life:
-    if not isinstance(life, MemoryLife) or life.embedded is None:
+def _signed(life: EntityHistory, signature: Signature) -> EntityHistory:
+    if not isinstance(life, MemoryHistory) or life.embedded is None:
         return life
     return replace(life, embedded=replace(life.embedded, signature=signature))
 
@@ -276,8 +276,8 @@ def rewritten(path: Path, *, without: str | None = None, links: bool = True) -> 
     with other.open("wb") as out:
         writer = Writer(out, None)
         for life in lives:
-            if not (isinstance(life, MemoryLife) and life.memory_id == without) and (
-                links or not isinstance(life, EdgeLife)
+            if not (isinstance(life, MemoryHistory) and life.memory_id == without) and (
+                links or not isinstance(life, EdgeHistory)
             ):
                 writer.add(life)
         writer.end()

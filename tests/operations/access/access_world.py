@@ -29,7 +29,7 @@ from vestige.engine.memory.suppress import sweep
 from vestige.operations.memory.read import EXAMPLE_ID
 from vestige.operations.registry.registry import Operation
 from vestige.store.contract.changes import Add, Change, Forget, Link, Put, Revise
-from vestige.store.merge.histories import DocumentLife, MemoryLife
+from vestige.store.merge.histories import DocumentHistory, MemoryHistory
 
 Answer = dict[str, Any]
 MINE = "/project/mine"
@@ -145,13 +145,14 @@ def beyond(world: World, limit: Limit) -> Answer:
         "lives": {
             one.memory_id: (one.events, one.versions)
             for one in lives
-            if isinstance(one, MemoryLife) and (one.memory_id in outside or one.memory_id.startswith(CANARY))
+            if isinstance(one, MemoryHistory)
+            and (one.memory_id in outside or one.memory_id.startswith(CANARY))
         },
         "edges": store.edges(list(outside), access=EVERYTHING, among=True),
         "documents": {
             (one.kind, one.id): one.document
             for one in lives
-            if isinstance(one, DocumentLife) and one.document and _is_outside(one.document, outside, limit)
+            if isinstance(one, DocumentHistory) and one.document and _is_outside(one.document, outside, limit)
         },
     }
 

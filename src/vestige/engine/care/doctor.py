@@ -22,7 +22,13 @@ from vestige.store.contract.answers import LogQuery
 from vestige.store.contract.processes import Who
 from vestige.store.contract.trouble import MOST_IDS, Severity, Trouble, about, file_software
 from vestige.store.merge.absorb import check
-from vestige.store.merge.histories import CurveLife, DocumentLife, EdgeLife, Life, MemoryLife
+from vestige.store.merge.histories import (
+    CurveHistory,
+    DocumentHistory,
+    EdgeHistory,
+    EntityHistory,
+    MemoryHistory,
+)
 from vestige.store.merge.strength_log import Curves
 from vestige.store.merge.union import edge, present
 
@@ -65,24 +71,24 @@ def moved_since(call: Call, told: Retold) -> set[str]:
     return set(_touched(call, told.position))
 
 
-def _take(told: Retold, life: Life) -> None:
+def _take(told: Retold, life: EntityHistory) -> None:
     try:
         check(life)
     except InvalidInput as exc:
-        told.impossible.append((life.memory_id if isinstance(life, MemoryLife) else None, exc.message))
+        told.impossible.append((life.memory_id if isinstance(life, MemoryHistory) else None, exc.message))
     match life:
-        case CurveLife():
+        case CurveHistory():
             told.curves = Curves.told(life.events)
-        case MemoryLife():
+        case MemoryHistory():
             memory = present(life)
             if memory is not None:
                 seen = told.curves.sightings(life.events)
                 told.strengths[memory.id] = fold(memory.created_at, seen, told.curves.present)
-        case EdgeLife():
+        case EdgeHistory():
             found = edge(life)
             if found is not None:
                 told.edges[life.source_id, life.target_id, life.kind] = found
-        case DocumentLife():
+        case DocumentHistory():
             if life.document is not None:
                 told.cited[f"{life.kind} {life.id}"] = life.document.cites
 

@@ -21,7 +21,7 @@ from vestige.engine.ingest.secrets import SecretSighting, look
 from vestige.engine.memory.delete import unlearn
 from vestige.engine.revise import created, deleted, load, next_revision, persistently, save
 from vestige.store.contract.changes import Add, Carry, Change, Forget, Link, Put, Revise
-from vestige.store.merge.histories import DocumentLife, Life, MemoryLife
+from vestige.store.merge.histories import DocumentHistory, EntityHistory, MemoryHistory
 
 TEXTS = (
     "content", "phrasings", "tags", "node_type", "source", "author", "agent_id", "session_id", "thread",
@@ -61,8 +61,8 @@ def scan(call: Call, *, redact: bool) -> Scanned:
     for batch in call.engine.store.lives(access=call.access):
         call.check()
         for life in batch:
-            seen.memories += isinstance(life, MemoryLife) and bool(life.versions)
-            seen.documents += isinstance(life, DocumentLife) and life.document is not None
+            seen.memories += isinstance(life, MemoryHistory) and bool(life.versions)
+            seen.documents += isinstance(life, DocumentHistory) and life.document is not None
             seen.findings += found_in(life)
         call.progress(seen.memories, max(seen.memories, total), f"{seen.memories} memories looked through")
     if redact and seen.findings:
@@ -77,12 +77,12 @@ def texts_of(memory: Memory) -> dict[str, Any]:
     return {name: value for name, value in told.items() if value}
 
 
-def found_in(life: Life) -> list[SecretFinding]:
+def found_in(life: EntityHistory) -> list[SecretFinding]:
     """The secrets that a memory has held or a document holds."""
     match life:
-        case MemoryLife():
+        case MemoryHistory():
             return list(_in_memory(life))
-        case DocumentLife(document=Document() as document):
+        case DocumentHistory(document=Document() as document):
             return [
                 SecretFinding(document=document.kind, id=document.id, sighting=one)
                 for one in look({"body": document.body})[1]
@@ -91,7 +91,7 @@ def found_in(life: Life) -> list[SecretFinding]:
             return []
 
 
-def _in_memory(life: MemoryLife) -> Iterable[SecretFinding]:
+def _in_memory(life: MemoryHistory) -> Iterable[SecretFinding]:
     """What the versions of a memory hold, each once with all the revisions that hold it."""
     places: dict[SecretSighting, list[int]] = defaultdict(list)
     for version in life.versions:

@@ -14,7 +14,7 @@ from vestige.engine.care.filenames import absolute, check_file_name, publish, re
 from vestige.engine.context import Call
 from vestige.engine.recall.as_known import as_known
 from vestige.exchange.portable.file import PortableContents, Writer, packed
-from vestige.store.merge.histories import MemoryLife
+from vestige.store.merge.histories import MemoryHistory
 
 EXPORTS = "exports"
 BATCH = 2_000
@@ -63,7 +63,7 @@ def write_portable(
             call.check()
             for life in batch:
                 writer.add(life)
-            done += sum(isinstance(life, MemoryLife) and bool(life.versions) for life in batch)
+            done += sum(isinstance(life, MemoryHistory) and bool(life.versions) for life in batch)
             call.progress(done, max(done, total), f"{done} of {max(done, total)} memories written")
         return writer.end()
 

@@ -22,7 +22,7 @@ from vestige.engine.exchange.import_secrets import Arrivals, Holding
 from vestige.engine.memory.delete import Partings
 from vestige.exchange.portable.file import PortableContents, PortableReader, unpacked
 from vestige.store.contract.store import MemoryStore
-from vestige.store.merge.histories import Absorbed, EdgeLife, Life, MemoryLife
+from vestige.store.merge.histories import Absorbed, EdgeHistory, EntityHistory, MemoryHistory
 from vestige.store.merge.union import edge
 
 logger = logging.getLogger(__name__)
@@ -40,12 +40,12 @@ class Dangling:
         self._store = call.engine.store
         self._links: set[tuple[str, str, str]] = set()
 
-    def watch(self, batch: Sequence[Life]) -> None:
+    def watch(self, batch: Sequence[EntityHistory]) -> None:
         """Note the links of a batch that stand."""
         self._links.update(
             (life.source_id, life.target_id, life.kind)
             for life in batch
-            if isinstance(life, EdgeLife) and edge(life) is not None
+            if isinstance(life, EdgeHistory) and edge(life) is not None
         )
 
     def count(self) -> int:
@@ -65,7 +65,7 @@ BATCH_BYTES = 16 * 1024 * 1024
 
 Step = Callable[[int, int], None]
 """Told between batches how many bytes of how many are read; may raise to stop there."""
-Shown = Callable[[Sequence[Life]], None]
+Shown = Callable[[Sequence[EntityHistory]], None]
 """Is shown each batch before it is taken in."""
 
 
@@ -131,7 +131,7 @@ def _absorb(call: Call, path: Path, step: Step, dangling: Dangling) -> tuple[Abs
     """Take a file in: what came of it, and what of that holds secrets. Who listens hears of it."""
     partings, arrivals = Partings(call), Arrivals(call)
 
-    def before(batch: Sequence[Life]) -> None:
+    def before(batch: Sequence[EntityHistory]) -> None:
         partings.meet(batch)
         arrivals.watch(batch)
         dangling.watch(batch)
@@ -175,7 +175,7 @@ def _unwatched(done: int, total: int) -> None:
     """Nobody wants to know."""
 
 
-def _unseen(batch: Sequence[Life]) -> None:
+def _unseen(batch: Sequence[EntityHistory]) -> None:
     """Nobody looks."""
 
 
@@ -208,8 +208,8 @@ def absorb_file(
     return total
 
 
-def _batches(reader: PortableReader) -> Iterator[list[Life]]:
-    batch: list[Life] = []
+def _batches(reader: PortableReader) -> Iterator[list[EntityHistory]]:
+    batch: list[EntityHistory] = []
     begun = reader.bytes_read
     for life in reader.lives():
         batch.append(life)
@@ -220,8 +220,8 @@ def _batches(reader: PortableReader) -> Iterator[list[Life]]:
         yield batch
 
 
-def _without_vectors(life: Life) -> Life:
-    return replace(life, embedded=None) if isinstance(life, MemoryLife) else life
+def _without_vectors(life: EntityHistory) -> EntityHistory:
+    return replace(life, embedded=None) if isinstance(life, MemoryHistory) else life
 
 
 def _sum(one: Absorbed, other: Absorbed) -> Absorbed:

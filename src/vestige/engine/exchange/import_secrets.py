@@ -13,7 +13,7 @@ from vestige.core.models import EVERYTHING, Memory
 from vestige.engine.care.scan_secrets import found_in
 from vestige.engine.context import Call
 from vestige.engine.ingest.secrets import look
-from vestige.store.merge.histories import DocumentLife, Life, MemoryLife
+from vestige.store.merge.histories import DocumentHistory, EntityHistory, MemoryHistory
 
 MEMORY = "memory"
 Named = tuple[str, str]
@@ -37,15 +37,17 @@ class Arrivals:
         self._wanted = call.engine.settings.memory.secrets != "allow"
         self._found: defaultdict[Named, set[str]] = defaultdict(set)
 
-    def watch(self, batch: Sequence[Life]) -> None:
+    def watch(self, batch: Sequence[EntityHistory]) -> None:
         """Look through those of these lives that tell anything else than what is here."""
         if not self._wanted:
             return
-        memories = [life for life in batch if isinstance(life, MemoryLife) and life.versions]
-        told = [life for life in batch if isinstance(life, DocumentLife) and life.document is not None]
+        memories = [life for life in batch if isinstance(life, MemoryHistory) and life.versions]
+        told = [life for life in batch if isinstance(life, DocumentHistory) and life.document is not None]
         here = self._memories([life.memory_id for life in memories])
         kept = self._documents([(life.kind, life.id) for life in told])
-        new: list[Life] = [life for life in memories if here.get(life.memory_id) != life.versions[-1]]
+        new: list[EntityHistory] = [
+            life for life in memories if here.get(life.memory_id) != life.versions[-1]
+        ]
         new += [life for life in told if kept.get((life.kind, life.id)) != life.document]
         for one in (finding for life in new for finding in found_in(life)):
             self._found[one.document or MEMORY, one.id].add(one.sighting.kind)

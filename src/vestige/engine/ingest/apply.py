@@ -162,4 +162,4 @@ def _revise(batch: IngestBatch, wanted: Memory, *, reason: str) -> None:
 
 
 def _remark(batch: IngestBatch, memory_id: str) -> None:
-    batch.changes.append(Remark(memory_id=memory_id, evidence=Evidence.REINFORCED, at=batch.now))
+    batch.changes.append(RecordEvidence(memory_id=memory_id, evidence=Evidence.REINFORCED, at=batch.now))

@@ -16,7 +16,7 @@ from vestige.engine.memory.merge import MERGED
 from vestige.engine.reactions.searches import ATTENTION, PATTERN
 from vestige.engine.revise import deleted, load, next_revision, persistently
 from vestige.store.contract.changes import Change, Forget, Link, Put, Revise
-from vestige.store.merge.histories import Life, MemoryLife
+from vestige.store.merge.histories import EntityHistory, MemoryHistory
 
 # -- Taking words that only deleted memories held out of what was learned from searches.
 
@@ -39,9 +39,9 @@ class Partings:
         self._said: set[str] = set()
         self._gone: set[str] = set()
 
-    def meet(self, lives: Iterable[Life]) -> None:
+    def meet(self, lives: Iterable[EntityHistory]) -> None:
         """Unlearn what these lives end, before the words go: who is interrupted here can begin again."""
-        told = {life.memory_id: life for life in lives if isinstance(life, MemoryLife)}
+        told = {life.memory_id: life for life in lives if isinstance(life, MemoryHistory)}
         here = [record.memory for record in self._call.engine.store.get_many(list(told), access=EVERYTHING)]
         gone = [memory for memory in here if not told[memory.id].versions]
         there = told.keys() - {memory.id for memory in here}

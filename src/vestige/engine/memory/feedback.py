@@ -17,7 +17,7 @@ from vestige.engine.context import Call
 from vestige.engine.memory.archive import restoring
 from vestige.engine.memory.suppress import lifting
 from vestige.engine.revise import load, persistently
-from vestige.store.contract.changes import Change, Remark, Revise
+from vestige.store.contract.changes import Change, RecordEvidence, Revise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ def remark(call: Call, memory_id: str, evidence: Evidence) -> Remarked:
     def attempt() -> tuple[Record, list[Happening]]:
         before = load(call, memory_id)
         wanted, news = _wanted(before, now) if evidence is Evidence.PROMOTED else ([], [])
-        told = Remark(memory_id=memory_id, evidence=evidence, at=now)
+        told = RecordEvidence(memory_id=memory_id, evidence=evidence, at=now)
         engine.store.commit([*wanted, told], access=call.access)
         return before, news
 

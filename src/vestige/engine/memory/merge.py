@@ -89,7 +89,8 @@ def apply(call: Call, memory_ids: Sequence[str], planned: str) -> Record:
     changes: list[Change] = [Add(memory=merged, embedded=made[0] if made else None)]
     # Told so often: as when the same text comes again.
     changes += [
-        Remark(memory_id=merged.id, evidence=Evidence.REINFORCED, at=merged.created_at) for _ in parts[1:]
+        RecordEvidence(memory_id=merged.id, evidence=Evidence.REINFORCED, at=merged.created_at)
+        for _ in parts[1:]
     ]
     changes += [Revise(memory=part, reason=MERGED) for part in ended]
     changes += [Link(edge=edge) for edge in edges]

@@ -25,7 +25,7 @@ from vestige.engine.revise import persistently
 from vestige.engine.sleep.dream_replay import Replay, edges_of
 from vestige.engine.sleep.insights import KeptInsight, held, kept, known
 from vestige.engine.sleep.runs import DREAM, RunRecord, rows, written
-from vestige.store.contract.changes import Change, Drop, Link, Put, Remark, Unlink
+from vestige.store.contract.changes import Change, Drop, Link, Put, RecordEvidence, Unlink
 from vestige.store.filter_rule import passes
 
 REPLAYED = "replayed"
@@ -158,13 +158,13 @@ def _wiring(
     ]
 
 
-def _remark(name: str, found: DreamFindings, now: datetime) -> Remark:
+def _remark(name: str, found: DreamFindings, now: datetime) -> RecordEvidence:
     amount = 1.0 if name in found.replay.salient else OLD_AMOUNT
-    return Remark(memory_id=name, evidence=Evidence.REPLAYED, amount=amount, at=now)
+    return RecordEvidence(memory_id=name, evidence=Evidence.REPLAYED, amount=amount, at=now)
 
 
 def _history(
-    call: Call, found: DreamFindings, counts: Mapping[str, int], remarks: Sequence[Remark]
+    call: Call, found: DreamFindings, counts: Mapping[str, int], remarks: Sequence[RecordEvidence]
 ) -> list[Put]:
     """The row of the history, and what was strengthened: ids and no text. They cite nothing, so that they
     outlive the memories."""

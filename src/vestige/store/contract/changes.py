@@ -108,7 +108,7 @@ class Revise:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remark:
+class RecordEvidence:
     """Evidence about a memory. Its strength is folded forward inside the transaction.
 
     `amount` (0 to 1) is how much of it there is, where the evidence comes in degrees.
@@ -155,7 +155,7 @@ class Unlink:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settle:
+class ChangeState:
     """That a memory's state was seen to have changed, and why. The strength stays what it is; only the
     snapshot of its retention is taken anew."""
 
@@ -235,7 +235,7 @@ class Forget:
         check_text("reason", self.reason)
 
 
-Change = Add | Revise | Remark | Link | Unlink | Settle | Carry | Tune | Put | Drop | Forget
+Change = Add | Revise | RecordEvidence | Link | Unlink | ChangeState | Carry | Tune | Put | Drop | Forget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,7 +280,7 @@ def about(change: Change) -> tuple[str, ...]:
     match change:
         case Add() | Revise():
             return (change.memory.id,)
-        case Remark() | Settle() | Carry() | Forget():
+        case RecordEvidence() | ChangeState() | Carry() | Forget():
             return (change.memory_id,)
         case Link():
             return (change.edge.source_id, change.edge.target_id)
@@ -294,7 +294,9 @@ def about(change: Change) -> tuple[str, ...]:
             assert_never(change)
 
 
-def told(change: Remark, before: Strength, after: Strength, suppressions: int) -> dict[str, Any]:
+def evidence_payload(
+    change: RecordEvidence, before: Strength, after: Strength, suppressions: int
+) -> dict[str, Any]:
     """What the log says of a remark."""
     payload: dict[str, Any] = {"evidence": change.evidence.value, "details": dict(change.details)}
     if change.amount != 1.0:

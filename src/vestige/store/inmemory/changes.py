@@ -24,18 +24,18 @@ from vestige.store.contract.changes import (
     Add,
     Carry,
     Change,
+    ChangeState,
     Drop,
     Forget,
     Link,
     Put,
-    Remark,
+    RecordEvidence,
     Revise,
-    Settle,
     Tune,
     Unlink,
     about,
     check_tune,
-    told,
+    evidence_payload,
 )
 from vestige.store.hybrid_clock import tick
 from vestige.store.inmemory import documents
@@ -59,7 +59,7 @@ def apply(state: StoreState, change: Change, *, node: str, access: Access) -> Lo
             return _add(state, change, node, access)
         case Revise():
             return _revise(state, change, node, access)
-        case Remark() | Settle() | Carry():
+        case RecordEvidence() | ChangeState() | Carry():
             return _weigh(state, change, node, access)
         case Tune():
             return _tune(state, change, node, access)
@@ -130,25 +130,27 @@ def _revise(state: StoreState, change: Revise, node: str, access: Access) -> Log
     return _log(state, node, new.updated_at, "memory.revised", new, payload)
 
 
-def _weigh(state: StoreState, change: Remark | Settle | Carry, node: str, access: Access) -> LogEvent:
+def _weigh(
+    state: StoreState, change: RecordEvidence | ChangeState | Carry, node: str, access: Access
+) -> LogEvent:
     match change:
-        case Remark():
+        case RecordEvidence():
             return _remark(state, change, node, access)
-        case Settle():
+        case ChangeState():
             return _settle(state, change, node, access)
         case Carry():
             return _carry(state, change, node, access)
 
 
-def _remark(state: StoreState, change: Remark, node: str, access: Access) -> LogEvent:
+def _remark(state: StoreState, change: RecordEvidence, node: str, access: Access) -> LogEvent:
     held = _require(state, change.memory_id, access)
     after = strength.after(held.strength, change.evidence, change.at, change.amount)
     state.held[held.memory.id] = replace(held, strength=after)
-    payload = told(change, held.strength, after, held.memory.suppression_count)
+    payload = evidence_payload(change, held.strength, after, held.memory.suppression_count)
     return _log(state, node, change.at, REMARKED, held.memory, payload)
 
 
-def _settle(state: StoreState, change: Settle, node: str, access: Access) -> LogEvent:
+def _settle(state: StoreState, change: ChangeState, node: str, access: Access) -> LogEvent:
     held = _require(state, change.memory_id, access)
     state.held[held.memory.id] = replace(held, strength=strength.settled(held.strength, change.at))
     payload = {"from": change.before.value, "to": change.after.value, "reason": change.reason}

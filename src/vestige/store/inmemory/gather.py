@@ -212,7 +212,9 @@ def gather(state: StoreState, probe: Probe, *, access: Access) -> CandidatePool:
     scores = [lexicon.scores[name] for name in ids]
     pieces = [near.get(name, Scored(memory_id=name, score=nan)) for name in ids]
     every = threads(state)
-    company = _company(state, _nearest(passing, near, replace(probe, per_arm=NEARBY + 1, least_cosine=-1.0)))
+    company = _neighbours(
+        state, _nearest(passing, near, replace(probe, per_arm=NEARBY + 1, least_cosine=-1.0))
+    )
     frequencies = {term: _frequency(term, company, lexicon, len(state.held)) for term in lexicon.frequencies}
     dated = _dated(state, probe, lexicon)
     return CandidatePool(
@@ -246,7 +248,7 @@ def _dated(state: StoreState, probe: Probe, lexicon: Lexicon) -> Mapping[str, Le
     return lexicon_of(state, dates, None).scores
 
 
-def _company(state: StoreState, nearest: Sequence[Scored]) -> list[MemoryEntry]:
+def _neighbours(state: StoreState, nearest: Sequence[Scored]) -> list[MemoryEntry]:
     """In whose company words are counted: the nearest, where there are more than NEARBY, or all."""
     if len(nearest) <= NEARBY:
         return list(state.held.values())

@@ -40,7 +40,7 @@ from vestige.store.inmemory.gather import InMemorySearch
 from vestige.store.inmemory.keys import Keys
 from vestige.store.inmemory.processes import InMemoryPeers
 from vestige.store.inmemory.state import Claimed, StoreState, apart, as_json, words_of
-from vestige.store.merge.histories import Absorbed, Life
+from vestige.store.merge.histories import Absorbed, EntityHistory
 
 # -- What an in-memory store finds wrong in itself.
 
@@ -148,14 +148,14 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
 
     def lives(
         self, where: Filter | None = None, *, access: Access, vectors: bool = False, batch: int = 500
-    ) -> Iterator[list[Life]]:
+    ) -> Iterator[list[EntityHistory]]:
         """Everything canonical, of one moment, `batch` at a time."""
         _check_batch(batch)
-        told = telling.tell(self._state(), where, access, vectors=vectors)
+        told = telling.export(self._state(), where, access, vectors=vectors)
         while some := list(islice(told, batch)):
             yield some
 
-    def absorb(self, lives: Sequence[Life], *, access: Access) -> Absorbed:
+    def absorb(self, lives: Sequence[EntityHistory], *, access: Access) -> Absorbed:
         """Unite these lives with what is here; doing it again changes nothing."""
         with self._writing() as state:
             return telling.absorb(state, lives, self._node, access)

@@ -20,7 +20,7 @@ def stamp(event: LogEvent) -> Stamp:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryLife:
+class MemoryHistory:
     """A memory from its creation on. All events about it but those of its edges, by stamp; their positions
     are 0.
 
@@ -35,7 +35,7 @@ class MemoryLife:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EdgeLife:
+class EdgeHistory:
     """All events about one edge, by stamp; the last one says whether it is there, and how heavy."""
 
     source_id: str
@@ -45,7 +45,7 @@ class EdgeLife:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentLife:
+class DocumentHistory:
     """A document as it was last put, with the stamp of that (`clock`, `node`), and the events about it.
 
     None was dropped, or went with a memory it cited; then clock and node are 0 and empty.
@@ -60,26 +60,26 @@ class DocumentLife:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CurveLife:
+class CurveHistory:
     """Every change of the curve of forgetting, by stamp."""
 
     events: tuple[LogEvent, ...]
 
 
-Life = MemoryLife | EdgeLife | DocumentLife | CurveLife
+EntityHistory = MemoryHistory | EdgeHistory | DocumentHistory | CurveHistory
 
 
-def ever_within(life: MemoryLife, access: Access) -> bool:
+def ever_within(history: MemoryHistory, access: Access) -> bool:
     """Whether a memory was always within this access. A life cannot be told in part, so one that was
     elsewhere before is not told at all to who may not read there."""
-    scopes, been = access.scopes, {event.scope for event in life.events}
+    scopes, been = access.scopes, {event.scope for event in history.events}
     seen = scopes is None or all(any(covers(one, scope) for one in scopes) for scope in been)
-    return seen and all(access.allows(version) for version in life.versions)
+    return seen and all(access.allows(version) for version in history.versions)
 
 
-def successors(life: MemoryLife) -> set[str]:
+def successors(history: MemoryHistory) -> set[str]:
     """The memories that this one was ever superseded by: whoever is told its life is told of them."""
-    return {version.superseded_by for version in life.versions if version.superseded_by is not None}
+    return {version.superseded_by for version in history.versions if version.superseded_by is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

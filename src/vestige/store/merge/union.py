@@ -11,7 +11,14 @@ from vestige.core.documents import Document
 from vestige.core.errors import InvalidInput
 from vestige.core.models import Edge, LogEvent, Memory, Revision
 from vestige.store.contract.changes import CREATED, DELETED, DROPPED, LINKED, PUT, REVISED, TUNED, UNLINKED
-from vestige.store.merge.histories import CurveLife, DocumentLife, EdgeLife, Life, MemoryLife, stamp
+from vestige.store.merge.histories import (
+    CurveHistory,
+    DocumentHistory,
+    EdgeHistory,
+    EntityHistory,
+    MemoryHistory,
+    stamp,
+)
 
 GROUPS = (
     ("content",),
@@ -51,29 +58,29 @@ def subject(event: LogEvent) -> Key:
     return ("curve",) if event.kind == TUNED else ("memory", event.memory_id or "")
 
 
-def key_of(life: Life) -> Key:
+def key_of(history: EntityHistory) -> Key:
     """Which entity a life is of."""
-    match life:
-        case MemoryLife():
-            return ("memory", life.memory_id)
-        case EdgeLife():
-            return ("edge", life.source_id, life.target_id, life.kind)
-        case DocumentLife():
-            return ("document", life.kind, life.id)
-        case CurveLife():
+    match history:
+        case MemoryHistory():
+            return ("memory", history.memory_id)
+        case EdgeHistory():
+            return ("edge", history.source_id, history.target_id, history.kind)
+        case DocumentHistory():
+            return ("document", history.kind, history.id)
+        case CurveHistory():
             return ("curve",)
         case _:
-            assert_never(life)
+            assert_never(history)
 
 
-def united(mine: Life, theirs: Life) -> Life:
+def merged(mine: EntityHistory, theirs: EntityHistory) -> EntityHistory:
     """The life that both tell of, without vectors; InvalidInput where they cannot both be true."""
     events = _union(mine.events, theirs.events)
     match mine, theirs:
-        case MemoryLife(), MemoryLife():
-            return _united_memory(events, mine, theirs)
-        case DocumentLife(), DocumentLife():
-            return _united_document(events, mine, theirs)
+        case MemoryHistory(), MemoryHistory():
+            return _merged_memory(events, mine, theirs)
+        case DocumentHistory(), DocumentHistory():
+            return _merged_document(events, mine, theirs)
         case _:
             return replace(mine, events=events)
 
@@ -92,19 +99,19 @@ def writes(events: Iterable[LogEvent]) -> list[LogEvent]:
     return [*reversed(made), *(event for event in told if event.kind == REVISED)]
 
 
-def ending(life: MemoryLife) -> LogEvent | None:
+def ending(history: MemoryHistory) -> LogEvent | None:
     """The event that ended a memory: the first of its deletions."""
-    return next((event for event in life.events if event.kind == DELETED), None)
+    return next((event for event in history.events if event.kind == DELETED), None)
 
 
-def present(life: MemoryLife) -> Memory | None:
+def present(history: MemoryHistory) -> Memory | None:
     """A memory as it is; None when it was deleted."""
-    return life.versions[-1] if life.versions else None
+    return history.versions[-1] if history.versions else None
 
 
-def revisions(life: MemoryLife) -> list[Revision]:
+def revisions(history: MemoryHistory) -> list[Revision]:
     """What a memory was before, oldest first."""
-    ended = zip(life.versions, life.versions[1:], writes(life.events)[1:], strict=False)
+    ended = zip(history.versions, history.versions[1:], writes(history.events)[1:], strict=False)
     return [
         Revision(
             memory=old,
@@ -138,29 +145,29 @@ def _touched(event: LogEvent) -> Iterable[str]:
     return [field for group in GROUPS if not changed.isdisjoint(group) for field in group]
 
 
-def _united_memory(events: tuple[LogEvent, ...], mine: MemoryLife, theirs: MemoryLife) -> MemoryLife:
+def _merged_memory(events: tuple[LogEvent, ...], mine: MemoryHistory, theirs: MemoryHistory) -> MemoryHistory:
     if any(event.kind == DELETED for event in events):
-        return MemoryLife(memory_id=mine.memory_id, events=events, versions=())
+        return MemoryHistory(memory_id=mine.memory_id, events=events, versions=())
     written = writes(events)
     for one in (mine, theirs):
         if len(one.versions) == len(written):  # the other one wrote nothing of its own
-            return MemoryLife(memory_id=mine.memory_id, events=events, versions=one.versions)
+            return MemoryHistory(memory_id=mine.memory_id, events=events, versions=one.versions)
     told = versions_of(theirs) | versions_of(mine)
-    return MemoryLife(memory_id=mine.memory_id, events=events, versions=folded(written, told))
+    return MemoryHistory(memory_id=mine.memory_id, events=events, versions=folded(written, told))
 
 
-def versions_of(life: MemoryLife) -> dict[Name, Memory]:
+def versions_of(history: MemoryHistory) -> dict[Name, Memory]:
     """What a life tells of each of its writes."""
-    return {name(event): one for event, one in zip(writes(life.events), life.versions, strict=True)}
+    return {name(event): one for event, one in zip(writes(history.events), history.versions, strict=True)}
 
 
 # -- edges ---------------------------------------------------------------------------------------------
 
 
-def edge(life: EdgeLife) -> Edge | None:
+def edge(history: EdgeHistory) -> Edge | None:
     """An edge as it is, if it is there. It was made when it was first linked since it was last unlinked."""
     found: Edge | None = None
-    for event in life.events:
+    for event in history.events:
         if event.kind == UNLINKED:
             found = None
             continue
@@ -169,9 +176,9 @@ def edge(life: EdgeLife) -> Edge | None:
             replace(found, weight=weight)
             if found is not None
             else Edge(
-                source_id=life.source_id,
-                target_id=life.target_id,
-                kind=life.kind,
+                source_id=history.source_id,
+                target_id=history.target_id,
+                kind=history.kind,
                 weight=weight,
                 created_at=event.at,
             )
@@ -182,9 +189,9 @@ def edge(life: EdgeLife) -> Edge | None:
 # -- documents -----------------------------------------------------------------------------------------
 
 
-def filed(life: DocumentLife) -> Filed | None:
+def filed(history: DocumentHistory) -> Filed | None:
     """The document of a life with its stamp, if there is one."""
-    return None if life.document is None else ((life.clock, life.node), life.document)
+    return None if history.document is None else ((history.clock, history.node), history.document)
 
 
 def last(events: Iterable[LogEvent], kind: str) -> tuple[int, str]:
@@ -192,12 +199,14 @@ def last(events: Iterable[LogEvent], kind: str) -> tuple[int, str]:
     return max(((event.clock, event.node) for event in events if event.kind == kind), default=(0, ""))
 
 
-def without(life: DocumentLife) -> DocumentLife:
+def without(history: DocumentHistory) -> DocumentHistory:
     """The life of a document that is gone."""
-    return replace(life, document=None, clock=0, node="")
+    return replace(history, document=None, clock=0, node="")
 
 
-def _united_document(events: tuple[LogEvent, ...], mine: DocumentLife, theirs: DocumentLife) -> DocumentLife:
+def _merged_document(
+    events: tuple[LogEvent, ...], mine: DocumentHistory, theirs: DocumentHistory
+) -> DocumentHistory:
     dropped = last(events, DROPPED)
     told = [one for one in (filed(mine), filed(theirs)) if one is not None and one[0] > dropped]
     bare = without(replace(mine, events=events))

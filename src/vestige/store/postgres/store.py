@@ -12,7 +12,7 @@ from vestige.embed.protocol import Signature
 from vestige.store.contract.changes import Change, Claim
 from vestige.store.contract.processes import Who
 from vestige.store.contract.trouble import Trouble
-from vestige.store.merge.histories import Absorbed, Life
+from vestige.store.merge.histories import Absorbed, EntityHistory
 from vestige.store.postgres import opening
 from vestige.store.postgres.check import checks
 from vestige.store.postgres.check import repair as mending
@@ -125,7 +125,7 @@ class PostgresStore(Tables, PostgresSearch, PostgresPeers):
             lambda db: self._commit(db, self._node, steps, changes, access, claim), patience_seconds
         )
 
-    def absorb(self, lives: Sequence[Life], *, access: Access) -> Absorbed:
+    def absorb(self, lives: Sequence[EntityHistory], *, access: Access) -> Absorbed:
         """Unite these lives with what is here; doing it again changes nothing."""
         return absorb.absorb(self._connections, lives, access, self._surfaces)
 
@@ -149,7 +149,7 @@ class PostgresStore(Tables, PostgresSearch, PostgresPeers):
         if repair == "index":
             self.rebuild_index()
         else:
-            mending.mend(self._connections, repair)
+            mending.repair_store(self._connections, repair)
 
     @property
     def closed(self) -> bool:

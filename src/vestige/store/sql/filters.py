@@ -69,7 +69,7 @@ def clause(where: Filter, access: Access, *, then: Sequence[int] = ()) -> SqlCon
     asked = (*_placed(where), *_labelled(where), *_timed(where))
     if where.known_at is not None:
         asked = tuple(_known(where.known_at, asked, then))
-    conditions = (*_reached(access), *asked, *_standing(where), *_due(where))
+    conditions = (*_accessible(access), *asked, *_visible(where), *_due(where))
     return SqlConditions(conditions=conditions, retained=_retained(where))
 
 
@@ -88,7 +88,7 @@ def shares_domain(domains: Sequence[str]) -> Condition:
     return Condition(sql=SHARES_DOMAIN, params=(listed(domains),))
 
 
-def _reached(access: Access) -> Iterator[Condition]:
+def _accessible(access: Access) -> Iterator[Condition]:
     if access.scopes is not None and ROOT_SCOPE not in access.scopes:
         yield within("m.scope", access.scopes)
     if access.domains is not None:
@@ -168,7 +168,7 @@ def _known(known_at: datetime, asked: Iterable[Condition], then: Sequence[int]) 
     )
 
 
-def _standing(where: Filter) -> Iterator[Condition]:
+def _visible(where: Filter) -> Iterator[Condition]:
     """What may come to mind: judged as it is now, whatever `known_at`."""
     if not where.include_suppressed:
         yield Condition(sql="m.suppression_count = 0", excluded="m.suppression_count > 0")

@@ -29,7 +29,7 @@ from vestige.core.models import (
 from vestige.embed.protocol import Signature
 from vestige.store.contract.answers import LogQuery, ProfileStatus
 from vestige.store.contract.changes import Change, Claim, Embedded
-from vestige.store.merge.histories import Life
+from vestige.store.merge.histories import EntityHistory
 from vestige.store.sql.columns import natural
 from vestige.store.sql.commit import commit as committing
 from vestige.store.sql.database import Database, Surfaces, Transactions
@@ -65,11 +65,11 @@ class Tables(KeyTable):
 
     def lives(
         self, where: Filter | None = None, *, access: Access, vectors: bool = False, batch: int = 500
-    ) -> Iterator[list[Life]]:
+    ) -> Iterator[list[EntityHistory]]:
         """Everything canonical, `batch` at a time, all in one read transaction."""
         _check_batch(batch)
         with self._tables.reading() as db:
-            told = telling.tell(db, where, access, vectors=vectors)
+            told = telling.export(db, where, access, vectors=vectors)
             while some := list(islice(told, batch)):
                 yield some
 
@@ -302,7 +302,7 @@ class Tables(KeyTable):
         """Apply changes that were analysed before, in the transaction that is under way."""
         if claim is not None:
             store_facts.claim(db, claim)
-        work = committing.CommitDraft.begin(db, node, changes, access, self._surfaces)
+        work = committing.PendingCommit.begin(db, node, changes, access, self._surfaces)
         for step in steps:
             work.apply(step)
         events = work.write(db)

@@ -12,7 +12,7 @@ from vestige.store.contract.answers import IndexStatus
 from vestige.store.contract.changes import Change, Claim, Forget
 from vestige.store.contract.processes import Who
 from vestige.store.contract.trouble import Trouble, file_software
-from vestige.store.merge.histories import Absorbed, Life
+from vestige.store.merge.histories import Absorbed, EntityHistory
 from vestige.store.sql.commit import commit as committing
 from vestige.store.sql.database import Database
 from vestige.store.sql.merge import absorb
@@ -129,7 +129,7 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
 
     # -- the whole -------------------------------------------------------------------------------
 
-    def absorb(self, lives: Sequence[Life], *, access: Access) -> Absorbed:
+    def absorb(self, lives: Sequence[EntityHistory], *, access: Access) -> Absorbed:
         """Unite these lives with what is here; doing it again changes nothing."""
         identity.require_in_place(self._connections.path, self._file)
         absorbed = absorb.absorb(self._connections, lives, access, self._surfaces)
@@ -184,7 +184,7 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
 
     def mend(self, repair: str, now: datetime) -> None:
         """Do a repair that `examine` named."""
-        mending.mend(self._connections, repair, now)
+        mending.repair_store(self._connections, repair, now)
 
     def close(self) -> None:
         """Let go of every connection. Safe to call twice."""

@@ -28,20 +28,29 @@ from vestige.core.models import EVERYTHING, Access, Evidence, Filter
 from vestige.store.contract.changes import Add, Change, Drop, Forget, Put, Tune, Unlink
 from vestige.store.contract.store import MemoryStore
 from vestige.store.merge.absorb import check
-from vestige.store.merge.histories import CurveLife, DocumentLife, EdgeLife, Life, MemoryLife, stamp
+from vestige.store.merge.histories import (
+    CurveHistory,
+    DocumentHistory,
+    EdgeHistory,
+    EntityHistory,
+    MemoryHistory,
+    stamp,
+)
 from vestige.store.merge.union import Key, key_of
 
 
-def told(store: MemoryStore, where: Filter | None = None, access: Access = EVERYTHING) -> dict[Key, Life]:
+def told(
+    store: MemoryStore, where: Filter | None = None, access: Access = EVERYTHING
+) -> dict[Key, EntityHistory]:
     lives = flat(store.lives(where, access=access))
     found = {key_of(life): life for life in lives}
     assert len(found) == len(lives)
     return found
 
 
-def the_memory(store: MemoryStore, name: str, *, vectors: bool = False) -> MemoryLife:
+def the_memory(store: MemoryStore, name: str, *, vectors: bool = False) -> MemoryHistory:
     lives = flat(store.lives(access=EVERYTHING, vectors=vectors))
-    (life,) = (one for one in lives if isinstance(one, MemoryLife) and one.memory_id == name)
+    (life,) = (one for one in lives if isinstance(one, MemoryHistory) and one.memory_id == name)
     return life
 
 
@@ -128,7 +137,7 @@ def test_a_deleted_memory_is_told_by_its_events_alone(full: MemoryStore) -> None
 
 
 def test_a_document_has_the_stamp_of_its_last_put_and_a_gone_one_none(full: MemoryStore) -> None:
-    lives = {life.id: life for life in told(full).values() if isinstance(life, DocumentLife)}
+    lives = {life.id: life for life in told(full).values() if isinstance(life, DocumentHistory)}
     (event,) = lives["one"].events
     assert (lives["one"].clock, lives["one"].node) == (event.clock, event.node)
     assert lives["one"].document == a_document("one", scope="/p", cites=("a",))
@@ -146,7 +155,7 @@ def test_the_stamps_of_documents_grow_though_the_clock_is_set_back_by_a_year(sto
         document = replace(a_document("a"), version=version, updated_at=back)
         put(store, document, logged=version % 2 == 0)
         (life,) = told(store).values()
-        assert isinstance(life, DocumentLife)
+        assert isinstance(life, DocumentHistory)
         clocks.append(life.clock)
     assert clocks == sorted(set(clocks))
     (event,) = add(store, a_memory("m", at=back))
@@ -259,10 +268,10 @@ def test_a_reader_cannot_change_what_is_stored(store: MemoryStore) -> None:
 
 def test_edges_are_told_with_all_that_happened_to_them(full: MemoryStore) -> None:
     life = told(full)["edge", "a", "b", "related"]
-    assert isinstance(life, EdgeLife)
+    assert isinstance(life, EdgeHistory)
     assert [event.kind for event in life.events] == ["edge.linked", "edge.unlinked"]
     curve = told(full)[("curve",)]
-    assert isinstance(curve, CurveLife)
+    assert isinstance(curve, CurveHistory)
     assert [event.payload["w20"] for event in curve.events] == [0.3]
 
 

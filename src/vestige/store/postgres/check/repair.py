@@ -9,7 +9,7 @@ from vestige.store.sql.check.schema import differences
 from vestige.store.sql.tables import Tables
 
 
-def mend(connections: PostgresConnections, repair: str) -> None:
+def repair_store(connections: PostgresConnections, repair: str) -> None:
     """Do a repair in the tables; InvalidInput for one that is none."""
     surfaces = PostgresSurfaces()
     if repair == "words":

@@ -47,7 +47,7 @@ class NewRows(Protocol):
         """The id of each row's memory; None for one that is gone."""
 
 
-Told = TypeVar("Told", bound=NewRows)
+ReadRows = TypeVar("ReadRows", bound=NewRows)
 
 
 @dataclass(slots=True)
@@ -104,7 +104,7 @@ class Shelf:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
-    def caught_up(self, look: Callable[[int], Told]) -> Iterator[tuple[Edition, Told]]:
+    def caught_up(self, look: Callable[[int], ReadRows]) -> Iterator[tuple[Edition, ReadRows]]:
         """The directory as of a transaction. `look` runs the first statements of it and tells what is new
         since a `seq`; no other thread's transaction begins meanwhile, so none is older than the directory."""
         with self._lock:

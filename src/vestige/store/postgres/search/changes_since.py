@@ -18,7 +18,7 @@ from vestige.store.sql.filters import SqlConditions
 from vestige.store.sql.rows import memories
 from vestige.store.sql.rows.store_facts import Profile
 from vestige.store.sql.search.bm25 import NO_KEYS, Mask
-from vestige.store.sql.search.threads import TOLD
+from vestige.store.sql.search.threads import COLUMNS
 from vestige.store.sql.search.tokens import Version
 
 # The server's start, the database and the table: another one is another past, or one that goes on elsewhere.
@@ -129,7 +129,7 @@ def look(
         passed = integers(keys) if limited else None
     return ChangesSince(
         past=past,
-        changed=integers(changed).reshape(-1, 1 + TOLD),
+        changed=integers(changed).reshape(-1, 1 + COLUMNS),
         ids=ids or (),
         space=None if space[0] is None else _space(*space[:4], deaths=past.deaths),
         common=words.frequencies(terms, frequencies, prefixes),

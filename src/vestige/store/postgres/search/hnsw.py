@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, kw_only=True)
-class Tending:
+class HnswUpkeep:
     """Sees to it that the vectors in use have an index when they need one, in one thread at a time."""
 
     connections: PostgresConnections
@@ -84,7 +84,7 @@ class Tending:
                     return
                 self._session = db
             try:
-                _tend(db)
+                _update_index(db)
             finally:
                 with self._lock:
                     self._session = None
@@ -135,7 +135,7 @@ def status(db: Database) -> IndexStatus:
     )
 
 
-def _tend(db: PostgresSession) -> None:
+def _update_index(db: PostgresSession) -> None:
     kept = {_name(one): one for one in store_facts.kept(db).values()}
     found = {name: whole for name, whole, _ in db.execute(INDEXES)}
     useless = [name for name, whole in found.items() if name not in kept or not whole]

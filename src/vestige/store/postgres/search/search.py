@@ -18,7 +18,7 @@ from vestige.store.postgres.search import changes_since, hnsw, literals, signals
 from vestige.store.postgres.search import vectors as dense
 from vestige.store.postgres.search.cache import Edition, Shelf
 from vestige.store.postgres.search.changes_since import ChangesSince, Space
-from vestige.store.postgres.search.hnsw import Tending
+from vestige.store.postgres.search.hnsw import HnswUpkeep
 from vestige.store.postgres.search.literals import SoughtLiterals as Literals
 from vestige.store.postgres.search.statement import together
 from vestige.store.postgres.search.vectors import Query
@@ -44,7 +44,7 @@ def gather(
     arms = _arms(db, held, news, query, probe, news.passing.mask(directory.size))
     beside = tokens.around(directory, arms.keys)
     told = signals.read(db, held.tokens, query, probe.literals, arms.keys, beside)
-    ordered = pool.tell(directory, told.traits)
+    ordered = pool.signals_of(directory, told.traits)
     return pool.pool(
         directory,
         probe,
@@ -115,7 +115,7 @@ class PostgresSearch:
     def __init__(self, connections: PostgresConnections) -> None:
         self._connections = connections
         self._shelf = Shelf()
-        self._tending = Tending(connections=connections)
+        self._tending = HnswUpkeep(connections=connections)
 
     def reworded(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> Reworded:
         """What passes the filter and was worded otherwise at `where.known_at`, as it was then."""

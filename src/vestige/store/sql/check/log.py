@@ -23,7 +23,7 @@ UNBURIED = (
     "SELECT DISTINCT e.memory_id FROM events e WHERE e.kind = 'memory.deleted'"
     " AND e.memory_id NOT IN (SELECT id FROM tombstones) AND e.memory_id NOT IN (SELECT id FROM memories)"
 )
-UNTOLD = (
+UNLOGGED = (
     "SELECT t.id FROM tombstones t WHERE NOT EXISTS"
     " (SELECT 1 FROM events e WHERE e.memory_id = t.id AND e.kind = 'memory.deleted')"
 )
@@ -56,7 +56,7 @@ def deletions(db: Database) -> Iterator[Trouble]:
     yield from about("deletions", "Memories are here that the log says were deleted.", undead)
     unburied = [row[0] for row in db.execute(UNBURIED)]
     yield from about("deletions", "Deleted memories have no tombstone.", unburied, repair="tombstones")
-    untold = [row[0] for row in db.execute(UNTOLD)]
+    untold = [row[0] for row in db.execute(UNLOGGED)]
     yield from about("deletions", "Memories have a tombstone that no event tells of.", untold)
 
 

@@ -10,7 +10,8 @@ from vestige.store.sql.check.rows import TAGGED
 from vestige.store.sql.check.vectors import BARE, STALE, USED, misshapen, missized
 from vestige.store.sql.database import Database, Surfaces
 from vestige.store.sql.merge import histories
-from vestige.store.sql.rows import history, log, memories, strengths
+from vestige.store.sql.rows import history as history_rows
+from vestige.store.sql.rows import log, memories, strengths
 from vestige.store.sql.rows.edges import replace as put_edges
 from vestige.store.sql.search import vectors as dense
 
@@ -37,9 +38,9 @@ def _strengths(db: Database, surfaces: Surfaces) -> None:
     lacking = [row[0] for row in rows]
     keys, curves = memories.keys_of(db, lacking), Curves.told(histories.of_curve(db).events)
     made = {one.id: encode(one.created_at) for one in memories.present(db, lacking)}
-    for life in histories.of_memories(db, lacking):
-        if life.versions:
-            made[life.memory_id] = curves.folded(life.versions[-1].created_at, life.events).strength
+    for history in histories.of_memories(db, lacking):
+        if history.versions:
+            made[history.memory_id] = curves.folded(history.versions[-1].created_at, history.events).strength
     strengths.put(db, {keys[memory_id]: strength for memory_id, strength in made.items()})
 
 
@@ -62,7 +63,7 @@ def _edges(db: Database, surfaces: Surfaces) -> None:
     names = db.execute(histories.EVERY_EDGE).fetchall()
     db.execute("DELETE FROM edges")
     for start in range(0, len(names), BATCH):
-        told = [edge(life) for life in histories.of_edges(db, names[start : start + BATCH])]
+        told = [edge(history) for history in histories.of_edges(db, names[start : start + BATCH])]
         there = [one for one in told if one is not None]
         keys = memories.keys_of(db, {end for one in there for end in (one.source_id, one.target_id)})
         held = {(keys.get(one.source_id), keys.get(one.target_id), one.kind): one for one in there}
@@ -71,11 +72,11 @@ def _edges(db: Database, surfaces: Surfaces) -> None:
 
 def _tombstones(db: Database, surfaces: Surfaces) -> None:
     ids = [row[0] for row in db.execute(UNBURIED)]
-    ended = [(life.memory_id, ending(life)) for life in histories.of_memories(db, ids)]
-    history.bury(
+    ended = [(history.memory_id, ending(history)) for history in histories.of_memories(db, ids)]
+    history_rows.bury(
         db,
         [
-            history.EndedMemory(memory_id=memory_id, scope=end.scope, at=end.at)
+            history_rows.EndedMemory(memory_id=memory_id, scope=end.scope, at=end.at)
             for memory_id, end in ended
             if end is not None
         ],

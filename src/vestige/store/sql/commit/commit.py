@@ -25,29 +25,29 @@ from vestige.store.contract.changes import (
     Add,
     Carry,
     Change,
+    ChangeState,
     Drop,
     Forget,
     Link,
     Put,
-    Remark,
+    RecordEvidence,
     Revise,
-    Settle,
     Tune,
     Unlink,
     about,
     check_tune,
-    told,
+    evidence_payload,
 )
 from vestige.store.hybrid_clock import tick
 from vestige.store.merge.strength_log import carried, carried_strength
 from vestige.store.sql.commit import drafts as pending
-from vestige.store.sql.commit.drafts import Filing, PendingMemory, Wiring
+from vestige.store.sql.commit.drafts import PendingDocuments, PendingEdges, PendingMemory
 from vestige.store.sql.database import Database, Surfaces
 from vestige.store.sql.rows import edges, history, log, memories, store_facts, strengths
-from vestige.store.sql.rows.store_facts import Standing
+from vestige.store.sql.rows.store_facts import StoreHead
 from vestige.store.sql.search import thread_rows, vectors, word_rows
 
-UNTOLD_FIELDS = ("revision", "updated_at")  # they change with every revision
+UNLOGGED_FIELDS = ("revision", "updated_at")  # they change with every revision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class Written:
     analysis: word_rows.Analysis
 
 
-Step = Written | Remark | Link | Unlink | Settle | Carry | Tune | Put | Drop | Forget
+Step = Written | RecordEvidence | Link | Unlink | ChangeState | Carry | Tune | Put | Drop | Forget
 
 
 def analyse(change: Change) -> Step:
@@ -72,20 +72,20 @@ def analyse(change: Change) -> Step:
 
 
 @dataclass(slots=True, kw_only=True)
-class CommitDraft:
+class PendingCommit:
     """The draft of one commit by `node`. `clock` is its last reading."""
 
     node: str
     access: Access
-    before: Standing
+    before: StoreHead
     clock: int
     curve: float
     next_key: int
     taken: set[str]
     drafts: dict[str, PendingMemory]
-    filing: Filing
+    filing: PendingDocuments
     surfaces: Surfaces
-    wiring: Wiring = field(default_factory=Wiring)
+    wiring: PendingEdges = field(default_factory=PendingEdges)
     forgotten: list[PendingMemory] = field(default_factory=list)
     buried: list[history.EndedMemory] = field(default_factory=list)
     entries: list[log.LogEntry] = field(default_factory=list)
@@ -93,9 +93,9 @@ class CommitDraft:
     @classmethod
     def begin(
         cls, db: Database, node: str, changes: Sequence[Change], access: Access, surfaces: Surfaces
-    ) -> "CommitDraft":
+    ) -> "PendingCommit":
         """Load what the changes touch."""
-        filing = Filing.begin(db, changes, access)
+        filing = PendingDocuments.begin(db, changes, access)
         named = [memory_id for change in changes for memory_id in about(change)]
         touched = list(dict.fromkeys([*named, *filing.cited()]))
         known = memories.stored(db, touched)
@@ -129,7 +129,7 @@ class CommitDraft:
                 self._add(add, step)
             case Written(change=Revise() as revise):
                 self._revise(revise, step)
-            case Remark() | Settle() | Carry():
+            case RecordEvidence() | ChangeState() | Carry():
                 self._weigh(step)
             case Tune():
                 self._tune(step)
@@ -214,16 +214,16 @@ class CommitDraft:
             if embedded.text_hash == row.text_hash and embedded.pieces:
                 draft.embedded = embedded
 
-    def _weigh(self, change: Remark | Settle | Carry) -> None:
+    def _weigh(self, change: RecordEvidence | ChangeState | Carry) -> None:
         match change:
-            case Remark():
+            case RecordEvidence():
                 self._remark(change)
-            case Settle():
+            case ChangeState():
                 self._settle(change)
             case Carry():
                 self._carry(change)
 
-    def _remark(self, change: Remark) -> None:
+    def _remark(self, change: RecordEvidence) -> None:
         draft = self._require(change.memory_id)
         prior, draft.strength = (
             draft.strength,
@@ -234,11 +234,11 @@ class CommitDraft:
             REMARKED,
             change.at,
             draft.memory,
-            told(change, prior, draft.strength, draft.memory.suppression_count),
+            evidence_payload(change, prior, draft.strength, draft.memory.suppression_count),
             around=(strengths.as_json(prior), strengths.as_json(draft.strength)),
         )
 
-    def _settle(self, change: Settle) -> None:
+    def _settle(self, change: ChangeState) -> None:
         draft = self._require(change.memory_id)
         draft.strength = cognition.settled(draft.strength, change.at)
         draft.remarked = True
@@ -337,5 +337,5 @@ class CommitDraft:
 
 
 def _changed_fields(old: Memory, new: Memory) -> list[str]:
-    names = [one.name for one in fields(Memory) if one.name not in UNTOLD_FIELDS]
+    names = [one.name for one in fields(Memory) if one.name not in UNLOGGED_FIELDS]
     return sorted(name for name in names if getattr(old, name) != getattr(new, name))

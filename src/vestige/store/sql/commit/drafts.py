@@ -83,7 +83,7 @@ def write_endings(db: Database, forgotten: Sequence[PendingMemory], surfaces: Su
 
 
 @dataclass(slots=True, kw_only=True)
-class Filing:
+class PendingDocuments:
     """The documents a commit touches: as they were, and (None: gone) as they will be."""
 
     access: Access
@@ -92,7 +92,7 @@ class Filing:
     stamps: dict[Name, documents.PutStamp] = field(default_factory=dict)
 
     @classmethod
-    def begin(cls, db: Database, changes: Iterable[Change], access: Access) -> "Filing":
+    def begin(cls, db: Database, changes: Iterable[Change], access: Access) -> "PendingDocuments":
         """Load what the changes touch."""
         return cls(access=access, known=documents.stored(db, {name for c in changes for name in _named(c)}))
 
@@ -180,7 +180,7 @@ class Ended:
 
 
 @dataclass(slots=True, kw_only=True)
-class Wiring:
+class PendingEdges:
     """The edges a commit makes, or gives a new weight, after those that it ends."""
 
     made: dict[EdgeKey, Edge] = field(default_factory=dict)

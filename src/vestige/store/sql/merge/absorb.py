@@ -9,26 +9,25 @@ from vestige.core.models import Access, LogEvent, Memory, Strength
 from vestige.store.contract.changes import TUNED
 from vestige.store.merge import absorb as absorbing
 from vestige.store.merge.absorb import AbsorbPlan, Meeting
-from vestige.store.merge.histories import Absorbed, DocumentLife, Life, MemoryLife
+from vestige.store.merge.histories import Absorbed, DocumentHistory, EntityHistory, MemoryHistory
 from vestige.store.merge.strength_log import EVIDENCE, Curves, Folded
 from vestige.store.merge.union import (
     Key,
     Name,
     ending,
     key_of,
+    merged,
     name,
     present,
     revisions,
     two_events,
-    united,
 )
-from vestige.store.sql.commit import drafts
+from vestige.store.sql.commit import drafts as pending
 from vestige.store.sql.commit.drafts import PendingMemory
 from vestige.store.sql.database import Database, Surfaces, Transactions
 from vestige.store.sql.merge import histories
 from vestige.store.sql.rows import (
     documents,
-    history,
     log,
     memories,
     store_facts,
@@ -36,6 +35,9 @@ from vestige.store.sql.rows import (
 )
 from vestige.store.sql.rows import (
     edges as graph,
+)
+from vestige.store.sql.rows import (
+    history as history_rows,
 )
 from vestige.store.sql.search import thread_rows, vectors, word_rows
 
@@ -72,51 +74,53 @@ class Prepared:
     up to a position.
     """
 
-    given: Mapping[Key, Life]
+    given: Mapping[Key, EntityHistory]
     curves: Curves
     brought: Mapping[str, Brought]
     refolded: Mapping[str, Weighed]
     position: int
 
 
-def absorb(connections: Transactions, told: Sequence[Life], access: Access, surfaces: Surfaces) -> Absorbed:
+def absorb(
+    connections: Transactions, told: Sequence[EntityHistory], access: Access, surfaces: Surfaces
+) -> Absorbed:
     """Unite lives with what is here."""
     given = absorbing.gathered(told, access)
     with connections.reading(snapshot=False) as db:
         prepared = _prepare(db, given)
     if not prepared.given:
         return Absorbed()
-    return connections.written(lambda db: _unite(db, prepared, surfaces).absorbed())
+    return connections.written(lambda db: _merge(db, prepared, surfaces).absorbed())
 
 
-def _prepare(db: Database, given: Mapping[Key, Life]) -> Prepared:
+def _prepare(db: Database, given: Mapping[Key, EntityHistory]) -> Prepared:
     """Do the slow part before the write lock is taken."""
     position = log.last_position(db)  # first: what is logged from here on is looked at again
     new = _news(db, given)
     curve = histories.of_curve(db)
-    curves = Curves.told((united(curve, new[CURVE]) if CURVE in new else curve).events)
+    curves = Curves.told((merged(curve, new[CURVE]) if CURVE in new else curve).events)
     return Prepared(
         given=new,
         curves=curves,
         brought={
-            life.memory_id: Brought(
+            history.memory_id: Brought(
                 memory=memory,
                 analysis=word_rows.analyse(memory),
-                weighed=_weighed(curves.folded(memory.created_at, life.events)),
+                weighed=_weighed(curves.folded(memory.created_at, history.events)),
             )
-            for life in new.values()
-            if isinstance(life, MemoryLife) and (memory := present(life)) is not None
+            for history in new.values()
+            if isinstance(history, MemoryHistory) and (memory := present(history)) is not None
         },
         refolded=dict(_refolded(db, _evident(db, new[CURVE].events), curves)) if CURVE in new else {},
         position=position,
     )
 
 
-def _unite(db: Database, prepared: Prepared, surfaces: Surfaces) -> AbsorbPlan:
+def _merge(db: Database, prepared: Prepared, surfaces: Surfaces) -> AbsorbPlan:
     given = prepared.given
     mine = _mine(db, given)
     named = absorbing.mentioned(given) | absorbing.mentioned(mine)
-    held, buried = memories.keys_of(db, named).keys(), history.buried_among(db, named)
+    held, buried = memories.keys_of(db, named).keys(), history_rows.buried_among(db, named)
     plan = absorbing.plan(given, mine, held=held, buried=buried)
     for event in log.known(db, map(name, plan.events)):
         raise two_events(event)
@@ -130,18 +134,18 @@ def _unite(db: Database, prepared: Prepared, surfaces: Surfaces) -> AbsorbPlan:
     return plan
 
 
-def _news(db: Database, given: Mapping[Key, Life]) -> dict[Key, Life]:
+def _news(db: Database, given: Mapping[Key, EntityHistory]) -> dict[Key, EntityHistory]:
     """Those of the lives that may change something: not those whose events are all here, nor documents that
     are here as they are told."""
-    names = [name(event) for life in given.values() for event in life.events]
+    names = [name(event) for history in given.values() for event in history.events]
     known = {name(event): replace(event, position=0) for event in log.known(db, names)}
-    filed = {key_of(life): life for life in histories.of_documents(db, _documents(given))}
+    filed = {key_of(history): history for history in histories.of_documents(db, _documents(given))}
     return {
-        key: life
-        for key, life in given.items()
-        if any(known.get(name(event)) != event for event in life.events)
-        or (isinstance(life, DocumentLife) and filed.get(key) != life)
-        or (isinstance(life, MemoryLife) and life.embedded is not None)
+        key: history
+        for key, history in given.items()
+        if any(known.get(name(event)) != event for event in history.events)
+        or (isinstance(history, DocumentHistory) and filed.get(key) != history)
+        or (isinstance(history, MemoryHistory) and history.embedded is not None)
     }
 
 
@@ -149,42 +153,44 @@ def _documents(given: Collection[Key]) -> list[documents.Name]:
     return [(key[1], key[2]) for key in given if key[0] == "document"]
 
 
-def _mine(db: Database, given: Collection[Key]) -> dict[Key, Life]:
+def _mine(db: Database, given: Collection[Key]) -> dict[Key, EntityHistory]:
     """What is told here of the same entities, and of edges at memories that come in."""
     told = [key[1] for key in given if key[0] == "memory"]
     edges = {(key[1], key[2], key[3]) for key in given if key[0] == "edge"}
     edges.update(histories.edges_at(db, set(told) - memories.keys_of(db, told).keys()))
-    found: list[Life] = [
+    found: list[EntityHistory] = [
         *histories.of_memories(db, told),
         *histories.of_edges(db, sorted(edges)),
         *histories.of_documents(db, _documents(given)),
         *([histories.of_curve(db)] if CURVE in given else []),
     ]
-    return {key_of(life): life for life in found}
+    return {key_of(history): history for history in found}
 
 
 def _write_memories(db: Database, plan: AbsorbPlan, prepared: Prepared, surfaces: Surfaces) -> None:
     """Write and remove memories with all that is derived from their text, but for their strength."""
-    known = memories.stored(db, [one.life.memory_id for one in plan.memories])
+    known = memories.stored(db, [one.history.memory_id for one in plan.memories])
     key = surfaces.next_key(db)
     changed: list[PendingMemory] = []
     ended: list[PendingMemory] = []
-    buried: list[history.EndedMemory] = []
+    buried: list[history_rows.EndedMemory] = []
     for one in plan.memories:
-        stored = known.get(one.life.memory_id)
-        end = ending(one.life)
+        stored = known.get(one.history.memory_id)
+        end = ending(one.history)
         if end is not None:
-            buried.append(history.EndedMemory(memory_id=one.life.memory_id, scope=end.scope, at=end.at))
+            buried.append(
+                history_rows.EndedMemory(memory_id=one.history.memory_id, scope=end.scope, at=end.at)
+            )
             ended.extend([] if stored is None else [_known(stored)])
         elif one.after is not None and one.after != one.before:
             draft = _new(one.after, key) if stored is None else _known(stored)
             key += draft.is_new
             _revise(draft, one.after, one, prepared)
             changed.append(draft)
-    drafts.write_endings(db, ended, surfaces)
-    history.bury(db, buried)
-    history.drop(db, [draft.key for draft in changed if not draft.is_new])
-    drafts.write_texts(db, None, changed, surfaces)
+    pending.write_endings(db, ended, surfaces)
+    history_rows.bury(db, buried)
+    history_rows.drop(db, [draft.key for draft in changed if not draft.is_new])
+    pending.write_texts(db, None, changed, surfaces)
 
 
 def _known(stored: memories.Stored) -> PendingMemory:
@@ -210,10 +216,10 @@ def _revise(draft: PendingMemory, memory: Memory, one: Meeting, prepared: Prepar
     before = draft.memory
     if draft.is_new or any(getattr(before, part) != getattr(memory, part) for part in thread_rows.MADE_FROM):
         draft.analysis = analysis
-    draft.row = drafts.row_of(memory, analysis.fingerprints)
+    draft.row = pending.row_of(memory, analysis.fingerprints)
     draft.lost_vectors = not draft.is_new and draft.row.text_hash != draft.text_hash
     draft.memory, draft.text_hash = memory, draft.row.text_hash
-    draft.past = revisions(one.life)
+    draft.past = revisions(one.history)
 
 
 def _rewire(db: Database, plan: AbsorbPlan) -> None:
@@ -225,18 +231,20 @@ def _rewire(db: Database, plan: AbsorbPlan) -> None:
 
 
 def _file(db: Database, plan: AbsorbPlan, surfaces: Surfaces) -> None:
-    documents.drop(db, [(life.kind, life.id) for life in plan.documents if life.document is None], surfaces)
-    filed = [(life, life.document) for life in plan.documents if life.document is not None]
+    documents.drop(
+        db, [(history.kind, history.id) for history in plan.documents if history.document is None], surfaces
+    )
+    filed = [(history, history.document) for history in plan.documents if history.document is not None]
     keys = memories.keys_of(db, {memory_id for _, document in filed for memory_id in document.cites})
-    for life, document in filed:
+    for history, document in filed:
         cited = [keys[memory_id] for memory_id in dict.fromkeys(document.cites)]
-        documents.put(db, document, (life.clock, life.node), cited)
+        documents.put(db, document, (history.clock, history.node), cited)
 
 
 def _weigh(db: Database, plan: AbsorbPlan, prepared: Prepared) -> None:
     """Fold strengths again where evidence came in, or was given on another curve than was known."""
     curves = Curves.told(histories.of_curve(db).events)
-    met = {one.life.memory_id: one for one in plan.memories if one.weighed}
+    met = {one.history.memory_id: one for one in plan.memories if one.weighed}
     _write_strengths(db, ((memory_id, _folded(one, curves, prepared)) for memory_id, one in met.items()))
     if plan.curve is None:
         return
@@ -257,18 +265,18 @@ def _evident(db: Database, events: Iterable[LogEvent]) -> list[str]:
 
 def _refolded(db: Database, memory_ids: Sequence[str], curves: Curves) -> Iterator[tuple[str, Weighed]]:
     for start in range(0, len(memory_ids), BATCH):
-        for life in histories.of_memories(db, memory_ids[start : start + BATCH]):
-            memory = present(life)
+        for history in histories.of_memories(db, memory_ids[start : start + BATCH]):
+            memory = present(history)
             if memory is not None:
-                yield life.memory_id, _weighed(curves.folded(memory.created_at, life.events))
+                yield history.memory_id, _weighed(curves.folded(memory.created_at, history.events))
 
 
 def _folded(one: Meeting, curves: Curves, prepared: Prepared) -> Weighed:
-    memory_id = one.life.memory_id
+    memory_id = one.history.memory_id
     brought, told = prepared.brought.get(memory_id), prepared.given["memory", memory_id]
-    if brought is not None and curves == prepared.curves and told.events == one.life.events:
+    if brought is not None and curves == prepared.curves and told.events == one.history.events:
         return brought.weighed
-    return _weighed(curves.folded(one.life.versions[0].created_at, one.life.events))
+    return _weighed(curves.folded(one.history.versions[0].created_at, one.history.events))
 
 
 def _weighed(folded: Folded) -> Weighed:

@@ -149,7 +149,7 @@ def drop_quoting(db: Database, key: int, texts: Iterable[str]) -> None:
 
 # -- What every commit must know of its store before it writes, in one statement.
 
-STANDING = (
+HEAD = (
     "SELECT c.reading, f.w20, (SELECT coalesce(max(position), 0) FROM events),"
     " (SELECT coalesce(max(seq), 0) FROM events WHERE node = ?), p.id, p.signature"
     " FROM clock c CROSS JOIN curve f LEFT JOIN profiles p ON p.active = 1"
@@ -157,7 +157,7 @@ STANDING = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class StoreHead:
     """The last reading of the clock, the curve of forgetting, the last position of the log, the last number
     of this node in it, and the profile in use."""
 
@@ -168,7 +168,7 @@ class Standing:
     profile: Profile | None
 
 
-def read(db: Database, node: str) -> Standing:
+def read(db: Database, node: str) -> StoreHead:
     """How things stand. Nobody changes it while the write transaction lasts."""
-    clock, curve, position, seq, *profile = db.execute(STANDING, (node,)).fetchone()
-    return Standing(clock=clock, curve=curve, position=position, seq=seq, profile=from_row(*profile))
+    clock, curve, position, seq, *profile = db.execute(HEAD, (node,)).fetchone()
+    return StoreHead(clock=clock, curve=curve, position=position, seq=seq, profile=from_row(*profile))

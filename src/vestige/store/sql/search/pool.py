@@ -121,7 +121,7 @@ def pool(
     )
 
 
-def tell(directory: Directory, rows: Sequence[Row]) -> TableSignals:
+def signals_of(directory: Directory, rows: Sequence[Row]) -> TableSignals:
     """Ids and traits of the candidates, from rows of `TRAITS`."""
     ordered = sorted(rows, key=itemgetter(1))  # by id; faster here than in SQL
     columns = list(zip(*ordered, strict=True)) or [()] * 12

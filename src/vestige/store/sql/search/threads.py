@@ -31,8 +31,8 @@ LOAD = (
     "SELECT key, coalesce(thread, 0), coalesce(source, 0), coalesce(position, 0), length, speaker,"
     " 256 * form + 2 * flags + CASE WHEN position IS NULL THEN 1 ELSE 0 END, born FROM places WHERE seq > ?"
 )
-TOLD = 7
-THREAD, SOURCE, POSITION, LENGTH, SPEAKER, SMALL, BORN = range(TOLD)
+COLUMNS = 7
+THREAD, SOURCE, POSITION, LENGTH, SPEAKER, SMALL, BORN = range(COLUMNS)
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class Directory:
     _window_total: int = 0
     _thread_total: int = 0
     _size: int = 0
-    _told: Integers = field(default_factory=lambda: np.empty((TOLD, 0), dtype=np.int64))
+    _told: Integers = field(default_factory=lambda: np.empty((COLUMNS, 0), dtype=np.int64))
     _beside: Integers = field(default_factory=lambda: np.empty((2, 0), dtype=np.int64))
     _group: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     _group_lengths: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int64))
@@ -68,7 +68,7 @@ class Directory:
         """Take over what has been written since. Call it under `locked`."""
         # Number by number into an array: rows of Python's numbers would take six times the room.
         numbers = chain.from_iterable(db.execute(LOAD, (self.seq,)))
-        changed = np.fromiter(numbers, dtype=np.int64).reshape(-1, 1 + TOLD)
+        changed = np.fromiter(numbers, dtype=np.int64).reshape(-1, 1 + COLUMNS)
         if len(changed):
             self.take(changed, db.execute("SELECT max(seq) FROM places").fetchone()[0])
 

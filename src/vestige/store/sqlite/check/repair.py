@@ -15,7 +15,7 @@ from vestige.store.sqlite.search import segments
 from vestige.store.sqlite.search.words import SqliteSurfaces
 
 
-def mend(connections: SqliteConnections, repair: str, now: datetime) -> None:
+def repair_store(connections: SqliteConnections, repair: str, now: datetime) -> None:
     """Do a repair; InvalidInput for one that is none."""
     if repair in IN_STEPS:
         IN_STEPS[repair](connections, now)

@@ -116,7 +116,7 @@ def settle(
     known = settled(db, path, fingerprint)
     if known is not None:
         return known
-    _tell_missing(db, path, fingerprint)
+    _warn_of_lost_events(db, path, fingerprint)
     unsettle(db)
     fresh = settle_node(db, fingerprint, new_id, now)
     keep_mark(path, fresh, 0)
@@ -140,7 +140,7 @@ def is_marked(path: Path) -> bool:
     return _mark(path).exists()
 
 
-def _tell_missing(db: sqlite3.Connection, path: Path, fingerprint: str) -> None:
+def _warn_of_lost_events(db: sqlite3.Connection, path: Path, fingerprint: str) -> None:
     """Say that writes are gone which were acknowledged here, if that can be told."""
     known = known_node(db)
     if known is None or known[1] != fingerprint:

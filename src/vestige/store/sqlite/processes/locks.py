@@ -121,21 +121,21 @@ def holder(database: Path) -> Holder | None:
     except OSError:
         return None
     try:
-        return _told(handle) if lock(handle, shared=True) is False else None
+        return _holder(handle) if lock(handle, shared=True) is False else None
     finally:
         os.close(handle)
 
 
 def _wait(handle: int, database: Path, again: Again) -> None:
     while (got := lock(handle)) is False:
-        found = _told(handle)
+        found = _holder(handle)
         if not again(found):
             raise kept(found, details={"path": str(database)})
     if got is None:
         logger.warning("%s: this file system has no locks; nobody else may use the store now", database)
 
 
-def _told(handle: int) -> Holder | None:
+def _holder(handle: int) -> Holder | None:
     try:
         told = read(handle)
         who = Who(pid=told["pid"], command=told["command"], since=datetime.fromisoformat(told["since"]))

@@ -67,7 +67,7 @@ def gather(
         nearby=nearby,
         lexical=found,
     )
-    told = pool.tell(directory, db.execute(TRAITS, (listed(arms.keys),)).fetchall())
+    told = pool.signals_of(directory, db.execute(TRAITS, (listed(arms.keys),)).fetchall())
     return pool.pool(
         directory,
         probe,

@@ -93,7 +93,7 @@ def open_all(db: sqlite3.Connection, profile: store_facts.Profile) -> list[Conte
             # A copy of the database, such as a backup, comes without its folder.
             level = logging.WARNING if folder.exists() else logging.DEBUG
             logger.log(
-                level, "%s is not used, its vectors are read from the database: %s", one.file, _told(exc)
+                level, "%s is not used, its vectors are read from the database: %s", one.file, _problem(exc)
             )
     return contents
 
@@ -109,7 +109,7 @@ def gaps(covered: Sequence[Range], end: int) -> Iterator[Range]:
         yield start, end
 
 
-def _told(exc: Exception) -> str:
+def _problem(exc: Exception) -> str:
     return "it is missing" if isinstance(exc, FileNotFoundError) else str(exc)
 
 
@@ -351,4 +351,4 @@ def _problems(folder: Path, files: Sequence[ListedSegment]) -> Iterator[tuple[st
         try:
             segment_file.verify(folder / one.file, one)
         except (OSError, Damaged) as exc:
-            yield one.file, _told(exc)
+            yield one.file, _problem(exc)
