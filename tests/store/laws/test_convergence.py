@@ -53,7 +53,7 @@ def assert_alike(one: MemoryStore, other: MemoryStore) -> None:
 def assert_explained_by_its_log(store: MemoryStore) -> None:
     """Strengths are what the log says, to the last bit."""
     log = store.log(access=EVERYTHING)
-    curves = Curves.told(event for event in log if event.kind == TUNED)
+    curves = Curves.from_events(event for event in log if event.kind == TUNED)
     for record in records(store):
         events = [event for event in log if event.memory_id == record.memory.id]
         assert curves.folded(record.memory.created_at, events).strength == record.strength

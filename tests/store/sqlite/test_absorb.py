@@ -61,7 +61,7 @@ def before_the_lock(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) 
 
 def assert_explained(store: MemoryStore, *names: str) -> None:
     log = store.log(access=EVERYTHING)
-    curves = Curves.told(event for event in log if event.kind == TUNED)
+    curves = Curves.from_events(event for event in log if event.kind == TUNED)
     for name in names:
         events = [event for event in log if event.memory_id == name]
         assert held(store, name).strength == curves.folded(T0, events).strength

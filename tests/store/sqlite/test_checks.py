@@ -108,7 +108,7 @@ DAMAGES = {
     "an edge of nothing": Damage(
         sql="INSERT INTO edges VALUES (998, 999, 'related', 1.0, '2026')",
         check="references",
-        says="Rows of edges belong to none of memories",
+        says="Rows of edges refer to missing rows of memories",
         repair="references",
     ),
     "vectors of nothing": Damage(
@@ -151,13 +151,13 @@ DAMAGES = {
     "words of nothing": Damage(
         sql="INSERT INTO words (rowid, terms) VALUES (999, 'zinc')",
         check="strays",
-        says="Rows of words are of no memory",
+        says="Rows of words belong to no memory",
         repair="words",
     ),
     "a place of nothing": Damage(
         sql="INSERT INTO places (key, length, form, flags, speaker) VALUES (999, 3, 0, 0, 0)",
         check="strays",
-        says="Rows of places are of no memory",
+        says="Rows of places belong to no memory",
         repair="words",
     ),
     "no strength": Damage(
@@ -191,34 +191,34 @@ DAMAGES = {
     "a tag too few": Damage(
         sql="DELETE FROM memory_tags WHERE tag = 'blue'",
         check="tags",
-        says="other tags than they have",
+        says="The index of tags differs",
         repair="tags",
         ids=("a",),
     ),
     "a tag too many": Damage(
         sql=f"INSERT INTO memory_tags VALUES ({B}, 'green')",
         check="tags",
-        says="other tags than they have",
+        says="The index of tags differs",
         repair="tags",
         ids=("b",),
     ),
     "a citation too few": Damage(
         sql=f"DELETE FROM document_cites WHERE memory = {A}",
         check="citations",
-        says="other memories than they cite",
+        says="The index of citations differs",
         repair="citations",
     ),
     "other words": Damage(
         sql=f"UPDATE words SET terms = 'granit' WHERE rowid = {A}",
         check="texts",
-        says="The words",
+        says="The words in the index",
         repair="words",
         ids=("a",),
     ),
     "another place": Damage(
         sql=f"UPDATE places SET position = 12 WHERE key = {A}",
         check="texts",
-        says="The places",
+        says="The rows of the table places",
         repair="words",
         ids=("a",),
     ),
@@ -232,7 +232,7 @@ DAMAGES = {
     "another hash": Damage(
         sql=f"UPDATE memories SET text_hash = 'x' WHERE key = {KEY.format('c')}",
         check="texts",
-        says="not the one that was stored",
+        says="does not match its hash",
         ids=("c",),
     ),
     "stale vectors": Damage(
@@ -245,28 +245,28 @@ DAMAGES = {
     "a short vector": Damage(
         sql=f"UPDATE vectors SET vector = substr(vector, 1, 8) WHERE key = {A}",
         check="vectors",
-        says="not what the model gives",
+        says="wrong dimension or length",
         repair="vectors",
         ids=("a",),
     ),
     "a vector that is too long": Damage(
         sql=f"UPDATE vectors SET vector = x'{'00' * 28}00000040' WHERE key = {A}",
         check="vectors",
-        says="not what the model gives",
+        says="wrong dimension or length",
         repair="vectors",
         ids=("a",),
     ),
     "a vector that is no number": Damage(
         sql=f"UPDATE vectors SET vector = x'{'00' * 28}0000c07f' WHERE key = {A}",
         check="vectors",
-        says="not what the model gives",
+        says="wrong dimension or length",
         repair="vectors",
         ids=("a",),
     ),
     "token bits cut short": Damage(
         sql="UPDATE token_bits SET bits = substr(bits, 1, 1)",
         check="tokens",
-        says="the size of the model's",
+        says="the wrong size for the model",
         repair="vectors",
         ids=("t",),
     ),
@@ -285,7 +285,7 @@ DAMAGES = {
     "a memory from nowhere": Damage(
         sql="UPDATE events SET kind = 'memory.revised' WHERE memory_id = 'd' AND kind = 'memory.created'",
         check="log",
-        says="No event tells",
+        says="no creation event",
         ids=("d",),
     ),
     "a clock set back": Damage(
@@ -307,7 +307,7 @@ DAMAGES = {
     "a tombstone of nothing": Damage(
         sql="INSERT INTO tombstones VALUES ('x', '/', '2026-01-01T00:00:00.000000+00:00')",
         check="deletions",
-        says="no event tells of",
+        says="without a deletion event",
         ids=("x",),
     ),
     "a memory that came back": Damage(

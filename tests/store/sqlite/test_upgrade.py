@@ -34,7 +34,9 @@ def test_a_migration_is_refused_with_their_names_while_others_have_the_old_schem
     clock = FakeClock()
     server = presence.join(path, Who(pid=77, command="vestige-mcp", since=NOW, server=True), lambda: False)
     assert server
-    with pytest.raises(StoreBusy, match=r"open as it is: .*vestige-mcp \(pid 77") as caught:
+    with pytest.raises(
+        StoreBusy, match=r"but other processes have it open: .*vestige-mcp \(pid 77"
+    ) as caught:
         open_file(path, around(clock), migrations=[*schema(), NEXT])
     server.close()
     assert clock.seconds >= MIGRATION_WAITS * WRITE_DEADLINE_SECONDS

@@ -78,7 +78,7 @@ def _take(told: Retold, life: EntityHistory) -> None:
         told.impossible.append((life.memory_id if isinstance(life, MemoryHistory) else None, exc.message))
     match life:
         case CurveHistory():
-            told.curves = Curves.told(life.events)
+            told.curves = Curves.from_events(life.events)
         case MemoryHistory():
             memory = present(life)
             if memory is not None:

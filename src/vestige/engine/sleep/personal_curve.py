@@ -61,7 +61,7 @@ def _told(events: Iterable[LogEvent]) -> Story:
         elif event.memory_id is not None and event.kind in (CREATED, *EVIDENCE):
             about[event.memory_id].append(event)
             created.extend([event] if event.kind == CREATED else ())
-    curves = Curves.told(tuned)
+    curves = Curves.from_events(tuned)
     return Story(
         # A memory that was made in two places was made when that happened first.
         made_at={one.memory_id or "": one.at for one in sorted(created, key=stamp, reverse=True)},

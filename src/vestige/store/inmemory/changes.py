@@ -1,4 +1,4 @@
-"""Applying changes to a state that nobody else sees yet."""
+"""Applies changes to a copy of the state that no reader sees yet."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -53,7 +53,7 @@ from vestige.store.merge.strength_log import carried, carried_strength
 
 
 def apply(state: StoreState, change: Change, *, node: str, access: Access) -> LogEvent | None:
-    """Make one change to the state and log it, unless it is not to be logged."""
+    """Apply one change to the state and log it, unless it is not to be logged."""
     match change:
         case Add():
             return _add(state, change, node, access)
@@ -235,7 +235,7 @@ def _forget(state: StoreState, change: Forget, node: str, access: Access) -> Log
 
 
 def _require(state: StoreState, memory_id: str, access: Access) -> MemoryEntry:
-    held = state.reach(memory_id, access)
+    held = state.accessible(memory_id, access)
     if held is None:
         raise NotFound(f"There is no memory {memory_id}.", details={"memory_id": memory_id})
     return held

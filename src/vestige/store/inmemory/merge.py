@@ -1,4 +1,4 @@
-"""Everything canonical of an in-memory store as lives, and lives taken in."""
+"""Exports the histories of an in-memory store, and merges histories into it."""
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -43,16 +43,16 @@ Story = Mapping[Key, Sequence[LogEvent]]
 def export(
     state: StoreState, where: Filter | None, access: Access, *, vectors: bool
 ) -> Iterator[EntityHistory]:
-    """Every life, or those that pass the filter within the access."""
+    """Every history, or those that pass the filter within the access."""
     story = _story(state)
     whole = where is None and access == EVERYTHING
     if whole:
-        told = sorted({*state.held, *state.buried})
+        chosen = sorted({*state.held, *state.buried})
         yield from _curve(story)
     else:
-        told = sorted(held.memory.id for held in search.select(state, where or ANYTHING, access))
+        chosen = sorted(held.memory.id for held in search.select(state, where or ANYTHING, access))
     names: set[str] = set()
-    for memory_id in told:
+    for memory_id in chosen:
         memory = _memory(state, story, memory_id, vectors=vectors)
         if ever_within(memory, access) and not _names_beyond(state, memory, access):
             names.add(memory_id)
@@ -66,7 +66,7 @@ def export(
 
 
 def absorb(state: StoreState, histories: Sequence[EntityHistory], node: str, access: Access) -> Absorbed:
-    """Unite lives with what is here."""
+    """Merge histories with those of this store."""
     given = absorbing.gathered(histories, access)
     arriving = absorbing.mentioned(given) - state.held.keys()
     mine = _mine(state, given, arriving)
@@ -83,11 +83,11 @@ def absorb(state: StoreState, histories: Sequence[EntityHistory], node: str, acc
     return plan.absorbed()
 
 
-# -- telling -------------------------------------------------------------------------------------------
+# -- export -------------------------------------------------------------------------------------------
 
 
 def _story(state: StoreState) -> Story:
-    """The log by what it is about, each part by stamp and without positions."""
+    """The log by entity, each part by stamp and without positions."""
     found: dict[Key, list[LogEvent]] = defaultdict(list)
     for event in sorted(state.log, key=stamp):
         found[subject(event)].append(replace(event, position=0, payload=as_json(event.payload)))
@@ -111,7 +111,7 @@ def _memory(state: StoreState, story: Story, memory_id: str, *, vectors: bool) -
 
 
 def _embedded(state: StoreState, held: MemoryEntry) -> Embedded | None:
-    """The vectors of a memory. The tokens of all pieces are told with the first one."""
+    """The vectors of a memory. The tokens of all pieces are with the first one."""
     if not held.pieces or state.signature is None:
         return None
     first, *rest = (Piece(start=one.start, end=one.end, vector=one.vector.copy()) for one in held.pieces)
@@ -146,24 +146,24 @@ def _document(state: StoreState, story: Story, kind: str, document_id: str) -> D
 
 
 def _names_beyond(state: StoreState, history: MemoryHistory, access: Access) -> bool:
-    """Whether a life names a memory out of reach."""
-    return any(name in state.held and not state.reach(name, access) for name in successors(history))
+    """Whether a history names a memory that is not accessible."""
+    return any(name in state.held and not state.accessible(name, access) for name in successors(history))
 
 
 def _is_exported(
-    state: StoreState, history: DocumentHistory, where: Filter | None, access: Access, told: Container[str]
+    state: StoreState, history: DocumentHistory, where: Filter | None, access: Access, chosen: Container[str]
 ) -> bool:
-    if history.document is None or not state.reaches(history.document, access):
+    if history.document is None or not state.may_read(history.document, access):
         return False
     cites = history.document.cites
-    return all(memory_id in told for memory_id in cites) and (where is None or bool(cites))
+    return all(memory_id in chosen for memory_id in cites) and (where is None or bool(cites))
 
 
-# -- taking in -----------------------------------------------------------------------------------------
+# -- merge -----------------------------------------------------------------------------------------
 
 
 def _mine(state: StoreState, given: Iterable[Key], arriving: Container[str]) -> dict[Key, EntityHistory]:
-    """What is told here of the same entities, and of edges at memories that come in."""
+    """The histories here of the same entities, and of edges at memories that come in."""
     story = _story(state)
     found: dict[Key, EntityHistory] = {
         ("edge", history.source_id, history.target_id, history.kind): history
@@ -208,7 +208,7 @@ def _place(state: StoreState, one: Meeting) -> None:
 
 
 def _held(state: StoreState, known: MemoryEntry | None, memory: Memory, one: Meeting) -> MemoryEntry:
-    """The memory with what is derived from it, but for its strength."""
+    """The memory with everything derived from it, except its strength."""
     if known is None:
         state.arrivals += 1
     kept = known is not None and text_hash(known.memory) == text_hash(memory)
@@ -244,7 +244,7 @@ def _file(state: StoreState, plan: AbsorbPlan) -> None:
 def _weigh(state: StoreState, plan: AbsorbPlan) -> None:
     """Fold strengths again where evidence came in, or everywhere on a curve that came in."""
     story = _story(state)
-    curves = Curves.told(story.get(CURVE, ()))
+    curves = Curves.from_events(story.get(CURVE, ()))
     state.curve = curves.present
     anew = {one.history.memory_id for one in plan.memories if one.weighed}
     for memory_id in anew if plan.curve is None else list(state.held):

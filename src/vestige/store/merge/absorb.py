@@ -1,4 +1,4 @@
-"""What taking lives in comes to: decided here for every store, before anything is written."""
+"""Plans how histories from another store are merged into this one. Pure, and the same for every store."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -52,11 +52,11 @@ from vestige.store.merge.union import (
     writes,
 )
 
-# -- Whether a life can be true: what comes from elsewhere is refused whole before anything is written.
+# -- Validation: a history that contradicts itself is refused before anything is written.
 
 
 def check(history: EntityHistory) -> None:
-    """Refuse a life that contradicts itself: InvalidInput."""
+    """Refuse a history that contradicts itself: InvalidInput."""
     try:
         _check_events(history)
         match history:
@@ -85,7 +85,7 @@ def _check_events(history: EntityHistory) -> None:
             raise _refused(history, f"event {event.seq} of {event.node} has an impossible number or time")
         if event.kind not in CHECKS:
             raise _refused(
-                history, f"nothing is known here of events called {event.kind!r}: it is from a newer Vestige"
+                history, f"events of the kind {event.kind!r} are unknown: the history is from a newer Vestige"
             )
         if subject(event) != key_of(history):
             raise _refused(history, f"event {event.seq} of {event.node} is about something else")
@@ -93,11 +93,12 @@ def _check_events(history: EntityHistory) -> None:
     if not all(stamp(one) < stamp(two) for one, two in pairwise(history.events)):
         raise _refused(history, "its events are not in order")
     if len({name(event) for event in history.events}) < len(history.events):
-        raise _refused(history, "an event is told twice")
+        raise _refused(history, "an event occurs twice")
 
 
 def _check_payload(history: EntityHistory, event: LogEvent) -> None:
-    """It can be written again: JSON may be nested deeper than what is written may."""
+    """Refuse a payload that could not be written again: JSON that was read may be nested deeper than JSON
+    that is written."""
     try:
         check_json("payload", event.payload)
     except InvalidInput as exc:
@@ -111,7 +112,7 @@ def _check_memory(history: MemoryHistory) -> None:
         raise _refused(history, "it was never created")
     if any(event.kind == DELETED for event in history.events):
         if history.versions:
-            raise _refused(history, "it was deleted, and its text is still told")
+            raise _refused(history, "it was deleted, and its text is still there")
         return
     if len(history.versions) != len(written) or any(one.id != history.memory_id for one in history.versions):
         raise _refused(history, "its versions are not those of its events")
@@ -126,7 +127,7 @@ def _check_edge(history: EdgeHistory) -> None:
     check_name("target", history.target_id)
     check_name("kind", history.kind)
     if not history.events:
-        raise _refused(history, "nothing ever happened to it")
+        raise _refused(history, "it has no events")
     if history.source_id == history.target_id:
         raise _refused(history, "a memory cannot be linked to itself")
 
@@ -137,13 +138,13 @@ def _check_document(history: DocumentHistory) -> None:
     held = filed(history)
     if held is None:
         if not history.events:
-            raise _refused(history, "nothing ever happened to it")
+            raise _refused(history, "it has no events")
         return
     put, document = held
     check_document(document)
     check_name("node", history.node)
     if (document.kind, document.id) != (history.kind, history.id):
-        raise _refused(history, "its document is another one")
+        raise _refused(history, "its document has another kind or id")
     if not 0 < history.clock <= LAST_READING:
         raise _refused(history, "it was put at an impossible time")
     if put < last(history.events, PUT) or put <= last(history.events, DROPPED):
@@ -153,7 +154,7 @@ def _check_document(history: DocumentHistory) -> None:
 def _check_revised(event: LogEvent) -> None:
     _check_reason(event)
     if not all(isinstance(field, str) for field in event.payload["fields"]):
-        raise InvalidInput("A revision tells the names of the fields that it changed.")
+        raise InvalidInput("A revision names the fields that it changed.")
 
 
 def _check_reason(event: LogEvent) -> None:
@@ -177,7 +178,7 @@ def _check_evidence(event: LogEvent) -> None:
 
 
 def _check_nothing(event: LogEvent) -> None:
-    """What it tells is looked at elsewhere, or by nobody."""
+    """Accept any payload: it is checked elsewhere or not used."""
 
 
 CHECKS: Mapping[str, Callable[[LogEvent], object]] = {
@@ -191,26 +192,26 @@ CHECKS: Mapping[str, Callable[[LogEvent], object]] = {
     DROPPED: _check_nothing,
     TUNED: w20_of,
 }
-"""Every kind of event there is, with what its payload must hold."""
+"""Every kind of event, with the check of its payload."""
 
 
 def _refused(history: EntityHistory, why: str) -> InvalidInput:
     entity = " ".join(key_of(history))
     return InvalidInput(
-        f"What is told of {entity} cannot be true: {why}.",
-        hint="Nothing was taken in. The file is damaged or was edited; write it again where it comes from.",
+        f"The history of {entity} is invalid: {why}.",
+        hint="Nothing was imported. The file is damaged or was edited; export it again at its source.",
         details={"entity": entity},
     )
 
 
-# -- absorbing
+# -- planning
 
 EdgeKey = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meeting:
-    """A memory of which something new is told: its whole life, what it was here, and what is new."""
+    """A memory whose history grew: the whole history, the memory before, and the new events."""
 
     history: MemoryHistory
     before: Memory | None
@@ -218,20 +219,19 @@ class Meeting:
 
     @property
     def after(self) -> Memory | None:
-        """What it is now; None when it is deleted."""
+        """The memory after the merge; None when it is deleted."""
         return present(self.history)
 
     @property
     def weighed(self) -> bool:
-        """Whether its strength may be another one."""
+        """Whether its strength may have changed."""
         return self.after is not None and any(event.kind in FOLDED_FROM for event in self.fresh)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbsorbPlan:
-    """What must be written: events that are new here, by stamp; memories, edges (None: gone) and documents
-    that are another than before; the curve's whole story where it has grown. `reading` is the highest that
-    was seen of the clock."""
+    """The rows to write: events that are new here, by stamp; memories, edges (None: gone) and documents that
+    changed; all events of the curve where it changed. `reading` is the highest clock reading seen."""
 
     events: tuple[LogEvent, ...]
     memories: tuple[Meeting, ...]
@@ -243,7 +243,7 @@ class AbsorbPlan:
     waiting: tuple[str, ...]
 
     def absorbed(self) -> Absorbed:
-        """What to tell of it."""
+        """The counts for the caller."""
         stood = [one for one in self.memories if one.before != one.after]
         return Absorbed(
             events=len(self.events),
@@ -257,10 +257,10 @@ class AbsorbPlan:
 
 
 def gathered(histories: Iterable[EntityHistory], access: Access) -> dict[Key, EntityHistory]:
-    """One life for each entity; InvalidInput for one that cannot be true, Forbidden for whoever does not
-    reach the whole store."""
+    """One history for each entity. InvalidInput for an invalid one, Forbidden for a caller without access to
+    the whole store."""
     if access != EVERYTHING:
-        raise Forbidden("Only a caller who reaches the whole store may take lives in.")
+        raise Forbidden("Only a caller with access to the whole store may merge histories into it.")
     found: dict[Key, EntityHistory] = {}
     for history in histories:
         check(history)
@@ -270,7 +270,7 @@ def gathered(histories: Iterable[EntityHistory], access: Access) -> dict[Key, En
 
 
 def mentioned(given: Mapping[Key, EntityHistory]) -> set[str]:
-    """The memories that these lives are of, link or cite."""
+    """The memories that these histories are of, link to or cite."""
     found: set[str] = set()
     for history in given.values():
         match history:
@@ -289,10 +289,10 @@ def plan(
     held: Collection[str],
     buried: Collection[str],
 ) -> AbsorbPlan:
-    """What these lives make with what is here.
+    """Plan the merge of histories with those of this store.
 
-    `mine` are the lives here of the same entities, and of all edges at memories that come in. Of the
-    memories that any of these lives mention, `held` are here and `buried` were.
+    `mine` are the histories here of the same entities, and of all edges at memories that come in. Of the
+    memories that any of these mention, `held` are here and `buried` were deleted here.
     """
     together = {key: merged(mine[key], history) if key in mine else history for key, history in given.items()}
     memories = [history for history in together.values() if isinstance(history, MemoryHistory)]
@@ -338,7 +338,7 @@ def _rewired(
     here: Collection[str],
     held: Collection[str],
 ) -> dict[EdgeKey, Edge | None]:
-    """The edges that are another than before. One is there when both its ends are, and goes with them."""
+    """The edges that changed. An edge exists while both its ends do."""
     found: dict[EdgeKey, Edge | None] = {}
     for key, history in histories.items():
         if isinstance(history, EdgeHistory) and history.source_id in here and history.target_id in here:
@@ -357,14 +357,14 @@ def _vectors(histories: Iterable[EntityHistory], here: Collection[str]) -> dict[
 
 
 def _waits(history: EntityHistory, known: Collection[str]) -> bool:
-    """Whether it is a document that cites a memory nobody has told of yet."""
+    """Whether it is a document that cites a memory unknown here."""
     if not isinstance(history, DocumentHistory) or history.document is None:
         return False
     return not set(history.document.cites).issubset(known)
 
 
 def _cited_here(history: DocumentHistory, here: Collection[str]) -> DocumentHistory:
-    """The document, unless it cites a memory that is deleted."""
+    """The document, or its history without it where it cites a deleted memory."""
     if history.document is None or set(history.document.cites).issubset(here):
         return history
     return without(history)

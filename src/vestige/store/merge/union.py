@@ -1,6 +1,7 @@
-"""What two tellings of a life make together, and what a life comes to. Pure, and the same for every store.
+"""Merges two histories of one entity, and derives the entity from a history. Pure, and the same for every
+store.
 
-Uniting is a union of events, so it does not matter who tells what first, how often, or in which order.
+Merging is a union of events, so it does not matter which store sends first, how often, or in which order.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,7 +36,7 @@ GROUPS = (
         *("occurred_at", "metadata"),
     ),
 )
-"""Fields of a memory that belong together: whoever changes one of them last decides all of a group."""
+"""Groups of fields of a memory: the last change of any field decides the whole group."""
 GROUPED = frozenset(name for group in GROUPS for name in group)
 
 Name = tuple[str, int]
@@ -45,12 +46,12 @@ Filed = tuple[tuple[int, str], Document]
 
 
 def name(event: LogEvent) -> Name:
-    """What an event is called everywhere."""
+    """The name of an event, the same on every store."""
     return (event.node, event.seq)
 
 
 def subject(event: LogEvent) -> Key:
-    """Which entity an event is about."""
+    """The entity of an event."""
     if event.kind in (LINKED, UNLINKED):
         return ("edge", event.memory_id or "", str(event.payload["target"]), str(event.payload["kind"]))
     if event.kind in (PUT, DROPPED):
@@ -59,7 +60,7 @@ def subject(event: LogEvent) -> Key:
 
 
 def key_of(history: EntityHistory) -> Key:
-    """Which entity a life is of."""
+    """The entity of a history."""
     match history:
         case MemoryHistory():
             return ("memory", history.memory_id)
@@ -74,7 +75,7 @@ def key_of(history: EntityHistory) -> Key:
 
 
 def merged(mine: EntityHistory, theirs: EntityHistory) -> EntityHistory:
-    """The life that both tell of, without vectors; InvalidInput where they cannot both be true."""
+    """The merge of two histories, without vectors; InvalidInput where they contradict each other."""
     events = _union(mine.events, theirs.events)
     match mine, theirs:
         case MemoryHistory(), MemoryHistory():
@@ -89,28 +90,28 @@ def merged(mine: EntityHistory, theirs: EntityHistory) -> EntityHistory:
 
 
 def writes(events: Iterable[LogEvent]) -> list[LogEvent]:
-    """Those of the events, by stamp, that made a memory what it is, in the order in which they count.
+    """The events, given by stamp, that made a memory what it is, in the order in which they count.
 
-    Where a memory was made in several places, the first time counts: the others are put before it, so that
-    what they told is in the past and undoes nothing that was done since.
+    Where a memory was created in several stores, the first creation counts: the others are put before it, so
+    that their states are in the past and undo no later change.
     """
-    told = list(events)
-    made = [event for event in told if event.kind == CREATED]
-    return [*reversed(made), *(event for event in told if event.kind == REVISED)]
+    ordered = list(events)
+    made = [event for event in ordered if event.kind == CREATED]
+    return [*reversed(made), *(event for event in ordered if event.kind == REVISED)]
 
 
 def ending(history: MemoryHistory) -> LogEvent | None:
-    """The event that ended a memory: the first of its deletions."""
+    """The first deletion of a memory, if any."""
     return next((event for event in history.events if event.kind == DELETED), None)
 
 
 def present(history: MemoryHistory) -> Memory | None:
-    """A memory as it is; None when it was deleted."""
+    """The present state of a memory; None when it was deleted."""
     return history.versions[-1] if history.versions else None
 
 
 def revisions(history: MemoryHistory) -> list[Revision]:
-    """What a memory was before, oldest first."""
+    """The earlier states of a memory, oldest first."""
     ended = zip(history.versions, history.versions[1:], writes(history.events)[1:], strict=False)
     return [
         Revision(
@@ -123,13 +124,13 @@ def revisions(history: MemoryHistory) -> list[Revision]:
     ]
 
 
-def folded(events: Sequence[LogEvent], told: Mapping[Name, Memory]) -> tuple[Memory, ...]:
-    """The versions that these writes make one after the other: each takes over the groups that it changed
-    from what is told of it, and leaves the others as they were."""
-    made = [told[name(event)] for event in events if event.kind == CREATED]
+def folded(events: Sequence[LogEvent], states: Mapping[Name, Memory]) -> tuple[Memory, ...]:
+    """The versions that these writes make one after the other. Each takes the groups it changed from its own
+    `states`, and leaves the others as they were."""
+    made = [states[name(event)] for event in events if event.kind == CREATED]
     versions = [replace(made[0], created_at=made[-1].created_at)]
     for event in events[1:]:
-        version = told[name(event)]
+        version = states[name(event)]
         changed = {field: getattr(version, field) for field in _touched(event)}
         before = versions[-1]
         versions.append(
@@ -152,12 +153,12 @@ def _merged_memory(events: tuple[LogEvent, ...], mine: MemoryHistory, theirs: Me
     for one in (mine, theirs):
         if len(one.versions) == len(written):  # the other one wrote nothing of its own
             return MemoryHistory(memory_id=mine.memory_id, events=events, versions=one.versions)
-    told = versions_of(theirs) | versions_of(mine)
-    return MemoryHistory(memory_id=mine.memory_id, events=events, versions=folded(written, told))
+    states = versions_of(theirs) | versions_of(mine)
+    return MemoryHistory(memory_id=mine.memory_id, events=events, versions=folded(written, states))
 
 
 def versions_of(history: MemoryHistory) -> dict[Name, Memory]:
-    """What a life tells of each of its writes."""
+    """The state after each write of a history."""
     return {name(event): one for event, one in zip(writes(history.events), history.versions, strict=True)}
 
 
@@ -165,7 +166,8 @@ def versions_of(history: MemoryHistory) -> dict[Name, Memory]:
 
 
 def edge(history: EdgeHistory) -> Edge | None:
-    """An edge as it is, if it is there. It was made when it was first linked since it was last unlinked."""
+    """The edge of a history, if it exists. It was created when it was first linked since it was last
+    unlinked."""
     found: Edge | None = None
     for event in history.events:
         if event.kind == UNLINKED:
@@ -190,17 +192,17 @@ def edge(history: EdgeHistory) -> Edge | None:
 
 
 def filed(history: DocumentHistory) -> Filed | None:
-    """The document of a life with its stamp, if there is one."""
+    """The document of a history with its stamp, if there is one."""
     return None if history.document is None else ((history.clock, history.node), history.document)
 
 
 def last(events: Iterable[LogEvent], kind: str) -> tuple[int, str]:
-    """When an event of a kind was last logged; before everything if never."""
+    """The stamp of the last event of a kind; before everything without one."""
     return max(((event.clock, event.node) for event in events if event.kind == kind), default=(0, ""))
 
 
 def without(history: DocumentHistory) -> DocumentHistory:
-    """The life of a document that is gone."""
+    """The history of a document without the document."""
     return replace(history, document=None, clock=0, node="")
 
 
@@ -208,11 +210,11 @@ def _merged_document(
     events: tuple[LogEvent, ...], mine: DocumentHistory, theirs: DocumentHistory
 ) -> DocumentHistory:
     dropped = last(events, DROPPED)
-    told = [one for one in (filed(mine), filed(theirs)) if one is not None and one[0] > dropped]
+    candidates = [one for one in (filed(mine), filed(theirs)) if one is not None and one[0] > dropped]
     bare = without(replace(mine, events=events))
-    if not told:
+    if not candidates:
         return bare
-    put, document = max(told, key=lambda one: one[0])
+    put, document = max(candidates, key=lambda one: one[0])
     if put < last(events, PUT):  # a later one was here: it went with a memory that it cited
         return bare
     return replace(bare, document=document, clock=put[0], node=put[1])
@@ -232,7 +234,7 @@ def _union(mine: Sequence[LogEvent], theirs: Sequence[LogEvent]) -> tuple[LogEve
 def two_events(event: LogEvent) -> InvalidInput:
     """The error for two events of one name: two installations wrote under one node id."""
     return InvalidInput(
-        f"Event {event.seq} of the installation {event.node} is told in two ways.",
+        f"Event {event.seq} of the installation {event.node} has two different contents.",
         hint="One of the two stores is a copy that kept the other's identity. Open it once where it is now.",
         details={"node": event.node, "seq": event.seq},
     )

@@ -1,4 +1,4 @@
-"""How a database in PostgreSQL is, without opening it as a store: nothing is made or changed."""
+"""The status of a database in PostgreSQL, without opening it as a store: nothing is changed."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -30,7 +30,7 @@ TABLES = (
     "SELECT relname, reltuples::bigint, pg_total_relation_size(oid) FROM pg_class"
     " WHERE relnamespace = %s AND relkind = 'r' ORDER BY relname"
 )
-# Another program may have a table of this name in a schema that is looked through after ours.
+# Another program may have a table of this name in a schema that is searched after ours.
 RECORDED = "SELECT EXISTS (SELECT 1 FROM pg_class WHERE relnamespace = %s AND relname = 'schema_migrations')"
 SESSIONS = (
     "SELECT a.pid, coalesce(a.usename, ''), a.application_name, host(a.client_addr), coalesce(a.state, ''),"
@@ -42,7 +42,7 @@ SESSIONS = (
 
 
 def status(place: ServerAddress) -> DatabaseStatus:
-    """What can be said of a database and of the store in it. StoreError as when it is opened."""
+    """The status of a database and of the store in it. StoreError as when it is opened."""
     with translated(place), _looking(place) as db:
         version, size, read_only, extension, oid = _row(db, SERVER, (place.schema,))
         sessions, tables = _sessions(db, oid), _tables(db, place.schema, oid)
@@ -63,8 +63,8 @@ def status(place: ServerAddress) -> DatabaseStatus:
 
 
 def plan(place: ServerAddress) -> Upgrade:
-    """What a store still needs; StoreTooNew for one of a newer Vestige. The server's own backups are not ours
-    to make, so none comes first."""
+    """The pending upgrade of a store; StoreTooNew for one of a newer Vestige. Backups of the server are not
+    ours to make, so none comes first."""
     with translated(place), _looking(place) as db:
         return _upgrade(db, _row(db, SERVER, (place.schema,))[4])
 
@@ -135,5 +135,5 @@ def _connected(row: Sequence[Any]) -> Connected:  # Any: whatever the columns ho
 
 def _row(db: Connection[Any], query: str | sql.Composed, params: Sequence[object] = ()) -> tuple[Any, ...]:
     row = db.execute(query.encode() if isinstance(query, str) else query, params).fetchone()
-    assert row is not None, "every question here has one answer"
+    assert row is not None, "every query here returns one row"
     return tuple(row)

@@ -1,4 +1,4 @@
-"""How a SQLite database is, without opening it as a store: the file is only read."""
+"""The status of a SQLite database, without opening it as a store: the file is only read."""
 
 import os
 import sqlite3
@@ -16,11 +16,11 @@ TABLES = (
     "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
     " AND name NOT LIKE 'words%' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name"
 )
-"""Without what full-text search keeps for itself."""
+"""The tables of a store, without those of the full-text index."""
 
 
 def status(database: Path) -> DatabaseStatus:
-    """What can be said of a file. StoreError as when it is opened."""
+    """The status of a file. StoreError as when it is opened."""
     try:
         upgrade = plan(database)
     except StoreTooNew as exc:

@@ -1,4 +1,4 @@
-"""A copy of a store in a file, for a backup: carried, compared, and copied once more as files are."""
+"""Backs up a store of any backend into a SQLite file."""
 
 import tempfile
 from collections.abc import Callable
@@ -12,10 +12,10 @@ _NAME = "vestige.db"
 
 
 def copy_into_file(ends: Callable[[Path], tuple[End, End]], destination: Path) -> None:
-    """Write everything a store held at one moment into a file that does not exist yet.
+    """Write the state of a store at one moment into a new file.
 
-    `ends` names the store and a file to carry it to. That is made in a folder of its own, because an open
-    store has files beside it; the backup of it is checked before it gets its name.
+    `ends` names the store and a file to copy it to. The copy is made in a folder of its own, because an open
+    store has files beside it; its backup is verified before it gets its name.
     """
     if destination.exists():
         raise InvalidInput(
@@ -30,9 +30,9 @@ def copy_into_file(ends: Callable[[Path], tuple[End, End]], destination: Path) -
         moved = move(origin, file, lambda done, total, what: None)
         if moved.refused or moved.comparison.differences:
             raise StoreCorrupt(
-                "The copy is not what the store holds, so it was thrown away.",
-                hint="`vestige doctor` looks for what is damaged. `vestige migrate --from postgres --to "
-                "PATH` carries what can be read.",
+                "The copy differs from the store, so it was discarded.",
+                hint="`vestige doctor` finds the damage. `vestige migrate --from postgres --to "
+                "PATH` copies what can be read.",
                 details={
                     "rows": [f"{one.table} {one.name}: {one.reason}" for one in moved.refused[:20]],
                     "differences": len(moved.comparison.differences),

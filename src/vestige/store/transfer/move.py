@@ -1,4 +1,4 @@
-"""Moving a store: looked at first, carried, compared, and the source seen to be as it was."""
+"""Copies a store: plan, copy, compare, and check that the source is unchanged."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,10 +17,11 @@ from vestige.store.transfer.tables import PARTS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferPlan:
-    """What a transfer would do: rows of each table, those that cannot be carried, and what is at its end.
+    """The plan of a transfer: rows of each table, rows that cannot be copied, and the state of the
+    destination.
 
-    `model` names the vectors that come along; `resumed` says that a part is there already, `done` that all
-    is.
+    `model` names the vectors that are copied; `resumed` says that a part is there already, `done` that
+    everything is.
     """
 
     rows: dict[str, int]
@@ -33,10 +34,10 @@ class TransferPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """What a transfer did. `added` rows were written by this run, which `resumed` an earlier one or not.
+    """The result of a transfer. `added` rows were written by this run, which `resumed` an earlier one or not.
 
-    `seal` is the hash of the source's bytes, if they can be seen, and `untouched` says that it is what it was
-    before. `overtaken` says that others wrote to the source meanwhile: what they wrote was not carried.
+    `seal` is the hash of the source's bytes, if they are visible, and `untouched` says that it did not
+    change. `overtaken` says that others wrote to the source in the meantime: their changes were not copied.
     """
 
     added: int
@@ -50,12 +51,12 @@ class Moved:
 
     @property
     def is_whole(self) -> bool:
-        """Whether everything is there as it is in the source."""
+        """Whether the destination equals the source."""
         return not (self.refused or self.comparison.differences or self.overtaken)
 
 
 def plan(origin: End, goal: End, progress: Progress) -> TransferPlan:
-    """Look at both ends and at every row; nothing is changed."""
+    """Check both ends and every row; nothing is changed."""
     with _whole(origin) as source, source.reading() as there:
         carried = receipts.state(there)
         outlook = goal.look()
@@ -76,7 +77,7 @@ def plan(origin: End, goal: End, progress: Progress) -> TransferPlan:
 
 
 def move(origin: End, goal: End, progress: Progress, *, batch: int = BATCH) -> Moved:
-    """Carry what is not at the goal yet, then compare both. Doing it again goes on where it was."""
+    """Copy the rows that are not at the destination yet, then compare both. Running it again resumes."""
     before = origin.seal()
     with _whole(origin) as source, goal.destination() as taken:
         with source.reading() as there:
@@ -125,7 +126,7 @@ def verify(origin: End, goal: End, progress: Progress) -> Moved:
 
 @contextmanager
 def _whole(origin: End) -> Iterator[Side]:
-    """A store to carry away; StoreError where only a part of one has arrived."""
+    """The source store; StoreError where it is itself an incomplete destination."""
     with origin.source() as source:
         with source.reading() as db:
             if source.has_receipt(db) and not arrivals.is_complete(db):

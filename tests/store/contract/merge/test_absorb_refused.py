@@ -144,7 +144,7 @@ def test_a_life_that_cannot_be_true_is_refused_with_everything_beside_it(
 
 def test_an_event_that_is_told_in_two_ways_is_refused(other: MemoryStore, life: MemoryHistory) -> None:
     other.absorb([life], access=EVERYTHING)
-    with pytest.raises(InvalidInput, match="two ways"):
+    with pytest.raises(InvalidInput, match="two different contents"):
         other.absorb([worse(life, 2, payload={"evidence": "easy", "details": {}})], access=EVERYTHING)
     assert lives(other) == [life]
 
@@ -155,10 +155,10 @@ def test_an_event_that_is_told_of_two_memories_is_refused(other: MemoryStore, li
         events=tuple(replace(event, memory_id="z") for event in life.events),
         versions=tuple(replace(version, id="z") for version in life.versions),
     )
-    with pytest.raises(InvalidInput, match="two ways"):
+    with pytest.raises(InvalidInput, match="two different contents"):
         other.absorb([life, twin], access=EVERYTHING)
     assert lives(other) == []
     other.absorb([life], access=EVERYTHING)
-    with pytest.raises(InvalidInput, match="two ways"):
+    with pytest.raises(InvalidInput, match="two different contents"):
         other.absorb([twin], access=EVERYTHING)
     assert lives(other) == [life]

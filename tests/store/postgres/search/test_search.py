@@ -41,7 +41,7 @@ pytestmark = pytest.mark.slow
 def store(postgres_url: str) -> Iterator[PostgresStore]:
     opened = open_at(postgres_url)
     yield opened
-    opened._tending.close()
+    opened._hnsw.close()
     opened.close()
 
 

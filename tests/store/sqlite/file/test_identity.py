@@ -216,7 +216,7 @@ def test_a_file_that_is_replaced_again_and_again_is_given_up(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replacing(monkeypatch, path, restored_copy(path), OPENINGS)
-    with pytest.raises(StoreBusy, match="again and again"):
+    with pytest.raises(StoreBusy, match="keeps being replaced"):
         open_at(path)
 
 

@@ -1,4 +1,4 @@
-"""Repairs of what a PostgreSQL store derives. Nothing that is canonical is written here."""
+"""Repairs of derived rows of a PostgreSQL store. Canonical rows are never written here."""
 
 from vestige.store.contract.trouble import no_repair
 from vestige.store.postgres.check.schema import OBJECTS, ExpectedSchema, expected, objects
@@ -10,7 +10,7 @@ from vestige.store.sql.tables import Tables
 
 
 def repair_store(connections: PostgresConnections, repair: str) -> None:
-    """Do a repair in the tables; InvalidInput for one that is none."""
+    """Run a repair in the tables; InvalidInput for an unknown one."""
     surfaces = PostgresSurfaces()
     if repair == "words":
         Tables(connections, surfaces).rebuild_words()

@@ -57,13 +57,13 @@ SELECT 'view', c.relname::text, NULL, pg_get_viewdef(c.oid) FROM pg_class c WHER
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedSchema:
-    """What the migrations create. `names_only` says why only the names of it are known."""
+    """The objects that the migrations create. `names_only` is the reason why only their names are known."""
 
     objects: SchemaObjects
     names_only: str | None = None
 
     def troubles(self, present: SchemaObjects) -> list[Trouble]:
-        """What is wrong with the schema of a store."""
+        """The problems of the schema of a store."""
         found = [one.trouble() for one in differences(self.objects, present)]
         if self.names_only is None:
             return found
@@ -72,8 +72,8 @@ class ExpectedSchema:
 
 
 def expected(db: Connection[Any]) -> ExpectedSchema:
-    """What the migrations create, made by the server itself and taken back; only the names of it, from the
-    text of the migrations, where this user or this server cannot make it."""
+    """The objects that the migrations create, as the server itself creates them, rolled back at once. Where
+    this user or server cannot create them: only their names, from the text of the migrations."""
     try:
         with db.transaction(force_rollback=True):
             extension = db.execute(EXTENSION.encode()).fetchone()
@@ -88,7 +88,7 @@ def expected(db: Connection[Any]) -> ExpectedSchema:
 
 
 def objects(rows: Iterable[tuple[Any, ...]]) -> SchemaObjects:
-    """What a schema has, of the rows of `OBJECTS`."""
+    """The objects of a schema, from the rows of `OBJECTS`."""
     return by_name(
         SchemaObject(
             kind=kind,

@@ -1,4 +1,4 @@
-"""Lives taken into a SQLite store: in one transaction, written as a commit writes."""
+"""Merges histories into a relational store, in one transaction."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -42,7 +42,7 @@ from vestige.store.sql.rows import (
 from vestige.store.sql.search import thread_rows, vectors, word_rows
 
 BATCH = 500
-"""So many strengths are folded at once."""
+"""The number of strengths folded at once."""
 KINDS = ", ".join("?" * len(EVIDENCE))
 EVIDENT_SINCE = f"SELECT DISTINCT e.memory_id FROM events e WHERE e.clock >= ? AND e.kind IN ({KINDS})"
 MOVED_SINCE = "SELECT DISTINCT e.memory_id FROM events e WHERE e.position > ? AND e.memory_id IS NOT NULL"
@@ -51,7 +51,8 @@ CURVE: Key = ("curve",)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weighed:
-    """A folded strength as it is written, with what it was around each remark, by node and number."""
+    """A folded strength as it is written, with the strengths before and after each evidence event, by node
+    and number."""
 
     strength: Strength
     around: Mapping[Name, tuple[str, str]]
@@ -59,7 +60,7 @@ class Weighed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Brought:
-    """What is derived from a memory that is told of, where nothing else is known of it."""
+    """The rows derived from an incoming memory that is unknown here."""
 
     memory: Memory
     analysis: word_rows.Analysis
@@ -68,10 +69,11 @@ class Brought:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """Lives that may change something, one for each entity, and what is derived from them on these curves.
+    """The histories that may change something, one for each entity, and the rows derived from them on these
+    curves.
 
-    `refolded` are memories here whose evidence falls on another curve than was known, as the log told them
-    up to a position.
+    `refolded` are memories here whose evidence falls on another curve than before, by the log up to a
+    position.
     """
 
     given: Mapping[Key, EntityHistory]
@@ -82,10 +84,10 @@ class Prepared:
 
 
 def absorb(
-    connections: Transactions, told: Sequence[EntityHistory], access: Access, surfaces: Surfaces
+    connections: Transactions, incoming: Sequence[EntityHistory], access: Access, surfaces: Surfaces
 ) -> Absorbed:
-    """Unite lives with what is here."""
-    given = absorbing.gathered(told, access)
+    """Merge histories with those of this store."""
+    given = absorbing.gathered(incoming, access)
     with connections.reading(snapshot=False) as db:
         prepared = _prepare(db, given)
     if not prepared.given:
@@ -95,10 +97,10 @@ def absorb(
 
 def _prepare(db: Database, given: Mapping[Key, EntityHistory]) -> Prepared:
     """Do the slow part before the write lock is taken."""
-    position = log.last_position(db)  # first: what is logged from here on is looked at again
+    position = log.last_position(db)  # first: later events are read again
     new = _news(db, given)
     curve = histories.of_curve(db)
-    curves = Curves.told((merged(curve, new[CURVE]) if CURVE in new else curve).events)
+    curves = Curves.from_events((merged(curve, new[CURVE]) if CURVE in new else curve).events)
     return Prepared(
         given=new,
         curves=curves,
@@ -135,8 +137,8 @@ def _merge(db: Database, prepared: Prepared, surfaces: Surfaces) -> AbsorbPlan:
 
 
 def _news(db: Database, given: Mapping[Key, EntityHistory]) -> dict[Key, EntityHistory]:
-    """Those of the lives that may change something: not those whose events are all here, nor documents that
-    are here as they are told."""
+    """The histories that may change something: not those whose events are all here, nor documents that are
+    here in the same state."""
     names = [name(event) for history in given.values() for event in history.events]
     known = {name(event): replace(event, position=0) for event in log.known(db, names)}
     filed = {key_of(history): history for history in histories.of_documents(db, _documents(given))}
@@ -154,12 +156,12 @@ def _documents(given: Collection[Key]) -> list[documents.Name]:
 
 
 def _mine(db: Database, given: Collection[Key]) -> dict[Key, EntityHistory]:
-    """What is told here of the same entities, and of edges at memories that come in."""
-    told = [key[1] for key in given if key[0] == "memory"]
+    """The histories here of the same entities, and of edges at memories that come in."""
+    ids = [key[1] for key in given if key[0] == "memory"]
     edges = {(key[1], key[2], key[3]) for key in given if key[0] == "edge"}
-    edges.update(histories.edges_at(db, set(told) - memories.keys_of(db, told).keys()))
+    edges.update(histories.edges_at(db, set(ids) - memories.keys_of(db, ids).keys()))
     found: list[EntityHistory] = [
-        *histories.of_memories(db, told),
+        *histories.of_memories(db, ids),
         *histories.of_edges(db, sorted(edges)),
         *histories.of_documents(db, _documents(given)),
         *([histories.of_curve(db)] if CURVE in given else []),
@@ -168,7 +170,7 @@ def _mine(db: Database, given: Collection[Key]) -> dict[Key, EntityHistory]:
 
 
 def _write_memories(db: Database, plan: AbsorbPlan, prepared: Prepared, surfaces: Surfaces) -> None:
-    """Write and remove memories with all that is derived from their text, but for their strength."""
+    """Write and remove memories with everything derived from their text, except their strength."""
     known = memories.stored(db, [one.history.memory_id for one in plan.memories])
     key = surfaces.next_key(db)
     changed: list[PendingMemory] = []
@@ -209,7 +211,7 @@ def _new(memory: Memory, key: int) -> PendingMemory:
 
 
 def _revise(draft: PendingMemory, memory: Memory, one: Meeting, prepared: Prepared) -> None:
-    """Make the draft this memory, with its whole past."""
+    """Make the pending row this memory, with its whole past."""
     brought = prepared.brought.get(memory.id)
     fits = brought is not None and brought.memory == memory
     analysis = brought.analysis if brought is not None and fits else word_rows.analyse(memory)
@@ -242,8 +244,8 @@ def _file(db: Database, plan: AbsorbPlan, surfaces: Surfaces) -> None:
 
 
 def _weigh(db: Database, plan: AbsorbPlan, prepared: Prepared) -> None:
-    """Fold strengths again where evidence came in, or was given on another curve than was known."""
-    curves = Curves.told(histories.of_curve(db).events)
+    """Fold strengths again where evidence came in, or where its curve changed."""
+    curves = Curves.from_events(histories.of_curve(db).events)
     met = {one.history.memory_id: one for one in plan.memories if one.weighed}
     _write_strengths(db, ((memory_id, _folded(one, curves, prepared)) for memory_id, one in met.items()))
     if plan.curve is None:
@@ -258,7 +260,7 @@ def _weigh(db: Database, plan: AbsorbPlan, prepared: Prepared) -> None:
 
 
 def _evident(db: Database, events: Iterable[LogEvent]) -> list[str]:
-    """The memories that there is evidence of since the first change of the curve among these events."""
+    """The memories with evidence since the first change of the curve among these events."""
     first = min(event.clock for event in events if event.kind == TUNED)
     return [row[0] for row in db.execute(EVIDENT_SINCE, (first, *EVIDENCE))]
 
@@ -273,19 +275,19 @@ def _refolded(db: Database, memory_ids: Sequence[str], curves: Curves) -> Iterat
 
 def _folded(one: Meeting, curves: Curves, prepared: Prepared) -> Weighed:
     memory_id = one.history.memory_id
-    brought, told = prepared.brought.get(memory_id), prepared.given["memory", memory_id]
-    if brought is not None and curves == prepared.curves and told.events == one.history.events:
+    brought, sent = prepared.brought.get(memory_id), prepared.given["memory", memory_id]
+    if brought is not None and curves == prepared.curves and sent.events == one.history.events:
         return brought.weighed
     return _weighed(curves.folded(one.history.versions[0].created_at, one.history.events))
 
 
 def _weighed(folded: Folded) -> Weighed:
     around: dict[Name, tuple[str, str]] = {}
-    last: tuple[Strength, str] | None = None  # what one remark leaves is mostly what the next one finds
-    for told, (old, new) in folded.around.items():
+    last: tuple[Strength, str] | None = None  # mostly the strength that the next evidence event finds
+    for event, (old, new) in folded.around.items():
         before = last[1] if last is not None and last[0] is old else strengths.as_json(old)
         last = (new, strengths.as_json(new))
-        around[told] = (before, last[1])
+        around[event] = (before, last[1])
     return Weighed(strength=folded.strength, around=around)
 
 
@@ -294,11 +296,11 @@ def _write_strengths(db: Database, weighed: Iterable[tuple[str, Weighed]]) -> No
     while some := dict(islice(coming, BATCH)):
         keys = memories.keys_of(db, some)
         strengths.put(db, {keys[memory_id]: one.strength for memory_id, one in some.items()})
-        log.note_strengths(db, {told: both for one in some.values() for told, both in one.around.items()})
+        log.note_strengths(db, {event: both for one in some.values() for event, both in one.around.items()})
 
 
 def _embed(db: Database, plan: AbsorbPlan) -> None:
-    """Take the vectors of memories that have none."""
+    """Write the vectors of memories that have none."""
     if not plan.embedded:
         return
     profile = store_facts.profile(db)

@@ -1,4 +1,4 @@
-"""Repairs of what a SQLite store derives, its files included. Nothing that is canonical is written here."""
+"""Repairs of derived rows and files of a SQLite store. Canonical rows are never written here."""
 
 import shutil
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ from vestige.store.sqlite.search.words import SqliteSurfaces
 
 
 def repair_store(connections: SqliteConnections, repair: str, now: datetime) -> None:
-    """Do a repair; InvalidInput for one that is none."""
+    """Run a repair; InvalidInput for an unknown one."""
     if repair in IN_STEPS:
         IN_STEPS[repair](connections, now)
     elif repair in REPAIRS:
@@ -49,7 +49,7 @@ def _schema(connections: SqliteConnections, now: datetime) -> None:
 
 def _permissions(connections: SqliteConnections, now: datetime) -> None:
     for one in files.exposed(connections.path):
-        with suppress(OSError):  # somebody else's
+        with suppress(OSError):  # another user's file
             one.chmod(one.stat().st_mode & 0o700)
 
 

@@ -1,4 +1,4 @@
-"""The search arms of a SQLite store. A method is a transaction around a sibling module."""
+"""The search arms of a SQLite store. A method is a transaction around a function of a sibling module."""
 
 import sqlite3
 from collections.abc import Collection, Sequence
@@ -67,15 +67,15 @@ def gather(
         nearby=nearby,
         lexical=found,
     )
-    told = pool.signals_of(directory, db.execute(TRAITS, (listed(arms.keys),)).fetchall())
+    signals = pool.signals_of(directory, db.execute(TRAITS, (listed(arms.keys),)).fetchall())
     return pool.pool(
         directory,
         probe,
         arms,
-        told,
-        closest=_closest(dense, probe, told.keys),
-        literals=literals.count(db, probe.literals, told.keys),
-        sketch=_sketch(db, directory, cache, dense, told.keys),
+        signals,
+        closest=_closest(dense, probe, signals.keys),
+        literals=literals.count(db, probe.literals, signals.keys),
+        sketch=_sketch(db, directory, cache, dense, signals.keys),
     )
 
 
@@ -104,7 +104,7 @@ def _sketch(
 
 
 class SqliteSearch:
-    """What finds candidates. What each method promises is said in `MemoryStore`."""
+    """Finds candidates. `MemoryStore` has the contract."""
 
     def __init__(self, connections: SqliteConnections) -> None:
         self._connections = connections
@@ -113,7 +113,6 @@ class SqliteSearch:
         self._tokens = TokenCache()
 
     def reworded(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> Reworded:
-        """What passes the filter and was worded otherwise at `where.known_at`, as it was then."""
         most = natural(limit)
         with self._connections.reading() as db, self._directory.locked():
             self._directory.catch_up(db)
@@ -129,7 +128,6 @@ class SqliteSearch:
         limit: int,
         postings: int | None = POSTINGS_BUDGET,
     ) -> list[LexicalScores]:
-        """The best memories by BM25 with their neighbours."""
         most = natural(limit)
         with self._connections.reading() as db, self._directory.locked():
             self._directory.catch_up(db)
@@ -145,9 +143,8 @@ class SqliteSearch:
         access: Access,
         limit: int,
     ) -> list[list[Scored]]:
-        """For each row of `vectors`, the memories whose best piece has the highest cosine, exactly."""
         most = natural(limit)
-        self._tend_index()
+        self._publish_index()
         with self._connections.reading() as db:
             with self._matrix.locked():
                 profile = store_facts.profile(db)
@@ -160,18 +157,16 @@ class SqliteSearch:
             return scan.nearest(db, view, queries, allowed, most)
 
     def voices(self, names: Collection[int], *, access: Access) -> Voices:
-        """Which of these names speak in a talk in reach, and whether any note is in reach."""
-        if access != EVERYTHING:  # what is out of reach must not show
+        if access != EVERYTHING:  # inaccessible memories must not show
             return Voices(speakers=frozenset(), notes=True)
         with self._connections.reading() as db, self._directory.locked():
             self._directory.catch_up(db)
             return self._directory.voices(names)
 
     def gather(self, probe: Probe, *, access: Access) -> CandidatePool:
-        """The candidates of all arms with every signal, from one snapshot."""
         natural(probe.per_arm)
         if probe.vector is not None:
-            self._tend_index()
+            self._publish_index()
         with self._connections.reading() as db, self._directory.locked():
             with self._matrix.locked():
                 dense = self._dense(db, probe)
@@ -182,7 +177,7 @@ class SqliteSearch:
             return gather(db, self._directory, self._tokens, dense, probe, allowed)
 
     def _dense(self, db: sqlite3.Connection, probe: Probe) -> Dense | None:
-        """What the dense arm of a probe searches; None without vectors here or there."""
+        """The input of the dense arm of a probe; None without vectors in the store or in the probe."""
         if probe.vector is None:
             return None
         if probe.signature is None:
@@ -194,7 +189,7 @@ class SqliteSearch:
             return None
         return Dense(view=self._matrix.catch_up(db, profile), profile=profile, query=query)
 
-    def _tend_index(self) -> None:
-        """Before a dense search: publish what has grown large enough."""
+    def _publish_index(self) -> None:
+        """Publish index files, before a dense search, when enough vectors are outside them."""
         if not self._connections.read_only and self._matrix.overgrown():
             segments.publish(self._connections)

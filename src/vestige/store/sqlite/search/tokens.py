@@ -1,4 +1,4 @@
-"""Reading token bits for a search: what the cache lacks, and of that no more than the sketch will hold."""
+"""Reads token bits for a search: only those that the cache lacks, and no more than the sketch holds."""
 
 import sqlite3
 
@@ -26,7 +26,7 @@ LOAD = (
 def sketch(
     db: sqlite3.Connection, cache: TokenCache, profile: Profile, directory: Directory, keys: Integers
 ) -> Sketch | None:
-    """The tokens of these memories and of their neighbours; None when there are none at all."""
+    """The tokens of these memories and of their neighbours; None without any."""
     beside = tokens.around(directory, keys)
     wanted = np.unique(beside[beside >= 0]).tolist()
     version = (profile.id, db.execute(DEATHS).fetchone()[0])
