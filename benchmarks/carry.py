@@ -20,6 +20,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain, count
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -212,13 +213,14 @@ class Outcome:
     numbers of the store's own."""
 
     seconds: float
+    cpu_seconds: float
     rows: dict[str, tuple[int, int, int]]
 
 
 def carried(way: str, origin: End, goal: End, folder: Path) -> Outcome:
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), time.process_time()
     WAYS[way](origin, goal, folder)
-    seconds = time.perf_counter() - start
+    seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu
     found = {}
     with origin.source() as a, goal.source() as b, a.reading() as there, b.reading() as here:
         names = [
@@ -229,7 +231,7 @@ def carried(way: str, origin: End, goal: End, folder: Path) -> Outcome:
             exact = Counter(ours) & Counter(theirs)
             natural = Counter(named(part, ours, *names[0])) & Counter(named(part, theirs, *names[1]))
             found[part.table] = (len(ours), exact.total(), natural.total())
-    return Outcome(seconds=seconds, rows=found)
+    return Outcome(seconds=seconds, cpu_seconds=cpu_seconds, rows=found)
 
 
 def ids(db: Database, table: str, name: str) -> dict[int, str]:
@@ -271,18 +273,22 @@ def main() -> None:
         origin = in_file(folder / "source" / "vestige.db")
         with origin.destination() as side, closing(side.store):
             fill(side.store, options.memories)
+        best: dict[str, float] = {}
         for turn in range(options.rounds):
             with goals(folder / str(turn), postgres=options.postgres) as goal:
-                base = None
                 for way in WAYS:
                     done = carried(way, origin, goal(way), folder)
-                    base = base or done.seconds
-                    print(f"{way:11} {done.seconds:7.1f} s  {done.seconds / base:5.2f} x", flush=True)
+                    best[way] = min(best.get(way, inf), done.seconds)
+                    print(
+                        f"{way:11} {done.seconds:7.1f} s, {done.cpu_seconds:7.1f} s of CPU here", flush=True
+                    )
                     if turn == 0:
                         for table, numbers in done.rows.items():
                             total, exact, natural = numbers
                             if exact < total:
                                 print(f"    {table:15} {total:6} rows, {exact:6} exact, {natural:6} by name")
+        for way, seconds in best.items():
+            print(f"{way:11} best {seconds:7.1f} s  {seconds / best['rows']:5.2f} x")
 
 
 if __name__ == "__main__":
