@@ -20,7 +20,7 @@ from vestige.core.events import (
 from vestige.core.models import Edge, Evidence, Memory, Record
 from vestige.engine.context import Call
 from vestige.engine.embedding import vectors_for
-from vestige.store.contract.changes import Change, Remark, Revise
+from vestige.store.contract.changes import Change, RecordEvidence, Revise
 
 # -- News of memories, told the same way by all who make some: what happened, and where.
 

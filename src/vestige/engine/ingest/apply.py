@@ -13,7 +13,7 @@ from vestige.core.models import MAX_TAGS, Edge, Evidence, Memory, Record
 from vestige.engine.embedding import vectors_for
 from vestige.engine.ingest.batch import Draft, IngestBatch, identity, place_of
 from vestige.engine.revise import TEXT_FIELDS, changed_fields, connected, created, next_revision, updated
-from vestige.store.contract.changes import Add, Embedded, Link, Remark, Revise
+from vestige.store.contract.changes import Add, Embedded, Link, RecordEvidence, Revise
 
 TOLD_AGAIN = ("valid_from", "valid_until", "pinned")
 """What a teller may set on a memory that says the same already …"""

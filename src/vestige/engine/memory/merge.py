@@ -20,7 +20,7 @@ from vestige.engine.revise import (
     persistently,
     updated,
 )
-from vestige.store.contract.changes import Add, Change, Link, Remark, Revise
+from vestige.store.contract.changes import Add, Change, Link, RecordEvidence, Revise
 
 MERGED, UNMERGED, UNDONE = "merged", "unmerged", "merge undone"
 """Why revisions end: of a part that is merged, of one that is let go again, of the merged memory then."""

@@ -74,14 +74,14 @@ class Reworded:
 class StoreSearch(Protocol):
     """The search arms.
 
-    They search present wordings: with `known_at`, a memory whose `analyser.searchable` was another then is
-    found by none of them. `reworded` gives it.
+    They search present texts: with `known_at`, a memory with another `analyser.searchable` then is found by
+    none of them, but by `reworded`.
     """
 
     def reworded(self, terms: Sequence[str], where: Filter, *, access: Access, limit: int) -> Reworded:
-        """What passes the filter and was worded otherwise at `where.known_at` (none without it), as it was
-        then, the one revised last first, ties by id; with the statistics of `terms`, as `lexical` has them
-        for memories by themselves."""
+        """Memories that pass the filter and had another text at `where.known_at` (none without it), in that
+        state, the one revised last first, ties by id; with the statistics of `terms`, as `lexical` has them
+        for single memories."""
 
     def lexical(
         self,
@@ -135,8 +135,8 @@ class StoreSearch(Protocol):
         left out. A signature other than the store's is ModelMismatch."""
 
     def voices(self, names: Collection[int], *, access: Access) -> Voices:
-        """Which of these names (`form.name_hash`) speak in a talk in reach, and whether any note is in reach.
-        It may say that there are notes where there are none."""
+        """Which of these names (`form.name_hash`) speak in an accessible conversation, and whether any note
+        is accessible. The second may be wrong if all notes were deleted."""
 
     def gather(self, probe: Probe, *, access: Access) -> CandidatePool:
         """The candidates for a search: the union of what each arm finds, from one snapshot.

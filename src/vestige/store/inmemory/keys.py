@@ -1,4 +1,4 @@
-"""API keys of an in-memory store. `Keyring` has the contract."""
+"""API keys of an in-memory store. `StoreKeys` has the contract."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""API keys in the table `api_keys`, and ended logins in `ended_logins`. `Keyring` has the contract."""
+"""API keys in the table `api_keys`, and ended logins in `ended_logins`. `StoreKeys` has the contract."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
