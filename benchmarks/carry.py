@@ -1,4 +1,4 @@
-"""Two ways to carry a whole store: rows (`store.transfer`) against histories (`lives` and `absorb`).
+"""Two ways to carry a whole store: rows (`store.transfer`) against histories (`histories` and `absorb`).
 
     python -m benchmarks.carry [--memories 10000] [--postgres]
 
@@ -170,7 +170,7 @@ def by_rows_with_proof(origin: End, goal: End, folder: Path) -> None:
 
 def by_histories(origin: End, goal: End, folder: Path) -> None:
     with origin.source() as source, goal.destination() as taken:
-        for batch in source.store.lives(access=EVERYTHING, vectors=True, batch=BATCH):
+        for batch in source.store.histories(access=EVERYTHING, vectors=True, batch=BATCH):
             taken.store.absorb(batch, access=EVERYTHING)
 
 
@@ -178,14 +178,14 @@ def by_file(origin: End, goal: End, folder: Path) -> None:
     path = folder / "portable.jsonl"
     with origin.source() as source, path.open("wb") as file:
         writer = Writer(file, source.store.signature())
-        for batch in source.store.lives(access=EVERYTHING, vectors=True, batch=BATCH):
+        for batch in source.store.histories(access=EVERYTHING, vectors=True, batch=BATCH):
             for one in batch:
                 writer.add(one)
         writer.end()
     for absorbing in (False, True):  # an import reads the file through before it writes anything
         with goal.destination() as taken, path.open("rb") as file:
             waiting = []
-            for one in PortableReader(file, path.stat().st_size).lives():
+            for one in PortableReader(file, path.stat().st_size).histories():
                 waiting.append(one)
                 if len(waiting) == BATCH:
                     if absorbing:

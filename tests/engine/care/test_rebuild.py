@@ -241,7 +241,7 @@ def test_replaying_the_log_of_stores_that_were_united_gives_the_strengths_it_lef
         store.commit([anything(rng, number, known)], access=EVERYTHING)
         names = list(dict.fromkeys([*names, *known]))
         if rng.random() < 0.2:
-            for lives in elsewhere.lives(access=EVERYTHING):
+            for lives in elsewhere.histories(access=EVERYTHING):
                 here.absorb(lives, access=EVERYTHING)
     assert {event.node for event in here.log(access=EVERYTHING)} == {here.node, "elsewhere"}
 

@@ -41,7 +41,7 @@ def _write(writer: Writer, lives: Sequence[EntityHistory]) -> None:
 def read(raw: bytes) -> tuple[list[EntityHistory], PortableContents]:
     with unpacked(io.BufferedReader(io.BytesIO(raw))) as lines:
         reader = PortableReader(lines, len(raw))
-        return list(reader.lives()), reader.contents
+        return list(reader.histories()), reader.contents
 
 
 def refused(raw: bytes) -> InvalidInput:

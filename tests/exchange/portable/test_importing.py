@@ -54,7 +54,7 @@ def with_vectors(tmp_path: Path, revision: str | None = None) -> Path:
     if revision:
         with path.open("rb") as file:
             reader = PortableReader(file, path.stat().st_size)
-            signature, lives = reader.signature, list(reader.lives())
+            signature, lives = reader.signature, list(reader.histories())
         assert signature is not None
         other = replace(signature, revision=revision)
         with path.open("wb") as out:
@@ -271,7 +271,7 @@ def test_who_allows_secrets_hears_nothing_of_them(tmp_path: Path, careless: Path
 def rewritten(path: Path, *, without: str | None = None, links: bool = True) -> Path:
     """The file without the life of a memory, or without links."""
     with path.open("rb") as file:
-        lives = list(PortableReader(file, path.stat().st_size).lives())
+        lives = list(PortableReader(file, path.stat().st_size).histories())
     other = path.with_name(f"{'part' if without else 'unlinked'}.vestige.jsonl")
     with other.open("wb") as out:
         writer = Writer(out, None)

@@ -139,7 +139,7 @@ def beyond(world: World, limit: Limit) -> Answer:
     store, access = world.app.engine.store, limit.access
     records = [one for batch in store.stream(ANYTHING, access=EVERYTHING) for one in batch]
     outside = {one.memory.id: one for one in records if not access.allows(one.memory)}
-    lives = [life for batch in store.lives(access=EVERYTHING) for life in batch]
+    lives = [life for batch in store.histories(access=EVERYTHING) for life in batch]
     return {
         "records": outside,
         "lives": {

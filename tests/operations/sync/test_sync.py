@@ -53,7 +53,7 @@ def sync(world: World, folder: Path) -> dict[str, Any]:
 
 def whole(world: World) -> list[EntityHistory]:
     """Everything canonical that the store tells."""
-    return [life for batch in world.app.engine.store.lives(access=EVERYTHING) for life in batch]
+    return [life for batch in world.app.engine.store.histories(access=EVERYTHING) for life in batch]
 
 
 def round_of(machines: tuple[World, World], folder: Path) -> None:

@@ -31,7 +31,7 @@ def tellings(new_oracle: NewStore, story: list[Deed | Visit]) -> Iterator[list[E
     stores = [new_oracle() for _ in range(3)]
     live(stores, story)
     told: list[dict[Key, EntityHistory]] = [
-        {key_of(life): life for life in flat(store.lives(access=EVERYTHING))} for store in stores
+        {key_of(life): life for life in flat(store.histories(access=EVERYTHING))} for store in stores
     ]
     for key in sorted({key for lives in told for key in lives}):
         several = [lives[key] for lives in told if key in lives]

@@ -382,27 +382,27 @@ def test_each_damage_is_seen_alone_and_mended_where_it_is_derived(
     told = (found.check, found.repair, found.ids, found.severity)
     assert told == (damage.check, damage.repair, damage.ids, damage.severity)
     if damage.repair is not None:
-        store.mend(damage.repair, LATER)
+        store.repair(damage.repair, LATER)
         assert store.examine(LATER) == []
 
 
 def test_a_strength_that_was_lost_is_folded_from_the_log(store: SqliteStore, path: Path) -> None:
     before = held(store, "a").strength
     break_it(path, "DELETE FROM strengths")
-    store.mend("strengths", LATER)
+    store.repair("strengths", LATER)
     assert held(store, "a").strength == before
 
 
 def test_edges_are_made_again_from_the_log(store: SqliteStore, path: Path) -> None:
     before = store.edges(["a", "b", "c"], access=EVERYTHING)
     break_it(path, "DELETE FROM edges WHERE weight = 1.0; UPDATE edges SET weight = 0.1")
-    store.mend("edges", LATER)
+    store.repair("edges", LATER)
     assert store.edges(["a", "b", "c"], access=EVERYTHING) == before
 
 
 def test_a_curve_that_was_changed_is_taken_from_the_log(store: SqliteStore, path: Path) -> None:
     break_it(path, "DELETE FROM curve")
-    store.mend("curve", LATER)
+    store.repair("curve", LATER)
     assert held(store, "a").strength.curve == 0.2
 
 
@@ -426,7 +426,7 @@ def test_vectors_of_a_model_that_was_left_are_seen_and_removed_but_those_of_a_co
     )
     (found,) = store.examine(LATER)
     assert (found.check, found.severity, found.count) == ("vectors", "warning", 1)
-    store.mend("vectors", LATER)
+    store.repair("vectors", LATER)
     assert store.examine(LATER) == []
     assert [one.memories for one in store.profiles()] == [1, 1]
     store.close()
@@ -442,7 +442,7 @@ def test_an_index_file_that_is_gone_is_seen_and_written_again(
     index_files.files_of(path)[0].unlink()
     (found,) = store.examine(LATER)
     assert (found.check, found.repair, found.severity) == ("index files", "index", "warning")
-    store.mend("index", LATER)
+    store.repair("index", LATER)
     assert store.examine(LATER) == []
     store.close()
 
@@ -489,7 +489,7 @@ def test_files_that_others_may_read_are_seen_and_closed_to_them(store: SqliteSto
     (found,) = store.examine(LATER)
     assert (found.check, found.count, found.severity) == ("permissions", 2, "warning")
     assert "vestige.db" in found.message
-    store.mend("permissions", LATER)
+    store.repair("permissions", LATER)
     assert store.examine(LATER) == []
     assert [one.stat().st_mode & 0o777 for one in (path, copies / "one.db", copies)] == [0o600, 0o600, 0o700]
 
@@ -519,7 +519,7 @@ def test_what_killed_processes_left_is_removed_after_a_day_and_not_before(
     assert store.examine(LATER + timedelta(hours=23)) == []
     (found,) = store.examine(LATER + timedelta(hours=25))
     assert (found.check, found.count, found.severity) == ("leftovers", 2, "warning")
-    store.mend("leftovers", LATER + timedelta(hours=25))
+    store.repair("leftovers", LATER + timedelta(hours=25))
     assert [one.exists() for one in left] == [False, False]
 
 

@@ -80,10 +80,10 @@ def test_what_a_process_of_the_older_version_still_writes_can_be_told_too(
         assert stamped[1] == store.node
     (event,) = add(store, a_memory("after", at=NOW))
     assert event.clock > reading
-    told = [life for lives in store.lives(access=EVERYTHING) for life in lives]
+    told = [life for lives in store.histories(access=EVERYTHING) for life in lives]
     other = new_oracle()
     assert other.absorb(told, access=EVERYTHING).waiting == ()
-    assert list(other.lives(access=EVERYTHING)) == list(store.lives(access=EVERYTHING))
+    assert list(other.histories(access=EVERYTHING)) == list(store.histories(access=EVERYTHING))
     (document,) = other.documents("insight", access=EVERYTHING, ids=["old-fact"], limit=9)
     assert document.body == {"said": "changed again"}
     store.close()

@@ -27,7 +27,7 @@ def apart(new_store: NewStore) -> Pair:
 
 
 def lives(store: MemoryStore, *, vectors: bool = False) -> list[EntityHistory]:
-    return flat(store.lives(access=EVERYTHING, vectors=vectors))
+    return flat(store.histories(access=EVERYTHING, vectors=vectors))
 
 
 def give(giver: MemoryStore, taker: MemoryStore, *, vectors: bool = False) -> Absorbed:

@@ -186,7 +186,7 @@ def filed(store: MemoryStore, deed: Deed, at: datetime, here: Sequence[str]) -> 
 
 
 def visit(giver: MemoryStore, taker: MemoryStore, size: int = 500, batches: int | None = None) -> None:
-    for batch in islice(giver.lives(access=EVERYTHING, batch=size), batches):
+    for batch in islice(giver.histories(access=EVERYTHING, batch=size), batches):
         taker.absorb(batch, access=EVERYTHING)
 
 

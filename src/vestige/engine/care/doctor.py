@@ -55,7 +55,7 @@ def retell(call: Call) -> Retold:
     store, done = call.engine.store, 0
     last = store.latest(LogQuery(), access=EVERYTHING, limit=1)
     told = Retold(position=last[0].position if last else 0)
-    for lives in store.lives(access=EVERYTHING):
+    for lives in store.histories(access=EVERYTHING):
         call.check()
         for life in lives:
             _take(told, life)
@@ -229,7 +229,7 @@ def _mend(call: Call, repairs: list[str]) -> None:
             call.check()
             call.progress(0, None, f"Repairing the {name}")
             if name != EMBEDDING:
-                store.mend(name, now)
+                store.repair(name, now)
             if name in FURTHER:
                 FURTHER[name](call)
 

@@ -58,7 +58,7 @@ class Scanned:
 def scan(call: Call, *, redact: bool) -> Scanned:
     """Look through every memory with its history, and every document; with `redact`, black out the finds."""
     seen, total = Scanned(), call.engine.store.count(ANYTHING, access=call.access)
-    for batch in call.engine.store.lives(access=call.access):
+    for batch in call.engine.store.histories(access=call.access):
         call.check()
         for life in batch:
             seen.memories += isinstance(life, MemoryHistory) and bool(life.versions)

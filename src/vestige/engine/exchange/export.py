@@ -59,7 +59,7 @@ def write_portable(
     total = store.count(where or ANYTHING, access=call.access)
     with packed(file) if zipped else nullcontext(file) as out:
         writer = Writer(out, store.signature() if vectors else None)
-        for batch in store.lives(where, access=call.access, vectors=vectors):
+        for batch in store.histories(where, access=call.access, vectors=vectors):
             call.check()
             for life in batch:
                 writer.add(life)

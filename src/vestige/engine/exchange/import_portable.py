@@ -211,7 +211,7 @@ def absorb_file(
 def _batches(reader: PortableReader) -> Iterator[list[EntityHistory]]:
     batch: list[EntityHistory] = []
     begun = reader.bytes_read
-    for life in reader.lives():
+    for life in reader.histories():
         batch.append(life)
         if len(batch) == BATCH or reader.bytes_read - begun > BATCH_BYTES:
             yield batch

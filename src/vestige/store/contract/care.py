@@ -16,7 +16,7 @@ class StoreCare(Protocol):
     def examine(self, now: datetime, *, deep: bool = False) -> list[Trouble]:
         """The problems of this store, from one snapshot; `deep` reads every page. Nothing is changed."""
 
-    def mend(self, repair: str, now: datetime) -> None:
+    def repair(self, repair: str, now: datetime) -> None:
         """Run a repair that `examine` named, on derived data and files only; InvalidInput for any other."""
 
     def close(self) -> None:

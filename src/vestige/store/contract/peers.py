@@ -24,7 +24,7 @@ class StorePeers(Protocol):
     def processes(self) -> list[Who]:
         """The processes that have this store open, as far as known, the first one first."""
 
-    def has_company(self) -> bool:
+    def has_peers(self) -> bool:
         """Whether another process may have this store open, even if it is not visible at the moment."""
 
     def leading(self) -> bool:

@@ -119,7 +119,7 @@ class StoreReads(Protocol):
         the oldest memory that carries it (in its content or a phrasing), was valid at `valid_at` and is not
         archived."""
 
-    def lives(
+    def histories(
         self, where: Filter | None = None, *, access: Access, vectors: bool = False, batch: int = 500
     ) -> Iterator[list[EntityHistory]]:
         """The histories of all entities, from one snapshot, a batch at a time: the curve, then memories by

@@ -20,7 +20,7 @@ class Trouble:
     """A problem found by a check.
 
     `broken` means that answers are wrong or something is lost. `ids` are some of the `count` memories
-    concerned. `repair` is the name that `MemoryStore.mend` takes; None where there is no repair.
+    concerned. `repair` is the name that `MemoryStore.repair` takes; None where there is no repair.
     """
 
     check: str

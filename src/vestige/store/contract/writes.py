@@ -36,7 +36,7 @@ class StoreWrites(Protocol):
         writers, where that is less than the store is set to wait.
         """
 
-    def absorb(self, lives: Sequence[EntityHistory], *, access: Access) -> Absorbed:
+    def absorb(self, histories: Sequence[EntityHistory], *, access: Access) -> Absorbed:
         """Merge histories with those of this store, in one transaction; repeating it changes nothing.
 
         `store.merge.union` defines the merge. Events keep their node, seq and clock and get positions at the

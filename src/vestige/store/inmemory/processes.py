@@ -65,7 +65,7 @@ class InMemoryPeers:
         self._state()
         return [self._who] if self._who else []
 
-    def has_company(self) -> bool:
+    def has_peers(self) -> bool:
         """False: no other process can see it."""
         self._state()
         return False

@@ -142,7 +142,7 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
 
     # -- the whole -------------------------------------------------------------------------------
 
-    def lives(
+    def histories(
         self, where: Filter | None = None, *, access: Access, vectors: bool = False, batch: int = 500
     ) -> Iterator[list[EntityHistory]]:
         _check_batch(batch)
@@ -150,9 +150,9 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
         while some := list(islice(every, batch)):
             yield some
 
-    def absorb(self, lives: Sequence[EntityHistory], *, access: Access) -> Absorbed:
+    def absorb(self, histories: Sequence[EntityHistory], *, access: Access) -> Absorbed:
         with self._writing() as state:
-            return merge.absorb(state, lives, self._node, access)
+            return merge.absorb(state, histories, self._node, access)
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -356,7 +356,7 @@ class InMemoryStore(InMemorySearch, InMemoryPeers, Keys):
     def examine(self, now: datetime, *, deep: bool = False) -> list[Trouble]:
         return examine(self._state())
 
-    def mend(self, repair: str, now: datetime) -> None:
+    def repair(self, repair: str, now: datetime) -> None:
         if repair != "words":
             raise no_repair(repair)
         self.rebuild_words()

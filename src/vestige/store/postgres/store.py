@@ -15,7 +15,7 @@ from vestige.store.contract.trouble import Trouble
 from vestige.store.merge.histories import Absorbed, EntityHistory
 from vestige.store.postgres import opening
 from vestige.store.postgres.check import checks
-from vestige.store.postgres.check import repair as mending
+from vestige.store.postgres.check.repair import repair_store
 from vestige.store.postgres.connection import PostgresConnections
 from vestige.store.postgres.opening import PostgresDependencies, open_connections, upgrading
 from vestige.store.postgres.processes.processes import PostgresPeers
@@ -121,8 +121,8 @@ class PostgresStore(Tables, PostgresSearch, PostgresPeers):
             lambda db: self._commit(db, self._node, steps, changes, access, claim), patience_seconds
         )
 
-    def absorb(self, lives: Sequence[EntityHistory], *, access: Access) -> Absorbed:
-        return absorb.absorb(self._connections, lives, access, self._surfaces)
+    def absorb(self, histories: Sequence[EntityHistory], *, access: Access) -> Absorbed:
+        return absorb.absorb(self._connections, histories, access, self._surfaces)
 
     def drop_vectors(self, signature: Signature) -> None:
         super().drop_vectors(signature)
@@ -136,11 +136,11 @@ class PostgresStore(Tables, PostgresSearch, PostgresPeers):
     def examine(self, now: datetime, *, deep: bool = False) -> list[Trouble]:
         return checks.examine(self._connections, now, deep=deep)
 
-    def mend(self, repair: str, now: datetime) -> None:
+    def repair(self, repair: str, now: datetime) -> None:
         if repair == "index":
             self.rebuild_index()
         else:
-            mending.repair_store(self._connections, repair)
+            repair_store(self._connections, repair)
 
     @property
     def closed(self) -> bool:

@@ -63,7 +63,7 @@ class Tables(KeyTable):
         self._tables = connections
         self._surfaces = surfaces
 
-    def lives(
+    def histories(
         self, where: Filter | None = None, *, access: Access, vectors: bool = False, batch: int = 500
     ) -> Iterator[list[EntityHistory]]:
         """All batches are read in one transaction."""

@@ -21,7 +21,7 @@ from vestige.store.sql.tables import Tables
 from vestige.store.sqlite import opening
 from vestige.store.sqlite.backup import backup, proof
 from vestige.store.sqlite.check import checks
-from vestige.store.sqlite.check import repair as mending
+from vestige.store.sqlite.check.repair import repair_store
 from vestige.store.sqlite.connection import (
     WRITE_DEADLINE_SECONDS,
     Randomness,
@@ -126,9 +126,9 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
 
     # -- the whole -------------------------------------------------------------------------------
 
-    def absorb(self, lives: Sequence[EntityHistory], *, access: Access) -> Absorbed:
+    def absorb(self, histories: Sequence[EntityHistory], *, access: Access) -> Absorbed:
         identity.require_in_place(self._connections.path, self._file)
-        absorbed = absorb.absorb(self._connections, lives, access, self._surfaces)
+        absorbed = absorb.absorb(self._connections, histories, access, self._surfaces)
         self._tidy(ended=absorbed.memories_ended > 0)
         return absorbed
 
@@ -174,8 +174,8 @@ class SqliteStore(Tables, SqliteSearch, SqlitePeers):
     def examine(self, now: datetime, *, deep: bool = False) -> list[Trouble]:
         return checks.examine(self._connections, now, deep=deep)
 
-    def mend(self, repair: str, now: datetime) -> None:
-        mending.repair_store(self._connections, repair, now)
+    def repair(self, repair: str, now: datetime) -> None:
+        repair_store(self._connections, repair, now)
 
     def close(self) -> None:
         self._connections.close()

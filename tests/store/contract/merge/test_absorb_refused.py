@@ -38,7 +38,7 @@ def other(new_store: NewStore) -> MemoryStore:
 
 
 def lives(store: MemoryStore) -> list[EntityHistory]:
-    return flat(store.lives(access=EVERYTHING))
+    return flat(store.histories(access=EVERYTHING))
 
 
 @pytest.mark.parametrize("access", [Access(scopes=("/",)), Access(domains=("home",))])

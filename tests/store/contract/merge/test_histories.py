@@ -42,14 +42,14 @@ from vestige.store.merge.union import Key, key_of
 def told(
     store: MemoryStore, where: Filter | None = None, access: Access = EVERYTHING
 ) -> dict[Key, EntityHistory]:
-    lives = flat(store.lives(where, access=access))
+    lives = flat(store.histories(where, access=access))
     found = {key_of(life): life for life in lives}
     assert len(found) == len(lives)
     return found
 
 
 def the_memory(store: MemoryStore, name: str, *, vectors: bool = False) -> MemoryHistory:
-    lives = flat(store.lives(access=EVERYTHING, vectors=vectors))
+    lives = flat(store.histories(access=EVERYTHING, vectors=vectors))
     (life,) = (one for one in lives if isinstance(one, MemoryHistory) and one.memory_id == name)
     return life
 
@@ -163,20 +163,20 @@ def test_the_stamps_of_documents_grow_though_the_clock_is_set_back_by_a_year(sto
 
 
 def test_an_empty_store_tells_nothing(store: MemoryStore) -> None:
-    assert list(store.lives(access=EVERYTHING)) == []
+    assert list(store.histories(access=EVERYTHING)) == []
 
 
 def test_batches_have_the_size_asked_for_and_nothing_is_lost_between_them(full: MemoryStore) -> None:
-    batches = list(full.lives(access=EVERYTHING, batch=2))
+    batches = list(full.histories(access=EVERYTHING, batch=2))
     assert {len(batch) for batch in batches[:-1]} == {2}
-    assert flat(batches) == flat(full.lives(access=EVERYTHING))
+    assert flat(batches) == flat(full.histories(access=EVERYTHING))
     with pytest.raises(InvalidInput):
-        next(full.lives(access=EVERYTHING, batch=0))
+        next(full.histories(access=EVERYTHING, batch=0))
 
 
 def test_what_is_written_while_it_is_told_is_not_told(full: MemoryStore) -> None:
-    expected = flat(full.lives(access=EVERYTHING))
-    lives = full.lives(access=EVERYTHING, batch=1)
+    expected = flat(full.histories(access=EVERYTHING))
+    lives = full.histories(access=EVERYTHING, batch=1)
     first = next(lives)
     add(full, a_memory("aa", "new"))
     forget(full, "b")

@@ -115,7 +115,7 @@ def test_no_life_with_it_is_taken_in(new_store: NewStore, text: str) -> None:
     add(store, a_memory("a"), a_memory("b"))
     link(store, "a", "b")
     commit(store, RecordEvidence(memory_id="a", evidence=Evidence.GOOD, at=T0))
-    told = flat(store.lives(access=EVERYTHING))
+    told = flat(store.histories(access=EVERYTHING))
     memory = next(one for one in told if isinstance(one, MemoryHistory))
     edge = next(one for one in told if isinstance(one, EdgeHistory))
     remark = replace(memory.events[1], payload={**memory.events[1].payload, "details": {"a": text}})
@@ -188,7 +188,7 @@ def test_labels_as_long_as_allowed_are_kept_and_found(new_store: NewStore) -> No
     edge = Edge(source_id=one, target_id=two, kind=kind, created_at=T0)
     commit(store, Add(memory=memory), Add(memory=a_memory(two)), Link(edge=edge), claim=claim)
     commit(store, Put(document=document))
-    other.absorb(flat(store.lives(access=EVERYTHING)), access=EVERYTHING)
+    other.absorb(flat(store.histories(access=EVERYTHING)), access=EVERYTHING)
 
     for held in (store, other):
         where = Filter(thread=label, session_id=label, tags_all=(label,), scope=memory.scope)
@@ -237,11 +237,11 @@ def test_a_claim_that_no_index_holds_is_refused(store: MemoryStore) -> None:
 def test_a_life_with_a_label_that_no_index_holds_is_not_taken_in(new_store: NewStore) -> None:
     store, other = new_store(), new_store()
     add(store, a_memory("a"))
-    memory = next(one for one in flat(store.lives(access=EVERYTHING)) if isinstance(one, MemoryHistory))
+    memory = next(one for one in flat(store.histories(access=EVERYTHING)) if isinstance(one, MemoryHistory))
     long = replace(memory.versions[0], tags=(wide(MAX_LABEL_BYTES + 1),))
     document = Document(kind="d", id=wide(MAX_DOCUMENT_ID_BYTES + 1), created_at=T0, updated_at=T0)
     filed = DocumentHistory(kind="d", id=document.id, events=(), document=document, clock=5, node="elsewhere")
     for life in (replace(memory, versions=(long,)), filed):
         with pytest.raises(TooLarge):
             other.absorb([life], access=EVERYTHING)
-    assert flat(other.lives(access=EVERYTHING)) == []
+    assert flat(other.histories(access=EVERYTHING)) == []

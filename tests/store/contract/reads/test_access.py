@@ -280,7 +280,7 @@ def test_the_log_tells_of_a_document_to_who_reaches_it(shared: MemoryStore) -> N
 
 
 def lives_told(store: MemoryStore, access: Access) -> list[str]:
-    told = [life for batch in store.lives(access=access) for life in batch]
+    told = [life for batch in store.histories(access=access) for life in batch]
     return [life.memory_id for life in told if isinstance(life, MemoryHistory)]
 
 

@@ -76,7 +76,7 @@ def test_what_holds_nothing_of_its_own_is_missed_and_made_again(url: str, what: 
         assert (found.check, found.severity, found.repair) == ("schema", "warning", "schema")
         assert what in found.message
         assert status(ServerAddress(url=url, schema=SCHEMA)).missing == (what,)
-        store.mend("schema", T0)
+        store.repair("schema", T0)
         assert store.examine(T0) == []
 
 
@@ -98,7 +98,7 @@ def test_an_index_or_view_with_another_definition_is_replaced(url: str, what: st
         (found,) = store.examine(T0)
         assert (found.check, found.severity, found.repair) == ("schema", "warning", "schema")
         assert f"another definition than the migrations of {what}" in found.message
-        store.mend("schema", T0)
+        store.repair("schema", T0)
         assert store.examine(T0) == []
 
 
@@ -124,7 +124,7 @@ def test_without_the_right_to_create_temporary_tables_only_names_are_compared(
         assert "Only names of tables, indexes and views were compared: permission denied" in found.message
         query(empty, "DROP INDEX ours.edges_by_target")
         assert "the index edges_by_target" in store.examine(T0)[0].message
-        store.mend("schema", T0)
+        store.repair("schema", T0)
         assert store.examine(T0) == [found]
 
 

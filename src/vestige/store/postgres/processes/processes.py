@@ -67,7 +67,7 @@ class PostgresPeers:
             found = self._present()
         return [one.who for one in found if not one.purpose]
 
-    def has_company(self) -> bool:
+    def has_peers(self) -> bool:
         """Others may not have reconnected yet after a restart of the server."""
         others = len(self.processes()) > 1
         return others or self._shared.pool.renewed_within(SETTLING_SECONDS)

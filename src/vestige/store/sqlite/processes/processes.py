@@ -65,7 +65,7 @@ class SqlitePeers:
         self._shared.check_open()
         return present(self._shared.path)
 
-    def has_company(self) -> bool:
+    def has_peers(self) -> bool:
         return len(self.processes()) > 1
 
     def leading(self) -> bool:
