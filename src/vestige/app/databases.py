@@ -126,7 +126,7 @@ def open_postgres(
     settings: Settings, clock: Clock, *, who: Who, backup: Callable[[Path], tuple[End, End]]
 ) -> MemoryStore:
     """The store on the server. `backup` names the ends of a transfer from there to a file."""
-    from vestige.store.transfer.copy import copy_into_file
+    from vestige.store.transfer.move import copy_into_file
 
     chosen = settings.storage.postgres
     # Backups and exports go there. A machine without a place for them can do everything else.

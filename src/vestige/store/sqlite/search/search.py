@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vestige.cognition.ranking.bm25 import Floats, Integers
-from vestige.core.candidates import CandidatePool, LexicalScores, Sketch, Vectors
+from vestige.core.candidates import LONGEST_TOKENS, CandidatePool, LexicalScores, Sketch, Vectors, tokens_kept
 from vestige.core.errors import InvalidInput
 from vestige.core.models import EVERYTHING, Access, Filter
 from vestige.embed.protocol import Signature
@@ -18,13 +18,13 @@ from vestige.store.contract.search import POSTINGS_BUDGET, Probe, Reworded, Voic
 from vestige.store.sql.columns import listed, natural
 from vestige.store.sql.rows import history, memories, store_facts
 from vestige.store.sql.rows.store_facts import Profile
-from vestige.store.sql.search import pool
+from vestige.store.sql.search import pool, tokens
 from vestige.store.sql.search.bm25 import NO_KEYS, Mask
 from vestige.store.sql.search.threads import Directory
-from vestige.store.sql.search.tokens import TokenCache
+from vestige.store.sql.search.tokens import TokenCache, TokenEntry
 from vestige.store.sql.search.vectors import Closest, check_queries
 from vestige.store.sqlite.connection import SqliteConnections
-from vestige.store.sqlite.search import literals, segments, tokens, vectors, words
+from vestige.store.sqlite.search import literals, segments, vectors, words
 from vestige.store.sqlite.search import vectors as scan
 from vestige.store.sqlite.search.vector_cache import Matrix, View
 from vestige.store.sqlite.search.words import next_key
@@ -35,6 +35,15 @@ NO_SCORES: Floats = np.empty(0)
 TRAITS = (
     f"SELECT {pool.TRAITS} FROM json_each(?) asked CROSS JOIN memories m ON m.key = asked.value"
     " CROSS JOIN strengths s ON s.key = asked.value"
+)
+DEATHS = "SELECT coalesce(max(position), 0) FROM dead_vectors"
+LENGTHS = (
+    "SELECT key, min(length(asked), ?) FROM token_bits"
+    " WHERE profile = ? AND length(asked) > 0 AND key IN (SELECT value FROM json_each(?))"
+)
+LOAD = (
+    "SELECT key, substr(bits, 1, ?), substr(asked, 1, ?) FROM token_bits"
+    " WHERE profile = ? AND key IN (SELECT value FROM json_each(?))"
 )
 
 
@@ -97,7 +106,28 @@ def _closest(dense: Dense | None, probe: Probe, keys: Integers) -> Closest:
 def _sketch(
     db: sqlite3.Connection, directory: Directory, cache: TokenCache, dense: Dense | None, keys: Integers
 ) -> Sketch | None:
-    return None if dense is None else tokens.sketch(db, cache, dense.profile, directory, keys)
+    """The tokens of these memories and of their neighbours; None without any. Only those are read that the
+    cache lacks, and no more than the sketch holds."""
+    if dense is None:
+        return None
+    profile = dense.profile
+    beside = tokens.around(directory, keys)
+    wanted = np.unique(beside[beside >= 0]).tolist()
+    version = (profile.id, db.execute(DEATHS).fetchone()[0])
+    entries = cache.held(version, wanted)
+    lengths = {key: entry.length for key, entry in entries.items()}
+    missing = listed(key for key in wanted if key not in entries)
+    if missing:
+        lengths |= db.execute(LENGTHS, (LONGEST_TOKENS, profile.id, missing))
+    most = int(tokens_kept(np.array([*lengths.values()], dtype=np.int64)).max(initial=0))
+    short = listed(key for key in lengths if key not in entries or not entries[key].has(most))
+    if short:
+        size = tokens.width(profile.signature.dimension)
+        rows = db.execute(LOAD, (size * most, most, profile.id, short))
+        read = {key: TokenEntry(length=lengths[key], bits=bits, asked=asked) for key, bits, asked in rows}
+        entries |= read
+        cache.keep(version, read, entries)
+    return tokens.sketch(profile.signature.dimension, beside, entries)
 
 
 # -- arms
